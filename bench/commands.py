@@ -27,6 +27,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.vaults import make_vault, vocabulary
 
 HERE = Path(__file__).resolve().parent.parent
+CONTRADICTIONS = """
+import sys, time
+from simplemem.kinds.learned.analysis import analysis_of
+from simplemem.store import open_store
+
+with open_store(sys.argv[1]) as store:
+    store.sync()
+    began = time.process_time()
+    found = analysis_of(store, "").contradictions()
+    print(time.process_time() - began, len(found))
+"""
 COMPLETION = "import sys; sys.argv[0] = 'simplemem'; from simplemem.__main__ import main; sys.exit(main())"
 HUGE_LINES = 180_000  # of 100 characters: a note of 18 MB
 
@@ -65,11 +76,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--notes", type=int, default=2000)
     parser.add_argument("--large", type=int, default=10_000, help="notes of the vault for `inspect`")
+    parser.add_argument("--entries", default="1250,2500", help="sizes of the vaults for contradictions: 2500,10000")
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--against", type=Path, help="another checkout, run in turn with this one")
-    parser.add_argument("--only", default="", help="parts: short, served, large")
+    parser.add_argument("--only", default="", help="parts: short, served, large, learned")
     given = parser.parse_args()
-    parts = given.only.split(",") if given.only else ["short", "served", "large"]
+    parts = given.only.split(",") if given.only else ["short", "served", "large", "learned"]
     checkouts = [checkout(HERE)]
     if given.against:
         checkouts.append(checkout(given.against.resolve()))
@@ -81,6 +93,8 @@ def main() -> None:
             bench.served(given.notes)
         if "large" in parts:
             bench.large(given.large)
+        if "learned" in parts:
+            bench.learned([int(count) for count in given.entries.split(",")])
 
 
 class Bench:
@@ -181,12 +195,30 @@ class Bench:
         for count in (notes // 4, notes):
             vault = self.vault(f"large{count}", count)
             self.compare(f"inspect, {count} notes", ["-m", "simplemem", "inspect", "--vault", str(vault)])
-        for count in (notes // 4, notes):
+
+    def learned(self, counts: Sequence[int]) -> None:
+        """What it costs to compare all entries of what was learned, without and with the other findings.
+
+        Each is run once: it takes seconds, which grow with the number of entries and of what is found. Twice the
+        entries of these vaults have more than three times the contradictions.
+        """
+        ours = self.checkouts[0]
+        for count in counts:
             vault = self.room / f"lessons{count}"
             make_lessons(vault, count)
-            self.checkouts[0].run(["-m", "simplemem", "index", "--vault", str(vault)], self.env)
-            analyze = ["-m", "simplemem", "knowledge", "analyze", "--vault", str(vault)]
-            self.compare(f"knowledge analyze, {count} entries", analyze)
+            ours.run(["-m", "simplemem", "index", "--vault", str(vault)], self.env)
+            detecting = subprocess.run(
+                [ours.python, "-c", CONTRADICTIONS, str(vault)],
+                cwd=ours.folder,
+                env=self.env,
+                check=True,
+                capture_output=True,
+                text=True,
+            )
+            seconds, found = detecting.stdout.split()
+            print(f"detect_contradictions, {count} entries: {float(seconds):.2f} s cpu, {found} found", flush=True)
+            cpu, _ = ours.run(["-m", "simplemem", "knowledge", "analyze", "--vault", str(vault)], self.env)
+            print(f"knowledge analyze, {count} entries: {cpu:.2f} s cpu", flush=True)
 
 
 def make_lessons(vault: Path, count: int) -> None:

@@ -24,7 +24,14 @@ from typing import Any, Literal, get_args, get_origin
 
 DOCS = Path(__file__).resolve().parent
 EXAMPLE = DOCS.parent / "vault-example"
-PAGES = ("command-line.md", "configuration.md", "conversations.md", "tutorial-obsidian.md", "tutorial-project.md")
+PAGES = (
+    "command-line.md",
+    "configuration.md",
+    "conversations.md",
+    "doctor.md",
+    "tutorial-obsidian.md",
+    "tutorial-project.md",
+)
 WIDTH = 100
 # When the notes of the example were last touched: a checkout gives every file the date of today.
 _TOUCHED = 1_772_366_400  # 2026-03-01T12:00:00Z

@@ -138,3 +138,13 @@ def test_a_context_and_a_list_are_whole_in_a_vault_that_was_never_indexed(tmp_pa
     (tmp_path / ".simplemem" / "index.db").unlink()
     with open_store(tmp_path) as store:
         assert [each.name for each in store.backlinks("b", kinds=["link"])] == ["a"]
+
+
+def test_a_write_that_replaces_a_note_names_the_text_and_the_step(vault: Path) -> None:
+    (vault / "tea.md").write_text("Oolong.\n")
+    with open_store(vault) as store:
+        saved = store.create("tea", "Green tea.", overwrite=True)
+        assert saved.previous_sha256 is not None
+        assert store.read("tea", version=saved.previous_sha256).content == "Oolong.\n"
+        store.undo(saved.version)
+    assert (vault / "tea.md").read_text() == "Oolong.\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +18,7 @@ from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.memory import Saved
+    from simplemem.store import EnhancedStore
 
 commands = typer.Typer()
 _PANEL = "Write"
@@ -70,7 +72,8 @@ def new(
             saved = store.create_from(template, name, who=WHO, tool="new")
             more: dict[str, Any] = {"append": text or None, "metadata": metadata or None}
             return _saved(store.update(saved.name, **more, who=WHO, tool="new") if text or metadata else saved)
-        return _saved(store.create(name, text, metadata, overwrite=overwrite, who=WHO, tool="new"))
+        saved = store.create(name, text, metadata, overwrite=overwrite, who=WHO, tool="new")
+        return _saved(with_replaced(store, saved))
 
 
 @command(commands, _PANEL, dashed_words=True)
@@ -118,6 +121,17 @@ def edit(
 
     with opened(vault) as store:
         return _saved(edit_note(store, name, merge=merge))
+
+
+def with_replaced(store: EnhancedStore, saved: Saved) -> Saved:
+    """Return a write with a warning that says which text it replaced, if any, and how to undo that."""
+    from simplemem.faces.session import text_replaced
+
+    if not saved.changed or saved.previous_sha256 is None:
+        return saved
+    replaced = text_replaced(store, saved.name, saved.previous_sha256)
+    warning = f"replaced a text: {replaced}; `simplemem undo {saved.version}` brings it back"
+    return replace(saved, warnings=(*saved.warnings, warning))
 
 
 def _saved(saved: Saved) -> Answer:

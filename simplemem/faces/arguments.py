@@ -167,11 +167,13 @@ def to_change(store: EnhancedStore, name: str) -> str:
     found = store.resolve(name)
     if is_named(found, name):
         return found
-    fate = store.bench.fate_of(name)
-    if fate is None or (fate.now is None and not fate.is_deleted):
+    former = store.bench.find_former_note(name)
+    if former is None or (former.current_name is None and not former.is_deleted):
         return found
-    error = fate.error()
-    candidates = [*filter(None, [fate.now]), found]
+    error = former.error()
+    candidates = [found]
+    if former.current_name is not None:
+        candidates.insert(0, former.current_name)
     hint = f"{found} has that title or alias. Give its name if it is meant."
     raise NotFound(error.message, hint=hint, candidates=candidates)
 

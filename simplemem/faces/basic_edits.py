@@ -11,11 +11,11 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, Field
 
-from simplemem.errors import AlreadyExists, Invalid, NotFound, SimplememError
+from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, SimplememError
 from simplemem.faces.arguments import Object, Words, also, from_json
 from simplemem.faces.basic_project import CONTRACT, MOST, Project, Result, is_outside, said
 from simplemem.faces.face import Caller, Data, Manner, Reply, Tool
-from simplemem.faces.session import Session
+from simplemem.faces.session import Session, without_offer
 from simplemem.memory import Filter, Moved
 from simplemem.note.body import newline_of
 from simplemem.note.names import legal_name, name_of, path_of
@@ -216,9 +216,13 @@ def delete_note(vault: Project, a: Any) -> Reply[Result]:
         return vault.reply("directory_deleted", _all(names, paths))
     try:
         row = vault.row(vault.find(a.identifier)) | {"deleted": True}
-        vault.store.delete(name_of(row["file_path"]), **vault.caller)
+        known = vault.session.known_hash(row["file_path"])
+        gone = vault.store.delete(name_of(row["file_path"]), if_sha256=known, **vault.caller)
+        vault.session.record_step(vault.store, gone.version)
     except NotFound:
         row = {"deleted": False}
+    except Conflict as error:
+        raise without_offer(error, "Read it again with read_note. If it should still go, delete it then.") from None
     reply = vault.reply("deleted", row)
     return reply if a.output_format == "json" else Reply(str(row["deleted"]).lower(), {"result": row["deleted"]})
 

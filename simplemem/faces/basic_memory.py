@@ -16,6 +16,7 @@ from simplemem.faces.arguments import from_json
 from simplemem.faces.basic_edits import delete_note, edit_note, face_tool, move_note, several, write_note
 from simplemem.faces.basic_project import MOST, Project, Result, is_outside, said, slug
 from simplemem.faces.face import Data, Reply
+from simplemem.faces.render import index_line
 from simplemem.memory import Filter
 from simplemem.note.clock import now
 from simplemem.note.names import name_of
@@ -77,7 +78,10 @@ def read_note(vault: Project, a: Any) -> Reply[Result]:
         hits = () if found.only_nearest else found.hits[_page(a)]
         near = [vault.row(vault.store.read(hit.name)) | {"number": k} for k, hit in enumerate(hits, 1)]
         missing = {"error": "NOTE_NOT_FOUND", "message": f"Note not found: {a.identifier}", "related_results": near}
-        return vault.reply("not_found" if near else "nothing_near", missing)
+        notice = index_line(found.index)
+        if near or a.output_format == "json":
+            return vault.reply("not_found" if near else "nothing_near", missing, notice)
+        return vault.reply("nothing_near_yet" if notice else "nothing_near", missing, notice)
     lines, first = note.text.splitlines(), a.start_line or 1
     if not a.include_content:
         return vault.reply("metadata", row)
@@ -118,6 +122,7 @@ def search_notes(vault: Project, a: Any) -> Reply[Result]:
     since = _since(vault, a.after_date)[0] if a.after_date else ""
     plain = {key: str(each) for key, each in properties.items() if isinstance(each, str) and "." not in key}
     narrow = Filter.of(tags=tags or None, require_all=True, since=since, properties=plain)
+    index = vault.store.state()
     mode, link = _MODES.get(a.search_type or "hybrid", ""), query.removeprefix("memory://").removeprefix(vault.prefix)
     by_link = a.search_type == "permalink" or "://" in query
     if by_link or not mode or not words:
@@ -125,6 +130,7 @@ def search_notes(vault: Project, a: Any) -> Reply[Result]:
     else:
         most = MOST if properties or types or kinds != {"entity"} else min(MOST, part.stop + 1)
         found = vault.store.search(words, filter=narrow, limit=most, mode=mode, own_scores=True)
+        index = found.index
         least = a.min_similarity or 0.05
         hits = [hit for hit in found.hits if hit.score >= least and not found.only_nearest]
         shown_scores = falling_scores(hit.score for hit in hits)
@@ -151,7 +157,11 @@ def search_notes(vault: Project, a: Any) -> Reply[Result]:
     facts |= {"total_is_exact": not more, "has_more": more}
     facts |= {"about": f": {query}" if words else "", "scope": "all projects" if a.search_all_projects else vault.name}
     facts |= {"count": f"{len(shown)} result{'s'[: len(shown) > 1]}", "more": " | more available" if more else ""}
-    return vault.reply("found" if shown or a.output_format == "json" else "none_found", facts)
+    notice = index_line(index)
+    if shown or a.output_format == "json":
+        return vault.reply("found", facts, notice)
+    # What is missing from the index may hold what was not found.
+    return vault.reply("none_yet" if notice else "none_found", facts, notice)
 
 
 @face_tool

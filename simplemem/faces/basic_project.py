@@ -223,14 +223,17 @@ class Project:
         every = (each for name in sorted(sources) for each in self.relations(self.store.read(name)))
         return (each for each in every if each.target == note.path != each.source)
 
-    def reply(self, what: str, facts: Data) -> Reply[Result]:
-        """An answer: a text of the contract, or the JSON of its shape."""
+    def reply(self, what: str, facts: Data, notice: str = "") -> Reply[Result]:
+        """An answer: a text of the contract, or the JSON of its shape. A `notice` follows the one, or is its `notice`."""
         facts = {**vars(self.asked), "project": self.name, **facts}
         if self.asked.output_format == "text":
-            return Reply(text := said(what, facts), {"result": text})
+            text = "\n\n".join(filter(None, (said(what, facts), notice)))
+            return Reply(text, {"result": text})
         what += "_compact" if getattr(self.asked, "compact", False) and f"{what}_compact" in _SHAPES else ""
         data = shaped(what if what in _SHAPES else f"failed_{self.asked.tool}", facts)
         data = data.get("items", data)
+        if notice and isinstance(data, dict):
+            data["notice"] = notice
         return Reply(json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str), {"result": data})
 
     def refused(self, what: str, error: str, **facts: Any) -> Invalid:

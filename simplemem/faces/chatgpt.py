@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from simplemem.faces.arguments import about
 from simplemem.faces.face import Reply, tool
+from simplemem.faces.render import index_line
 from simplemem.store import EnhancedStore
 
 _MOST = 10
@@ -33,8 +34,11 @@ def search(store: EnhancedStore, query: Annotated[str, about("a question or word
     answer = store.search(query, limit=_MOST)
     found = [Found(id=hit.name, title=hit.title or hit.name, url=_address(store, hit.name)) for hit in answer.hits]
     results = Results(results=found)
-    if answer.notice and found:
-        results["notice"] = answer.notice
+    notice = answer.notice if found else ""
+    if not answer.index.is_ready:
+        notice = index_line(answer.index)
+    if notice:
+        results["notice"] = notice
     return _as_json(results)
 
 

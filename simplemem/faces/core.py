@@ -237,10 +237,11 @@ def move_memory(
     try:
         found = arguments.to_change(store, name)
     except NotFound:  # the same move may be asked for again because its answer was lost
-        fate = store.bench.fate_of(name)
-        if fate is None or fate.now is None or compare_key(fate.now) != compare_key(new_name):
+        former = store.bench.find_former_note(name)
+        current_name = former.current_name if former is not None else None
+        if current_name is None or compare_key(current_name) != compare_key(new_name):
             raise
-        there = store.read(fate.now)
+        there = store.read(current_name)
         return _reply(Renamed, there, f"It is {render.name_of(there.name)} already.", rewritten=[], warnings=[])
     moved = store.move(found, new_name, reason=reason, **caller)
     session.record_step(store, moved.version)
@@ -261,11 +262,15 @@ def move_memory(
     routes=("DELETE /memories/{name}",),
 )
 def delete_memory(
-    store: EnhancedStore, caller: Caller, name: Name, if_sha256: IfSha = None, reason: str = ""
+    store: EnhancedStore, caller: Caller, session: Session, name: Name, if_sha256: IfSha = None, reason: str = ""
 ) -> Reply[Removed]:
     """Delete a memory (it can be brought back). Prefer a tag such as archived when it may matter later."""
     found = arguments.to_change(store, name)
-    gone = store.delete(found, if_sha256=arguments.whole_hash(store, found, if_sha256), reason=reason, **caller)
+    sha256 = arguments.whole_hash(store, found, if_sha256)
+    if sha256 is None:
+        sha256 = session.known_hash(path_of(found))
+    gone = store.delete(found, if_sha256=sha256, reason=reason, **caller)
+    session.record_step(store, gone.version)
     left = gone.links_left_unresolved
     links = f"{render.counted(left, 'link now leads', 'links now lead')} nowhere." if left else ""
     back = "undo_change(version) brings it back."

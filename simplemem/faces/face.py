@@ -7,7 +7,7 @@ import dataclasses
 import importlib
 import inspect
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -36,6 +36,7 @@ class Reply(Generic[T]):
 
     text: str
     value: T | None = None
+    notices: Sequence[str] = ()  # for answers over HTTP whose shape has no place for them
 
     def data(self) -> Data | None:
         """The value as JSON, with the word that notes are data where the text has it."""

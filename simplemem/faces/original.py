@@ -18,6 +18,7 @@ from simplemem.faces.face import Caller, Reply, tool
 from simplemem.faces.render import brief, index_line, line, name_of, nothing_found, unheld
 from simplemem.faces.session import Session, replaced_and_undo, without_offer
 from simplemem.memory import NO_WORD_HELD
+from simplemem.note.names import path_of
 from simplemem.note.note import map_entries
 from simplemem.note.tags import parse_tag_request, respelled, without_header
 
@@ -100,9 +101,15 @@ def _longest(store: EnhancedStore) -> int:
 
 
 @tool("Delete a memory", writes=True, destructive=True, idempotent=False, deletes=True)
-def delete_memory(store: EnhancedStore, caller: Caller, name: Name) -> Reply[None]:
+def delete_memory(store: EnhancedStore, caller: Caller, session: Session, name: Name) -> Reply[None]:
     """Delete a memory."""
-    gone = store.delete(to_change(store, name), **caller)
+    found = to_change(store, name)
+    try:
+        gone = store.delete(found, if_sha256=session.known_hash(path_of(found)), **caller)
+    except Conflict as error:
+        hint = "Read it again with read_memory. If it should still go, delete it then."
+        raise without_offer(error, hint) from None
+    session.record_step(store, gone.version)
     return Reply(f"Memory '{name_of(gone.name)}' was deleted.")
 
 

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict,
 
 from pydantic import Field
 
+from simplemem.errors import Conflict
 from simplemem.faces import render
 from simplemem.faces.arguments import Object, about, also
 from simplemem.faces.face import Caller, Reply, tool
+from simplemem.faces.session import Session, replaced_and_undo
 from simplemem.kinds.answers import Edge, Maybe, Passage, Remembered, Result, Written
+from simplemem.note.names import name_of
 
 if TYPE_CHECKING:
     from simplemem.kinds.documents.base import KnowledgeBase
@@ -38,7 +41,7 @@ Found = TypedDict("Found", {
     "query": str, "answer": Maybe, "synthesis": str, "facts": list[Known], "memories": list[Said],
     "graph": list[Edge], "degraded": str,
 })  # fmt: skip
-Updated = TypedDict("Updated", {"id": str, "sha256": str})
+Updated = TypedDict("Updated", {"id": str, "sha256": str, "notice": NotRequired[str]})
 Deleted = TypedDict("Deleted", {"id": str, "version": str})
 Passages = TypedDict("Passages", {"results": list[Passage], "notice": NotRequired[str]})
 
@@ -71,7 +74,7 @@ def _facts_of(hits: Sequence[Hit]) -> list[Known]:
     by_id = {hit.result["id"]: hit for hit in hits}
     facts = list[Known]()
     for hit in hits:
-        if hit.atom is None or hit.atom.slot is None or hit.result["score"] <= _ASKED_FOR:
+        if hit.atom is None or hit.atom.slot is None or hit.rank <= _ASKED_FOR:
             continue
         slot = hit.atom.slot
         key = " ".join(filter(None, slot[:2]))
@@ -133,14 +136,19 @@ def search_memory(
 
 @tool("Change a memory", writes=True, destructive=True)
 def update_memory(
-    documents: Documents, caller: Caller, memory_id: MemoryId, content: Words, user_id: User
+    store: EnhancedStore, documents: Documents, caller: Caller, memory_id: MemoryId, content: Words, user_id: User
 ) -> Reply[Updated]:
     """Give a memory other words. Its id stays, and the old words stay in the history."""
-    memory, _ = documents.update_memory(memory_id, content, user_id, **caller)
+    memory, step = documents.update_memory(memory_id, content, user_id, **caller)
     text = "Memory updated successfully."
     if memory.id != memory_id:
         text += f" The new words replace the whole text of {memory.id}; its history keeps the old one."
-    return Reply(text, {"id": memory.id, "sha256": memory.sha256})
+    data: Updated = {"id": memory.id, "sha256": memory.sha256}
+    written = step.written[0] if step.written else None
+    if written is not None and written.changed and written.previous_sha256 is not None:
+        name = name_of(memory.path)
+        data["notice"] = replaced_and_undo(store, name, written.previous_sha256, written.version)
+    return Reply(text, data)
 
 
 @tool("Delete a memory", writes=True, destructive=True, deletes=True)
@@ -165,11 +173,27 @@ def query_knowledge_base(base: KnowledgeBase, query: Query, limit: Limit = 5) ->
 def update_knowledge_base(
     base: KnowledgeBase,
     caller: Caller,
+    session: Session,
     file_path: Annotated[str, about("relative to its folder, ending in .md")],
     content: Annotated[str, about("the whole document")],
 ) -> Reply[Written]:
     """Write a document of the knowledge base, new or in the place of the one there is."""
-    return Reply("Document updated.", base.update(file_path, content, **caller))
+    place = base.place_of(file_path)
+    known = session.known_hash(place)
+    try:
+        change = base.update(file_path, content, known, **caller)
+    except Conflict as error:
+        session.record_hash(place, error.details["current_sha256"])  # it is known now that there is another text
+        raise
+    session.record_hash(place, change.sha256)
+
+    data: Written = {"file_path": file_path, "sha256": change.sha256, "created": change.is_new}
+    if known is None and change.replaced is not None:
+        where = " in the folder of the knowledge base" if base.is_beside else ""
+        data["notice"] = replaced_and_undo(
+            base.notes, base.note_name(file_path), change.replaced, change.version, where
+        )
+    return Reply(render.answer("Document updated.", "", data.get("notice", "")), data)
 
 
 TOOLS: Final = (add_memory, search_memory, update_memory, delete_memory)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from simplemem.errors import Conflict, SimplememError
+from simplemem.note.body import count_lines
 from simplemem.note.names import path_of
 from simplemem.note.words import counted
 
@@ -78,14 +79,26 @@ class Session:
 
 def describe_replaced(store: EnhancedStore, name: str, previous_sha256: str) -> str:
     """Say which text a write without a hash replaced, for a client that had not read the note."""
+    return f"this replaced a text that was not read in this session: {text_replaced(store, name, previous_sha256)}"
+
+
+def text_replaced(store: EnhancedStore, name: str, previous_sha256: str) -> str:
+    """Say how long a text was that a write replaced, who made it, and its hash."""
     facts = []
     with suppress(SimplememError):  # the text may no longer be kept; the write has happened all the same
         replaced = store.read(name, version=previous_sha256)
-        facts.append(counted(len(replaced.content.splitlines()), "line"))
+        facts.append(counted(_number_of_lines(replaced.content), "line"))
     with suppress(SimplememError):
         facts.append(_last_author(store, name, previous_sha256))
     facts.append(f"sha256 {previous_sha256[:_SHOWN_DIGITS]}")
-    return f"this replaced a text that was not read in this session: {', '.join(facts)}"
+    return ", ".join(facts)
+
+
+def _number_of_lines(text: str) -> int:
+    """Count the lines of a note's text. A last one without a line end counts too."""
+    ends = count_lines(text, 0, len(text))
+    is_ended = not text or text.endswith(("\n", "\r"))
+    return ends if is_ended else ends + 1
 
 
 def _last_author(store: EnhancedStore, name: str, sha256: str) -> str:
@@ -97,10 +110,13 @@ def _last_author(store: EnhancedStore, name: str, sha256: str) -> str:
     return f"last changed by {earlier.who or 'a program'} at {earlier.when}"
 
 
-def replaced_and_undo(store: EnhancedStore, name: str, previous_sha256: str, version: str) -> str:
-    """Say what a write replaced and how to undo it, for a profile without a tool that undoes."""
+def replaced_and_undo(store: EnhancedStore, name: str, previous_sha256: str, version: str, where: str = "") -> str:
+    """Say what a write replaced and how to undo it, for a profile without a tool that undoes.
+
+    `where` says in which folder the command is given, if that is not the vault.
+    """
     replaced = describe_replaced(store, name, previous_sha256)
-    return f"{replaced[0].upper()}{replaced[1:]}. Undo it with `simplemem undo {version}`."
+    return f"{replaced[0].upper()}{replaced[1:]}. Undo it with `simplemem undo {version}`{where}."
 
 
 def without_offer(error: Conflict, hint: str) -> Conflict:

@@ -1,8 +1,11 @@
-"""Text that stands in several notes: footers, badges, headings and lines of templates. Told by `places.text_key`."""
+"""Count text that several notes have in common: footers, badges, headings and lines of templates.
+
+Two blocks have the same text if their rows in the table `places` have the same `text_key`.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -10,52 +13,78 @@ from simplemem.index.connection import Connection
 from simplemem.index.door import BLOCKS_COUNTED, Match, NoteId, PlaceId
 from simplemem.index.text import BLOCK, SHIFT
 
-MANY = 5  # notes with the same text: it is not shown while the note has other text that was found
-_MAX_COUNT = 100  # more make no difference
-# So many notes may have a text before it counts less: a tenth of them, within these bounds. With 3 in a vault of 173 notes,
-# what stands in a few related ones counted too little (MRR of first sentences 0.514 for 0.538; with 10 it is 0.533).
-_LEAST_FEW, _MOST_FEW = 3, 10
+MIN_NOTES_OF_REPEATED_TEXT = 5  # an excerpt leaves text of so many notes out if it can show other text
+_MAX_COUNTED_NOTES = 100  # a weight does not get smaller with more notes
+
+# A text of up to a tenth of all notes, within these bounds, keeps its full weight. With 3 in a vault of
+# 173 notes, texts that a few related notes share weighed too little (MRR of first sentences 0.514 for
+# 0.538; with 10 it is 0.533).
+_MIN_UNWEIGHTED_NOTES = 3
+_MAX_UNWEIGHTED_NOTES = 10
 
 
 def ask_counts(db: Connection, blocks: Sequence[Match]) -> Iterable[tuple[PlaceId, int]]:
-    """Ask in how many notes the text of each block stands, of the best blocks of each note. `blocks` are in order, best
-    first. The answer is read when it is wanted."""
-    taken: defaultdict[NoteId, int] = defaultdict(int)
-    places: list[PlaceId] = []
+    """Query in how many notes the text of a block stands, for the `BLOCKS_COUNTED` best blocks of each note.
+
+    `blocks` are the best first. Returns a lazy iterable of rows of a block's id and its number of notes,
+    at most `_MAX_COUNTED_NOTES`, so that other queries can be sent before the rows are read. Blocks
+    without a `text_key` have no row.
+    """
+    blocks_of_note = Counter[NoteId]()
+    block_ids = list[PlaceId]()
     for match in blocks:
-        taken[match.note] += 1
-        if taken[match.note] <= BLOCKS_COUNTED:
-            places.append(match.place)
-    if not places:
+        blocks_of_note[match.note] += 1
+        if blocks_of_note[match.note] <= BLOCKS_COUNTED:
+            block_ids.append(match.place)
+    if not block_ids:
         return ()
 
     sql = f"""
         WITH asked AS (
-            SELECT p.id AS place, p.text_key AS text FROM carray(:ids) c JOIN places p ON p.id = c.value
+            SELECT p.id AS place, p.text_key AS text
+            FROM carray(:ids) c JOIN places p ON p.id = c.value
             WHERE p.text_key IS NOT NULL
         ), counted AS (
-            SELECT t.text, (SELECT count(*) FROM (SELECT DISTINCT s.id >> {SHIFT} AS note FROM places s
-                                                  WHERE s.text_key = t.text LIMIT {_MAX_COUNT}) n) AS notes
+            SELECT t.text, (
+                SELECT count(*) FROM (
+                    SELECT DISTINCT s.id >> {SHIFT} AS note
+                    FROM places s
+                    WHERE s.text_key = t.text
+                    LIMIT {_MAX_COUNTED_NOTES}
+                ) n
+            ) AS notes
             FROM (SELECT DISTINCT text FROM asked) t
         )
         SELECT a.place, c.notes FROM asked a JOIN counted c ON c.text = a.text"""
-    return db.execute(sql, {"ids": db.many(places)})
+    return db.execute(sql, {"ids": db.many(block_ids)})
 
 
-def weights_of(counts: Iterable[tuple[PlaceId, int]], notes: int) -> dict[PlaceId, float]:
-    """What blocks count whose text stands in many of the `notes`: below 1."""
-    few = max(_LEAST_FEW, min(notes // 10, _MOST_FEW))
-    return {place: few / count for place, count in counts if count > few}
+def weights_of(counts: Iterable[tuple[PlaceId, int]], note_count: int) -> dict[PlaceId, float]:
+    """Return a weight between 0 and 1 for each block whose text stands in many notes; other blocks have none.
+
+    `counts` are the rows of `ask_counts`, and `note_count` is the number of notes in the index.
+    """
+    unweighted_notes = max(_MIN_UNWEIGHTED_NOTES, min(note_count // 10, _MAX_UNWEIGHTED_NOTES))
+    return {block: unweighted_notes / count for block, count in counts if count > unweighted_notes}
 
 
 def ask_spans(db: Connection, notes: Iterable[NoteId]) -> Iterable[tuple[NoteId, tuple[int, int]]]:
-    """Ask where the blocks of some notes begin and end whose text many notes have. The answer is read when it is wanted."""
+    """Query where in some notes the blocks lie whose text `MIN_NOTES_OF_REPEATED_TEXT` or more notes have.
+
+    Returns a lazy iterable of a note and the start and end of such a block in its text.
+    """
     sql = f"""
         SELECT p.id >> {SHIFT}, p.start, p.stop
         FROM carray(:ids) n
         JOIN places p ON p.id >= (n.value << {SHIFT} | {BLOCK}) AND p.id < (n.value + 1) << {SHIFT}
         WHERE p.text_key IS NOT NULL
-          AND (SELECT count(*) FROM (SELECT DISTINCT s.id >> {SHIFT} AS note FROM places s
-                                     WHERE s.text_key = p.text_key LIMIT {MANY}) m) = {MANY}"""
+          AND (
+              SELECT count(*) FROM (
+                  SELECT DISTINCT s.id >> {SHIFT} AS note
+                  FROM places s
+                  WHERE s.text_key = p.text_key
+                  LIMIT {MIN_NOTES_OF_REPEATED_TEXT}
+              ) m
+          ) = {MIN_NOTES_OF_REPEATED_TEXT}"""
     rows: Any = db.execute(sql, {"ids": db.many(notes)})
     return ((note, (start, stop)) for note, start, stop in rows)

@@ -27,7 +27,7 @@ Profile = TypedDict("Profile", {
     "generated_at": str, "cached": bool, "method": str,
 })  # fmt: skip
 Passage = TypedDict("Passage", {"content": str, "source": str, "score": float, "heading": str, "line": int})
-Written = TypedDict("Written", {"file_path": str, "sha256": str, "created": bool})
+Written = TypedDict("Written", {"file_path": str, "sha256": str, "created": bool, "notice": NotRequired[str]})
 Source = TypedDict("Source", {"id": str, "title": str, "name": str, "heading": str, "line": int, "url": Maybe})
 Edge = TypedDict("Edge", {"from": str, "relation": str, "to": str, "id": str})
 Step = TypedDict("Step", {"step": str, "used": bool, "why": str})

@@ -19,10 +19,11 @@ from simplemem.errors import Conflict, Invalid, NotFound
 from simplemem.faces import remembrances
 from simplemem.faces.arguments import Object
 from simplemem.faces.face import Caller, Data, Reply, Tool, tool
+from simplemem.faces.render import line
 from simplemem.faces.supermemento import Tag, Text, Title
 from simplemem.kinds.answers import Ingested
 from simplemem.network.problems import Json, Refused
-from simplemem.network.rest import API, arguments_of, call, hash_expected, listed, tool_called
+from simplemem.network.rest import API, arguments_of, call, hash_expected, listed, notice_headers, tool_called
 from simplemem.network.site import Served, Site, View
 from simplemem.network.tokens import Grant
 from simplemem.network.ways import Handler, granted, routes_of
@@ -109,9 +110,14 @@ def _called(contract: Contract) -> Handler:
             said |= {"memory_id": ident, "user_id": memory.scope}
         reply = await call(view, tool, said, grant)
         etag = {"ETag": f'"{reply.value["sha256"]}"'} if tool is remembrances.update_memory and reply.value else {}
+        answer = contract.answer(reply)
+        notices = list(reply.notices)
+        if "notice" not in answer and reply.value and "notice" in reply.value:
+            notices.append(reply.value["notice"])
+        headers = etag | notice_headers(*notices)
         if contract.status == 204:
-            return Response(status_code=204)
-        return Json(contract.answer(reply), contract.status, etag)
+            return Response(status_code=204, headers=headers)
+        return Json(answer, contract.status, headers)
 
     return handle
 
@@ -194,5 +200,6 @@ async def _call(request: Request, view: View, grant: Grant) -> Response:
     if not isinstance(name, str) or not isinstance(arguments, dict):
         raise Invalid("a call has a name and arguments", hint='{"name": "...", "arguments": {...}}')
     reply = await call(view, tool_called(view, name), arguments, grant)
-    shown: Data = {"content": [{"type": "text", "text": reply.text}]}
+    texts = [reply.text, *(line(notice, 600) for notice in reply.notices if notice not in reply.text)]
+    shown: Data = {"content": [{"type": "text", "text": text} for text in texts]}
     return Json(shown | ({"structuredContent": data} if (data := reply.data()) is not None else {}))

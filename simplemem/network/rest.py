@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -18,6 +19,7 @@ from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, Simplem
 from simplemem.faces.core import TOOLS, create_memory, update_memory
 from simplemem.faces.core_read import read_memory
 from simplemem.faces.face import Data, Reply, Tool
+from simplemem.faces.render import line
 from simplemem.network.problems import Json, Refused
 from simplemem.network.site import Served, Site, View
 from simplemem.network.tokens import Grant
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 API: Final = "/api/v1"
 MARKDOWN: Final = "text/markdown"
+NOTICE_HEADER: Final = "X-Simplemem-Notice"
+_MOST_NOTICE: Final = 600
 _TOLD: Final = ("notes", "links", "tags", "words", "state", "read_only")  # of the numbers of a vault, to all who read
 
 
@@ -45,13 +49,22 @@ def routes(site: Site, served: Served) -> list[Route]:
 async def call(
     view: View, tool: Tool, arguments: Mapping[str, Any], grant: Grant, before: Callable[[EnhancedStore], object] = id
 ) -> Reply[Any]:
-    """What a tool answers. `before` has a look at the store, with no write of this process between."""
+    """What a tool answers, with notices. `before` has a look at the store, with no write of this process between."""
 
     def work() -> Reply[Any]:
-        before(view.door.store())
-        return carry_out(tool, view.door, arguments, "", grant)
+        store = view.door.store()
+        before(store)
+        store.bench.take_notices()  # of an earlier call in this thread
+        reply = carry_out(tool, view.door, arguments, "", grant)
+        return replace(reply, notices=tuple(store.bench.take_notices()))
 
     return await view.door.run(work, writes=tool.writes)
+
+
+def notice_headers(*notices: str) -> dict[str, str]:
+    """The header that says what an answer of a fixed shape has no place for, such as notes that are not indexed yet."""
+    text = line(" ".join(dict.fromkeys(notices)), _MOST_NOTICE)
+    return {NOTICE_HEADER: text.encode("ascii", "replace").decode()} if text else {}
 
 
 def _called(tool: Tool) -> Handler:
@@ -204,7 +217,7 @@ async def _any_tool(request: Request, view: View, grant: Grant) -> Response:
     """Any tool of the vault's face, by its name."""
     tool = tool_called(view, request.path_params["tool"])
     reply = await call(view, tool, await arguments_of(request), grant)
-    return Json(reply.data() or {"text": reply.text})
+    return Json(reply.data() or {"text": reply.text}, headers=notice_headers(*reply.notices))
 
 
 def tool_called(view: View, name: str) -> Tool:

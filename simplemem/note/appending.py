@@ -1,42 +1,71 @@
-"""Text added at the end of a note as a block of its own, or as more of the list or table that the note ends with. Pure."""
+"""Append text to a note: as a block of its own, or as more of the list or table that the note ends with. Pure."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable
 
 from simplemem.note.blocks import Scan
 from simplemem.note.body import newline_of
 from simplemem.note.header import LINE_END
 from simplemem.note.note import Note
 
-_TAB_WIDTH = 4
-_CODE_INDENT = 4  # columns from which CommonMark takes a line for code
-_MARKER = re.compile(r"[ \t]*(?:([-+*])|[0-9]{1,9}([.)]))(?=[ \t]|$)")
-_RULE = re.compile(r"[ \t]*(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
-_DELIMITER_ROW = re.compile(r"[ \t]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+$")
-_BAR = re.compile(r"(?<!\\)\|")
+_TAB_COLUMNS = 4
+_MIN_CODE_COLUMNS = 4  # a line that is indented so far is code in CommonMark
+_QUOTE_MARK = ">"
 _BLOCK_STARTERS = frozenset("#>|`~<")
+
+_LIST_MARKER = re.compile(
+    r"""
+    [ \t]*
+    (?: (?P<bullet> [-+*] ) | [0-9]{1,9} (?P<delimiter> [.)] ) )
+    (?= [ \t] | $ )
+    """,
+    re.VERBOSE,
+)
+_RULE = re.compile(
+    r"""
+    [ \t]*
+    (?: (?: \* [ \t]* ){3,} | (?: - [ \t]* ){3,} | (?: _ [ \t]* ){3,} )
+    $
+    """,
+    re.VERBOSE,
+)
+_DELIMITER_ROW = re.compile(  # of a table, such as `|---|:-:|`
+    r"""
+    [ \t]*+ \|? [ \t]*+
+    :?-++:?  [ \t]*+
+    (?: \| [ \t]*+ :?-++:? [ \t]*+ )*+
+    \|? [ \t]*+ $
+    """,
+    re.VERBOSE,
+)
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
+_BACKTICKS = re.compile(r"`+")
+_CODE_OR_COMMENT = re.compile(r"\\[\\`] | (?P<backticks> `+ ) | (?P<comment> %% )", re.VERBOSE)
 
 
 def append_content(note: Note, addition: str) -> str:
-    """Return the note with text added at its end, below a blank line.
+    """Return the text of the note with an addition at its end, below a blank line.
 
-    There is no blank line if nothing stands above, if the addition continues the list or table that the
-    note ends with, or if it begins with a space, which asks for none. Every byte of the note stays as it
-    is; the addition gets the note's line ends.
+    There is no blank line if the note has no content, if the addition continues the list or table that
+    the note ends with, or if the addition begins with a space. Every byte of the note stays as it is.
+    The line ends of the addition become those of the note, and its last line is ended.
     """
     text = note.text
     newline = newline_of(text)
-    added = addition if newline == "\n" else LINE_END.sub(newline, addition)
+    added = LINE_END.sub(newline, addition)
 
-    ending = "" if not text or _ends_line(text) else newline
-    gap = newline if _needs_gap(note, added) else ""
-    closing = "" if _ends_line(added) else newline
-    return f"{text}{ending}{gap}{added}{closing}"
+    last_line_end = "" if not text or _ends_line(text) else newline
+    blank_line = newline if _needs_blank_line(note, added) else ""
+    closing_line_end = "" if _ends_line(added) else newline
+    return f"{text}{last_line_end}{blank_line}{added}{closing_line_end}"
 
 
 def open_at_end(note: Note) -> str:
-    """Name what takes in all that is added at the end of a note, such as code that is not closed; "" for nothing."""
+    """Name the construct that swallows whatever is appended, such as "a code block"; "" if there is none."""
     scan = _scan_body(note)
     if scan.open == "fence":
         return "a code block"
@@ -44,66 +73,121 @@ def open_at_end(note: Note) -> str:
         return "an HTML comment" if "<!--" in scan.lines[scan.first] else "an HTML block"
 
     prose = (note.text[block.start : block.end] for block in note.body.blocks if block.kind != "code")
-    if sum(text.count("%%") for text in prose) % 2:
+    if _leaves_comment_open(prose):
         return "an Obsidian comment"
     return ""
 
 
-def _needs_gap(note: Note, added: str) -> bool:
+def _leaves_comment_open(texts: Iterable[str]) -> bool:
+    """Return whether the last `%%` in some blocks begins a comment. In inline code, `%%` has no meaning."""
+    is_open = False
+    for text in texts:
+        position = 0
+        if is_open:
+            end = text.find("%%")
+            if end < 0:
+                continue
+            position = end + len("%%")
+        is_open = _opens_comment(text, position)
+    return is_open
+
+
+def _opens_comment(text: str, position: int) -> bool:
+    """Return whether a comment that begins at or after a position of a block is not closed in the block."""
+    if "%%" not in text[position:]:
+        return False
+
+    backticks = _backticks_by_length(text)
+    while token := _CODE_OR_COMMENT.search(text, position):
+        position = token.end()
+        if token["comment"]:
+            end = text.find("%%", position)
+            if end < 0:
+                return True
+            position = end + len("%%")
+        elif token["backticks"]:
+            length = len(token["backticks"])
+            starts = backticks[length]
+            index = bisect_left(starts, position)
+            if index < len(starts):
+                position = starts[index] + length
+    return False
+
+
+def _backticks_by_length(text: str) -> defaultdict[int, list[int]]:
+    """Return where the runs of backticks in a text begin, in order, by the length of the run."""
+    starts_by_length = defaultdict[int, list[int]](list)
+    for run in _BACKTICKS.finditer(text):
+        starts_by_length[len(run[0])].append(run.start())
+    return starts_by_length
+
+
+def _needs_blank_line(note: Note, added: str) -> bool:
+    """Return whether an addition would join the last block of the note without a blank line, and should not."""
     if not note.text[note.content_start :].strip():
         return False
+
     scan = _scan_body(note)
+    first_line = _split_lines(added)[0]
     ends_blank = not scan.lines[-1].strip()
-    begins_blank = not _split_lines(added)[0].strip()
+    begins_blank = not first_line.strip()
     if ends_blank or begins_blank or scan.open == "fence":
         return False
-    return not (_asks_for_no_gap(scan, added) or _continues_list(scan, added) or _continues_table(scan, added))
+    return not (_is_indented_as_more(scan, added) or _continues_list(scan, added) or _continues_table(scan, added))
 
 
-def _asks_for_no_gap(scan: Scan, added: str) -> bool:
-    """Whether the addition is indented as more of the last item, of indented code, or of the last paragraph."""
+def _is_indented_as_more(scan: Scan, added: str) -> bool:
+    """Return whether the addition is indented as more of the last item, code block or paragraph."""
     if added[0] not in " \t":
         return False
     if scan.stack or scan.open == "code":
         return True
+
     line = _split_lines(added)[0]
-    starts_block = line.lstrip()[0] in _BLOCK_STARTERS or _MARKER.match(line) or _RULE.match(line)
-    return _indent_of(line) < _CODE_INDENT and not starts_block
+    starts_block = line.lstrip()[0] in _BLOCK_STARTERS or _LIST_MARKER.match(line) or _RULE.match(line)
+    return _indent_columns(line) < _MIN_CODE_COLUMNS and not starts_block
 
 
 def _continues_list(scan: Scan, added: str) -> bool:
-    """Whether the addition begins with an item of one of the lists that are open at the end."""
+    """Return whether the addition begins with an item of one of the lists that are open at the end."""
     line = _split_lines(added)[0]
-    marker = _MARKER.match(line)
+    marker = _LIST_MARKER.match(line)
     if marker is None or _RULE.match(line):
         return False
 
-    indent = _indent_of(line)
-    for width, mark in zip(scan.stack, scan.marks, strict=True):
-        if mark == ">":
+    mark = marker["bullet"] or marker["delimiter"]
+    indent = _indent_columns(line)
+    for item_width, item_mark in zip(scan.stack, scan.marks, strict=True):
+        if item_mark == _QUOTE_MARK:
             return False
-        if indent < width:
-            return indent < _CODE_INDENT and mark == (marker[1] or marker[2])
-        indent -= width
+        if indent < item_width:
+            return indent < _MIN_CODE_COLUMNS and item_mark == mark
+        indent -= item_width
     return False
 
 
 def _continues_table(scan: Scan, added: str) -> bool:
-    """Whether the addition begins with a row of the table that the note ends with, and with no table of its own."""
+    """Return whether the addition begins with a row of the table that the note ends with.
+
+    An addition that begins with a table of its own does not.
+    """
     if scan.open != "table" or scan.stack:
         return False
+
     lines = _split_lines(added)
     if len(lines) > 1 and _DELIMITER_ROW.match(lines[1]):
         return False
     if lines[0].lstrip().startswith("|"):
         return True
+
     last_row = scan.lines[-1]
-    is_like_last_row = not last_row.lstrip().startswith("|") and _BAR.search(last_row) is not None
-    return is_like_last_row and len(_BAR.findall(lines[0])) == len(_BAR.findall(last_row))
+    borders = len(_CELL_BORDER.findall(last_row))
+    has_open_ends = borders > 0 and not last_row.lstrip().startswith("|")
+    return has_open_ends and len(_CELL_BORDER.findall(lines[0])) == borders
 
 
 def _scan_body(note: Note) -> Scan:
-    """Read the body, and leave open what is open at its end."""
+    """Return a scan of the body in which everything that is open at its end is still open."""
     scan = Scan(_split_lines(note.text[note.content_start :]))
     scan.read_lines()
     return scan
@@ -119,7 +203,7 @@ def _ends_line(text: str) -> bool:
     return text.endswith(("\n", "\r"))
 
 
-def _indent_of(line: str) -> int:
-    """Return how many columns of space a line begins with."""
-    blank = line[: len(line) - len(line.lstrip(" \t"))]
-    return len(blank.expandtabs(_TAB_WIDTH))
+def _indent_columns(line: str) -> int:
+    """Return how many columns of spaces and tabs a line begins with."""
+    indent = line[: len(line) - len(line.lstrip(" \t"))]
+    return len(indent.expandtabs(_TAB_COLUMNS))

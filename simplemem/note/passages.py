@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from simplemem.note.body import Body, count_lines, newline_of, read_body
 from simplemem.note.header import read_header
+from simplemem.note.sentence_ends import marks, sentence_ends
 from simplemem.note.unseen import without_html_comments
 from simplemem.note.words import STOP_WORDS, count_tokens, words_in_order
 
@@ -130,8 +131,10 @@ def with_line(text: str, section: str, line: str, at: int | None = None) -> str:
 
 
 def _heading_key(text: str) -> str:
-    """Headings are compared without case, ASCII punctuation and double spaces (obsidian.md §1.1)."""
-    return " ".join(re.sub(r"[!-/:-@\[-`{-~]", " ", text).casefold().split())
+    """Headings are compared without case, ASCII punctuation and double spaces (obsidian.md §1.1), and without HTML
+    comments, which answers do not quote."""
+    shown = without_html_comments(text)
+    return " ".join(re.sub(r"[!-/:-@\[-`{-~]", " ", shown).casefold().split())
 
 
 def _pieces(text: str, body: Body) -> list[_Piece]:
@@ -165,7 +168,7 @@ def _cut(text: str, start: int, end: int, line: int, heading: int, tokens: int) 
         size = tokens if (at, line_end) == (start, end) else count_tokens(text[at:line_end])
         spans: Iterable[tuple[int, int, int]] = [(at, line_end, size)]
         if size > MOST_TOKENS:
-            spans = (span for one in _by_sentences(text, at, line_end) for span in _cut_sentence(text, *one))
+            spans = (span for one in _by_marks(text, at, line_end) for span in _cut_sentence(text, *one))
         for first, last, held in spans:
             if held:
                 first = _skip_blank(text, first)
@@ -203,9 +206,6 @@ def _cut_sentence(text: str, start: int, end: int) -> Iterator[tuple[int, int, i
         yield at, end, tokens
 
 
-# The end of a sentence: its mark and what closes it before a space, or a mark of a script that needs no space. A class
-# of characters stands first, so that `re` skips over everything else at once.
-_SENTENCE_END = re.compile(r"[.!?…。！？｡](?:(?<=[。！？｡])[。！？｡]*+|(?<![.!?…][.!?…])[.!?…]*+[\"'”’»)\]*_]*+(?=\s))")
 _NOT_BLANK = re.compile(r"\S")
 _LINE = re.compile(r"(?<=\n)")
 _MARKER = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[.\][ \t]+)?|\|[ \t]*)")
@@ -220,10 +220,12 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     for line in [*_LINE.split(text), ""]:
         marker, is_heading = _MARKER.match(line), _HEADING.match(line)
         if start >= 0 and (marker or is_heading or not line.strip()):
-            for at, stop in _by_sentences(text, start, end):
+            at = start
+            for stop in (*sentence_ends(text, start, end), end):
                 begins = _skip_blank(text, at)
                 if begins < stop:
                     found.append((begins, begins + len(text[begins:stop].rstrip())))
+                at = stop
             start = -1
         if line.strip() and not is_heading:
             if start < 0:
@@ -233,8 +235,9 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     return found
 
 
-def _by_sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    for found in _SENTENCE_END.finditer(text, start, end):
+def _by_marks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Stretches from mark to mark. Of passages these are kept in the index, so an abbreviation may end one."""
+    for found in marks(text, start, end):
         yield start, found.end()
         start = found.end()
     if start < end:

@@ -1,4 +1,4 @@
-"""Scopes: whose statements and documents are whose, and the folder in which the notes of each scope lie. Pure.
+"""Scopes: whose facts and documents are whose, and the folder in which the notes of each scope lie. Pure.
 
 A scope is the `user_id` or `container_tag` that a caller names. Its notes lie in `atoms/<folder>/` and
 `documents/<folder>/`. The folder decides the scope of a note, because folders are what a token is
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from simplemem.errors import Invalid, TooLong
@@ -19,18 +20,34 @@ from simplemem.note.passages import text_hash
 SCOPED_FOLDERS: Final = ("atoms", "documents")
 DEFAULT_SCOPE: Final = "default"
 
-_SCOPED_TYPES: Final = ("atom", "document")
+_FOLDER_OF_TYPE: Final = {"atom": "atoms", "document": "documents"}
+_FILES_FOLDER: Final = "files"  # below `documents/<folder>/`: the originals of a scope's documents
 
-_MAX_SCOPE_LENGTH: Final = 200
+_MAX_SCOPE_CHARACTERS: Final = 200
+_MAX_SHOWN_CHARACTERS: Final = 60
+_MAX_PREFIX_CHARACTERS: Final = 40  # of a part of a scope, before its hash
 _FORBIDDEN_CATEGORIES: Final = ("Cc", "Cs", "Zl", "Zp")  # control characters, surrogates, line separators
 _HASHED_FOLDER: Final = re.compile(r" [0-9a-f]{16}\Z")
 
 
+@dataclass(frozen=True)
+class _Claim:
+    """The scope that the frontmatter of a fact or document names."""
+
+    scope: str  # in NFC, with any blanks around it
+    folder: str  # the folder of its kind: `atoms` or `documents`
+
+    @property
+    def sample_path(self) -> str:
+        """Return the path of a note in the folder of the claimed scope."""
+        return f"{self.folder}/{folder_of(self.scope.strip())}/note.md"
+
+
 def check_scope(scope: str) -> str:
     """Return the scope in NFC. Raise Invalid or TooLong if it cannot be one."""
-    name = unicodedata.normalize("NFC", scope)
-    if len(name) > _MAX_SCOPE_LENGTH:
-        raise TooLong(f"the scope has {len(name)} characters; {_MAX_SCOPE_LENGTH} are allowed")
+    name = _to_nfc(scope)
+    if len(name) > _MAX_SCOPE_CHARACTERS:
+        raise TooLong(f"the scope has {len(name)} characters; {_MAX_SCOPE_CHARACTERS} are allowed")
     has_forbidden = any(unicodedata.category(character) in _FORBIDDEN_CATEGORIES for character in name)
     if not name or name != name.strip() or has_forbidden:
         raise Invalid(
@@ -49,60 +66,120 @@ def folder_of(scope: str) -> str:
 
 
 def scope_of(path: str, named: str | None) -> str:
-    """Return the scope of a note of statements or documents: the one its folder belongs to.
+    """Return the scope of a fact or document, by its path and the scope that its frontmatter names.
 
-    A folder cannot spell every scope (`a:b` lies in `a-b <hash>`). So the scope that the frontmatter
-    names counts if its folder is the note's own; any other scope in the frontmatter is ignored. Only a
-    note that a person moved out of the scoped folders belongs to whatever scope it names.
+    In a scoped folder, the folder decides. It cannot spell every scope (`a:b` lies in `a-b <hash>`), so
+    the named scope is returned if the folder is that scope's own; any other named scope is ignored. A
+    note elsewhere, or directly in `atoms/` or `documents/`, belongs to the scope that it names, else to
+    `DEFAULT_SCOPE`. `check_scope_is_own` refuses such names to a writer who does not see their folder.
     """
-    scope = unicodedata.normalize("NFC", named or "")
+    scope = _to_nfc(named or "")
     folder = _scoped_folder(path)
     if not folder:
         return scope or DEFAULT_SCOPE
     if scope and compare_key(folder_of(scope)) == compare_key(folder):
         return scope
-    return unicodedata.normalize("NFC", folder)
+    return folder
 
 
 def check_scope_is_own(
     path: str, before: Mapping[str, Any], after: Mapping[str, Any], hides: Callable[[str], bool]
 ) -> None:
-    """Raise Invalid if a change of frontmatter puts a note into a scope that its writer has no part in.
+    """Raise Invalid if a change of frontmatter names a scope that is not the writer's.
 
-    `before` and `after` are the properties of the note, and `hides` tells which paths the writer cannot
-    see. In a scoped folder, only the scope of that folder may be named. Elsewhere, only a scope may be
-    named whose folder the writer sees. What stood there before is let through: the note stays editable.
+    `before` and `after` are the properties of the note. `hides` returns whether a path is hidden from
+    the writer. In a scoped folder, only the scope of that folder may be named, in its very letters.
+    Elsewhere, only a scope may be named whose folder the writer sees. A scope that the note already
+    names is accepted, so that the note stays editable.
     """
-    named = after.get("scope")
-    kind = str(after.get("type") or "").casefold()
-    is_unchanged = named == before.get("scope") and after.get("type") == before.get("type")
-    if not isinstance(named, str) or kind not in ("", *_SCOPED_TYPES) or is_unchanged:
+    claim = _read_claim(path, after)
+    if claim is None or claim == _read_claim(path, before):
         return
 
-    own_folder = _scoped_folder(path)
-    named_folder = folder_of(unicodedata.normalize("NFC", named))
-    if own_folder and named_folder != own_folder:
+    folder = _scoped_folder(path)
+    if not folder:
+        _check_visible(claim, hides)
+    elif folder_of(claim.scope) != folder:
         raise Invalid(
-            f"the frontmatter names the scope {named[:60]!r}, but the note lies in {path.rpartition('/')[0]}",
+            f"the frontmatter names the scope {_shown(claim.scope)}, but the note lies in {path.rpartition('/')[0]}",
             hint="Leave `scope` out: the folder decides whose note it is.",
         )
-    if not own_folder and kind and hides(f"{SCOPED_FOLDERS[0]}/{named_folder}/note.md"):
+
+
+def check_move_keeps_scope(
+    old_path: str, new_path: str, properties: Mapping[str, Any], hides: Callable[[str], bool]
+) -> None:
+    """Raise Invalid if a move puts a note into a scope whose folder is hidden from the writer.
+
+    A move that leaves the note in its scope is accepted. So is one into a folder that decides the scope,
+    whatever the frontmatter names.
+    """
+    claim = _read_claim(new_path, properties)
+    if claim is None:
+        return
+
+    named = claim.scope.strip()
+    is_effective = scope_of(new_path, named) == named
+    old_claim = _read_claim(old_path, properties)
+    is_kept = old_claim == claim and scope_of(old_path, named) == named
+    if is_effective and not is_kept:
+        _check_visible(claim, hides)
+
+
+def _check_visible(claim: _Claim, hides: Callable[[str], bool]) -> None:
+    """Raise Invalid if the folder of a claimed scope is hidden. A blank claim is the default scope."""
+    if claim.scope.strip() and hides(claim.sample_path):
         raise Invalid(
-            f"the frontmatter names the scope {named[:60]!r}, which is closed to this token or server",
+            f"the frontmatter names the scope {_shown(claim.scope)}, which is closed to this token or server",
             hint="Leave `scope` out, or name your own.",
         )
 
 
+def _read_claim(path: str, properties: Mapping[str, Any]) -> _Claim | None:
+    """Return the scope that a note names; None if it names none, or is neither a fact nor a document.
+
+    A note without a type is what the top folder says.
+    """
+    scope = _plain_text(properties.get("scope"))
+    note_type = _plain_text(properties.get("type")).strip().casefold()
+    top_folder = path.partition("/")[0]
+    if note_type:
+        folder = _FOLDER_OF_TYPE.get(note_type, "")
+    else:
+        folder = top_folder if top_folder in SCOPED_FOLDERS else ""
+
+    if not scope or not folder:
+        return None
+    return _Claim(_to_nfc(scope), folder)
+
+
+def _plain_text(value: Any) -> str:
+    """Return a property as text, as `Note.string` reads it: a number counts, a list or map does not."""
+    if value is None or isinstance(value, (Mapping, list)):
+        return ""
+    return str(value)
+
+
 def _scoped_folder(path: str) -> str:
-    """Return the folder of a note below `atoms/` or `documents/`, or "" elsewhere."""
+    """Return in NFC the folder of a note below `atoms/` or `documents/`, or "" elsewhere."""
     top, *folders = path.split("/")[:-1] or [""]
-    return "/".join(folders) if top in SCOPED_FOLDERS else ""
+    return _to_nfc("/".join(folders)) if top in SCOPED_FOLDERS else ""
 
 
 def _folder_of_part(part: str) -> str:
-    """Return one part of a scope as a folder: its very name, or its beginning and a hash of all of it."""
+    """Return one part of a scope as a folder: the part itself, or its beginning and a hash of all of it."""
     name = legal_name(part)
-    # `files` holds the originals of a scope's documents.
-    if name == part and name != "files" and not _HASHED_FOLDER.search(name):
+    is_files_folder = compare_key(name) == _FILES_FOLDER
+    if name == part and not is_files_folder and not _HASHED_FOLDER.search(name):
         return name
-    return f"{legal_name(part[:40])} {text_hash(part).hex()[:16]}"
+
+    prefix = legal_name(part[:_MAX_PREFIX_CHARACTERS])
+    return f"{prefix} {text_hash(part).hex()[:16]}"
+
+
+def _to_nfc(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
+
+
+def _shown(scope: str) -> str:
+    return repr(scope[:_MAX_SHOWN_CHARACTERS])

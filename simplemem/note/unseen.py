@@ -1,6 +1,7 @@
 """What a note holds that its reader does not see, or that says nothing of it: comments and badges. Pure.
 
-A snippet leaves these out. They stay in the text that is searched, edited and read whole.
+A quoted passage leaves these out. They stay in the text that is searched, edited and read whole.
+`simplemem/search/excerpt.py` decides what of a note is quoted.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ _IMAGE = re.compile(
 )
 _BADGE = re.compile(r"shields\.io/|badge", re.IGNORECASE)  # shields.io, badgen.net, badge.fury.io, .../badge.svg
 _CHARACTER = re.compile(r"[^\n]")
+_GAP_IN_LINE = re.compile(r"(?<=\S)[ \t]{2,}+")
+_LINE_REST = re.compile(r"(?<=\S)[ \t]++$", re.MULTILINE)
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*+\r?\n){2,}+")
 
 
 def without_html_comments(text: str) -> str:
@@ -54,6 +58,12 @@ def blanked(text: str, spans: Iterable[Span]) -> str:
             parts += [text[end:start], _CHARACTER.sub(" ", text[start:stop])]
             end = stop
     return "".join([*parts, text[end:]])
+
+
+def without_gaps(text: str) -> str:
+    """A blanked text without the room that its comments took: spaces in a row, and more than one blank line."""
+    lines = _GAP_IN_LINE.sub(" ", _LINE_REST.sub("", text))
+    return _BLANK_LINES.sub("\n\n", lines)
 
 
 def _comments(text: str) -> Iterator[tuple[bool, Span]]:

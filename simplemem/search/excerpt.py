@@ -1,4 +1,4 @@
-"""Which part of a note is shown with a hit. Pure.
+"""What of a note is quoted: the excerpt that is shown with a hit, and passages in answers. Pure.
 
 HTML comments are never shown. Comments of Obsidian, badges and text that stands in many notes are left out at the edges
 of what is shown, and wherever the note has other text that holds a word of the question.
@@ -15,6 +15,39 @@ from simplemem.note.unseen import Span, blanked, without_html_comments, without_
 from simplemem.search.rank import snippet, where_words_stand, words_begun
 
 _LINK_TARGET = re.compile(r"\]\([^()\n]*\)")
+
+
+class Quotable(NamedTuple):
+    """The text of a note as it may be quoted, in versions from the one that leaves out most.
+
+    Each version has spaces in place of what it leaves out, so that every other character keeps its place.
+    """
+
+    versions: tuple[str, ...]
+
+    @classmethod
+    def of(cls, text: str) -> Quotable:
+        """Without comments and badges, and without HTML comments, which are never quoted."""
+        return cls((without_unseen(text), without_html_comments(text)))
+
+    @property
+    def whole(self) -> str:
+        """The whole text, without what is never quoted."""
+        return self.versions[-1]
+
+    def passage(self, place: Position, words: Sequence[str]) -> str:
+        """The passage at a place, blank if it holds nothing to quote.
+
+        A comment of Obsidian is quoted if the passage holds words of the question there alone.
+        """
+        with_words = (shown for shown in self.versions if _words_in(shown, place, words))
+        shown = next(with_words, self.versions[0])
+        return shown[place.start : place.stop]
+
+
+def quoted_heading(headings: Sequence[str]) -> str:
+    """A path of headings on one line, as it is quoted."""
+    return " > ".join(" ".join(without_html_comments(heading).split()) for heading in headings)
 
 
 class Excerpt(NamedTuple):
@@ -35,9 +68,10 @@ def choose_excerpt(
 ) -> Excerpt:
     """The part of a note's text to show in `limit` characters: around `best`, the place that was found, unless it was
     found by what is not shown. `repeated` are the blocks that many notes have."""
-    seen = without_unseen(text)
+    versions = Quotable.of(text).versions
+    seen = versions[0]
     own = blanked(seen, repeated)
-    shown, place = _place_to_show(text, (own, seen, without_html_comments(text)), passages, best, words)
+    shown, place = _place_to_show(text, (own, *versions), passages, best, words)
 
     around, place = where_words_stand(shown, passages, place, words, limit)
     if around is None or not _has_text(shown, around):

@@ -58,7 +58,7 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
         granted = grant_of(ctx)
         after = (params.meta or {}).get(_COMMIT)
         after = after if isinstance(after, str) else ""
-        session = sessions.of(ctx)
+        session = sessions.session_of(ctx)
         work = partial(perform, wanted, door, params.arguments, who, granted, after, session)
         result = await door.run(work, writes=wanted.writes)
         if wanted.writes and not result.is_error:

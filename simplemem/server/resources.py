@@ -223,7 +223,7 @@ class Resources:
         return [name for name in elsewhere[:limit] if path_of(name) not in hidden]
 
     async def read(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        session = self._sessions.of(ctx)
+        session = self._sessions.session_of(ctx)
         try:
             text = await self._door.run(lambda: self._text(params.uri, session))
         except NotFound as error:

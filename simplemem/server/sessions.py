@@ -1,9 +1,10 @@
-"""Which session a request belongs to, over any transport and in both generations of the protocol."""
+"""Find the session that a request belongs to, over any transport and in both generations of the protocol."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -15,25 +16,41 @@ if TYPE_CHECKING:
 
     Context = ServerRequestContext[Any, Any]
 
-_MAX_CLIENTS = 1000  # without a connection of their own
-_MAX_NAME = 100
+_MAX_CLIENT_SESSIONS = 1000  # of clients without a channel that lasts; the least recently used one is dropped
+_MAX_CLIENT_NAME_CHARACTERS = 100
 
 
 class Granted(Protocol):
-    """What a token allows, and the name that the history knows its bearer by."""
+    """What a token allows."""
 
     @property
-    def name(self) -> str: ...
-    def may(self, scope: str) -> bool: ...
-    def bound(self, arguments: Mapping[str, Any] | None, takes: Mapping[str, Any]) -> Mapping[str, Any] | None: ...
+    def name(self) -> str:
+        """The name of the token's bearer in the history."""
+
+    def may(self, scope: str) -> bool:
+        """Return whether the token has a scope such as `write`."""
+
+    def bound(self, arguments: Mapping[str, Any] | None, takes: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Return the arguments of a tool, limited to the user that the token speaks for.
+
+        `takes` are the parameters of the tool. Raises Invalid if the arguments name another user.
+        """
+
+
+@dataclass(frozen=True)
+class _ClientKey:
+    """What identifies the client of a request that has no channel of its own."""
+
+    token_name: str  # "" without a token
+    client_name: str
 
 
 def client_name(ctx: Context) -> str:
-    """Return what the client calls itself, with its version, on one line; "" when it does not say."""
+    """Return the name and version of the client on one line; "" if the client gives none."""
     params = ctx.session.client_params
     if params is None:
         return ""
-    return line(f"{params.client_info.name} {params.client_info.version}", _MAX_NAME)
+    return line(f"{params.client_info.name} {params.client_info.version}", _MAX_CLIENT_NAME_CHARACTERS)
 
 
 def grant_of(ctx: Context) -> Granted | None:
@@ -45,25 +62,32 @@ def grant_of(ctx: Context) -> Granted | None:
 class Sessions:
     """The sessions of one server. Used in the event loop only.
 
-    A session of the handshake protocol, and a client on standard input and output, has a channel that
-    lasts: its session ends with that channel. Requests of the 2026 protocol over HTTP stand alone, so
-    there a token and the name of its client stand for a session.
+    A client of the handshake protocol, or on standard input and output, has a channel that lasts. Its
+    session belongs to that channel, and ends with it.
+
+    A request of the 2026 protocol over HTTP has no such channel. Its session belongs to all requests that
+    have the same token and the same client name. It ends when `_MAX_CLIENT_SESSIONS` others were used
+    after it.
     """
 
     def __init__(self) -> None:
         self._by_channel: WeakKeyDictionary[object, Session] = WeakKeyDictionary()
-        self._by_client: OrderedDict[tuple[str, str], Session] = OrderedDict()
+        self._by_client: OrderedDict[_ClientKey, Session] = OrderedDict()  # the least recently used first
 
-    def of(self, ctx: Context) -> Session:
-        """Return the session that a request belongs to; a new one at its first request."""
+    def session_of(self, ctx: Context) -> Session:
+        """Return the session of a request, which is a new one for the first request."""
         connection = ctx.session._connection  # noqa: SLF001  (a session of the SDK is made for each request)
         if connection.has_standalone_channel:
             return self._by_channel.setdefault(connection.outbound, Session())
 
         grant = grant_of(ctx)
-        client = (grant.name if grant is not None else "", client_name(ctx))
+        token_name = grant.name if grant is not None else ""
+        return self._client_session(_ClientKey(token_name, client_name(ctx)))
+
+    def _client_session(self, client: _ClientKey) -> Session:
+        """Return the session of a client without a channel, and drop the session that was not used for longest."""
         session = self._by_client.setdefault(client, Session())
         self._by_client.move_to_end(client)
-        while len(self._by_client) > _MAX_CLIENTS:
+        while len(self._by_client) > _MAX_CLIENT_SESSIONS:
             self._by_client.popitem(last=False)
         return session

@@ -107,7 +107,7 @@ class Bench:
         self.read_only = core.read_only or core.vault.read_only
         self.must_be_writable = core.must_be_writable
         self.look_at = core.look_at
-        self.fate_of = core.fate_of
+        self.find_former_note = core.find_former_note
         self.prepare = core.prepare
         self.catch_up = core.catch_up  # index what a person or another program wrote; not while the vault is held
         self.judge = partial(judge, core.settings)  # whether a text may be written, and what is to be said of it
@@ -178,6 +178,7 @@ class Bench:
         """How like a question each of these notes is, or the `most` like it. Those without vectors, or without a word of
         it, are absent."""
         self._core.prepare()
+        self._core.state_of_answer(self._core.state_if_behind())
         if not (query := read_query(as_words(question))).words:
             return Likeness({}, {}, "The question has no word.")
         vector, missing = self._core.embedding.question(query.text)
@@ -203,8 +204,10 @@ class Bench:
         ranking = ranked(self._core, as_words(question), narrow, limit, rerank=rerank)
         best = max((found.score for found in ranking.best), default=0.0) or 1.0
         notes = {found.path: max(0.0, min(1.0, found.score / best)) for found in ranking.best}
-        said = pieces_of(self._core, sources_of(self._core, ranking))[:passages] if passages else []
-        said = [piece._replace(score=min(1.0, piece.score / best)) for piece in said]
+        pieces: list[Piece] = []
+        if passages:
+            pieces = pieces_of(self._core, sources_of(self._core, ranking), ranking.query.words)[:passages]
+        pieces = [piece._replace(text=piece.quoted, score=min(1.0, piece.score / best)) for piece in pieces]
         reranker = str(ranking.reranker.get("name", ""))
         state = self._core.state_of_answer(behind, ranking.standing)
         share = quality(self._core, ranking, ranking.best[0]) if ranking.best else 0.0
@@ -212,7 +215,7 @@ class Bench:
         degraded = ranking.degraded_by if state.is_ready else f"{ranking.degraded_by} {state.reason}".strip()
         return Answers(
             notes=notes,
-            passages=said,
+            passages=pieces,
             only_nearest=nearest,
             notice=notice_of(nearest, ranking.query.words, ranking.query.absent),
             quality=max(0.0, min(1.0, share)),

@@ -32,7 +32,7 @@ from simplemem.services.client import Key
 from simplemem.store.background import Background, CatchUp, Listener, Listeners
 from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
-from simplemem.store.fate import MAX_STEPS, Fate, find_fate
+from simplemem.store.former_names import MAX_VERSIONS, FormerNote, find_former_note
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
 from simplemem.vault.paths import Access
 from simplemem.vault.vault import Change, Entry, File, Vault
@@ -246,8 +246,9 @@ class Core:
             if there:
                 names, many = [name_of(path) for path in there], f"{name!r} is the {kind} of {len(there)} memories"
                 raise Ambiguous(many, candidates=names, hint="Use one of the candidates.")
-        if (fate := self.fate_of(wanted)) is not None:
-            raise fate.error()
+        former = self.find_former_note(wanted)
+        if former is not None:
+            raise former.error()
         key = compare_key(wanted)  # names that a mistyped one may have meant
         keys = {compare_key(name_of(path)): name_of(path) for path in self.index.known()}
         by_base = {each.rsplit("/", 1)[-1]: each for each in keys}
@@ -259,9 +260,10 @@ class Core:
             hint = f"Not all notes are indexed yet: give its whole name, or ask again. {behind.reason}"
         raise NotFound(f"there is no memory called {name!r}", candidates=near, hint=hint)
 
-    def fate_of(self, name: str) -> Fate | None:
-        """What became of a memory that is not there under this name, as far as our log knows."""
-        return find_fate(self.changes.recent(MAX_STEPS), name, lambda path: self.entry(path) is not None)
+    def find_former_note(self, name: str) -> FormerNote | None:
+        """Return the note that last had a name, as far as the change log knows; None if no change names it."""
+        versions = self.changes.recent(MAX_VERSIONS)
+        return find_former_note(versions, name, lambda path: self.entry(path) is not None)
 
     def sync_of(self, database: Tables) -> Sync:
         """What keeps a database in step with this vault."""

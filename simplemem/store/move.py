@@ -8,7 +8,9 @@ from typing import Unpack
 from simplemem.errors import AlreadyExists, Invalid, NotFound
 from simplemem.index.notes import is_note
 from simplemem.memory import By, Deleted, Moved
+from simplemem.note.header import read_header
 from simplemem.note.names import check_name, clean_reference, compare_key, name_of, path_of
+from simplemem.note.scopes import check_move_keeps_scope
 from simplemem.store.core import Core, change_by
 from simplemem.store.unseen import check_unseen_links
 from simplemem.store.write import indexed, judge, rewrites_for
@@ -56,6 +58,7 @@ def _move_in_lock(core: Core, moves: Moves, change: Change) -> tuple[Moved, ...]
     for old, new in moves.new_paths.items():
         _check_free(core, old, new)
         files[old] = core.vault.read(old)
+        _check_scope(core, old, new, files[old].data)
         warnings += judge(core.settings, "", name_of(old), name_of(new))
 
     rewrites, stuck = rewrites_for(core, moves)
@@ -89,6 +92,13 @@ def _check_free(core: Core, old: str, new: str) -> None:
     if compare_key(old) != compare_key(new) and core.entry(new) is not None:
         hint = "Choose another name, or move or delete that memory first."
         raise AlreadyExists(f"there is already a memory called {name_of(new)}", hint=hint, name=name_of(new))
+
+
+def _check_scope(core: Core, old: str, new: str, data: bytes) -> None:
+    """Raise Invalid if a move would bring a note into the scope of somebody whose notes this view does not see."""
+    if core.vault.access.is_partial:
+        properties = read_header(data.decode("utf-8", "replace")).properties
+        check_move_keeps_scope(old, new, properties, core.vault.access.hides)
 
 
 def _index_moved(core: Core, texts: Mapping[str, bytes], written: Sequence[Written], moves: Moves) -> list[str]:

@@ -14,7 +14,9 @@ from simplemem.memory import Filter, Pack
 from simplemem.note.body import count_lines
 from simplemem.note.names import date_in, name_of
 from simplemem.note.passages import Sentence, disagree, sentence_spans, sentences
+from simplemem.note.unseen import without_gaps
 from simplemem.note.words import count_tokens, words_in_order
+from simplemem.search.excerpt import Quotable, quoted_heading
 from simplemem.search.judgement import falling_scores, notice_of
 from simplemem.search.rank import passage_around
 from simplemem.services.wordllama import WordLlama
@@ -22,6 +24,7 @@ from simplemem.store.core import Core
 from simplemem.store.recall import Ranking, only_nearest, ranked, text_of, within
 
 _NOTES = 20
+_PASSAGES = 3  # of one note
 MOST_SAID = 4  # sentences quoted beneath a passage; who says more than finds room there speaks for itself
 _MOST_CITED = 6  # places named beside one
 _BETWEEN = "\n\n"
@@ -30,7 +33,10 @@ _MARK = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?:\[.\][ \t]+)?")  
 
 
 class Piece(NamedTuple):
-    """A passage that could go into a pack. `at` is where the words of the question begin, `via` how it was found."""
+    """A passage that could go into a pack. `at` is where the words of the question begin, `via` how it was found.
+
+    `text` has spaces in place of what is not quoted, so that places in it are places in the note.
+    """
 
     name: str
     title: str
@@ -42,6 +48,12 @@ class Piece(NamedTuple):
     start: int = 0
     at: int = 0
     via: str = ""
+    has_gaps: bool = False  # something is left out of the text
+
+    @property
+    def quoted(self) -> str:
+        """The text to show, without the room that is left where a comment stood."""
+        return without_gaps(self.text).strip() if self.has_gaps else self.text
 
     @property
     def when(self) -> str:
@@ -187,7 +199,7 @@ def _section(voice: Voice) -> str:
     title = f"### {piece.title} › {heading}" if heading else f"### {piece.title}"
     said = ['{label}: "{text}" [{cited}] {when}'.format(**each) for each in voice.said]
     said += [f"({voice.more} more that differ)"] if voice.more else []
-    text = piece.text.replace("\r\n", "\n").strip()
+    text = piece.quoted.replace("\r\n", "\n").strip()
     return "\n\n".join(filter(None, (f"{title}\n{head}", text, "\n".join(said))))
 
 
@@ -260,7 +272,7 @@ def context(core: Core, query: str, *, budget_tokens: int = 1500, filter: Filter
     tokenizer, count = "estimate", count_tokens
     if isinstance(embedder, WordLlama):
         tokenizer, count = embedder.name, embedder.count_tokens
-    packed = pack(pieces_of(core, sources), budget, count)
+    packed = pack(pieces_of(core, sources, ranking.query.words), budget, count)
     state = core.state_of_answer(behind, ranking.standing)
     absent = () if state.missing_notes else ranking.query.absent
     nearest = state.is_ready and only_nearest(core, ranking)
@@ -292,8 +304,8 @@ def sources_of(core: Core, ranking: Ranking) -> list[_Source]:
     return sorted(sources, key=lambda source: -round(source.score, 6))
 
 
-def pieces_of(core: Core, sources: Sequence[_Source]) -> list[Piece]:
-    """The best passage of every note in order, then the next best ones."""
+def pieces_of(core: Core, sources: Sequence[_Source], words: Sequence[str]) -> list[Piece]:
+    """The best passage of every note in order, then the next best ones, as they are quoted to who asked these words."""
     pieces: list[tuple[int, Piece]] = []
     for note, score, via in sources:
         row, text = note.row, text_of(core, note.row.path)
@@ -305,10 +317,26 @@ def pieces_of(core: Core, sources: Sequence[_Source]) -> list[Piece]:
                 around.setdefault(passage, block.start)
         if not around and (passage := passage_around(note.passages, note.best)) is not None:
             around[passage] = passage.start
-        for k, (place, at) in enumerate(islice(around.items(), 3)):  # of one note
+        quotable = Quotable.of(text)
+        quoted = [(place, quotable.passage(place, words)) for place in islice(around, _PASSAGES)]
+        if not any(shown.strip() for _, shown in quoted):  # the note was found by what is not quoted
+            quoted = [(place, quotable.passage(place, words)) for place in note.passages]
+            quoted = [(place, shown) for place, shown in quoted if shown.strip()][:1]
+        for k, (place, shown) in enumerate(quoted):
+            at = around.get(place, place.start)
             piece = Piece(
-                name_of(row.path), row.title, " > ".join(place.headings), place.line, row.modified,
-                text[place.start : place.stop], score / (k + 1), place.start, max(0, at - place.start), via,
-            )  # fmt: skip
-            pieces.append((k, piece))
+                name=name_of(row.path),
+                title=row.title,
+                heading=quoted_heading(place.headings),
+                line=place.line,
+                modified=row.modified,
+                text=shown,
+                score=score / (k + 1),
+                start=place.start,
+                at=max(0, at - place.start),
+                via=via,
+                has_gaps=shown != text[place.start : place.stop],
+            )
+            if shown.strip():
+                pieces.append((k, piece))
     return [piece for _, piece in sorted(pieces, key=lambda each: each[0])]

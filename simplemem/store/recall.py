@@ -14,10 +14,9 @@ from simplemem.memory import Backlink, Filter, Found, Hit, Listed, Mention, Page
 from simplemem.note.clock import local
 from simplemem.note.names import compare_key, name_of
 from simplemem.note.passages import as_read
-from simplemem.note.unseen import without_html_comments
 from simplemem.note.words import well_formed
 from simplemem.search import judgement, rank
-from simplemem.search.excerpt import choose_excerpt
+from simplemem.search.excerpt import Quotable, choose_excerpt, quoted_heading
 from simplemem.search.judgement import Evidence
 from simplemem.search.query import DATED_NOTES, DATED_WEIGHT, Query, days_in, is_of, read_query, read_when, with_forms
 from simplemem.search.rank import Coverage, Mode, Ranked, Signal
@@ -316,7 +315,7 @@ def _hit(core: Core, ranking: Ranking, found: Ranked, text: str | None = None) -
         return None
     score = quality(core, ranking, found, text)
     excerpt = choose_excerpt(text, note.passages, note.best, note.repeated, words, limit)
-    shown, heading = excerpt.text or as_read(row.description), " > ".join(excerpt.headings)
+    shown, heading = excerpt.text or as_read(row.description), quoted_heading(excerpt.headings)
     return Hit(
         name_of(row.path), row.title, row.description, row.type or "memory", round(score, 4), shown, heading, excerpt.line,
         note.tags, row.created or None, row.modified, row.sha256,
@@ -436,7 +435,7 @@ def backlinks(
         row, place, links, text = note.row, note.best, linking.get(note.row.path, ()), text_of(core, note.row.path)
         if text is None:
             continue
-        text = without_html_comments(text)
+        text = Quotable.of(text).whole
         lines = text.split("\n")
         places = [Mention(it.form, it.line, as_read("".join(lines[it.line - 1 : it.line]))[:300]) for it in links]
         if not places:

@@ -63,6 +63,7 @@ def create(
 ) -> Saved:
     """Make a memory, and say what it links to that is not there, and what says nearly the same. With `overwrite` it
     replaces the note of that name, and qualifies links that the new name would steal; else it touches no other note.
+    What was replaced is `read(name, version=saved.previous_sha256)`, and `undo(saved.version)` brings it back.
     With `if_sha256` as well, it raises Conflict if the note there is not that text."""
     core.must_be_writable()
     clean, change = check_name(name), change_by(by, "create")

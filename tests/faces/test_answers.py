@@ -472,3 +472,11 @@ def test_scores_fall_from_hit_to_hit_in_every_tool_that_prints_them(ask, ask_ori
         links = ask("get_backlinks", name="Car", query=question, limit=10).data["items"]
         assert [link["score"] for link in links] == sorted((link["score"] for link in links), reverse=True)
     assert rose  # else these memories show nothing
+
+
+def test_lines_of_a_replaced_text_are_counted_as_its_note_has_them(ask: Any, write: Write) -> None:
+    """A line separator of Unicode ends no line of a note."""
+    for number, (text, counted) in enumerate((("a\u2028b\x0cc\n", "1 line"), ("a\r\nb", "2 lines"))):
+        write(f"tea{number}.md", text)
+        replaced = ask("update_memory", name=f"tea{number}", content="Green tea.")
+        assert f"not read in this session: {counted}, last changed" in replaced.text

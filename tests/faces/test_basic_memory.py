@@ -129,3 +129,25 @@ def test_a_vault_of_theirs_is_served_and_not_one_byte_is_changed(vault: Path) ->
 
     asked(vault, body)
     assert {path: path.read_bytes() for path in before} == before
+
+
+AWAY = {"provider": "ollama", "model": "none", "url": "http://127.0.0.1:9"}
+
+
+def test_nothing_is_called_absent_while_notes_are_not_indexed(asking_with: Any, write: Any) -> None:
+    write("tea.md", "Oolong.\n")
+    asking = asking_with("basic-memory", embed=AWAY)
+    found = asking("search_notes", query="zebra")
+    assert "No answer yet" in found.text and "not yet by meaning" in found.text
+    assert "No results found" not in found.text
+    shaped = asking("search_notes", query="zebra", output_format="json").data["result"]
+    assert shaped["results"] == [] and "not yet by meaning" in shaped["notice"]
+    missing = asking("read_note", identifier="zebra")
+    assert "not yet by meaning" in missing.text and "found nothing near" not in missing.text
+
+
+def test_an_empty_result_of_a_whole_index_has_no_notice(asking_with: Any, write: Any) -> None:
+    write("tea.md", "Oolong.\n")
+    asking = asking_with("basic-memory", embed={"provider": "none"})
+    assert "No results found" in asking("search_notes", query="zebra").text
+    assert "notice" not in asking("search_notes", query="zebra", output_format="json").data["result"]

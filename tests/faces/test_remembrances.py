@@ -12,6 +12,9 @@ from embedding_service import failing
 from waiting import eventually
 from web_of_files import pdf
 
+from simplemem.errors import Conflict
+from simplemem.faces.remembrances import KNOWLEDGE_BASE
+from simplemem.faces.session import Session
 from simplemem.kinds.documents.ingest import documents_of
 from simplemem.note import clock
 
@@ -377,3 +380,37 @@ def test_what_is_not_known_of_a_user_is_told_as_not_found(told: Any) -> None:
     )
     assert "Nothing found" in unknown.data["degraded"] and "Nothing found" in unknown.text
     assert all(each["score"] <= 0.5 for each in unknown.data["memories"])
+
+
+def test_a_document_that_is_replaced_is_named_with_its_undo(asking_with: Callable[..., Any], vault: Path) -> None:
+    for place in (vault / "kb", vault.parent / "kb"):
+        place.mkdir()
+        (place / "fog.md").write_text("# Fog\n\nThick.\n", encoding="utf-8")
+        settings = {"embed": {"provider": "none"}, "documents": {"knowledge_base": place}}
+        told = asking_with("remembrances", "knowledge-base", **settings)
+        replaced = told("update_knowledge_base", file_path="fog.md", content="# Haze\n")
+        assert "3 lines, last changed outside simplemem" in replaced.data["notice"]
+        assert "Undo it with `simplemem undo v000001`" in replaced.data["notice"]
+        assert replaced.data["notice"] in replaced.text
+        assert ("in the folder of the knowledge base" in replaced.text) is (place.parent != vault)
+
+
+def test_a_document_is_not_replaced_when_somebody_changed_what_this_client_wrote(
+    asking_with: Callable[..., Any], vault: Path
+) -> None:
+    (vault / "kb").mkdir()
+    told = asking_with("remembrances", "knowledge-base", documents={"knowledge_base": vault / "kb"})
+    session = Session()
+    tool = {each.name: each for each in KNOWLEDGE_BASE}["update_knowledge_base"]
+
+    def write(content: str) -> Any:
+        arguments = tool.manner.read(tool, {"file_path": "fog.md", "content": content})
+        return tool(told.store, {"who": "test 1", "tool": tool.name}, arguments, session)
+
+    write("# Fog\n")
+    (vault / "kb" / "fog.md").write_text("# By hand\n")
+    with pytest.raises(Conflict):
+        write("# Haze\n")
+    assert (vault / "kb" / "fog.md").read_text() == "# By hand\n"
+    write("# Haze\n")
+    assert (vault / "kb" / "fog.md").read_text() == "# Haze\n"

@@ -308,3 +308,24 @@ def test_a_passage_is_outdated_by_a_later_document(contract: Contract, day: Any)
     results = asking.json("superrag_search", query="deadline of Apollo", container_tag="ann")["results"]
     marks = {each["source"]["title"]: each.get("outdated") for each in results}
     assert marks == {"Plan 2026-01-10": "2026-02-10T09:00:00Z", "Plan 2026-02-10": None}
+
+
+def test_a_passage_that_answers_holds_no_comment(ask: Any) -> None:
+    text = "# Crane\n\nThe zinc crane <!-- secret --> lifts ten tons."
+    ask.json("ingest_text", content=text, container_tag="ann", title="Crane")
+    results = ask.json("superrag_search", query="zinc crane", container_tag="ann", search_mode="rag")["results"]
+    assert "The zinc crane lifts ten tons." in results[0]["text"]
+
+
+def test_a_score_says_how_good_a_hit_is_on_its_own(ask: Any) -> None:
+    """The best hit of a question that it holds half of has no full score."""
+    whole, half = (
+        ask.json("superrag_search", query=query, container_tag="ann", search_mode="rag", rerank=False)["results"]
+        for query in ("freeze the ledger with the amberlock switch", "freeze the ledger and paint the barn door green")
+    )
+    assert whole[0]["source"]["title"] == half[0]["source"]["title"] == "The release guide"
+    assert 1 >= whole[0]["score"] > half[0]["score"] > 0
+    assert half[0]["score"] < 0.8
+    for results in (whole, half):
+        scores = [each["score"] for each in results]
+        assert scores == sorted(scores, reverse=True)

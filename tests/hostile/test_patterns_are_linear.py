@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import ModuleType
 
@@ -41,6 +42,7 @@ def patterns() -> Iterator[tuple[str, str, str, re.Pattern[str]]]:
     sources = {
         file.relative_to(ROOT).as_posix(): file.read_text(encoding="utf-8") for file in sorted(ROOT.rglob("*.py"))
     }
+    tabled = set[int]()
     for path, source in sources.items():
         try:
             module = module_at(path)
@@ -55,7 +57,9 @@ def patterns() -> Iterator[tuple[str, str, str, re.Pattern[str]]]:
                 for operation in {value.__name__} if value is not pattern else used or {"search"}:
                     yield path, name, operation, pattern
         for pattern in in_tables(vars(module), depth=3):
-            yield path, "a table", "match", pattern
+            if id(pattern) not in tabled:  # a table is imported by several modules
+                tabled.add(id(pattern))
+                yield path, "a table", "match", pattern
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in {f"re.{each}" for each in OPERATIONS}:
                 asked = node.args[0]
@@ -66,8 +70,14 @@ def patterns() -> Iterator[tuple[str, str, str, re.Pattern[str]]]:
 
 
 def in_tables(held: object, depth: int) -> Iterator[re.Pattern[str]]:
-    """The patterns that stand in tables of a module."""
-    items = held.values() if isinstance(held, dict) else held if isinstance(held, (tuple, list)) else ()
+    """The patterns that stand in tables and dataclasses of a module."""
+    items: Iterable[object] = ()
+    if isinstance(held, dict):
+        items = held.values()
+    elif isinstance(held, (tuple, list)):
+        items = held
+    elif is_dataclass(held) and not isinstance(held, type):
+        items = [getattr(held, field.name) for field in fields(held)]
     for item in items:
         if isinstance(item, re.Pattern) and (depth < 3 or not isinstance(held, dict)):
             yield item

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -208,3 +208,32 @@ def test_who_may_only_read_writes_nothing(server: Served) -> None:
     for method, path, body in writes:
         assert server.ask(method, path, body, token=reader).status == 403, path
     assert told(server, "x", "a", reader) == []
+
+
+NOTICE = "x-simplemem-notice"
+
+
+def test_an_answer_of_a_fixed_shape_says_in_its_head_what_a_change_replaced(server: Served) -> None:
+    ident = add(server, "I keep bees", "wim")
+    changed = server.ask("PUT", f"{API}/memory/{ident}", {"content": "I keep goats", "user_id": "wim"})
+    assert changed.data == {"status": "memory updated"}
+    assert "replaced a text" in changed.headers[NOTICE] and "simplemem undo v" in changed.headers[NOTICE]
+
+    document = {"file_path": "goats.md", "content": "# Goats\n"}
+    assert NOTICE not in server.ask("PUT", f"{API}/kb/document", document).headers
+    again = server.ask("PUT", f"{API}/kb/document", document | {"content": "# Sheep\n"})
+    assert again.status == 202 and "replaced a text" in again.data["notice"]
+
+
+def test_an_answer_of_a_fixed_shape_says_in_its_head_that_notes_are_not_indexed_yet(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    base = tmp_path / "vault" / "kb"
+    base.mkdir(parents=True)
+    (base / "lamp.md").write_text("The lantern hangs in the hall.\n")
+    away = {"SIMPLEMEM_EMBED_PROVIDER": "ollama", "SIMPLEMEM_EMBED_URL": "http://127.0.0.1:9"}
+    served = serve("--profile", "remembrances", "--knowledge-base", str(base), env=away)
+    found = served.ask("POST", f"{API}/kb/query", {"query": "lantern"})
+    assert found.data["results"] and "not yet by meaning" in found.headers[NOTICE]
+    called = served.ask("POST", "/mcp/tools/call", {"name": "query_knowledge_base", "arguments": {"query": "lantern"}})
+    assert any("not yet by meaning" in part["text"] for part in called.data["content"])

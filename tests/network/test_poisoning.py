@@ -59,6 +59,21 @@ def test_a_shared_folder_is_no_way_into_another_scope(server: Served) -> None:
     assert "666" not in str(memories_of(server, "bob"))
 
 
+@pytest.mark.parametrize("scope", [" bob ", 1001])
+def test_another_scope_is_refused_with_blanks_around_it_and_as_a_number(server: Served, scope: str | int) -> None:
+    user = str(scope).strip()
+    token = server.new_token(f"eve of {user}", "--write", "--user", "eva", "--folder", "shared")
+    metadata = {"scope": scope, "type": " atom "}
+    made = {"content": "The bank account for the deposit is 666.", "metadata": metadata}
+    answer = server.api("PUT", f"/memories/shared/{user}", made, token=token)
+    assert (answer.status, answer.problem["code"]) == (400, "invalid")
+
+    plain = {"content": "The scope of the project.", "metadata": {"type": "atom"}}
+    assert server.api("PUT", f"/memories/shared/{user}", plain, token=token).status == 201
+    assert server.api("PATCH", f"/memories/shared/{user}", {"metadata": metadata}, token=token).status == 400
+    assert "666" not in str(memories_of(server, user))
+
+
 def test_frontmatter_that_names_another_scope_is_ignored_on_read(server: Served) -> None:
     vault = server.config.parent / "vault"
     for path in ("atoms/ada/evil.md", "documents/ada/evil.md"):

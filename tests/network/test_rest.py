@@ -298,3 +298,11 @@ def test_the_first_request_of_a_vault_that_was_never_indexed_finds_all_of_it(
     found = serve().ask("GET", f"{API}/search?query=crane%20of%20pier17%20greased").data
     assert found["hits"][0]["name"] == "n17"
     assert found["index"]["state"] == "ready" and found["index"]["notes"] == 20
+
+
+def test_a_put_without_a_condition_says_what_it_replaced_and_how_to_undo_it(server: Served) -> None:
+    server.ask("PUT", at("replaced"), {"content": "one"})
+    data = server.ask("PUT", at("replaced"), {"content": "two"}).data
+    assert any("this replaced a text" in warning and "sha256" in warning for warning in data["warnings"])
+    assert server.ask("POST", "/api/v1/undo", {"version": data["version"]}).status == 200
+    assert "one" in server.ask("GET", at("replaced")).data["content"]

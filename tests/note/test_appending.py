@@ -107,6 +107,13 @@ def test_an_append_has_the_line_ends_of_the_note(newline: str) -> None:
     assert append_content(note_of(listed), "- b") == f"- a{newline}- b{newline}"
 
 
+@pytest.mark.parametrize("text", ["", "A paragraph.\n", "A paragraph."])
+def test_an_addition_with_other_line_ends_gets_those_of_a_note_with_line_feeds(text: str) -> None:
+    appended = append_content(note_of(text), "One.\r\nTwo.\r")
+    assert "\r" not in appended
+    assert appended.endswith("One.\nTwo.\n")
+
+
 @pytest.mark.parametrize(
     ("text", "block"),
     [
@@ -118,6 +125,12 @@ def test_an_append_has_the_line_ends_of_the_note(newline: str) -> None:
         ("<!-- closed -->\n", ""),
         ("%% closed %%\n", ""),
         ("`a` 100%\n", ""),
+        ("Write `%%` before a comment.\n", ""),
+        ("Write ``a ` %%`` before a comment.\n", ""),
+        ("A ` and a %% comment\n", "an Obsidian comment"),
+        ("A \\`%% comment`\n", "an Obsidian comment"),
+        ("%% a ` is no code %% here `\n", ""),
+        ("%% opened\n\nand closed %% before `%%`\n", ""),
         ("", ""),
     ],
 )

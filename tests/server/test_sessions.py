@@ -200,3 +200,49 @@ def test_a_note_that_the_client_made_is_one_that_it_knows(vault: Path, mode: str
             assert refused.structured_content["error"]["code"] == "conflict"
 
     run(body)
+
+
+DELETIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "default": ("delete_memory", {"name": "tea"}),
+    "simplemem": ("delete_memory", {"name": "tea"}),
+    "basic-memory": ("delete_note", {"identifier": "tea"}),
+}
+
+
+@both
+@pytest.mark.parametrize("profile", DELETIONS)
+def test_a_deletion_without_a_hash_does_not_take_an_edit_made_since_the_client_read_the_note(
+    vault: Path, write: Write, mode: str, profile: str
+) -> None:
+    note = write("tea.md", READ_TEXT)
+    read, read_arguments = PROFILES[profile][0]
+    delete, delete_arguments = DELETIONS[profile]
+
+    async def body() -> None:
+        async with connected(vault, mode, profile) as client:
+            await client.call_tool(read, read_arguments)
+            note.write_text(EDITED_TEXT)
+            refused = await client.call_tool(delete, delete_arguments)
+            assert refused.is_error and "changed since" in text_of(refused)
+            assert note.read_text() == EDITED_TEXT
+
+            await client.call_tool(read, read_arguments)
+            deleted = await client.call_tool(delete, delete_arguments)
+            assert not deleted.is_error and not note.exists()
+
+    run(body)
+
+
+@both
+def test_a_note_that_was_not_read_is_deleted_and_the_answer_names_the_undo(
+    vault: Path, write: Write, mode: str
+) -> None:
+    note = write("tea.md", READ_TEXT)
+
+    async def body() -> None:
+        async with connected(vault, mode) as client:
+            deleted = await client.call_tool("delete_memory", {"name": "tea"})
+            assert 'undo_change(version="v000001")' in text_of(deleted)
+            assert not note.exists()
+
+    run(body)

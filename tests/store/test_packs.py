@@ -139,3 +139,49 @@ def test_a_pack_is_the_same_whatever_the_order_in_which_notes_were_indexed(tmp_p
                 "\n====\n".join(store.context(question).text for question in ("crane seen", "same crane", "words"))
             )
     assert len(packs) == 1
+
+
+# -- what is not quoted
+
+COMMENTED = "# Crane <!-- rev 7 -->\n\nThe pier crane <!-- simplemem:begin static --> lifts ten tons.\n\n{}\n\nRust.\n"
+
+
+def test_a_pack_quotes_no_html_comment_and_leaves_no_room_where_it_stood(
+    plain_store: EnhancedStore, write: Write
+) -> None:
+    write("crane.md", COMMENTED.format("<!-- of\nthree long\nlines -->"))
+    write("hidden.md", "A note.\n\n<!-- the quetzal crane -->\n")
+    plain_store.sync()
+    packed = plain_store.context("pier crane", budget_tokens=2000, filter=Filter.of(prefix="crane"))
+    assert packed.text.split("\n\n", 1)[1] == "# Crane\n\nThe pier crane lifts ten tons.\n\nRust."
+    assert packed.items[0]["heading"] == "Crane"
+    found_by_it = plain_store.context("quetzal", budget_tokens=2000)
+    assert names(found_by_it) == ["hidden"]
+    assert "A note." in found_by_it.text and "quetzal" not in found_by_it.text
+
+
+def test_a_pack_quotes_a_comment_of_obsidian_only_where_nothing_else_was_found(
+    plain_store: EnhancedStore, write: Write
+) -> None:
+    write("crane.md", COMMENTED.format("%% ask the zeppelin crew %%"))
+    plain_store.sync()
+    assert "zeppelin" not in plain_store.context("pier crane", budget_tokens=2000).text
+    assert "zeppelin" in plain_store.context("zeppelin", budget_tokens=2000).text
+
+
+def test_a_heading_is_found_as_it_is_quoted(plain_store: EnhancedStore, write: Write) -> None:
+    write("crane.md", COMMENTED.format("More."))
+    plain_store.sync()
+    heading = plain_store.search("pier crane").hits[0].heading
+    assert heading == "Crane"
+    assert "ten tons" in plain_store.read("crane", section=heading).content
+
+
+def test_a_citation_below_a_comment_names_its_line(plain_store: EnhancedStore, write: Write) -> None:
+    comment = "<!-- " + "word " * 30 + "\n" + "more " * 30 + "-->"
+    sentences = " ".join(f"The pier crane has part {k} of iron." for k in range(30))
+    write("crane.md", f"# Crane\n\n{comment}\n\nThe pier heron sleeps.\n\n{sentences}\n")
+    plain_store.sync()
+    packed = plain_store.context("pier heron sleeps", budget_tokens=60)
+    line = (plain_store.root / "crane.md").read_text().split("\n")[packed.items[0]["line"] - 1]
+    assert "The pier heron sleeps." in line and "heron sleeps" in packed.text

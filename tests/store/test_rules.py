@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from simplemem.errors import NotFound, ReadOnly, SimplememError
+from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError
 from simplemem.memory import Filter
 from simplemem.store import EnhancedStore
 
@@ -203,3 +203,20 @@ def test_where_nothing_may_be_deleted_nothing_goes_by_any_way(opened: Open, hous
         assert store.undo(changed.version).sha256 == made.sha256
         assert store.move("new", "newer").name == "newer"
         assert store.undo("newer").name == "new"
+
+
+# -- scopes
+
+
+@pytest.mark.parametrize("folder", ["atoms", "documents"])
+def test_no_note_is_written_or_moved_into_a_scope_whose_folder_is_hidden(opened: Open, folder: str) -> None:
+    with opened(hidden=[f"{folder}/bob/"]) as store:
+        store.create("papers/x", "The account is 666.", metadata={"scope": "bob"})
+        with pytest.raises(Invalid, match="names the scope 'bob'"):
+            store.create(f"{folder}/x", "The account is 666.", metadata={"scope": "bob"})
+        with pytest.raises(Invalid, match="names the scope 'bob'"):
+            store.move("papers/x", f"{folder}/x")
+        store.move("papers/x", "papers/y")
+        store.move("papers/y", f"{folder}/ada/y")
+    with opened() as store:
+        store.move(f"{folder}/ada/y", f"{folder}/x")

@@ -27,7 +27,7 @@ from simplemem.kinds.atoms.atom import (
 )
 from simplemem.kinds.atoms.reading import kind_of, read_statement, to_forget
 from simplemem.kinds.atoms.reconciling import Verdict, reconcile
-from simplemem.kinds.changes import in_doubt, read_change, subject_of
+from simplemem.kinds.changes import StatedSubject, find_doubtful, read_change, subject_of
 from simplemem.kinds.kind import ChangeSet, Keeper, Shelf, clean_text
 from simplemem.memory import By
 from simplemem.note.clock import now, stamp
@@ -280,8 +280,13 @@ def _put_in_doubt(text: str, older: Sequence[Atom]) -> list[Atom]:
     change = read_change(text)
     if change is None:
         return []
-    subjects = [(subject_of(atom.statement), atom.valid_from.year if atom.valid_from else None) for atom in older]
-    return [older[place] for place in in_doubt(change, subjects)]
+    subjects = [_stated_subject(atom) for atom in older]
+    return [older[index] for index in find_doubtful(subjects, change)]
+
+
+def _stated_subject(atom: Atom) -> StatedSubject:
+    year = atom.valid_from.year if atom.valid_from else None
+    return StatedSubject(subject_of(atom.statement), year)
 
 
 memories_of: Final = Memories.of

@@ -1,103 +1,135 @@
 """Tell small talk from statements: questions, greetings, thanks and acknowledgements state nothing.
 
-The patterns stand in `words/small_talk.toml`, by language. What no pattern covers whole is a statement, so a
-greeting or a thank-you with a statement behind it is kept. Pure.
+`words/small_talk.toml` has the patterns of each language. A sentence is small talk only if patterns cover
+all of it, so a greeting that is followed by a statement is a statement. Pure.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Literal
+
+_CourtesyKind = Literal["thanks", "greeting", "acknowledgement"]
 
 _MAX_NAME_WORDS: Final = 3
-_MAX_LENGTH: Final = 500  # characters; who says more says something
-_COURTESIES: Final = ("thanks", "greeting", "acknowledgement")
+_MAX_CHARACTERS: Final = 500  # a longer sentence is taken for a statement
 _SEPARATOR: Final = r"[\s,.!;:–—-]*"
+_QUESTION_MARK_AT_END: Final = re.compile(r"[?？][^\w?？]*$")
+_END_OF_QUESTION: Final = "?？!. \"'”»)"
+_AROUND_REST: Final = " ,.!;:–—-\"'”»)"
+_WORD_CHARACTER: Final = re.compile(r"\w")
 _FILE: Final = Path(__file__).with_name("words") / "small_talk.toml"
 
 
-class _Patterns(NamedTuple):
-    """The patterns of one language."""
+@dataclass(frozen=True)
+class _Language:
+    """The patterns of one language. They ignore letter case."""
 
-    greeting: re.Pattern[str]
-    thanks: re.Pattern[str]
-    acknowledgement: re.Pattern[str]
+    courtesies: Mapping[_CourtesyKind, re.Pattern[str]]  # in the order in which they are tried
     addressee: re.Pattern[str]
-    tail: re.Pattern[str]  # what somebody is thanked for
-    states: re.Pattern[str]  # a verb or person by which such a tail states something
-    question: re.Pattern[str]  # how a question begins that may lack its mark
-    statement: re.Pattern[str]  # a statement that is put as a question
+    reason: re.Pattern[str]  # what somebody is thanked for: "for your help"
+    assertion: re.Pattern[str]  # a verb or pronoun that makes a statement of such a reason
+    question: re.Pattern[str]  # the beginning of a question that may lack its question mark
+    statement: re.Pattern[str]  # a statement in the form of a question: "Did you know that I moved"
 
 
-def _load_patterns() -> tuple[_Patterns, ...]:
-    languages = tomllib.loads(_FILE.read_text(encoding="utf-8"))
-    return tuple(_read_language(sources) for sources in languages.values())
+@dataclass(frozen=True)
+class _Courtesy:
+    """A courtesy at the beginning of a text."""
 
-
-def _read_language(sources: dict[str, str]) -> _Patterns:
-    """Compile the patterns of one language; a courtesy ends with its word, and takes what separates it from the rest."""
-    whole = {kind: rf"(?:{sources[kind]})(?!\w|'\w){_SEPARATOR}" for kind in _COURTESIES}
-    return _Patterns(**{name: re.compile(source) for name, source in {**sources, **whole}.items()})
-
-
-_LANGUAGES: Final = _load_patterns()
+    kind: _CourtesyKind
+    end: int  # where the text behind it begins
 
 
 def is_small_talk(sentence: str) -> bool:
     """Return whether a sentence is only a question, a greeting, thanks or an acknowledgement."""
-    if len(sentence) > _MAX_LENGTH:
+    if len(sentence) > _MAX_CHARACTERS:
         return False
     plain = " ".join(sentence.replace("’", "'").split())
-    return any(_is_question(plain.lower(), each) or _is_courtesy(plain, each) for each in _LANGUAGES)
+    return any(_is_question(plain, language) or _is_courtesy(plain, language) for language in _LANGUAGES)
 
 
-def _is_question(plain: str, language: _Patterns) -> bool:
-    """Return whether a sentence asks something and states nothing by the way."""
-    ends_as_question = re.search(r"[?？][^\w?？]*$", plain) is not None
-    words = plain.rstrip("?？!. \"'”»)")
-    if any(each.statement.fullmatch(words) for each in _LANGUAGES):
+def _is_question(text: str, language: _Language) -> bool:
+    """Return whether a text asks something, and states nothing in the form of a question."""
+    words = text.rstrip(_END_OF_QUESTION)
+    if any(other.statement.fullmatch(words) for other in _LANGUAGES):
         return False
 
-    return ends_as_question or language.question.match(words) is not None
+    has_question_mark = _QUESTION_MARK_AT_END.search(text) is not None
+    return has_question_mark or language.question.match(words) is not None
 
 
-def _is_courtesy(plain: str, language: _Patterns) -> bool:
-    """Return whether a sentence consists of courtesies, and at most of whom or what they are for."""
-    rest = plain
-    last = ""
-    while found := _match_courtesy(rest, language):
-        last, end = found
-        rest = rest[end:]
-
-    rest = rest.strip(" ,.!;:–—-\"'”»)")
-    if not last:
-        return False
-    if not re.search(r"\w", rest) or language.addressee.fullmatch(rest.lower()):
-        return True
-    if _is_question(rest.lower(), language):
-        return True
-    if any(each.states.search(rest.lower()) for each in _LANGUAGES):
+def _is_courtesy(text: str, language: _Language) -> bool:
+    """Return whether a text consists of courtesies, and at most of whom or what they are for."""
+    last_courtesy = None
+    rest = text
+    while courtesy := _match_courtesy(rest, language):
+        last_courtesy = courtesy
+        rest = rest[courtesy.end :]
+    if last_courtesy is None:
         return False
 
-    if last == "thanks" and language.tail.fullmatch(rest.lower()):
+    rest = rest.strip(_AROUND_REST)
+    if not _WORD_CHARACTER.search(rest) or language.addressee.fullmatch(rest):
         return True
-    return last != "acknowledgement" and _is_name(rest)
+    if _is_question(rest, language):
+        return True
+    if any(other.assertion.search(rest) for other in _LANGUAGES):
+        return False
+
+    if last_courtesy.kind == "thanks" and language.reason.fullmatch(rest):
+        return True
+    return last_courtesy.kind != "acknowledgement" and _may_be_name(rest)
 
 
-def _is_name(text: str) -> bool:
-    """Return whether a text may be the name of whom somebody greets: "claude", "Anna Lee"."""
+def _may_be_name(text: str) -> bool:
+    """Return whether a text may be the name of somebody who is greeted: "claude", "Anna Lee"."""
     words = text.split()
-    return len(words) == 1 or (len(words) <= _MAX_NAME_WORDS and all(word[0].isupper() for word in words))
+    is_capitalized = all(word[0].isupper() for word in words)
+    return len(words) == 1 or (len(words) <= _MAX_NAME_WORDS and is_capitalized)
 
 
-def _match_courtesy(text: str, language: _Patterns) -> tuple[str, int] | None:
-    """Return the kind of the courtesy that a text begins with, and where what follows begins."""
-    for kind in _COURTESIES:
-        pattern: re.Pattern[str] = getattr(language, kind)
-        found = pattern.match(text.lower())
-        if found:
-            return kind, found.end()
+def _match_courtesy(text: str, language: _Language) -> _Courtesy | None:
+    """Return the courtesy that a text begins with, None if there is none."""
+    for kind, pattern in language.courtesies.items():
+        match = pattern.match(text)
+        if match:
+            return _Courtesy(kind, match.end())
 
     return None
+
+
+def _load_languages() -> tuple[_Language, ...]:
+    languages = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+    return tuple(_compile_language(sources) for sources in languages.values())
+
+
+def _compile_language(sources: Mapping[str, str]) -> _Language:
+    return _Language(
+        courtesies={
+            "thanks": _compile_courtesy(sources["thanks"]),
+            "greeting": _compile_courtesy(sources["greeting"]),
+            "acknowledgement": _compile_courtesy(sources["acknowledgement"]),
+        },
+        addressee=_compile(sources["addressee"]),
+        reason=_compile(sources["tail"]),
+        assertion=_compile(sources["states"]),
+        question=_compile(sources["question"]),
+        statement=_compile(sources["statement"]),
+    )
+
+
+def _compile_courtesy(source: str) -> re.Pattern[str]:
+    """Return a pattern of whole words that also matches what separates them from the rest of the text."""
+    return _compile(rf"(?:{source})(?!\w|'\w){_SEPARATOR}")
+
+
+def _compile(source: str) -> re.Pattern[str]:
+    return re.compile(source, re.IGNORECASE)
+
+
+_LANGUAGES: Final = _load_languages()

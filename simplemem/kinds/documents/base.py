@@ -3,12 +3,13 @@ its own, which is looked after for as long as the first is open."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
-from simplemem.errors import Invalid, NotFound
-from simplemem.kinds.answers import Passage, Written
+from simplemem.errors import Conflict, Invalid, NotFound
+from simplemem.kinds.answers import Passage
 from simplemem.kinds.kind import Keeper
 from simplemem.memory import By
 from simplemem.note.names import name_of
@@ -25,6 +26,15 @@ def located(folder: Path, vault: Path) -> tuple[Path, str]:
     return base, f"{base.relative_to(root).as_posix()}/" if base.is_relative_to(root) else ""
 
 
+class FileChange(NamedTuple):
+    """A file that was written: its hash, whether it is new, else the hash of what it replaced, and the step."""
+
+    sha256: str
+    is_new: bool
+    replaced: str | None
+    version: str
+
+
 class KnowledgeBase(Keeper):
     """The folder that the settings name. A source and a file path are paths in it."""
 
@@ -33,11 +43,32 @@ class KnowledgeBase(Keeper):
         if (folder := self.settings.documents.knowledge_base) is None:
             raise NotFound("there is no knowledge base", hint="`simplemem serve --knowledge-base FOLDER` names one.")
         base, self._prefix = located(folder, store.root)
+        self._base = base
+        self._beside: EnhancedStore | None = None
         if not self._prefix:
             beside = EnhancedStore(base, self.settings.model_copy(update={"db": None}), read_only=self.bench.read_only)
             self.bench.closing.append(beside.close)
             beside.start()
             self.bench = beside.bench
+            self._beside = beside
+
+    @property
+    def is_beside(self) -> bool:
+        """Whether its folder is none of the vault's, with a history of its own."""
+        return self._beside is not None
+
+    @property
+    def notes(self) -> EnhancedStore:
+        """The store that its files are notes of."""
+        return self._beside or self.store
+
+    def note_name(self, file_path: str) -> str:
+        """Return the name of a file as a note of its store."""
+        return name_of(f"{self._prefix}{file_path}")
+
+    def place_of(self, file_path: str) -> str:
+        """Return what tells a file from those of the vault: its path there, or the whole path of one beside it."""
+        return f"{self._prefix}{file_path}" if self._prefix else str(self._base / file_path)
 
     def query(self, question: str, limit: int) -> tuple[list[Passage], str]:
         """Return the passages for a question, best first, and a notice where none of them answers it."""
@@ -58,13 +89,26 @@ class KnowledgeBase(Keeper):
         ]
         return passages, found.notice if passages else ""
 
-    def update(self, file_path: str, content: str, **by: Unpack[By]) -> Written:
-        """Give a file this text, to the byte, whether it is there or not."""
+    def update(self, file_path: str, content: str, known: str | None = None, **by: Unpack[By]) -> FileChange:
+        """Give a file this text, to the byte, whether it is there or not.
+
+        With the hash that is `known` of it, raise Conflict if it is another text by now.
+        """
         path = f"{self._prefix}{file_path}"
         if name_of(file_path) == file_path:
             raise Invalid(f"{file_path[:200]!r} is no path of a note", hint="Give one in the folder: docs/plan.md")
-        written = self.bench.change(lambda: [Draft(path, content, self.bench.bytes_of(path))], **by).written[0]
-        return {"file_path": file_path, "sha256": written.sha256 or "", "created": written.previous_sha256 is None}
+
+        def draft() -> list[Draft]:
+            before = self.bench.bytes_of(path)
+            current = hashlib.sha256(before).hexdigest() if before is not None else None
+            if known and current not in (None, known) and before != content.encode("utf-8", "surrogatepass"):
+                hint = "query_knowledge_base shows what it says now. To replace all of it, repeat the call."
+                raise Conflict(f"{file_path} has changed since it was written", current_sha256=current, hint=hint)
+            return [Draft(path, content, before)]
+
+        written = self.bench.change(draft, **by).written[0]
+        replaced = written.previous_sha256 if written.changed else None
+        return FileChange(written.sha256 or "", written.previous_sha256 is None, replaced, written.version)
 
 
 base_of = KnowledgeBase.of

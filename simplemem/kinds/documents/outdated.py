@@ -18,7 +18,7 @@ from simplemem.kinds.answers import Result
 from simplemem.kinds.atoms.atom import Atom
 from simplemem.kinds.atoms.reading import Reading, read_statement
 from simplemem.kinds.atoms.reconciling import reconcile
-from simplemem.kinds.changes import Change, in_doubt, read_change, subject_of
+from simplemem.kinds.changes import Change, StatedSubject, find_doubtful, read_change, subject_of
 from simplemem.kinds.documents.ingest import Document, Documents
 from simplemem.note.clock import stamp
 from simplemem.note.passages import sentence_spans
@@ -26,11 +26,15 @@ from simplemem.note.words import words_in_order
 
 
 class Hit(NamedTuple):
-    """Something that answers, the note it stands in, and the statement it is."""
+    """Something that answers, the note it stands in, and the statement it is.
+
+    `result` has the score that is shown. `rank` is what hits are ordered by, where the best of each kind has 1.
+    """
 
     result: Result
     path: str
     atom: Atom | None = None
+    rank: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -151,10 +155,11 @@ def _replaced_at(sentence: _Claim, known: _Known, others: Sequence[_Claim]) -> I
 
 def _disputed_at(sentence: _Claim, known: _Known) -> Iterator[datetime]:
     """Yield when later statements said that what a sentence says has changed."""
-    if sentence.is_outside:
+    if sentence.is_outside or not known.changes:
         return
+    subjects = [StatedSubject(subject_of(sentence.text), sentence.at.year)]
     for change, at in known.changes:
-        if at > sentence.at and in_doubt(change, [(subject_of(sentence.text), sentence.at.year)]):
+        if at > sentence.at and find_doubtful(subjects, change):
             yield at
 
 

@@ -20,6 +20,7 @@ from simplemem.note.clock import now, stamp
 from simplemem.note.names import name_of, path_of
 from simplemem.note.scopes import check_scope
 from simplemem.note.words import count_tokens, well_formed, words_in_order
+from simplemem.store import falling_scores
 
 if TYPE_CHECKING:
     from simplemem.store import Answers, EnhancedStore
@@ -43,6 +44,13 @@ class Asked(NamedTuple):
     types: Collection[str] = ()  # of statements
     expired: bool = False
     least: float | None = None  # of how like the question it is; then all are compared
+
+
+class _Score(NamedTuple):
+    """What a hit is ordered by, where the best of each kind has 1, and how good it is on its own, which is shown."""
+
+    rank: float
+    own: float
 
 
 class Recalled(NamedTuple):
@@ -81,15 +89,16 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
     degraded = " ".join(dict.fromkeys(filter(None, (stated.degraded, written.degraded))))
     note("vectors", stated.by_meaning or written.by_meaning, degraded or bench.embedder or "there are none")
     share, safe = (_scale(leg) for leg in (stated, written))
-    scores = {each.path: 1.0 for each in slots}
-    scores |= {path: max(share * score, scores.get(path, 0.0)) for path, score in stated.notes.items()}
+    scores = {each.path: _Score(1.0, 1.0) for each in slots}
+    _raise_to(scores, {path: _Score(share * score, stated.quality * score) for path, score in stated.notes.items()})
     alike = dict[str, float]()
     if asked.least is not None:
         likeness = bench.likeness(wider, [*atoms, *texts]).scores(_MEANING, asked.least)
         alike = {path: min(1.0, score) for path, (score, _, _) in likeness.items()}
-    scores |= {path: max(share, scores.get(path, 0.0)) for path, share in alike.items() if path in atoms}
-    edges, met = _walked(question, {path for path in scores if scores[path] > _NEAREST}, atoms, graph)
-    scores |= {path: max(score, scores.get(path, 0.0)) for path, score in met.items()}
+    _raise_to(scores, {path: _Score(score, score) for path, score in alike.items() if path in atoms})
+    best = {path for path, score in scores.items() if score.rank > _NEAREST}
+    edges, met = _walked(question, best, atoms, graph)
+    _raise_to(scores, {path: _Score(score, score) for path, score in met.items()})
     note("graph", edges, "from name to name" if edges else "no name leads on")
     by = stated.reranker or written.reranker or "words and meaning"
     note("rerank", asked.rerank, by if asked.rerank else "not asked for")
@@ -101,11 +110,11 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
         for e in (entities[path] for path in scores if path in entities)
     ]
     for part in written.passages:
-        of, score = texts[path_of(part.name)], safe * part.score
+        of, score = texts[path_of(part.name)], _Score(safe * part.score, written.quality * part.score)
         hits.append(
             _hit(score, "chunk", f"{of.id}:{part.line}", part.text, of.scope, of.path, of, part.heading, part.line)
         )
-    hits.sort(key=lambda hit: -hit.result["score"])  # at a tie a statement goes before a passage
+    hits.sort(key=lambda hit: -hit.rank)  # at a tie a statement goes before a passage
     hits = [hit for hit in hits if asked.least is None or hit.path in alike or hit.atom in slots]
     once = _once(hits)
     repeated = len(hits) - len(once)
@@ -117,6 +126,7 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
         if asked.budget is None or tokens + size <= asked.budget:
             taken.append(hit)
             tokens += size
+    taken = _with_falling_scores(taken)
     left_out = len(once[: asked.limit]) - len(taken)
     note("budget", asked.budget is not None, "none was given" if asked.budget is None else f"{left_out} left out")
     notices = [leg.notice for leg in (stated, written) if leg.notes]
@@ -125,8 +135,25 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
     return Recalled(taken, edges, steps, tokens, left_out, degraded)
 
 
+def _raise_to(scores: dict[str, _Score], others: Mapping[str, _Score]) -> None:
+    """Raise scores to others by the same paths, and add those that are missing."""
+    for path, other in others.items():
+        known = scores.get(path, other)
+        scores[path] = _Score(max(known.rank, other.rank), max(known.own, other.own))
+
+
+def _with_falling_scores(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits as they are shown: none has a higher score than the one above it."""
+    scores = falling_scores(hit.result["score"] for hit in hits)
+    shown = list[Hit]()
+    for hit, score in zip(hits, scores, strict=True):
+        result: Any = hit.result | {"score": round(score, 4)}
+        shown.append(hit._replace(result=result))
+    return shown
+
+
 def _hits_of(
-    documents: Documents, atoms: Sequence[Atom], scores: Mapping[str, float], texts: Mapping[str, Document]
+    documents: Documents, atoms: Sequence[Atom], scores: Mapping[str, _Score], texts: Mapping[str, Document]
 ) -> list[Hit]:
     """Return statements as hits, each with the document that it was drawn from."""
     origins = documents.bench.meant([(atom.source, atom.path) for atom in atoms])
@@ -154,29 +181,28 @@ def _with_disputes(
     if not disputing:
         return list(hits)
 
-    scores = dict[str, float]()
+    scores = dict[str, _Score]()
     for hit in hits:
-        score = hit.result["score"]
+        score = _Score(hit.rank, hit.result["score"])
         sides = [hit.path, disputing.get(hit.path, "")]
         sides += [path for path, cause in disputing.items() if cause == hit.path]
-        for path in sides:
-            scores[path] = max(score, scores.get(path, 0.0))
+        _raise_to(scores, dict.fromkeys(sides, score))
 
     there = {hit.path: hit for hit in hits if hit.atom is not None}
     missing = [atoms[path] for path in scores if path in atoms and path not in there]
     added = {hit.path: hit for hit in _hits_of(documents, missing, scores, texts)}
     raised = dict[str, Hit]()
     for path, hit in (there | added).items():
-        more: Any = {"score": scores[path]}
+        more: Any = {"score": scores[path].own}
         if path in disputing:
             more["disputed_by"] = atoms[disputing[path]].id
         result: Any = hit.result | more
-        raised[path] = hit._replace(result=result)
+        raised[path] = hit._replace(result=result, rank=scores[path].rank)
 
     others = [hit for hit in hits if hit.atom is None]
     in_order = documents.memories.newest_first([atoms[path] for path in raised])
     every = [raised[atom.path] for atom in in_order] + others
-    return sorted(every, key=lambda hit: -hit.result["score"])
+    return sorted(every, key=lambda hit: -hit.rank)
 
 
 def _scale(leg: Answers) -> float:
@@ -216,21 +242,21 @@ def _walked(
 
 
 def _hit(
-    score: float, kind: str, id_: str, text: str, scope: str, path: str, of: Document | None = None, heading: str = "",
+    score: _Score, kind: str, id_: str, text: str, scope: str, path: str, of: Document | None = None, heading: str = "",
     line: int = 1, atom: Atom | None = None,
 ) -> Hit:  # fmt: skip
     """Something found, and what it is of: a document, else its own note."""
     source: dict[str, Any] = {"id": id_, "title": text[:80], "name": name_of(path), "heading": heading, "line": line}
     source |= {"id": of.id, "title": of.title, "name": name_of(of.path)} if of else {}
     source["url"] = (of and of.source_url) or None
-    result: Any = {"kind": kind, "id": id_, "text": text, "score": round(score, 4), "container_tag": scope}
+    result: Any = {"kind": kind, "id": id_, "text": text, "score": round(score.own, 4), "container_tag": scope}
     if atom:
         sure, is_latest = round(life.shown_confidence(atom, now()), 4), atom.status == "active"
         result |= {"memory_type": atom.memory_type, "confidence": sure, "is_latest": is_latest}
         result |= {key: stamp(at) for key in ("valid_from", "valid_to") if (at := getattr(atom, key))}
         if atom.is_disputed:
             result["disputed"] = stamp(atom.disputed or now())
-    return Hit(result | {"source": source}, path, atom)
+    return Hit(result | {"source": source}, path, atom, round(score.rank, 4))
 
 
 def _once(hits: Iterable[Hit]) -> list[Hit]:

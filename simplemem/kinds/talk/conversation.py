@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
 
 from simplemem.errors import Invalid, SimplememError
 from simplemem.kinds.answers import Closed, FactOut, Stored
-from simplemem.kinds.changes import in_doubt
+from simplemem.kinds.changes import StatedSubject, find_doubtful
 from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf, clean_text
 from simplemem.kinds.talk import block as blocks
 from simplemem.kinds.talk.block import EPOCH, TOPIC, Block, Turn
@@ -255,10 +255,10 @@ class Conversation(Keeper):
 
         facts = [each for each in self._facts_of(step) if not each.problem and each.key not in told]
         older = [fact for fact in facts if fact.valid_from < turn.at]
-        subjects = [(fact.subject, fact.valid_from.year) for fact in older]
+        subjects = [StatedSubject(fact.subject, fact.valid_from.year) for fact in older]
         for change in changes.values():
-            for place in in_doubt(change, subjects):
-                fact = older[place]
+            for index in find_doubtful(subjects, change):
+                fact = older[index]
                 step.set(fact.path, disputed=stamp(fact.disputed or turn.at), disputed_by=link)
 
     def _facts_of(self, step: ChangeSet) -> list[Fact]:

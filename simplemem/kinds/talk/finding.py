@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from simplemem.errors import TooLong
 from simplemem.kinds.answers import Constraint, Context, FactOut, Recalled, TurnOut
-from simplemem.kinds.changes import in_doubt
+from simplemem.kinds.changes import StatedSubject, find_doubtful
 from simplemem.kinds.talk.block import TOPIC, Block, Turn, turns_out
 from simplemem.kinds.talk.conversation import Conversation, said_now
 from simplemem.kinds.talk.facts import Fact, changes_stated, fact_out, facts_for
@@ -81,10 +81,11 @@ def _both_sides(fact: Fact, blocks: Collection[Block]) -> list[FactOut]:
         return [row]
 
     changes = changes_stated(turn.message)
-    telling = [each for each, change in changes.items() if in_doubt(change, [(fact.subject, fact.valid_from.year)])]
+    subjects = [StatedSubject(fact.subject, fact.valid_from.year)]
+    sentences = [sentence for sentence, change in changes.items() if find_doubtful(subjects, change)]
     later = FactOut(
         key=fact.key,
-        value=" ".join(telling or [shortened(turn.message, _MOST_ANSWER)]),
+        value=" ".join(sentences or [shortened(turn.message, _MOST_ANSWER)]),
         block_id=block.id,
         confidence=_IN_DOUBT,
         valid_from=stamp(turn.at),

@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any, Final
 
 from simplemem.kinds.answers import Constraint
-from simplemem.kinds.changes import Change, in_doubt, subject_of
+from simplemem.kinds.changes import Change, StatedSubject, find_doubtful, subject_of
 from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.block import Kept
 from simplemem.kinds.talk.cues import PATTERNS, RULES, WORDS
@@ -131,10 +131,10 @@ def with_disputes(text: str, changes: Mapping[str, Change], at: datetime, link: 
         for section in SECTIONS:
             bullets = [each for each in _bullets(text, section) if each[1]["since"] <= since]
             bullets = [each for each in bullets if "disputed" not in each[1]]
-            subjects = [(subject_of(_as_sentence(bullet["text"])), None) for _, bullet in bullets]
-            places = in_doubt(change, subjects)
-            text = spliced(text, [_with_mark(text, bullets[place][0], since) for place in places])
-            if places and not is_read:
+            subjects = [StatedSubject(subject_of(_as_sentence(bullet["text"])), None) for _, bullet in bullets]
+            doubtful = find_doubtful(subjects, change)
+            text = spliced(text, [_with_mark(text, bullets[index][0], since) for index in doubtful])
+            if doubtful and not is_read:
                 text = with_line(text, section, f"- {sentence} %%since={since}%% [[{link}]]")
     return text
 

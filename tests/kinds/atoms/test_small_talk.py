@@ -79,3 +79,8 @@ def test_small_talk_states_nothing(sentence: str) -> None:
 @pytest.mark.parametrize("sentence", STATEMENTS.strip().splitlines())
 def test_what_states_something_is_no_small_talk(sentence: str) -> None:
     assert not is_small_talk(sentence)
+
+
+def test_a_letter_whose_small_form_is_longer_changes_no_verdict() -> None:
+    assert is_small_talk("Muy amable İsmail")
+    assert not is_small_talk("Que tengas buen İİİİİİ, soy Ana")

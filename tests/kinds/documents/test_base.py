@@ -65,11 +65,11 @@ def test_what_is_in_it_is_in_no_answer_of_the_store_beside_it(opened: Opened, fo
 def test_a_file_is_written_to_the_byte_again_too(opened: Opened, folder: Path, text: str) -> None:
     base = opened()
     made = base.update("docs/fog horn.md", text)
-    assert (folder / "docs" / "fog horn.md").read_bytes() == text.encode() and made["created"]
+    assert (folder / "docs" / "fog horn.md").read_bytes() == text.encode() and made.is_new
     again = base.update("docs/fog horn.md", f"{text}More.\r\n", who="agent")
     assert (folder / "docs" / "fog horn.md").read_bytes() == f"{text}More.\r\n".encode()
-    assert not again["created"] and again["sha256"] != made["sha256"] and again["file_path"] == "docs/fog horn.md"
-    assert base.update("docs/fog horn.md", f"{text}More.\r\n")["created"] is False
+    assert not again.is_new and again.sha256 != made.sha256 and again.replaced == made.sha256
+    assert base.update("docs/fog horn.md", f"{text}More.\r\n").is_new is False
     assert "docs/fog horn.md" in told(base, "fog horn") or not text
 
 
@@ -134,3 +134,9 @@ def test_a_folder_that_cannot_be_one_is_said(opened: Opened, vault: Path, place:
 def test_without_a_folder_there_is_none(plain_store: EnhancedStore) -> None:
     with pytest.raises(NotFound):
         base_of(plain_store)
+
+
+def test_a_passage_of_it_holds_no_comment(opened: Opened, folder: Path) -> None:
+    (folder / "crane.md").write_text("# Crane\n\nThe zinc crane <!-- secret --> lifts %%aside%% ten tons.\n")
+    [passage] = opened().query("zinc crane", 5)[0]
+    assert passage["content"] == "# Crane\n\nThe zinc crane lifts ten tons."

@@ -70,3 +70,26 @@ def test_a_deletion_that_was_undone_is_none(plain_store: EnhancedStore) -> None:
     plain_store.undo(plain_store.delete("A").version)
     moved = plain_store.move("A", "B")
     assert told(plain_store, "A").message == f"A is now B (version {moved.version})"
+
+
+def test_an_unrelated_new_note_between_a_deletion_and_its_undoing_does_not_hide_the_note(
+    plain_store: EnhancedStore,
+) -> None:
+    plain_store.create("A", "Text.")
+    plain_store.move("A", "C")
+    deleted = plain_store.delete("C")
+    plain_store.create("D", "Another note.")
+    restored = plain_store.undo(deleted.version)
+    assert told(plain_store, "A").message == f"A is now C (version {restored.version})"
+
+
+def test_another_note_that_was_moved_to_the_name_of_a_deleted_one_is_not_taken_for_it(
+    plain_store: EnhancedStore,
+) -> None:
+    plain_store.create("B", "Another note.")
+    plain_store.create("A", "Text.")
+    plain_store.move("A", "C")
+    deleted = plain_store.delete("C")
+    plain_store.move("B", "C")
+    plain_store.update("C", append="More.")
+    assert told(plain_store, "A").message == f"A became C, which was deleted (version {deleted.version})"

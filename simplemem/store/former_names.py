@@ -1,0 +1,104 @@
+"""Find the note that had a name which leads to no note now: under its current name, or as deleted or removed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from simplemem.errors import NotFound
+from simplemem.note.names import is_named, name_of
+from simplemem.vault.history import Version
+
+MAX_VERSIONS = 200  # of the change log, the latest: older changes are not searched for a name
+
+
+@dataclass(frozen=True)
+class FormerNote:
+    """A note that once had a name, and where the change log says that it went."""
+
+    name: str
+    current_name: str | None  # None if the note is gone
+    version: str  # the id of its last change
+    is_deleted: bool  # by that change; a note that is gone and not deleted was taken away by another program
+    last_name: str
+
+    def error(self) -> NotFound:
+        """Return the error for a reader who asked for `name`, with a hint at the current name or a way back."""
+        if self.current_name is not None:
+            return NotFound(
+                f"{self.name} is now {self.current_name} (version {self.version})",
+                candidates=[self.current_name],
+                version=self.version,
+                new_name=self.current_name,
+            )
+
+        note = self.name
+        if self.last_name != self.name:
+            note = f"{self.name} became {self.last_name}, which"
+        if self.is_deleted:
+            message = f"{note} was deleted (version {self.version})"
+            hint = f'undo_change(version="{self.version}") brings it back.'
+        else:
+            message = f"{note} was removed or renamed outside simplemem (last change: version {self.version})"
+            hint = f'read_memory(name="{self.last_name}", version="{self.version}") shows what it said.'
+        return NotFound(message, hint=hint, version=self.version)
+
+
+def find_former_note(versions: Sequence[Version], name: str, exists: Callable[[str], bool]) -> FormerNote | None:
+    """Return the note that last had a name, as far as the change log knows; None if no change names it.
+
+    `versions` are the newest first. `exists` returns whether there is a note at a path. The changes after
+    the one that names the note are followed from the oldest on, so that a note which was moved and moved
+    back is found where its last change left it.
+    """
+    changes = [version for version in versions if version.op != "recovered"]
+    newest_index = next((index for index, version in enumerate(changes) if _path_named(version, name)), None)
+    if newest_index is None:
+        return None
+
+    newest = changes[newest_index]
+    last = _follow(newest, changes[:newest_index])
+    path = _path_after(last)
+    is_deleted = last.after is None
+    current_name = None
+    if not is_deleted and exists(path):
+        current_name = name_of(path)
+    return FormerNote(
+        name=name_of(_path_named(newest, name)),
+        current_name=current_name,
+        version=last.id,
+        is_deleted=is_deleted,
+        last_name=name_of(path),
+    )
+
+
+def _follow(change: Version, later_changes: Sequence[Version]) -> Version:
+    """Return the last change of the note that a change is of. `later_changes` are the newest first."""
+    last = change
+    for later in reversed(later_changes):
+        path = _path_after(last)
+        if last.after is None and _puts_another_note_at(later, path):
+            break
+        if later.path == path:
+            last = later
+    return last
+
+
+def _puts_another_note_at(change: Version, path: str) -> bool:
+    """Return whether a change puts a new note, or one that had another name, at the path of a deleted note."""
+    is_created_there = change.op == "create" and change.path == path
+    is_moved_there = change.new_path == path
+    return is_created_there or is_moved_there
+
+
+def _path_after(change: Version) -> str:
+    """Return the path that a note has after a change, or had until the change deleted it."""
+    return change.new_path or change.path
+
+
+def _path_named(change: Version, reference: str) -> str:
+    """Return the path of a change that a reference names; "" if it names none."""
+    for path in (change.path, change.new_path):
+        if path is not None and is_named(name_of(path), reference):
+            return path
+    return ""
