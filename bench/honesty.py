@@ -1,5 +1,6 @@
 """How often search says that it found nothing, rightly and wrongly: `python bench/honesty.py [--locomo FILE.json.gz]
-[--longmemeval FILE.json.xz] [--vault DIR --questions FILE.tsv] [--paraphrases FILE.json] [--precision FILE.tar.gz]`.
+[--longmemeval FILE.json.xz] [--vault DIR --questions FILE.tsv] [--paraphrases FILE.json] [--precision FILE.tar.gz]
+[--held-out]`.
 
 Every question is asked of a vault, and once more without the notes that answer it. Two shares count:
 
@@ -9,6 +10,10 @@ Every question is asked of a vault, and once more without the notes that answer 
 Small vaults of one's own come first, for they need no file: `bench/honesty_questions.toml`. Of LoCoMo the questions
 that ask for a guess (category 3) are left out, and of those without their notes the ones that several notes answer.
 `--embedder URL` judges by the vectors of an OpenAI-compatible service in place of ours.
+
+`--held-out` asks only questions to which no constant of `simplemem/search/judgement.py` is fitted: one half of each set,
+chosen by a hash of the question, and the sets that were written afterwards, `bench/unseen_notes.toml` (Spanish, French
+and German) and, with `--vault` of Obsidian's English help, `bench/unseen_questions.tsv`. Fit constants to the other half.
 """
 
 from __future__ import annotations
@@ -17,17 +22,20 @@ import argparse
 import gzip
 import json
 import lzma
+import shutil
 import sys
 import tarfile
 import tempfile
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from bench.person import read_questions
 from bench.quality import Questions, by_hand, held_out, locomo, write
 from bench.vaults import make_queries
 from simplemem.config import Settings
@@ -36,6 +44,11 @@ from simplemem.store import EnhancedStore
 
 _OWN = Path(__file__).with_name("honesty_questions.toml")
 _SIZES = {"en": (4, 20, 60), "es": (4, 20)}
+_UNSEEN = Path(__file__).with_name("unseen_notes.toml")
+_UNSEEN_SIZES = {"es": (25,), "fr": (8,), "de": (8,)}
+_UNSEEN_HELP = Path(__file__).with_name("unseen_questions.tsv")
+_PARAPHRASED = ("en", "es")
+_PARAPHRASED_UNSEEN = ("de", "fr", "pt")
 _KINDS = ("asked", "paraphrase", "named", "keywords")
 _GUESS = 3  # the category of LoCoMo
 _PRECISION_ABSENT = (
@@ -76,27 +89,27 @@ class Tally:
     absent: list[bool] = field(default_factory=list)
 
 
-def own_sets(room: Path) -> Iterator[QuestionSet]:
-    """Small vaults, as people have them in their first weeks."""
-    data = tomllib.loads(_OWN.read_text(encoding="utf-8"))
+def note_sets(file: Path, sizes_of: Mapping[str, Sequence[int]], label: str, room: Path) -> Iterator[QuestionSet]:
+    """Small vaults, as people have them in their first weeks: the first notes of each language."""
+    data = tomllib.loads(file.read_text(encoding="utf-8"))
     unknown = {each["language"]: each["questions"] for each in data["absent"]}
-    for language, sizes in _SIZES.items():
+    for language, sizes in sizes_of.items():
         notes = [note for note in data["note"] if note["language"] == language]
         for size in sizes:
-            vault = room / f"own-{language}-{size}"
+            vault = room / f"{file.stem}-{language}-{size}"
             for note in notes[:size]:
                 write(vault / f"{note['name']}.md", f"{note['text']}\n")
-            name = f"{size} notes, {language}"
+            name = f"{label}{size} notes, {language}"
             for kind in _KINDS:
                 asked = [(note[kind], frozenset({note["name"]})) for note in notes[:size] if kind in note]
                 yield QuestionSet(f"{name}, {kind}", vault, asked)
             yield QuestionSet(f"{name}, unknown", vault, [], unknown[language])
 
 
-def paraphrase_sets(file: Path, room: Path) -> Iterator[QuestionSet]:
+def paraphrase_sets(file: Path, languages: Sequence[str], room: Path) -> Iterator[QuestionSet]:
     """One fact per note, asked in other words."""
     facts = json.loads(file.read_text(encoding="utf-8"))
-    for language in ("en", "es"):
+    for language in languages:
         vault = room / f"paraphrases-{language}"
         for number, fact in enumerate(facts):
             write(vault / f"{number}.md", f"{fact['facts'][language]}\n")
@@ -157,10 +170,11 @@ def longmemeval_sets(file: Path, room: Path) -> Iterator[QuestionSet]:
             yield QuestionSet("LongMemEval", vault, [(question["question"], frozenset(question["evidence"]))])
 
 
-def every_set(given: argparse.Namespace, room: Path) -> Iterator[QuestionSet]:
-    yield from own_sets(room)
+def fitted_sets(given: argparse.Namespace, room: Path) -> Iterator[QuestionSet]:
+    """The sets to one half of which the constants are fitted."""
+    yield from note_sets(_OWN, _SIZES, "", room)
     if given.paraphrases:
-        yield from paraphrase_sets(given.paraphrases, room)
+        yield from paraphrase_sets(given.paraphrases, _PARAPHRASED, room)
     if given.precision:
         yield from precision_sets(given.precision, room)
     if given.vault:
@@ -169,6 +183,38 @@ def every_set(given: argparse.Namespace, room: Path) -> Iterator[QuestionSet]:
         yield from longmemeval_sets(given.longmemeval, room)
     if given.locomo:
         yield locomo_set(given.locomo, room)
+
+
+def unseen_sets(given: argparse.Namespace, room: Path) -> Iterator[QuestionSet]:
+    """The sets to which no constant is fitted."""
+    yield from note_sets(_UNSEEN, _UNSEEN_SIZES, "unseen: ", room)
+    if given.paraphrases:
+        yield from paraphrase_sets(given.paraphrases, _PARAPHRASED_UNSEEN, room)
+    if given.vault:
+        vault = room / "unseen-help"
+        shutil.copytree(given.vault, vault, ignore=shutil.ignore_patterns(".simplemem"))
+        questions = read_questions(_UNSEEN_HELP, given.vault)
+        for manner in dict.fromkeys(question.manner for question in questions):
+            those = [question for question in questions if question.manner == manner]
+            answered = [(question.text, question.answers) for question in those if question.answers]
+            absent = [question.text for question in those if not question.answers]
+            yield QuestionSet(f"unseen: help, {manner}", vault, answered, absent, without_notes=False)
+
+
+def every_set(given: argparse.Namespace, room: Path) -> Iterator[QuestionSet]:
+    if not given.held_out:
+        yield from fitted_sets(given, room)
+        return
+
+    for questions in fitted_sets(given, room):
+        answered = [each for each in questions.answered if is_held_out(each[0])]
+        yield replace(questions, answered=answered, absent=list(filter(is_held_out, questions.absent)))
+    yield from unseen_sets(given, room)
+
+
+def is_held_out(question: str) -> bool:
+    """Return whether a question is of the half to which no constant is fitted."""
+    return zlib.crc32(question.encode()) % 2 == 1
 
 
 class Asking:
@@ -233,6 +279,7 @@ def main(asking: type[Asking] = Asking) -> None:
     parser.add_argument("--embedder", default="")
     parser.add_argument("--every", type=int, default=1, help="ask only every Nth question that has an answer")
     parser.add_argument("--mode", choices=MODES, action="append")
+    parser.add_argument("--held-out", action="store_true", help="ask only questions that no constant is fitted to")
     given = parser.parse_args()
 
     print("| | mode | answerable, refused | right first hits, refused | absent, recognised |\n|---|---|---|---|---|")
@@ -250,7 +297,7 @@ def main(asking: type[Asking] = Asking) -> None:
             print_row("all", mode, together(tally for (_, each), tally in tallies.items() if each == mode))
 
         made_up = make_queries(100)
-        nothing = sum(store_says_nothing(Path(folder) / "own-en-60", made_up))
+        nothing = sum(store_says_nothing(Path(folder) / "honesty_questions-en-60", made_up))
         print(f"\nOf {len(made_up)} questions of made-up words {nothing} are recognised.")
 
 
@@ -272,6 +319,9 @@ def together(tallies: Iterable[Tally]) -> Tally:
 
 
 def print_row(name: str, mode: str, tally: Tally) -> None:
+    if not (tally.answered or tally.absent):
+        return
+
     figures: list[Any] = [share(tally.answered), share(tally.right_first), share(tally.absent)]
     print(f"| {name} | {mode} | {' | '.join(figures)} |", flush=True)
 

@@ -24,7 +24,7 @@ from simplemem.config import Settings
 from simplemem.store import EnhancedStore
 
 QUESTIONS = Path(__file__).with_name("person_questions.tsv")
-ABSENT = "absent"
+NO_ANSWER = "-"  # in place of the notes that answer a question
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def read_questions(file: Path, vault: Path) -> list[PersonQuestion]:
         if not line.strip() or line.startswith("#"):
             continue
         manner, text, answers = line.split("\t")
-        wanted = frozenset() if manner == ABSENT else frozenset(answers.split(";"))
+        wanted = frozenset() if answers == NO_ANSWER else frozenset(answers.split(";"))
         if missing := wanted - names:
             raise SystemExit(f"{file}: the vault has no note called {sorted(missing)}")
         questions.append(PersonQuestion(manner, text, wanted))
@@ -79,8 +79,8 @@ def print_row(label: str, outcomes: Sequence[Outcome]) -> None:
 
 
 def print_table(outcomes: Sequence[Outcome]) -> None:
-    answerable = [outcome for outcome in outcomes if outcome.question.manner != ABSENT]
-    absent = [outcome for outcome in outcomes if outcome.question.manner == ABSENT]
+    answerable = [outcome for outcome in outcomes if outcome.question.answers]
+    absent = [outcome for outcome in outcomes if not outcome.question.answers]
     print('| question by | questions | right at rank 1 | right in the first 5 | false "nothing found" |')
     print("|---|---|---|---|---|")
     for manner in dict.fromkeys(outcome.question.manner for outcome in answerable):
@@ -93,7 +93,7 @@ def print_table(outcomes: Sequence[Outcome]) -> None:
 def print_wrong(outcomes: Iterable[Outcome]) -> None:
     for outcome in outcomes:
         question = outcome.question
-        is_right = outcome.says_nothing_found if question.manner == ABSENT else outcome.rank == 1
+        is_right = outcome.rank == 1 if question.answers else outcome.says_nothing_found
         if not is_right or (question.answers and outcome.says_nothing_found):
             message = ' "nothing found"' if outcome.says_nothing_found else ""
             print(f"{question.manner}: {question.text} -> rank {outcome.rank}{message}; first: {outcome.first}")

@@ -22,9 +22,9 @@ def main() -> int:
     _prepare(sys.stdout)
     _prepare(sys.stderr)
     try:
-        from simplemem.cli.local import answered
+        from simplemem.cli.local import run_on_server
 
-        code = answered(sys.argv[1:])
+        code = run_on_server(sys.argv[1:])
         if code is not None:
             return _flushed(code)
 

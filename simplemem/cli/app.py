@@ -18,8 +18,11 @@ from simplemem.cli.options import Command, Group
 
 
 @dataclass(frozen=True)
-class Listed:
-    """A command as `simplemem --help` shows it, and the module that declares it. A test keeps both the same."""
+class CommandEntry:
+    """A command as `simplemem --help` shows it, and the module that declares it.
+
+    A test compares it with what the module declares.
+    """
 
     name: str
     module: str
@@ -28,173 +31,173 @@ class Listed:
 
 
 COMMANDS = (
-    Listed("serve", "", "Serve", "Serve the vault to an agent: MCP over standard input and output."),
-    Listed("token", "token", "Serve", "Say who may reach a served vault."),
-    Listed(
+    CommandEntry("serve", "", "Serve", "Serve the vault to an agent: MCP over standard input and output."),
+    CommandEntry("token", "token", "Serve", "Say who may reach a served vault."),
+    CommandEntry(
         "install",
         "client",
         "Serve",
         "Tell a client of this server: Claude, Cursor, VS Code, Codex and others. `json` "
         "prints the lines for any other.",
     ),
-    Listed(
+    CommandEntry(
         "uninstall",
         "client",
         "Serve",
         "Take the entry of this server out of a client's file. Where nothing else changed, "
         "the file is as it was before.",
     ),
-    Listed("search", "find", "Find and read", "Find notes by words, by meaning and by links."),
-    Listed("list", "find", "Find and read", "List notes, newest first."),
-    Listed(
+    CommandEntry("search", "find", "Find and read", "Find notes by words, by meaning and by links."),
+    CommandEntry("list", "find", "Find and read", "List notes, newest first."),
+    CommandEntry(
         "tasks",
         "find",
         "Find and read",
         "List open tasks, `- [ ] text`, of the 500 newest notes that have some. With --tag all of them are needed.",
     ),
-    Listed(
+    CommandEntry(
         "show",
         "find",
         "Find and read",
         "Print a note: in a terminal as it reads, a screen at a time; into a pipe as it is, to the byte.",
     ),
-    Listed(
+    CommandEntry(
         "backlinks",
         "find",
         "Find and read",
         "Show what links to a note, and which notes are like it.",
     ),
-    Listed(
+    CommandEntry(
         "context",
         "find",
         "Find and read",
         "Pack what bears on a question into one text, ready for a prompt.",
     ),
-    Listed("new", "write", "Write", "Make a note."),
-    Listed(
+    CommandEntry("new", "write", "Write", "Make a note."),
+    CommandEntry(
         "daily",
         "write",
         "Write",
         "Make the daily note of today, or add to it: where Obsidian's settings have it, of their template.",
     ),
-    Listed("edit", "write", "Write", "Edit a note in $EDITOR."),
-    Listed(
+    CommandEntry("edit", "write", "Write", "Edit a note in $EDITOR."),
+    CommandEntry(
         "tag",
         "write",
         "Write",
         "Set and remove tags, in the notation the note has; without a change, show them.",
     ),
-    Listed(
+    CommandEntry(
         "move",
         "write",
         "Write",
         "Move or rename a note. Links to it follow, each in its own form.",
     ),
-    Listed("rm", "write", "Write", "Delete notes, without asking: `undo` brings them back."),
-    Listed(
+    CommandEntry("rm", "write", "Write", "Delete notes, without asking: `undo` brings them back."),
+    CommandEntry(
         "ingest",
         "remember",
         "Write",
         "Keep documents: text, Markdown, HTML, PDF and DOCX become notes, and what they state becomes statements.",
     ),
-    Listed(
+    CommandEntry(
         "history",
         "past",
         "Go back",
         "Show changes, newest first: ours, each with a version that `undo` and `show --version` take.",
     ),
-    Listed(
+    CommandEntry(
         "diff",
         "past",
         "Go back",
         "Show what a version changed, what lies between two, or what changed in a note.",
     ),
-    Listed(
+    CommandEntry(
         "restore",
         "past",
         "Go back",
         "Bring an earlier text of a note back, to the byte. A deleted note needs no --at.",
     ),
-    Listed(
+    CommandEntry(
         "undo",
         "past",
         "Go back",
         "Undo a change, or everything a client changed. Again for the one before; `redo` goes forward.",
     ),
-    Listed(
+    CommandEntry(
         "redo",
         "past",
         "Go back",
         "Do again what `undo` took back last, while nothing else was changed since.",
     ),
-    Listed(
+    CommandEntry(
         "sync",
         "past",
         "Go back",
         "Exchange changes with your other machines, over the remote of the vault's git repository.",
     ),
-    Listed("export", "graph", "Knowledge graph", "Write what the vault knows in another form."),
-    Listed("import", "importing", "Bring in", "Bring in what another program kept."),
-    Listed(
+    CommandEntry("export", "graph", "Knowledge graph", "Write what the vault knows in another form."),
+    CommandEntry("import", "importing", "Bring in", "Bring in what another program kept."),
+    CommandEntry(
         "init",
         "vault",
         "Keep",
         "Make a folder a vault, or look at the one it is. No note is changed.",
     ),
-    Listed(
+    CommandEntry(
         "index",
         "vault",
         "Keep",
         "Update the index. Other commands do so by themselves. What was made stays when it is"
         " ended halfway, and the next run goes on from there.",
     ),
-    Listed(
+    CommandEntry(
         "stats",
         "vault",
         "Keep",
         "Show what is in the vault and its index, and whatever lessens search.",
     ),
-    Listed(
+    CommandEntry(
         "inspect",
         "vault",
         "Keep",
         "Show what was read in each note: links, tags, aliases, and broken links.",
     ),
-    Listed("config", "vault", "Keep", "Show the settings in force, and where each came from."),
-    Listed(
+    CommandEntry("config", "vault", "Keep", "Show the settings in force, and where each came from."),
+    CommandEntry(
         "doctor",
         "vault",
         "Keep",
         "Check the vault, its index and the disk they are on. Ends with 0 when there is "
         "nothing, or notes only; with 1 for an error or a warning.",
     ),
-    Listed(
+    CommandEntry(
         "conflicts",
         "vault",
         "Keep",
         "List the copies that synchronisers and git keep when a note was changed in two places, and merge them.",
     ),
-    Listed(
+    CommandEntry(
         "knowledge",
         "knowledge",
         "Keep",
         "What was learned: errors, solutions, decisions, patterns and insights, each a note in `knowledge/`.",
     ),
-    Listed(
+    CommandEntry(
         "topics",
         "talk",
         "Keep",
         "List the topics of conversation: active ones first, then what was spoken of last.",
     ),
-    Listed(
+    CommandEntry(
         "garden",
         "talk",
         "Keep",
         "Close topics that have been paused for long, as one change. Nothing is deleted; "
         "closed topics are still found.",
     ),
-    Listed("atoms", "remember", "Keep", "Look after the statements that agents keep."),
-    Listed(
+    CommandEntry("atoms", "remember", "Keep", "Look after the statements that agents keep."),
+    CommandEntry(
         "eval",
         "evaluate",
         "Keep",
@@ -204,31 +207,46 @@ COMMANDS = (
 
 
 class CommandTable(MutableMapping[str, Any]):
-    """The commands by name, each imported the first time it is looked up."""
+    """The commands by name. A command's module is imported when the command is looked up.
+
+    Names, `in` and `len` need no module. Whoever iterates over the values or the items imports all of them.
+    """
 
     def __init__(self, declared: MutableMapping[str, Any]) -> None:
         self._loaded = dict(declared)
-        self._listed = {command.name: command for command in COMMANDS}
+        self._entries = {command.name: command for command in COMMANDS}
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._loaded and name in self._listed:
-            module = import_module(f"simplemem.cli.{self._listed[name].module}")
-            for found_name, found in typer.main.get_group(module.commands).commands.items():
-                self._loaded.setdefault(found_name, found)
+        if name not in self._loaded and name in self._entries:
+            self._load_module(self._entries[name].module)
         return self._loaded[name]
 
     def __setitem__(self, name: str, command: Any) -> None:
         self._loaded[name] = command
 
     def __delitem__(self, name: str) -> None:
-        self._listed.pop(name, None)
-        del self._loaded[name]
+        if name not in self:
+            raise KeyError(name)
+
+        self._entries.pop(name, None)
+        self._loaded.pop(name, None)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._loaded or name in self._entries
 
     def __iter__(self) -> Iterator[str]:
-        return iter({**self._listed, **self._loaded})
+        return iter({**self._entries, **self._loaded})
 
     def __len__(self) -> int:
-        return len({*self._listed, *self._loaded})
+        return len({*self._entries, *self._loaded})
+
+    def _load_module(self, name: str) -> None:
+        """Import a module, and add its commands but for those that were deleted."""
+        module = import_module(f"simplemem.cli.{name}")
+        declared = typer.main.get_group(module.commands).commands
+        for command_name, command in declared.items():
+            if command_name in self._entries:
+                self._loaded.setdefault(command_name, command)
 
 
 class Program(Group):
@@ -237,6 +255,10 @@ class Program(Group):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.commands = CommandTable(self.commands)
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """Return the names of all commands. Typer's own method would import every command for them."""
+        return list(self.commands)
 
     def summaries(self, _ctx: Any) -> list[tuple[str, str, str]]:
         """The panel, name and summary of each command, in the order of the help."""

@@ -1,9 +1,11 @@
-"""A command that asks a running server of the vault, in place of opening the vault itself.
+"""Runs a command in a running server of the vault, instead of opening the vault in this process.
 
-The server runs the same command on its open store and sends back what it printed, so the answer is the same to the
-byte. Whatever is not certain here, the command does itself: no server, an old one, another vault, other settings, a
-socket that somebody else could have made. Nothing but the standard library is imported, and no more of it than need be:
-Python itself is most of what such a command costs.
+The server runs the same command on its open store and sends back what the command printed, so the output is the same
+byte for byte. In case of doubt, the command opens the vault itself: without a server, with an old one, for another
+vault, with other settings, or if another user could have created the socket.
+
+Only the standard library is imported, and as little of it as possible: most of the time of such a command is the start
+of Python itself.
 """
 
 from __future__ import annotations
@@ -11,112 +13,146 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import time
 
 from simplemem import __version__, place
-from simplemem.server import local_wire
-from simplemem.server.local_wire import MAX_ANSWER_BYTES, MAX_REQUEST_BYTES, PROTOCOL, WireError
+from simplemem.server import local_protocol
+from simplemem.server.local_protocol import MAX_ANSWER_BYTES, MAX_REQUEST_BYTES, PROTOCOL, ProtocolError
 
-TYPE_CHECKING = False  # as in `typing`, which is not imported here: it would be a fifth of what this costs
+TYPE_CHECKING = False  # as in `typing`, whose import would take a fifth of the time of a command
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-READING = frozenset({"search", "list", "ls", "show", "cat", "backlinks", "context"})
-"""The commands that a server answers. None of them changes a note."""
+READING_COMMANDS = frozenset({"search", "list", "ls", "show", "cat", "backlinks", "context"})
+"""The commands that a server runs for others. None of them changes a note."""
 
-FORCING = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "JUPYTER_COLUMNS", "JUPYTER_LINES")
-"""What says of a stream that it is a terminal, or none, whatever it looks like."""
+TERMINAL_OVERRIDES = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "JUPYTER_COLUMNS", "JUPYTER_LINES")
+"""Variables that make Rich treat a stream as a terminal, or as none, whatever it is."""
 
-_HELLO_SECONDS = 0.5  # a server that does not speak within them is stopped or overloaded
+_HELLO_SECONDS = 0.5  # a server that sends nothing for so long is stopped or overloaded
 _ANSWER_SECONDS = 15.0
-# What in the environment decides how an answer is printed, and what the settings and the clock are.
-_PRINTING = ("COLUMNS", "LINES", "NO_COLOR", "TERM", "COLORTERM")
-_PLACES = ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "TZ")
+_PRINTING_VARIABLES = ("COLUMNS", "LINES", "NO_COLOR", "TERM", "COLORTERM")  # change how an answer is printed
+_SETTINGS_VARIABLES = ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "TZ")  # change the settings, or the clock
+_KINDS = frozenset({"out", "out-bytes", "err", "err-bytes", "page"})
 
 
-def answered(arguments: Sequence[str]) -> int | None:
-    """The exit code of a command that a server has answered, once its answer is printed; None where none has."""
-    if not arguments or arguments[0] not in READING or "--help" in arguments:
+def run_on_server(arguments: Sequence[str]) -> int | None:
+    """Run a command on the server of its vault and print the answer. Return its exit code.
+
+    Return None, and print nothing, if the command has to run in this process.
+    """
+    if not arguments or arguments[0] not in READING_COMMANDS or "--help" in arguments:
         return None
-    if any(name in os.environ for name in FORCING):
+    if any(name in os.environ for name in TERMINAL_OVERRIDES):
         return None
-    terminal = _terminal()
+
+    terminal = _describe_terminal()
     if terminal is None:
         return None
-    request = {"command": list(arguments), "terminal": terminal}
-    answer = asked(_vault_option(arguments), request)
+
+    vault_option = _find_vault_option(arguments)
+    if vault_option == "":  # the command line takes this for the current folder
+        return None
+
+    answer = ask_server(vault_option, {"command": list(arguments), "terminal": terminal})
     if answer is None:
         return None
+
     try:
-        code, printed = int(answer["code"]), [(str(kind), str(text)) for kind, text in answer["printed"]]
+        code = int(answer["code"])
+        printed = [(str(kind), str(text)) for kind, text in answer["printed"]]
     except (KeyError, TypeError, ValueError):
         return None
+    if any(kind not in _KINDS for kind, _ in printed):
+        return None
+
     for kind, text in printed:
         _print(kind, text)
     return code
 
 
-def asked(vault_option: str | None, request: dict[str, Any]) -> dict[str, Any] | None:
-    """What the server of a vault answers to a request; None where there is none, or it declines."""
-    if not local_wire.is_supported():
+def ask_server(vault_option: str | None, request: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the answer of the vault's server to a request. Return None if there is no server, or it declines."""
+    if not local_protocol.is_supported():
         return None
-    root = _root(vault_option, os.environ)
-    path = local_wire.socket_path(root) if root is not None else None
-    if root is None or path is None or not local_wire.is_ours(path):
-        return None
+
     try:
+        root = _find_root(vault_option, os.environ)
+        if root is None:
+            return None
+
+        path = local_protocol.socket_path(root)
+        if path is None or not local_protocol.is_private_socket(path):
+            return None
+
         folder = os.stat(root)
         request = {
             **request,
             "vault": [folder.st_dev, folder.st_ino],
             "vault_option": vault_option,
             "directory": os.getcwd(),
-            "environment": _environment(os.environ),
+            "environment": _select_environment(os.environ),
         }
         return _exchange(path, request)
-    except (OSError, WireError):
+    except (OSError, ProtocolError):
         return None
 
 
 def _exchange(path: str, request: dict[str, Any]) -> dict[str, Any] | None:
+    """Send a request and return the answer, or None if the server is not the right one or declines."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        deadline = time.monotonic() + _HELLO_SECONDS
         connection.settimeout(_HELLO_SECONDS)
         connection.connect(path)
-        if not local_wire.is_same_user(connection):
+        if not local_protocol.is_same_user(connection):
             return None
-        hello = local_wire.receive(connection, MAX_REQUEST_BYTES)
+
+        hello = local_protocol.receive(connection, MAX_REQUEST_BYTES, deadline)
         if hello.get("protocol") != PROTOCOL or hello.get("version") != __version__:
             return None
-        connection.settimeout(_ANSWER_SECONDS)
-        local_wire.send(connection, request, MAX_REQUEST_BYTES)
-        answer = local_wire.receive(connection, MAX_ANSWER_BYTES)
-        return None if "declined" in answer else answer
+
+        deadline = time.monotonic() + _ANSWER_SECONDS
+        local_protocol.send(connection, request, MAX_REQUEST_BYTES, deadline)
+        answer = local_protocol.receive(connection, MAX_ANSWER_BYTES, deadline)
+
+    if "declined" in answer:
+        return None
+    return answer
 
 
-def _vault_option(arguments: Sequence[str]) -> str | None:
-    """What `--vault` names, as far as can be told without the command's options. The server compares it."""
-    named = None
+def _find_vault_option(arguments: Sequence[str]) -> str | None:
+    """Return the value of `--vault`, or None.
+
+    This is a guess, because the options of the command are not loaded. The server compares it with what they say.
+    """
+    value = None
     for position, argument in enumerate(arguments):
         if argument == "--":
             break
         if argument == "--vault" and position + 1 < len(arguments):
-            named = arguments[position + 1]
+            value = arguments[position + 1]
         elif argument.startswith("--vault="):
-            named = argument.partition("=")[2]
-    return named
+            value = argument.partition("=")[2]
+    return value
 
 
-def _root(vault_option: str | None, env: Mapping[str, str]) -> str | None:
-    """Return the folder of the vault as `config.find_vault` does; None where that raises an error."""
+def _find_root(vault_option: str | None, env: Mapping[str, str]) -> str | None:
+    """Return the folder of the vault as `config.find_vault` does. Return None where that raises an error.
+
+    Raises OSError if the current folder was deleted.
+    """
     here = os.getcwd()
+
     named = vault_option or env.get(f"{place.ENV_PREFIX}VAULT")
     if not named:
         try:
-            named = _vault_of_user(place.user_config_file(env))
+            named = _read_vault_setting(place.user_config_file(env))
         except (OSError, ValueError, RecursionError):
             return None
     if named:
         return place.named_vault(named, here)
+
     enclosing = place.enclosing_vault(here)
     home = os.path.expanduser("~")
     if enclosing is None and place.may_use_home_vault(here, home):
@@ -124,58 +160,70 @@ def _root(vault_option: str | None, env: Mapping[str, str]) -> str | None:
     return enclosing
 
 
-def _vault_of_user(config_file: str) -> str | None:
-    """The vault that the user's own settings name. Raises ValueError for a file that is not as it should be."""
+def _read_vault_setting(config_file: str) -> str | None:
+    """Return the vault that the user's own settings name, or None. Raises ValueError if the file is not valid."""
     if not os.path.exists(config_file):
         return None
+
     import tomllib
 
     with open(config_file, "rb") as file:
-        named = tomllib.load(file).get("vault")
-    if named is not None and not isinstance(named, str):
-        raise ValueError("vault is no text")
-    return named
+        vault = tomllib.load(file).get("vault")
+    if vault is not None and not isinstance(vault, str):
+        raise ValueError("vault is not a string")
+    return vault
 
 
-def _environment(env: Mapping[str, str]) -> dict[str, str]:
-    """What the server needs to know the settings of this command."""
-    return {name: text for name, text in env.items() if name.startswith(place.ENV_PREFIX) or name in _PLACES}
+def _select_environment(env: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables from which the server determines the settings of this command."""
+    return {
+        name: value for name, value in env.items() if name.startswith(place.ENV_PREFIX) or name in _SETTINGS_VARIABLES
+    }
 
 
-def _terminal() -> dict[str, Any] | None:
-    """What is known of the streams of this process; None where only this process can print to them."""
+def _describe_terminal() -> dict[str, Any] | None:
+    """Return what a server must know of the streams of this process. None if only this process can print to them."""
     streams = {"out": sys.stdout, "err": sys.stderr, "in": sys.stdin}
-    if any(stream is None for stream in streams.values()):
+    try:
+        are_terminals = {name: stream.isatty() for name, stream in streams.items()}
+    except (AttributeError, ValueError):  # a stream is missing or closed
         return None
-    are_terminals = {name: stream.isatty() for name, stream in streams.items()}
+
     if are_terminals["out"] or are_terminals["err"]:
         is_dumb = os.environ.get("TERM", "").lower() in ("dumb", "unknown", "")
         encodings = {(stream.encoding or "").lower() for stream in (sys.stdout, sys.stderr)}
         if is_dumb or encodings != {"utf-8"}:
             return None
-    size = None
-    for number in range(3):
+
+    environment = {name: os.environ[name] for name in _PRINTING_VARIABLES if name in os.environ}
+    return {**are_terminals, "size": _measure_terminal(), "environment": environment}
+
+
+def _measure_terminal() -> list[int] | None:
+    """Return the columns and lines of the first standard stream that is a terminal, or None."""
+    for descriptor in range(3):
         try:
-            size = list(os.get_terminal_size(number))
-            break
+            return list(os.get_terminal_size(descriptor))
         except OSError:
             continue
-    environment = {name: os.environ[name] for name in _PRINTING if name in os.environ}
-    return {**are_terminals, "size": size, "environment": environment}
+    return None
 
 
 def _print(kind: str, text: str) -> None:
-    """Print a piece of an answer as the server would have: `raw` goes out to the byte."""
-    if kind == "err":
-        sys.stderr.write(text)
-        sys.stderr.flush()
-    elif kind == "raw":
-        sys.stdout.flush()
-        sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
-        sys.stdout.buffer.flush()
-    elif kind == "page":
+    """Print a piece of an answer to the stream to which the command printed it."""
+    if kind == "page":
         from simplemem.cli.output import page_here
 
         page_here(text)
+        return
+
+    name, _, is_bytes = kind.partition("-")
+    stream = sys.stderr if name == "err" else sys.stdout
+    if is_bytes:
+        stream.flush()
+        stream.buffer.write(text.encode("utf-8", "surrogateescape"))
+        stream.buffer.flush()
     else:
-        sys.stdout.write(text)
+        stream.write(text)
+    if name == "err":
+        stream.flush()

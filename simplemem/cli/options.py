@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from simplemem.cli.local import asked
+from simplemem.cli.local import ask_server
 from simplemem.errors import SimplememError
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def _ask_index(ctx: typer.Context, kind: str, prefix: str) -> list[str]:
     """Ask the index for completions. Whatever goes wrong, a shell that completes shows nothing."""
     vault = ctx.params.get("vault")
     try:
-        answer = asked(None if vault is None else str(vault), {"complete": kind, "prefix": prefix})
+        answer = ask_server(None if vault is None else str(vault), {"complete": kind, "prefix": prefix})
         names = _asked_here(vault, kind, prefix) if answer is None else list(map(str, answer["names"]))
     except (SimplememError, OSError):
         return []

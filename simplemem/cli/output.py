@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
-from simplemem.cli.local import FORCING
+from simplemem.cli.local import TERMINAL_OVERRIDES
 from simplemem.errors import SimplememError
 from simplemem.note.words import content_words, counted, words_of
 
@@ -162,7 +162,7 @@ class Terminal:
     @property
     def is_forced(self) -> bool:
         """Whether the environment says more of a stream than the stream itself does."""
-        return any(name in self.environment for name in FORCING)
+        return any(name in self.environment for name in TERMINAL_OVERRIDES)
 
     def console(self, stream: TextIO) -> Console:
         """A console of Rich that prints to one of the streams."""

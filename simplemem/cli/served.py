@@ -1,7 +1,7 @@
-"""Runs a command of this machine in a server that has its vault open, and returns what the command printed.
+"""Runs a command of another process in a server that has its vault open, and returns what the command printed.
 
-`local.py` is the other end. A request is declined whenever the command would answer otherwise by itself: it names
-another vault, other settings, or another clock, or it is not one of the commands that only read.
+`local.py` is the other end. A request is declined if the command by itself would answer otherwise: if it names another
+vault, has other settings or another clock, or is not one of the commands that only read.
 """
 
 from __future__ import annotations
@@ -9,22 +9,27 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simplemem import place
+from simplemem.cli.local import READING_COMMANDS
 from simplemem.config import AccessSettings, Settings, load_settings
 from simplemem.server.local import LocalServer
 
 if TYPE_CHECKING:
+    from simplemem.cli.output import Terminal
     from simplemem.server.serve import Door
     from simplemem.store import EnhancedStore
 
-_SECONDS = 14.0  # that an answer may take; then the command has given up
 _MAX_WORDS = 1000  # of a command line
-# Settings that change nothing of what a reading command answers. Those of access are compared on their own.
-_NOT_ASKED = {
+_MAX_SIZE = 10_000  # columns or lines: Rich fills lines up to this width
+_DEFAULT_SIZE = (80, 25)  # as Rich has it
+# Settings that do not change the answer of a reading command. Those of access are among them, because no command obeys
+# them, and a server that obeys some answers no command.
+_IRRELEVANT_SETTINGS = {
     "vault",
     "log_level",
     "read_only",
@@ -36,116 +41,171 @@ _NOT_ASKED = {
     "sync",
     "documents",
 }
-# In the environment of a server and of a command these have to be the same.
-_SAME = ("HOME", "XDG_CACHE_HOME", "TZ", f"{place.ENV_PREFIX}NOW")
+# Variables that must be the same for the server and for the command.
+_SAME_VARIABLES = ("HOME", "XDG_CACHE_HOME", "TZ", f"{place.ENV_PREFIX}NOW")
+_FOLDER_VARIABLES = ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")
+
+Piece = tuple[str, str]
+"""A piece of what a command printed: where it was printed (`out`, `err`, ...), and the text."""
+Answer = dict[str, Any]
+
+
+class _ServerLock:
+    """The file lock of a vault as the local server uses it."""
+
+    def __init__(self, store: EnhancedStore) -> None:
+        self._lock = store.bench.turn(".simplemem/server.lock")
+
+    def try_acquire(self) -> bool:
+        return self._lock.held()
+
+    def release(self) -> None:
+        self._lock.give_back()
 
 
 def answer_commands(door: Door) -> Callable[[], None]:
-    """Let commands of this user ask the store behind a door. Returns what ends that.
+    """Let commands of this user ask the store of a door. Return a function that ends this.
 
-    A server that hides part of the vault answers none: the command line is the person's own and sees all of it.
+    A server that hides part of the vault answers no command, because the command line sees all of it.
     """
     store = door.store()
-    # A server that may not write leaves no file in a vault that has none of ours yet, and so no socket.
-    leaves_a_file = not (store.root / ".simplemem").is_dir()
-    if not _is_whole(store.settings) or (store.read_only and leaves_a_file):
+    # A read-only server must not create `.simplemem`, and so has no folder for its socket.
+    may_create_socket = not store.read_only or (store.root / ".simplemem").is_dir()
+    if not may_create_socket or not _sees_whole_vault(store.settings):
         return lambda: None
-    turn = store.bench.turn(".simplemem/server.lock")
-    settled = partial(store.wait_until_settled, 0.0)
-    server = LocalServer(str(store.root), turn, partial(_answer, door, store), settled)
+
+    is_ready = partial(store.wait_until_settled, 0.0)
+    server = LocalServer(str(store.root), _ServerLock(store), partial(_begin_answer, door, store), is_ready)
     server.start()
     return server.close
 
 
-def _is_whole(settings: Settings) -> bool:
-    """Whether the server sees the whole vault, in a folder, with its index beside it."""
-    is_here = settings.index.engine is None and not settings.branch.repository
-    return is_here and settings.access == AccessSettings()
+def _sees_whole_vault(settings: Settings) -> bool:
+    """Whether a server sees all notes of a vault that is a folder with the index beside it."""
+    is_folder = settings.index.engine is None and not settings.branch.repository
+    return is_folder and settings.access == AccessSettings()
 
 
-def _answer(door: Door, store: EnhancedStore, request: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Answer a request in a thread of the door, or decline it with None."""
-    if not _is_of_this_server(store, request):
+def _begin_answer(door: Door, store: EnhancedStore, request: Mapping[str, Any]) -> Future[Answer | None] | None:
+    """Begin to answer a request in a thread of the door. Return None to decline it."""
+    if not _has_same_settings(store, request):
         return None
+
     if "complete" in request:
-        work = partial(_completions, store, str(request["complete"]), str(request.get("prefix", "")))
-    else:
-        words = request.get("command")
-        if not isinstance(words, list) or not 0 < len(words) <= _MAX_WORDS:
-            return None
-        work = partial(_run, store, [str(word) for word in words], request)
-    return door.read(work).result(timeout=_SECONDS)
+        return door.read(partial(_complete, store, str(request["complete"]), str(request.get("prefix", ""))))
+
+    words = request.get("command")
+    if not isinstance(words, list) or not 0 < len(words) <= _MAX_WORDS:
+        return None
+    return door.read(partial(_run_command, store, [str(word) for word in words], request))
 
 
-def _is_of_this_server(store: EnhancedStore, request: Mapping[str, Any]) -> bool:
+def _has_same_settings(store: EnhancedStore, request: Mapping[str, Any]) -> bool:
     """Whether a command means the vault of this server, and has the same settings and the same clock."""
     folder = os.stat(store.root)
     if request.get("vault") != [folder.st_dev, folder.st_ino]:
         return False
+
     env = request.get("environment")
     if not isinstance(env, dict) or not all(isinstance(text, str) for text in env.values()):
         return False
-    if any(env.get(name) != os.environ.get(name) for name in _SAME):
+    if any(env.get(name) != os.environ.get(name) for name in _SAME_VARIABLES):
         return False
-    theirs = load_settings(vault=store.root, env=env)
-    return theirs.model_dump(exclude=_NOT_ASKED) == store.settings.model_dump(exclude=_NOT_ASKED)
+
+    settings = load_settings(vault=store.root, env=env)
+    if _has_relative_path(settings, env) and request.get("directory") != os.getcwd():
+        return False
+
+    own_values = store.settings.model_dump(exclude=_IRRELEVANT_SETTINGS)
+    return settings.model_dump(exclude=_IRRELEVANT_SETTINGS) == own_values
 
 
-def _completions(store: EnhancedStore, kind: str, prefix: str) -> dict[str, Any] | None:
+def _has_relative_path(settings: Settings, env: Mapping[str, str]) -> bool:
+    """Whether a path in the settings means another file in another current folder."""
+    paths = [env[name] for name in _FOLDER_VARIABLES if env.get(name)]
+    paths += [str(folder) for folder in settings.git.folders]
+    if settings.db is not None:
+        paths.append(str(settings.db))
+
+    return not all(os.path.isabs(os.path.expanduser(path)) for path in paths)
+
+
+def _complete(store: EnhancedStore, kind: str, prefix: str) -> Answer | None:
+    """Return the names or tags that begin with a prefix. None for an unknown kind."""
     from simplemem.cli.options import COMPLETIONS
 
     complete = COMPLETIONS.get(kind)
-    return None if complete is None else {"names": list(complete(store, prefix))}
+    if complete is None:
+        return None
+    return {"names": list(complete(store, prefix))}
 
 
-def _run(store: EnhancedStore, words: list[str], request: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Run a command as the program would, and collect what it prints."""
+def _run_command(store: EnhancedStore, words: list[str], request: Mapping[str, Any]) -> Answer | None:
+    """Run a command as its own process would, and return what it printed. Return None to decline it."""
     import typer
 
     from simplemem.cli.app import app
     from simplemem.cli.command import served_by
-    from simplemem.cli.local import READING
     from simplemem.cli.output import printing_to
+
+    # Checked first: the module of another command is not even imported.
+    if words[0] not in READING_COMMANDS or "--help" in words:
+        return None
+
+    printed: list[Piece] = []
+    terminal = _parse_terminal(request.get("terminal"), printed)
+    if terminal is None:
+        return None
 
     program: Any = typer.main.get_command(app)
     command = program.get_command(None, words[0])
-    if words[0] not in READING or command is None or "--help" in words:
-        return None
-    usage_error: Any = typer.BadParameter.__base__
-    printed: list[tuple[str, str]] = []
-    terminal = _described(request.get("terminal"), printed)
     code = 0
+    is_parsed = False
     try:
-        context = command.make_context(words[0], words[1:])
-        if not _names_the_same_vault(context.params.get("vault"), request):
-            return None
-        with context, served_by(store), printing_to(terminal):
-            command.invoke(context)
+        with served_by(store), printing_to(terminal):
+            context = command.make_context(words[0], words[1:])
+            is_parsed = True
+            if not _is_same_vault(context.params.get("vault"), request.get("vault_option")):
+                return None
+
+            with context:
+                command.invoke(context)
     except typer.Exit as end:
+        if not is_parsed:  # an option that prints by itself, past the terminal of the command
+            return None
         code = end.exit_code
-    except usage_error:
-        return None  # the command says itself what is wrong with its options
+    except (typer.Abort, _find_click_exception()):
+        return None  # the command itself reports what is wrong
     return {"code": code, "printed": printed}
 
 
-def _names_the_same_vault(parsed: Path | None, request: Mapping[str, Any]) -> bool:
-    """Whether `--vault` is what the command took it for, before its options were read."""
-    expected = request.get("vault_option")
-    if parsed is None or expected is None:
-        return parsed is None and expected is None
-    return str(parsed) == str(Path(expected))
+def _find_click_exception() -> type[Exception]:
+    """Return the base of the errors that Click reports: of the Click within Typer, or of Click for an older Typer."""
+    import typer
+
+    for kind in typer.BadParameter.__mro__:
+        if kind.__name__ == "ClickException" and issubclass(kind, Exception):
+            return kind
+    return typer.BadParameter
 
 
-class _Printed(io.TextIOBase):
-    """A stream whose text is collected, in the order in which it is printed."""
+def _is_same_vault(parsed: Path | None, assumed: Any) -> bool:
+    """Whether `--vault` is what the command assumed before its options were parsed."""
+    if parsed is None or assumed is None:
+        return parsed is None and assumed is None
+    return isinstance(assumed, str) and str(parsed) == str(Path(assumed))
+
+
+class _CollectingStream(io.TextIOBase):
+    """A stream that collects text in the order in which it is printed."""
 
     encoding = "utf-8"
 
-    def __init__(self, kind: str, *, is_terminal: bool, into: list[tuple[str, str]]) -> None:
+    def __init__(self, kind: str, *, is_terminal: bool, printed: list[Piece]) -> None:
         self._kind = kind
         self._is_terminal = is_terminal
-        self._into = into
-        self.buffer = _PrintedBytes(into)
+        self._printed = printed
+        self.buffer = _CollectingBuffer(f"{kind}-bytes", printed)
 
     def isatty(self) -> bool:
         return self._is_terminal
@@ -154,49 +214,69 @@ class _Printed(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
-        self._into.append((self._kind, text))
+        self._printed.append((self._kind, text))
         return len(text)
 
 
-class _PrintedBytes:
-    """Beneath such a stream: a note's text, which goes out to the byte."""
+class _CollectingBuffer:
+    """The buffer of such a stream. It collects bytes, as text from which the other end restores each byte."""
 
-    def __init__(self, into: list[tuple[str, str]]) -> None:
-        self._into = into
+    def __init__(self, kind: str, printed: list[Piece]) -> None:
+        self._kind = kind
+        self._printed = printed
 
     def write(self, data: bytes) -> int:
-        self._into.append(("raw", data.decode("utf-8", "surrogatepass")))
+        self._printed.append((self._kind, data.decode("utf-8", "surrogateescape")))
         return len(data)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: no text is buffered."""
 
 
-def _described(described: Any, printed: list[tuple[str, str]]) -> Any:
-    """The terminal of a command, as its request describes it, with streams that collect what is printed."""
+def _parse_terminal(described: Any, printed: list[Piece]) -> Terminal | None:
+    """Return the terminal that a request describes, with streams that collect what is printed.
+
+    Return None for a size that the server does not want to fill.
+    """
     from simplemem.cli.output import Terminal
 
     about = described if isinstance(described, dict) else {}
-    environment = about.get("environment")
-    environment = environment if isinstance(environment, dict) else {}
+    environment: dict[str, str] = {}
+    if isinstance(about.get("environment"), dict):
+        environment = {str(name): str(text) for name, text in about["environment"].items()}
+
+    size = _parse_size(about.get("size"), environment)
+    if size is None:
+        return None
+
+    out = _CollectingStream("out", is_terminal=bool(about.get("out")), printed=printed)
+    err = _CollectingStream("err", is_terminal=bool(about.get("err")), printed=printed)
     return Terminal(
-        _Printed("out", is_terminal=bool(about.get("out")), into=printed),  # type: ignore[arg-type]
-        _Printed("err", is_terminal=bool(about.get("err")), into=printed),  # type: ignore[arg-type]
-        {str(name): str(text) for name, text in environment.items()},
-        bool(about.get("in")),
-        lambda text: printed.append(("page", text)),
-        _size(about.get("size"), environment),
+        out,  # type: ignore[arg-type]
+        err,  # type: ignore[arg-type]
+        environment,
+        has_keyboard=bool(about.get("in")),
+        page=lambda text: printed.append(("page", text)),
+        size=size,
     )
 
 
-def _size(measured: Any, environment: Mapping[str, Any]) -> tuple[int, int]:
-    """Columns and lines of a terminal, by the rules that Rich goes by in the process itself."""
-    columns, lines = measured if isinstance(measured, list) and len(measured) == 2 else (0, 0)
-    return _number(environment.get("COLUMNS"), columns) or 80, _number(environment.get("LINES"), lines) or 25
+def _parse_size(measured: Any, environment: Mapping[str, str]) -> tuple[int, int] | None:
+    """Return columns and lines of a terminal, by the rules that Rich follows in the process itself.
 
+    Return None if one of them is too large.
+    """
+    numbers = [0, 0]
+    if isinstance(measured, list | tuple) and len(measured) == 2 and all(type(number) is int for number in measured):
+        numbers = list(measured)
+    for position, name in enumerate(("COLUMNS", "LINES")):
+        given = environment.get(name, "")
+        if len(given) > len(str(_MAX_SIZE)):
+            return None
+        if given.isascii() and given.isdigit():
+            numbers[position] = int(given)
 
-def _number(given: Any, measured: Any) -> int:
-    """What the environment gives, else what was measured."""
-    if isinstance(given, str) and given.isascii() and given.isdigit():
-        return int(given)
-    return measured if isinstance(measured, int) else 0
+    if not all(0 <= number <= _MAX_SIZE for number in numbers):
+        return None
+    columns, lines = numbers
+    return columns or _DEFAULT_SIZE[0], lines or _DEFAULT_SIZE[1]

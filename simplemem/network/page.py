@@ -182,7 +182,7 @@ async def _note(renderer: Renderer, request: Request, view: View, grant: Grant) 
         return found, store.backlinks(found.name, limit=20), store.history(found.name, limit=5)
 
     found, leading, past = await _ask(view, read)
-    text = await renderer.html(_body(found), prefix)
+    text = await renderer.render(_body(found), prefix)
     facts = {key: each for key, each in found.frontmatter.items() if key not in ("title", "tags", "description")}
     rows = "".join(f"<dt>{e(str(key))}</dt><dd>{_value(prefix, each)}</dd>" for key, each in facts.items())
     there = [each for each in found.links if each.resolved]

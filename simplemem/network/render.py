@@ -29,8 +29,8 @@ def link_of(prefix: str, name: str) -> str:
     return f"{prefix}/note/{quote(name, safe='/', errors='surrogateescape')}"
 
 
-def rendered(text: str, prefix: str) -> str:
-    """The HTML of a note's body."""
+def render_note(text: str, prefix: str) -> str:
+    """Return the HTML of a note's body."""
     shown = _MARK.sub("", _COMMENT.sub("", text[:MAX_CHARACTERS]))
     html: str = _parser().render(shown, {"prefix": prefix})
     return html + (REST_LEFT_OUT if len(text) > MAX_CHARACTERS else "")

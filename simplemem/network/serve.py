@@ -22,7 +22,7 @@ from simplemem.config import HttpSettings
 from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.network import page
 from simplemem.network.app import application
-from simplemem.network.connections import MAX_CONNECTIONS, Arrival, Connections, Listener, client_address
+from simplemem.network.connections import MAX_CONNECTIONS, Connections, Listener, PendingConnection, client_address
 from simplemem.network.guard import Guard, Guesses
 from simplemem.network.metrics import Metrics
 from simplemem.network.rendering import Renderer
@@ -75,7 +75,11 @@ class Address:
 
     def is_proxy(self, address: str) -> bool:
         """Whether a connection comes from a proxy that speaks for many clients."""
-        parsed = ipaddress.ip_address(client_address(address))
+        try:
+            parsed = ipaddress.ip_address(client_address(address))
+        except ValueError:  # the system reported no address
+            return False
+
         return any(parsed in ipaddress.ip_network(each) for each in self.proxies())
 
     def check(self) -> None:
@@ -284,8 +288,8 @@ class _Server(uvicorn.Server):
         ]
         self.started = True
 
-    def _protocol(self, arrival: Arrival, address: str) -> Wire:
-        return Wire(self.config, self.server_state, self.lifespan.state, self._connections, arrival, address)
+    def _protocol(self, pending: PendingConnection, address: str) -> Wire:
+        return Wire(self.config, self.server_state, self.lifespan.state, self._connections, pending, address)
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         super().handle_exit(sig, frame)

@@ -12,7 +12,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from simplemem.network.connections import Arrival, Connections, client_address
+from simplemem.network.connections import Connections, PendingConnection, client_address
 
 HEAD_SECONDS: Final = 10.0
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 2\r\nContent-Length: 0\r\n\r\n"
@@ -33,12 +33,12 @@ class Wire(H11Protocol):
         server_state: ServerState,
         app_state: dict[str, Any],
         connections: Connections,
-        arrival: Arrival,
+        pending: PendingConnection,
         address: str,
     ) -> None:
         super().__init__(config, server_state, app_state)
         self._connections = connections
-        self._arrival = arrival
+        self._pending = pending
         self._address = address
         self._serve = self.app
         self.app = self._serve_request
@@ -47,7 +47,7 @@ class Wire(H11Protocol):
         super().connection_made(transport)
         if self.client is not None:
             self.client = (client_address(self.client[0]), self.client[1])
-        self._connections.remove(self._arrival)
+        self._connections.remove(self._pending)
         self._connections.add(self, self._address)
         self._wait_for_head()
 
@@ -62,7 +62,7 @@ class Wire(H11Protocol):
         """Note that the request in progress has a valid token, and whose it is."""
         self._connections.begin_request(self, holder)
 
-    def give_way(self) -> None:
+    def abort(self) -> None:
         """Close at once; a client that has no answer yet is told to come again."""
         has_answer = self.cycle is not None and self.cycle.response_started
         is_plain = self.scheme == "http"

@@ -1,6 +1,9 @@
-"""The judgement of a search: whether its best hit answers the question, and the scores that are shown.
+"""Decide whether the best hit of a search answers the question, and which scores are shown.
 
-Pure: what is judged is handed in. docs/search.md describes the rules, bench/honesty.py prints their figures.
+Pure: callers pass in what they measured. A confidence below 0 means that the hit does not answer; the answer then
+carries a notice. docs/search.md describes the rules, and `bench/honesty.py` prints how often they are right.
+
+The weights and minimums are fitted to half of the questions of `bench/honesty.py`; `--held-out` reports the others.
 """
 
 from __future__ import annotations
@@ -13,118 +16,127 @@ from statistics import fmean
 
 from simplemem.memory import NO_WORD_HELD, NOTHING_FOUND
 
-# The weights and floors are fitted to questions with and without the notes that answer them (bench/honesty.py).
-_COVERED = 1.2  # of what the words of a passage cover, beside the nearness of its note
-_STANDING_OUT = 0.15  # of how far a hit stands out from the other notes, beside the words it holds
-_FAR = 4.0  # farther out tells no more
-_AHEAD = 1.2  # of the lead in the ranking
-_WORDS = 0.2  # of the logarithm of their number: no note holds the whole of a long question
-_QUESTION = 0.12  # what a question needs more by our vectors: a statement names many things, not one
-_FLOOR_OF_VECTORS = 1.29
-_FLOOR_OF_WORDS = 0.88
-_FLOOR_OF_BOTH = 1.15
-_LEAST_ASKED = 0.2
+# Beside 1 of coverage. A hit far ahead of the others is more likely an answer; the lead is 0.3 at most (`rank.lead_of`).
+_SIMILARITY_WEIGHT = 1.5
+_LEAD_WEIGHT = 1.5
 
-# Of a hit that holds no word of the question. Sums of made-up words are near to some note by chance: with our vectors
-# its words have to be near as well.
-_LEAST_STANDING_OUT = 2.0
-_COVERED_OUT = 4.0
-_LEAST_OUT_AND_COVERED = 2.4
+# No note covers the whole of a long question, so the more words a question has, the less coverage it needs.
+_WORD_COUNT_WEIGHT = 0.1
 
-# Of a few notes, that one stands out tells little: one is counted among them that is as far from the middle as this.
-_SPREAD_OF_CHANCE = 0.1
-_LEAST_SPREAD = 0.04
-_MIDDLE_OF_CHANCE = 0.05  # how near a note is that stands alone
+# What the weighted sum must reach with the bundled word vectors. Little changes from 1.3 to 1.4: a higher minimum puts
+# the notice above more answers, a lower one lists more questions that have none.
+_MIN_BY_VECTORS = 1.34
 
-_LEAST_TELLING = 4.0  # length of the vector of a word that tells nothing, as "like" or "one"
+# What it must reach where only words are compared, so that similarity is not known.
+_MIN_BY_WORDS = 0.86
+
+# A hit without a word of the question must be this many spreads more similar to it than the other notes are.
+_MIN_Z_SCORE = 2.2
+
+# A note that contains only a name of the question must be this similar to the rest of the question. Without this rule
+# the note "Anna" would answer "When is Anna's birthday?", whatever it says of her.
+_MIN_MISSING_SIMILARITY = 0.2
+
+# A few similarities say little about their spread: one more is counted, at this distance from their mean.
+_ASSUMED_DEVIATION = 0.1
+
+# The least spread: in a vault of notes that are equally far from the question, none is an outlier by a hair.
+_MIN_SPREAD = 0.04
+
+# The mean similarity that is assumed in a vault of one note.
+_ASSUMED_MEAN = 0.05
+
+# The bundled model gives short vectors to words that carry little meaning, such as "like" or "one" (docs/search.md).
+_UNINFORMATIVE_LENGTH = 4.0
+_MIN_INFORMATION = 0.5
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What speaks for the best hit being an answer, by our word vectors."""
+    """What a hit that contains a word of the question has in common with it, by the bundled word vectors."""
 
-    is_question: bool
-    holds_word: bool  # the hit holds a word of the question, in any form
-    holds_only_names: bool  # and what it holds of the question is nothing but names
-    near: float  # cosine of the question and the hit
-    standing_out: float  # how far that is above the other notes, from `standing_out`
-    covered: float  # share of the question that its best passage covers, word by word
-    ahead: float  # its lead in the ranking, from `rank.lead_of`
-    asked: float  # how near its best passage is to the words that it does not hold
+    word_count: int  # informative words of the question
+    similarity: float  # cosine of the question and the hit
+    coverage: float  # share of the question that its best passage covers, from `coverage_of`
+    lead: float  # over the sixth hit of the ranking, from `rank.lead_of`
+    missing_similarity: float | None  # to the words it lacks, if it contains only names of the question; else None
 
 
-def sureness(words: int, evidence: Evidence) -> float:
-    """Return how sure it is that the best hit answers a question of so many words; below 0 it does not."""
-    if not evidence.holds_word:
-        return evidence.standing_out + _COVERED_OUT * evidence.covered - _LEAST_OUT_AND_COVERED
-    if evidence.holds_only_names and evidence.asked < _LEAST_ASKED:
-        return evidence.asked - _LEAST_ASKED  # it is about Anna, but not about her birthday
-    alike = evidence.near + _COVERED * evidence.covered
-    needed = _FLOOR_OF_VECTORS + (_QUESTION if evidence.is_question else 0.0)
-    return _sureness(words, alike, evidence.ahead) - needed
+def confidence(evidence: Evidence) -> float:
+    """Return the confidence in a hit that contains a word of the question, by the bundled word vectors."""
+    missing_similarity = evidence.missing_similarity
+    if missing_similarity is not None and missing_similarity < _MIN_MISSING_SIMILARITY:
+        return missing_similarity - _MIN_MISSING_SIMILARITY
+
+    match = evidence.coverage + _SIMILARITY_WEIGHT * evidence.similarity
+    return match + _expectation(evidence.word_count, evidence.lead) - _MIN_BY_VECTORS
 
 
-def sureness_by_words(words: int, share: float, ahead: float) -> float:
-    """Return the same where there are no vectors, from the share of the question that the hit holds."""
-    return _sureness(words, share, ahead) - _FLOOR_OF_WORDS
+def confidence_by_words(word_count: int, coverage: float, lead: float) -> float:
+    """Return the confidence in a hit by the share of the question's words that it contains."""
+    return coverage + _expectation(word_count, lead) - _MIN_BY_WORDS
 
 
-def sureness_by_both(words: int, share: float, ahead: float, standing_out: float) -> float:
-    """Return the same by the vectors of any embedder, from the share of the question that the hit holds."""
-    alike = share + _STANDING_OUT * min(standing_out, _FAR)
-    return _sureness(words, alike, ahead) - _FLOOR_OF_BOTH
+def confidence_by_meaning(z_score: float) -> float:
+    """Return the confidence in a hit by its meaning alone, with any embedder."""
+    return z_score - _MIN_Z_SCORE
 
 
-def sureness_by_meaning(standing_out: float) -> float:
-    """Return the same by the vectors of any embedder, where the hit holds no word: it must stand out."""
-    return standing_out - _LEAST_STANDING_OUT
+def _expectation(word_count: int, lead: float) -> float:
+    """Return what the lead of a hit and the length of the question add to any measure of the match."""
+    return _LEAD_WEIGHT * lead + _WORD_COUNT_WEIGHT * log(max(word_count, 1))
 
 
-def _sureness(words: int, alike: float, ahead: float) -> float:
-    return alike + _AHEAD * ahead + _WORDS * log(max(words, 1))
+def z_score(similarity: float, others: Sequence[float]) -> float:
+    """Return how many times their spread a note is more similar to a question than the other notes are.
 
-
-def standing_out(near: float, others: Sequence[float]) -> float:
-    """Return how many times their spread a note is nearer to a question than the other notes are.
-
-    All is measured by what is left to 1, so that the scale of an embedder does not matter: with some, texts that
-    have nothing in common have a cosine of 0.7.
+    Everything is measured as a share of the distance from the mean to 1, so the scale of an embedder does not matter:
+    with some, texts that have nothing in common have a cosine of 0.7.
     """
-    middle = fmean(others) if others else _MIDDLE_OF_CHANCE
-    left = max(1 - middle, 0.01)
-    squares = sum((other - middle) ** 2 for other in others) + (_SPREAD_OF_CHANCE * left) ** 2
+    mean = fmean(others) if others else _ASSUMED_MEAN
+    distance = max(1 - mean, 0.01)
+
+    squares = sum((other - mean) ** 2 for other in others)
+    squares += (_ASSUMED_DEVIATION * distance) ** 2
     spread = sqrt(squares / (len(others) + 1))
-    return (near - middle) / (spread + _LEAST_SPREAD * left)
+
+    return (similarity - mean) / (spread + _MIN_SPREAD * distance)
 
 
-def telling(weights: Mapping[str, float], lengths: Iterable[float]) -> dict[str, float]:
-    """Weigh the words of a question by how much they tell anywhere, and by how rare they are in the vault.
+def informative_weights(rarity: Mapping[str, float], lengths: Iterable[float]) -> dict[str, float]:
+    """Weigh the words of a question by their rarity in the vault and the lengths of their vectors.
 
-    In a small vault every word is rare, "get" and "long" too: the lengths of their vectors tell them apart.
+    In a small vault every word is rare, "get" and "long" too: the lengths tell them from words with a meaning.
     """
-    told: dict[str, float] = {}
-    for (word, weight), length in zip(weights.items(), lengths, strict=True):
-        beyond = length - _LEAST_TELLING if is_telling(word) else 0.0
-        told[word] = weight * max(beyond, 0.5)
-    return told
+    weights: dict[str, float] = {}
+    for (word, rarity_of_word), length in zip(rarity.items(), lengths, strict=True):
+        information = length - _UNINFORMATIVE_LENGTH if is_informative(word) else 0.0
+        weights[word] = rarity_of_word * max(information, _MIN_INFORMATION)
+    return weights
 
 
-def is_telling(word: str) -> bool:
-    """Return whether a word may tell anything: a single letter does not, as the last of "Anna's"."""
+def is_informative(word: str) -> bool:
+    """Return whether a word can carry meaning: a single letter does not, such as the last of "Anna's"."""
     return len(word) > 1 or not word.isascii()
 
 
-def covered_share(weights: Mapping[str, float], nearness: Sequence[float]) -> float:
-    """Return the share of a question that a passage covers: a word that is half as near counts a quarter."""
-    whole = sum(weights.values())
-    covered = sum(weight * near**2 for weight, near in zip(weights.values(), nearness, strict=True))
-    return covered / whole if whole else 0.0
+def coverage_of(weights: Mapping[str, float], similarities: Sequence[float]) -> float:
+    """Return the share of a question that a passage covers, from the similarity of each word to the passage.
+
+    Similarities are squared: a word at half the similarity counts a quarter.
+    """
+    total = sum(weights.values())
+    if not total:
+        return 0.0
+
+    covered = sum(weight * similarity**2 for weight, similarity in zip(weights.values(), similarities, strict=True))
+    return covered / total
 
 
 def notice_of(only_nearest: bool, words: Sequence[str], absent: Sequence[str]) -> str:
-    """Return the sentence that goes above hits which answer nothing, "" above hits that do.
+    """Return the sentence above hits that answer nothing, "" above hits that answer.
 
-    `absent` are those of the question's `words` that no note holds.
+    `absent` are those of the question's `words` that no note contains.
     """
     if not only_nearest:
         return ""

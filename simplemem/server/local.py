@@ -1,6 +1,6 @@
 """The server's end of the Unix socket in `.simplemem/`, through which commands on this machine ask it.
 
-What a request means is not decided here: the command line passes a function that answers one (`Answering`).
+This module does not interpret requests: the command line passes a function that answers them (`BeginAnswer`).
 """
 
 from __future__ import annotations
@@ -9,169 +9,254 @@ import logging
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from typing import Any, Protocol
 
 from simplemem import __version__
 from simplemem.errors import SimplememError
-from simplemem.server import local_wire
-from simplemem.server.local_wire import MAX_ANSWER_BYTES, MAX_REQUEST_BYTES, PROTOCOL, WireError
+from simplemem.server import local_protocol
+from simplemem.server.local_protocol import MAX_ANSWER_BYTES, MAX_REQUEST_BYTES, PROTOCOL, ProtocolError
 
 log = logging.getLogger("simplemem.server")
 
-Answering = Callable[[dict[str, Any]], dict[str, Any] | None]
-"""Answers a request, or declines it with None: the command then does its work itself."""
+Answer = dict[str, Any]
+BeginAnswer = Callable[[dict[str, Any]], Future[Answer | None] | None]
+"""Begins to answer a request. None, here or as the result, declines it: the command then opens the vault itself."""
 
-DECLINED = {"declined": True}
-_PATIENCE = 2.0  # seconds that a command has to send its request, and to take its answer
-_RETRY_SECONDS = 2.0  # between two looks whether the server that had the socket is gone
-_LOOK_SECONDS = 10.0  # between two looks whether the socket is still in its place
-_MAX_AT_ONCE = 4  # commands; whoever comes beside them does its work itself
+DECLINED: Answer = {"declined": True}
+ANSWER_SECONDS = 14.0  # that an answer may take; after 15, the command gives up
+_MESSAGE_SECONDS = 2.0  # that a command has to send its request, and again to receive its answer
+_RETRY_SECONDS = 2.0  # between two attempts to take over from another server
+_CHECK_SECONDS = 10.0  # between two checks whether the socket is still in its place
+_READY_SECONDS = 0.1  # between two checks whether the store is ready
+_MAX_COMMANDS = 4  # at once; others are declined
 
 
-class Turn(Protocol):
-    """A lock between processes that one of several servers holds until it ends."""
+class ServerLock(Protocol):
+    """A lock between processes, so that one of several servers of a vault listens."""
 
-    def held(self) -> bool:
-        """Whether this process has it, taking it now if nobody has."""
+    def try_acquire(self) -> bool:
+        """Return whether this process holds the lock, after acquiring it if it is free."""
 
-    def give_back(self) -> None:
-        """Free it."""
+    def release(self) -> None:
+        """Release the lock. Does nothing if this process does not hold it."""
 
 
 class LocalServer:
-    """Listens at one vault's socket, in threads of its own, while this process has the turn among its servers."""
+    """Listens at one vault's socket, in its own threads, while this process holds the lock.
 
-    def __init__(self, root: str, turn: Turn, answer: Answering, is_ready: Callable[[], bool]) -> None:
+    Guards the listening socket and the lock, which belong together: no process holds the lock without listening.
+    """
+
+    def __init__(self, root: str, lock: ServerLock, begin_answer: BeginAnswer, is_ready: Callable[[], bool]) -> None:
         self._root = root
-        self._turn = turn
-        self._answer = answer
+        self._lock = lock
+        self._begin_answer = begin_answer
         self._is_ready = is_ready
-        self._ended = threading.Event()
+        self._is_closed = threading.Event()
         self._guard = threading.Lock()
         self._listening: socket.socket | None = None
-        self._file: tuple[int, int] | None = None  # which socket is ours: its device and inode
-        self._free = threading.Semaphore(_MAX_AT_ONCE)
+        self._socket_id: tuple[int, int] | None = None  # device and inode of the socket's file
+        self._free = threading.Semaphore(_MAX_COMMANDS)
 
     def start(self) -> None:
-        """Listen as soon as the store is ready and no other server does. Returns at once."""
-        if local_wire.is_supported() and local_wire.socket_path(self._root) is not None:
+        """Start a thread that listens as soon as the store is ready and no other server does.
+
+        Does nothing if the system or the vault's path does not allow it.
+        """
+        if not local_protocol.is_supported() or local_protocol.socket_path(self._root) is None:
+            return
+
+        try:
             threading.Thread(target=self._run, name="local", daemon=True).start()
+        except RuntimeError:  # the system gives no more threads
+            log.warning("no thread could be started: commands open the vault themselves")
 
     def close(self) -> None:
-        """Stop listening, and remove the socket."""
-        self._ended.set()
-        with self._guard:
-            self._stop_listening()
-            self._turn.give_back()
+        """Stop listening, and remove the socket. Requests in progress are not waited for."""
+        self._is_closed.set()
+        self._stop_listening()
 
     def _run(self) -> None:
-        while not self._ended.is_set() and not self._is_ready():
-            self._ended.wait(0.1)
-        while not self._ended.is_set():
-            if self._begin():
-                self._accept()
-            self._ended.wait(_RETRY_SECONDS)
+        while not self._is_closed.is_set() and not self._is_ready():
+            self._is_closed.wait(_READY_SECONDS)
 
-    def _begin(self) -> bool:
-        """Make the socket, if it is this server's turn."""
+        while not self._is_closed.is_set():
+            listening = self._start_listening()
+            if listening is not None:
+                self._accept_all(listening)
+                self._stop_listening()
+            self._is_closed.wait(_RETRY_SECONDS)
+
+    def _start_listening(self) -> socket.socket | None:
+        """Return a new listening socket; None if another server has one, or it cannot be created."""
         with self._guard:
-            if self._ended.is_set() or not self._turn.held():
-                return False
-            try:
-                self._listening = self._made()
-            except OSError as error:  # a disk that has no sockets, or a file of somebody else in its place
-                log.debug("no command can ask this server: %s", error.strerror)
-            return self._listening is not None
+            if self._is_closed.is_set() or not self._lock.try_acquire():
+                return None
 
-    def _made(self) -> socket.socket | None:
-        """A socket that only this user can open from the moment it has its name."""
-        path = local_wire.socket_path(self._root)
-        if path is None or os.path.islink(os.path.dirname(path)):
+            try:
+                self._listening = self._create_socket()
+            except OSError as error:  # such as a disk that has no sockets
+                log.debug("commands cannot ask this server: %s", error.strerror)
+
+            if self._listening is None:
+                self._lock.release()  # another server may be able to create it
+            return self._listening
+
+    def _create_socket(self) -> socket.socket | None:
+        """Return a socket that only this user can open; None if its folder is not safe or another file is there.
+
+        Raises OSError if the system refuses it.
+        """
+        path = local_protocol.socket_path(self._root)
+        if path is None or not local_protocol.is_safe_folder(os.path.dirname(path)):
             return None
-        if os.path.lexists(path) and not local_wire.is_ours(path):
+        if os.path.lexists(path) and not local_protocol.is_private_socket(path):
             return None
-        # Nobody can connect before `listen`, and nobody finds it before it is renamed: by then its mode is set.
+
+        # Created under another name, so that it never exists under its own with a mode that lets others in.
         unfinished = path.removesuffix(".sock") + ".new"
         with suppress(FileNotFoundError):
             os.unlink(unfinished)
+
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             listening.bind(unfinished)
             os.chmod(unfinished, 0o600)
             found = os.lstat(unfinished)
             os.replace(unfinished, path)
-            listening.listen(_MAX_AT_ONCE)
-            listening.settimeout(_LOOK_SECONDS)
+            listening.listen(_MAX_COMMANDS)
+            listening.settimeout(_CHECK_SECONDS)
         except OSError:
             listening.close()
             raise
-        self._file = (found.st_dev, found.st_ino)
+
+        self._socket_id = (found.st_dev, found.st_ino)
         return listening
 
     def _stop_listening(self) -> None:
-        listening, self._listening = self._listening, None
-        if listening is None:
-            return
-        with suppress(OSError):  # wakes the thread that waits in `accept`
-            listening.shutdown(socket.SHUT_RDWR)
-        listening.close()
-        if self._is_in_place():
+        """Close the socket if there is one, remove its file, and release the lock."""
+        with self._guard:
+            listening = self._listening
+            self._listening = None
+            if listening is not None:
+                with suppress(OSError):  # wakes the thread that waits in `accept`
+                    listening.shutdown(socket.SHUT_RDWR)
+                listening.close()
+                self._remove_file()
+
+            self._lock.release()
+
+    def _remove_file(self) -> None:
+        path = local_protocol.socket_path(self._root)
+        if path is not None and self._is_in_place():
             with suppress(OSError):
-                os.unlink(local_wire.socket_path(self._root) or "")
+                os.unlink(path)
 
     def _is_in_place(self) -> bool:
-        """Whether the file at the socket's place is the socket of this process."""
+        """Whether the file at the socket's path is the socket of this process."""
+        path = local_protocol.socket_path(self._root)
+        if path is None:
+            return False
+
         try:
-            found = os.lstat(local_wire.socket_path(self._root) or "")
+            found = os.lstat(path)
         except OSError:
             return False
-        return (found.st_dev, found.st_ino) == self._file
+        return (found.st_dev, found.st_ino) == self._socket_id
 
-    def _accept(self) -> None:
-        """Take connections until the socket is closed, or is no longer in its place."""
-        listening = self._listening
-        while listening is not None and not self._ended.is_set():
+    def _accept_all(self, listening: socket.socket) -> None:
+        """Accept connections until the socket is closed, or its file is no longer in its place."""
+        while not self._is_closed.is_set():
             try:
                 connection, _ = listening.accept()
             except TimeoutError:
                 if self._is_in_place():
                     continue
-                break  # `.simplemem` was deleted: make the socket again
+                return  # `.simplemem` was deleted: the socket has to be created again
             except OSError:
-                break
-            if not self._free.acquire(blocking=False):
-                connection.close()
-                continue
-            threading.Thread(target=self._serve, args=(connection,), name="local-answer", daemon=True).start()
-        with self._guard:
-            self._stop_listening()
+                return
 
-    def _serve(self, connection: socket.socket) -> None:
+            self._start_conversation(connection)
+
+    def _start_conversation(self, connection: socket.socket) -> None:
+        """Serve a connection in a thread. Close it if there are too many."""
+        if not self._free.acquire(blocking=False):
+            connection.close()
+            return
+
         try:
-            with connection:
-                connection.settimeout(_PATIENCE)
-                if local_wire.is_same_user(connection):
-                    self._converse(connection)
-        except (OSError, WireError) as error:
-            log.debug("a command went away: %s", type(error).__name__)
-        finally:
+            threading.Thread(target=self._converse, args=(connection,), name="local-answer", daemon=True).start()
+        except RuntimeError:  # the system gives no more threads
             self._free.release()
+            connection.close()
 
     def _converse(self, connection: socket.socket) -> None:
-        """Say who speaks, take one request, and answer it or decline."""
+        """Serve a connection: receive one request, and answer or decline it."""
+        work: Future[Answer | None] | None = None
+        try:
+            with connection:
+                request = self._receive_request(connection)
+                if request is not None:
+                    work = self._begin(request)
+                    self._send_answer(connection, self._wait_for(work))
+        except (OSError, ProtocolError) as error:
+            log.debug("a command disconnected: %s", type(error).__name__)
+        finally:
+            self._release_when_done(work)
+
+    def _receive_request(self, connection: socket.socket) -> dict[str, Any] | None:
+        """Return the request of a process of this user, or None for another user."""
+        if not local_protocol.is_same_user(connection):
+            return None
+
+        deadline = time.monotonic() + _MESSAGE_SECONDS
         hello = {"protocol": PROTOCOL, "version": __version__, "pid": os.getpid()}
-        local_wire.send(connection, hello, MAX_REQUEST_BYTES)
-        request = local_wire.receive(connection, MAX_REQUEST_BYTES)
-        answer: dict[str, Any] | None = None
+        local_protocol.send(connection, hello, MAX_REQUEST_BYTES, deadline)
+        return local_protocol.receive(connection, MAX_REQUEST_BYTES, deadline)
+
+    def _begin(self, request: dict[str, Any]) -> Future[Answer | None] | None:
+        """Begin to answer a request. Return None to decline it."""
         try:
-            answer = self._answer(request)
+            return self._begin_answer(request)
         except (SimplememError, OSError) as error:
-            log.debug("a command was not answered: %s", type(error).__name__)
-        except Exception:  # the command does its work itself, and says what is wrong
-            log.exception("a command was not answered")
+            log.debug("a command was declined: %s", type(error).__name__)
+        except Exception:  # the command opens the vault itself, and reports the error
+            log.exception("a command was declined")
+        return None
+
+    def _wait_for(self, work: Future[Answer | None] | None) -> Answer | None:
+        """Return the answer, or None to decline the request."""
+        if work is None:
+            return None
+
         try:
-            local_wire.send(connection, answer or DECLINED, MAX_ANSWER_BYTES)
-        except WireError:  # a very long note: the command reads it itself
-            local_wire.send(connection, DECLINED, MAX_ANSWER_BYTES)
+            return work.result(timeout=ANSWER_SECONDS)
+        except (SimplememError, OSError, CancelledError) as error:  # also if it takes too long, or the server ends
+            log.debug("a command was declined: %s", type(error).__name__)
+        except Exception:  # the command opens the vault itself, and reports the error
+            log.exception("a command was declined")
+        return None
+
+    def _send_answer(self, connection: socket.socket, answer: Answer | None) -> None:
+        deadline = time.monotonic() + _MESSAGE_SECONDS
+        if answer is not None:
+            try:
+                local_protocol.send(connection, answer, MAX_ANSWER_BYTES, deadline)
+                return
+            except ProtocolError as error:  # too long: the command reads the note itself
+                log.debug("a command was declined: %s", error)
+
+        local_protocol.send(connection, DECLINED, MAX_ANSWER_BYTES, deadline)
+
+    def _release_when_done(self, work: Future[Answer | None] | None) -> None:
+        """Let another command in once the work has ended, so that slow commands do not pile up."""
+        if work is None:
+            self._free.release()
+            return
+
+        work.cancel()  # effective only if no thread has begun it
+        work.add_done_callback(lambda _: self._free.release())

@@ -229,27 +229,38 @@ def only_nearest(core: Core, ranking: Ranking, share: float | None = None, text:
         return False
     if query.instead or ranking.reranker or best[0].note in ranking.answer.titled:
         return False  # of these scales no floor is known
-    return sureness(core, ranking, share, text) < 0
+    return confidence(core, ranking, share, text) < 0
 
 
-def sureness(core: Core, ranking: Ranking, share: float | None = None, text: str | None = None) -> float:
-    """Return how sure it is that the best hit answers; below 0 it does not."""
+def confidence(core: Core, ranking: Ranking, share: float | None = None, text: str | None = None) -> float:
+    """Return the confidence that the best hit answers; below 0 it does not.
+
+    `share` and `text` are as in `only_nearest`.
+    """
     query = ranking.query
-    words = sum(judgement.is_telling(word) for word in query.words)
     best = ranking.best[0]
-    ahead = rank.lead_of(ranking.first)
+    word_count = sum(judgement.is_informative(word) for word in query.words)
+    lead = rank.lead_of(ranking.first)
     if ranking.mode == "text" or best.note not in (ranking.answer.near or {}):
         share = quality(core, ranking, best, text) if share is None else share
-        return judgement.sureness_by_words(words, share, ahead)
+        return judgement.confidence_by_words(word_count, share, lead)
 
+    similarity, others = _similarities(ranking)
+    by_meaning = judgement.confidence_by_meaning(judgement.z_score(similarity, others))
     coverage = core.embedding.coverage()
-    if coverage is not None:
-        return judgement.sureness(words, evidence_of(core, ranking, coverage, text))
+    if coverage is None:
+        # Of another embedder it is not known how well it compares words, so words or meaning alone suffice.
+        share = _share_held(core, ranking, best, text)
+        by_words = judgement.confidence_by_words(word_count, share, lead)
+        return max(by_meaning, by_words) if share else by_meaning
 
-    standing_out = judgement.standing_out(*_nearness(ranking))
-    if not best.has_word:
-        return judgement.sureness_by_meaning(standing_out)
-    return judgement.sureness_by_both(words, _share_held(core, ranking, best, text), ahead, standing_out)
+    is_by_meaning = ranking.mode == "semantic"
+    if not best.has_word and not is_by_meaning:
+        return by_meaning
+
+    by_vectors = judgement.confidence(evidence_of(core, ranking, coverage, similarity, text))
+    # A search by meaning alone may be answered by meaning alone.
+    return max(by_meaning, by_vectors) if is_by_meaning else by_vectors
 
 
 def _share_held(core: Core, ranking: Ranking, found: Ranked, text: str | None) -> float:
@@ -259,50 +270,58 @@ def _share_held(core: Core, ranking: Ranking, found: Ranked, text: str | None) -
     return rank.share_held(weights, _called(note), _covering(core, note, text)[1]())
 
 
-def evidence_of(core: Core, ranking: Ranking, coverage: Coverage, text: str | None = None) -> Evidence:
-    """Return what the best hit has of the question, by our word vectors. `text` is the note's, where it is known."""
-    best = ranking.best[0]
-    note = ranking.shown[best.note]
+def _matched_words(core: Core, ranking: Ranking, text: str | None) -> set[str]:
+    """Return the informative words of the question that the best hit contains in any form.
+
+    They are read from the text, which a hit needs anyway: to ask the index would be one query more per search.
+    """
+    note = ranking.shown[ranking.best[0].note]
+    whole = (text_of(core, note.row.path) or "") if text is None else text
+    searched = f"{_called(note)} {whole[:_MAX_CHECKED_TEXT]}"
+    informative = filter(judgement.is_informative, ranking.query.words)
+    return {word for word in informative if rank.words_begun(searched, [word])}
+
+
+def evidence_of(
+    core: Core, ranking: Ranking, coverage: Coverage, similarity: float, text: str | None = None
+) -> Evidence:
+    """Return what the best hit has in common with the question, by the bundled word vectors.
+
+    `similarity` is that of the hit, and `text` the note's, where it is known.
+    """
     query = ranking.query
-    vectors = coverage.vectors
+    note = ranking.shown[ranking.best[0].note]
     rarity = rank.weights_of(query.words, query.holders, ranking.standing.notes)
-    weights = judgement.telling(rarity, vectors.lengths([word.lower() for word in rarity]).tolist())
+    lengths = coverage.vectors.lengths([word.lower() for word in rarity])
+    weights = judgement.informative_weights(rarity, lengths.tolist())
 
     called = _called(note)
     key, texts = _covering(core, note, text)
-    nearness, number = coverage.by_word(weights, called, key, texts)
-    passages = rank.with_words(texts())
-    # The note may have changed since its words were kept: then it has fewer passages.
-    passage = passages[number] if 0 <= number < len(passages) else ""
+    similarities, passage_number = coverage.by_word(weights, called, key, texts)
 
-    telling = [word for word in query.words if judgement.is_telling(word)]
-    # Read from the text, which a hit needs anyway: to ask the index would be one round trip more for each search.
-    whole = (text_of(core, note.row.path) or "") if text is None else text
-    searched = f"{called} {whole[:_MAX_CHECKED_TEXT]}"
-    lacking = [word for word in telling if not rank.words_begun(searched, [word])]
-    held = set(telling).difference(lacking)
-    asked = 1.0
-    if lacking:
-        words_and_passage = vectors.unit([" ".join(lacking), f"{called} {passage}"])
-        together = float(words_and_passage[0] @ words_and_passage[1])
-        nearest = max(near for word, near in zip(weights, nearness, strict=True) if word in lacking)
-        asked = nearest + together
+    missing_similarity: float | None = None
+    matched = _matched_words(core, ranking, text)
+    informative = [word for word in query.words if judgement.is_informative(word)]
+    missing = [word for word in informative if word not in matched]
+    if missing and matched and matched <= rank.names_in(query.text):
+        passages = rank.with_words(texts())
+        # The note may have changed since its words were kept: then it has fewer passages.
+        passage = passages[passage_number] if 0 <= passage_number < len(passages) else ""
+        together = coverage.vectors.unit([" ".join(missing), f"{called} {passage}"])
+        by_word = dict(zip(weights, similarities, strict=True))
+        missing_similarity = float(together[0] @ together[1]) + max(by_word[word] for word in missing)
 
-    near, others = _nearness(ranking)
     return Evidence(
-        is_question=rank.is_question(query.text),
-        holds_word=best.has_word,
-        holds_only_names=bool(held) and held <= rank.names_in(query.text),
-        near=near,
-        standing_out=judgement.standing_out(near, others),
-        covered=judgement.covered_share(weights, nearness),
-        ahead=rank.lead_of(ranking.first),
-        asked=asked,
+        word_count=len(informative),
+        similarity=similarity,
+        coverage=judgement.coverage_of(weights, similarities),
+        lead=rank.lead_of(ranking.first),
+        missing_similarity=missing_similarity,
     )
 
 
-def _nearness(ranking: Ranking) -> tuple[float, list[float]]:
-    """Return how near the best hit is to the question, and how near the other notes are, by cosine."""
+def _similarities(ranking: Ranking) -> tuple[float, list[float]]:
+    """Return the similarity of the best hit to the question, and those of the other notes, by cosine."""
     near = {note: nearness.score for note, nearness in (ranking.answer.near or {}).items()}
     best = near.pop(ranking.best[0].note, 0.0)
     return best, list(near.values())

@@ -64,3 +64,19 @@ def test_completion_of_a_command_imports_no_command(tmp_path: Path) -> None:
 def test_a_program_without_a_command_prints_its_help_and_fails() -> None:
     ran = subprocess.run([sys.executable, "-m", "simplemem"], capture_output=True, text=True)
     assert ran.returncode == 2 and "Find and read:" in ran.stdout and ran.stderr == ""
+
+
+def test_names_of_commands_are_found_and_deleted_without_an_import() -> None:
+    code = (
+        "import sys, typer\nfrom simplemem.cli.app import app\n"
+        "program = typer.main.get_command(app)\ntable = program.commands\n"
+        "assert 'redo' in table and 'serve' in table and 'nonsense' not in table\n"
+        "assert program.list_commands(None) == list(table) and len(table) == len(list(table))\n"
+        "del table['redo']\n"
+        "assert 'redo' not in table\n"
+        "try:\n    del table['redo']\nexcept KeyError:\n    pass\nelse:\n    raise AssertionError\n"
+        "assert not [name for name in sys.modules if name == 'simplemem.cli.past']\n"
+        "assert table['undo'].name == 'undo' and 'redo' not in table and table.get('redo') is None\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (0, "")

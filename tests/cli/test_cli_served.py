@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,12 +22,14 @@ import pytest
 from waiting import eventually
 
 from simplemem import __version__
-from simplemem.server import local_wire
+from simplemem.cli.local import run_on_server
+from simplemem.cli.served import _CollectingStream
+from simplemem.server import local_protocol
 from tests.cli.conftest import NOTES, PROGRAM, in_a_terminal
 
 pytestmark = [
     pytest.mark.usefixtures("words_only"),
-    pytest.mark.skipif(not local_wire.is_supported(), reason="this system has no Unix sockets for Python"),
+    pytest.mark.skipif(not local_protocol.is_supported(), reason="this system has no Unix sockets for Python"),
 ]
 
 
@@ -51,10 +55,13 @@ def vault() -> Iterator[Path]:
 
 
 @contextmanager
-def serving(vault: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+def serving(
+    vault: Path, *options: str, env: dict[str, str] | None = None, cwd: Path | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
     """A server that a client has greeted and asked for its tools."""
     command = [*PROGRAM, "serve", "--vault", str(vault), *options]
-    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    server = subprocess.Popen(command, **pipes, env={**os.environ, **(env or {})}, cwd=cwd)
     assert server.stdin is not None
     assert server.stdout is not None
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
@@ -83,9 +90,9 @@ def socket_of(vault: Path) -> Path:
 
 
 @contextmanager
-def served(vault: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+def served(vault: Path, *options: str, **more: Any) -> Iterator[subprocess.Popen[bytes]]:
     """A server that answers commands."""
-    with serving(vault, *options) as server:
+    with serving(vault, *options, **more) as server:
         assert eventually(socket_of(vault).exists)
         yield server
 
@@ -93,13 +100,17 @@ def served(vault: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
 class Ran:
     """A command that ran as a process: what it printed, and whether it opened the vault itself."""
 
-    def __init__(self, vault: Path, *arguments: str, env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, vault: Path | None, *arguments: str, env: dict[str, str] | None = None, cwd: Path | None = None
+    ) -> None:
+        named = [] if vault is None else ["--vault", str(vault)]
         with tempfile.NamedTemporaryFile("r") as modules:
-            command = [sys.executable, "-c", code_for(modules.name), *arguments, "--vault", str(vault)]
-            ran = subprocess.run(command, capture_output=True, env={**os.environ, **(env or {})}, timeout=60)
+            command = [sys.executable, "-c", code_for(modules.name), *arguments, *named]
+            env = {**os.environ, **(env or {})}
+            ran = subprocess.run(command, capture_output=True, env=env, cwd=cwd, timeout=60)
             loaded = set(modules.read().split("\n"))
         self.printed = (ran.returncode, ran.stdout, ran.stderr)
-        self.out = ran.stdout.decode()
+        self.out = ran.stdout.decode(errors="replace")
         self.by_itself = "simplemem.store" in loaded
         self.is_light = not loaded & {"typer", "rich", "pydantic", "numpy", "apsw", "simplemem.config"}
 
@@ -164,6 +175,88 @@ def test_a_note_of_any_bytes_goes_through_the_server_to_the_byte(vault: Path) ->
         assert (ran.by_itself, ran.printed[1]) == (False, data)
 
 
+def test_a_note_that_is_not_utf_8_is_shown_by_the_server_as_by_the_process(vault: Path) -> None:
+    (vault / "latin.md").write_bytes("Café naïve\n".encode("latin-1"))
+    alone = Ran(vault, "show", "latin")
+    with served(vault):
+        asked = Ran(vault, "show", "latin")
+    assert (alone.by_itself, asked.by_itself) == (True, False)
+    assert asked.printed == alone.printed
+
+
+def test_any_byte_that_a_command_prints_goes_to_the_same_stream_and_stays_the_same(
+    vault: Path,
+) -> None:
+    every_byte = bytes(range(256)) + "\ud83d".encode("utf-8", "surrogatepass")
+    printed: list[tuple[str, str]] = []
+    for kind in ("out", "err"):
+        _CollectingStream(kind, is_terminal=False, printed=printed).buffer.write(every_byte)
+    answer = {"code": 3, "printed": printed}
+    hello = {"protocol": local_protocol.PROTOCOL, "version": __version__}
+    with impostor(vault, hello, answer):
+        ran = Ran(vault, "list")
+    assert (ran.by_itself, ran.printed) == (False, (3, every_byte, every_byte))
+
+
+def test_an_answer_of_an_unknown_kind_is_not_printed(vault: Path) -> None:
+    hello = {"protocol": local_protocol.PROTOCOL, "version": __version__}
+    with impostor(vault, hello, {"code": 3, "printed": [["out", "a"], ["sound", "b"]]}):
+        ran = Ran(vault, "list")
+    assert ran.by_itself and ran.printed[0] == 0
+
+
+def test_a_relative_argument_means_the_same_to_the_server_as_to_the_process(vault: Path) -> None:
+    commands = (
+        ("show", "./Ada.md"),
+        ("show", "./people/Ada.md"),
+        ("show", "../people/Ada"),
+        ("list", "--prefix", "./"),
+    )
+    alone = [Ran(vault, *arguments, cwd=vault / "people").printed for arguments in commands]
+    with served(vault):
+        asked = [Ran(vault, *arguments, cwd=vault / "people") for arguments in commands]
+    assert [ran.printed for ran in asked] == alone
+    assert not any(ran.by_itself for ran in asked)
+
+
+def test_a_relative_path_in_the_settings_means_the_folder_of_the_command(vault: Path) -> None:
+    env = {"SIMPLEMEM_DB": "index.db"}
+    here, there = vault.parent / "here", vault.parent / "there"
+    here.mkdir()
+    there.mkdir()
+    with served(vault, env=env, cwd=here):
+        assert not Ran(vault, "list", env=env, cwd=here).by_itself
+        assert Ran(vault, "list", env=env, cwd=there).by_itself
+
+
+def test_an_empty_vault_option_means_the_current_folder_as_in_the_process(vault: Path) -> None:
+    other = vault.parent / "other"
+    other.mkdir()
+    (other / "only here.md").write_text("Here.\n", encoding="utf-8")
+    with served(vault):
+        ran = Ran(None, "list", "--vault=", env={"SIMPLEMEM_VAULT": str(vault)}, cwd=other)
+    assert ran.by_itself and "only here" in ran.out
+
+
+def test_a_command_in_a_deleted_folder_fails_without_a_traceback(vault: Path) -> None:
+    gone = vault.parent / "gone"
+    gone.mkdir()
+    script = 'cd "$0" && rmdir "$0" && exec "$@"'
+    with served(vault):
+        command = ["/bin/sh", "-c", script, str(gone), *PROGRAM, "list", "--vault", str(vault)]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 1 and ran.stderr.startswith("error: ")
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_closed_stream_is_left_to_the_command_itself(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = io.StringIO()
+    closed.close()
+    with served(vault):
+        monkeypatch.setattr(sys, "stderr", closed)
+        assert run_on_server(["list", "--vault", str(vault)]) is None
+
+
 def test_the_vault_is_the_one_that_the_command_would_find_by_itself(
     vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +286,8 @@ def test_the_vault_is_the_one_that_the_command_would_find_by_itself(
         {"TZ": "Pacific/Chatham"},
         {"SIMPLEMEM_DB": "/tmp/simplemem-no-such-index.db"},
         {"FORCE_COLOR": "1"},
+        {"COLUMNS": "10001"},
+        {"LINES": "9" * 5000},
     ],
 )
 def test_a_command_with_other_settings_than_the_server_does_its_work_itself(
@@ -247,6 +342,20 @@ def test_a_socket_that_others_may_open_is_not_asked(vault: Path) -> None:
         assert Ran(vault, "list").by_itself
 
 
+def test_a_socket_in_a_folder_where_others_may_replace_it_is_neither_asked_nor_made(vault: Path) -> None:
+    with served(vault):
+        assert not Ran(vault, "list").by_itself
+        socket_of(vault).parent.chmod(0o777)
+        assert Ran(vault, "list").by_itself
+    socket_of(vault).unlink()
+    with serving(vault) as server:
+        assert eventually((vault / ".simplemem" / "server.lock").exists)
+        assert Ran(vault, "list").by_itself
+        assert server.poll() is None and not socket_of(vault).exists()
+        socket_of(vault).parent.chmod(0o755)
+        assert eventually(socket_of(vault).exists)
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a file away")
 def test_a_socket_of_another_user_is_not_asked(vault: Path) -> None:
     with served(vault):
@@ -256,7 +365,9 @@ def test_a_socket_of_another_user_is_not_asked(vault: Path) -> None:
 
 
 @contextmanager
-def impostor(vault: Path, hello: dict[str, Any] | None) -> Iterator[list[bytes]]:
+def impostor(
+    vault: Path, hello: dict[str, Any] | None, answer_with: dict[str, Any] | None = None
+) -> Iterator[list[bytes]]:
     """A server at the vault's socket that says hello so, or nothing at all, and collects what it is sent."""
     sent: list[bytes] = []
     socket_of(vault).parent.mkdir(exist_ok=True)
@@ -274,8 +385,10 @@ def impostor(vault: Path, hello: dict[str, Any] | None) -> Iterator[list[bytes]]
                 return
             open_ones.append(connection)
             if hello is not None:
-                local_wire.send(connection, hello, 1000)
-                sent.append(connection.recv(1000))
+                local_protocol.send(connection, hello, 1000, time.monotonic() + 30)
+                sent.append(connection.recv(65536))
+            if answer_with is not None:
+                local_protocol.send(connection, answer_with, 100_000, time.monotonic() + 30)
 
     threading.Thread(target=answer, daemon=True).start()
     try:
@@ -289,9 +402,9 @@ def impostor(vault: Path, hello: dict[str, Any] | None) -> Iterator[list[bytes]]
 @pytest.mark.parametrize(
     "hello",
     [
-        {"protocol": 1, "version": "0.0.1"},
+        {"protocol": local_protocol.PROTOCOL, "version": "0.0.1"},
         {"protocol": 99, "version": __version__},
-        {"protocol": 1},
+        {"protocol": local_protocol.PROTOCOL},
         None,
     ],
 )
@@ -372,7 +485,7 @@ def exchange(vault: Path, data: bytes) -> bytes:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(30)
         connection.connect(str(socket_of(vault)))
-        local_wire.receive(connection, 1000)
+        local_protocol.receive(connection, 1000, time.monotonic() + 30)
         connection.sendall(data)
         connection.shutdown(socket.SHUT_WR)
         received = b""
@@ -409,10 +522,22 @@ def test_nothing_but_the_reading_commands_goes_through_the_socket(vault: Path) -
             ["--version"],
             ["list", "--help"],
             ["list", "--vault", str(vault)],
+            ["list", "--nonsense"],
+            ["search", "--nonsense"],
         ):
             assert b"declined" in exchange(vault, message(request_for(vault, command=words)))
         assert b"declined" in exchange(vault, message(request_for(vault, complete="secrets")))
     assert {path: path.read_bytes() for path in vault.rglob("*.md")} == before
+
+
+def test_the_module_of_a_command_that_does_not_only_read_is_not_imported() -> None:
+    code = (
+        "import sys\nfrom simplemem.cli.served import _run_command\n"
+        "assert _run_command(None, ['import'], {}) is None\n"
+        "print('simplemem.cli.importing' in sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert ran.stdout == "False\n"
 
 
 def test_bytes_that_are_no_request_leave_the_server_as_it_was(vault: Path) -> None:

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from simplemem.network.render import rendered
+from simplemem.network.render import render_note
 from tests.network.conftest import OWNER, Answer, Served
 
 HOSTILE = """---
@@ -198,7 +198,7 @@ def test_half_a_link_in_a_property_is_shown_as_text(serve: Callable[..., Served]
     ],
 )
 def test_markdown_is_shown_as_obsidian_means_it(text: str, html: str) -> None:
-    assert rendered(text, "/v").strip() == html
+    assert render_note(text, "/v").strip() == html
 
 
 @pytest.mark.skipif(not shutil.which("chromium"), reason="there is no Chromium here")

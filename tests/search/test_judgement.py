@@ -10,37 +10,25 @@ from simplemem.memory import NO_WORD_HELD, NOTHING_FOUND
 from simplemem.search import judgement
 from simplemem.search.judgement import Evidence
 
-_ANSWER = Evidence(
-    is_question=True,
-    holds_word=True,
-    holds_only_names=False,
-    near=0.6,
-    standing_out=4.0,
-    covered=0.8,
-    ahead=0.3,
-    asked=0.5,
-)
+_ANSWER = Evidence(word_count=3, similarity=0.6, coverage=0.8, lead=0.3, missing_similarity=None)
 
 
 def test_what_speaks_for_a_hit_makes_it_surer_and_no_note_holds_the_whole_of_a_long_question() -> None:
-    sure = judgement.sureness(3, _ANSWER)
-    assert sure > 0
-    for weaker in ({"near": 0.1}, {"covered": 0.1}, {"ahead": 0.0}):
-        assert judgement.sureness(3, replace(_ANSWER, **weaker)) < sure
-    assert judgement.sureness(9, _ANSWER) > sure
-    assert judgement.sureness(3, replace(_ANSWER, is_question=False)) > sure
+    confidence = judgement.confidence(_ANSWER)
+    assert confidence > 0
+    for weaker in ({"similarity": 0.1}, {"coverage": 0.1}, {"lead": 0.0}):
+        assert judgement.confidence(replace(_ANSWER, **weaker)) < confidence
+    assert judgement.confidence(replace(_ANSWER, word_count=9)) > confidence
 
 
 def test_a_note_on_somebody_does_not_answer_what_it_says_nothing_of() -> None:
-    about_her = replace(_ANSWER, holds_only_names=True)
-    assert judgement.sureness(3, replace(about_her, asked=0.4)) > 0
-    assert judgement.sureness(3, replace(about_her, asked=0.05)) < 0
+    assert judgement.confidence(replace(_ANSWER, missing_similarity=0.4)) > 0
+    assert judgement.confidence(replace(_ANSWER, missing_similarity=0.05)) < 0
 
 
 def test_a_hit_without_a_word_of_the_question_must_stand_out() -> None:
-    in_other_words = replace(_ANSWER, holds_word=False)
-    assert judgement.sureness(3, replace(in_other_words, standing_out=3.0, covered=0.1)) > 0
-    assert judgement.sureness(3, replace(in_other_words, standing_out=1.0, covered=0.1)) < 0
+    assert judgement.confidence_by_meaning(3.0) > 0
+    assert judgement.confidence_by_meaning(1.0) < 0
 
 
 @pytest.mark.parametrize("background", [0.0, 0.4, 0.7])
@@ -49,27 +37,27 @@ def test_the_scale_of_an_embedder_does_not_matter(background: float) -> None:
         return background + (1 - background) * cosine
 
     others = [scaled(cosine) for cosine in (0.02, 0.1, 0.05, -0.03, 0.08)]
-    out = judgement.standing_out(scaled(0.4), others)
-    assert out == pytest.approx(judgement.standing_out(0.4, [0.02, 0.1, 0.05, -0.03, 0.08]))
-    assert judgement.sureness_by_meaning(out) > 0
-    assert judgement.sureness_by_meaning(judgement.standing_out(scaled(0.11), others)) < 0
+    z_score = judgement.z_score(scaled(0.4), others)
+    assert z_score == pytest.approx(judgement.z_score(0.4, [0.02, 0.1, 0.05, -0.03, 0.08]))
+    assert judgement.confidence_by_meaning(z_score) > 0
+    assert judgement.confidence_by_meaning(judgement.z_score(scaled(0.11), others)) < 0
 
 
 def test_the_only_note_of_a_vault_does_not_stand_out_because_it_is_alone() -> None:
-    assert judgement.sureness_by_meaning(judgement.standing_out(0.15, [])) < 0
-    assert judgement.sureness_by_meaning(judgement.standing_out(0.6, [])) > 0
+    assert judgement.confidence_by_meaning(judgement.z_score(0.15, [])) < 0
+    assert judgement.confidence_by_meaning(judgement.z_score(0.6, [])) > 0
 
 
 def test_without_our_vectors_a_word_that_is_held_by_chance_is_no_answer() -> None:
     """As "get" in "Which vaccines did the dog get?", which a third of the question is."""
-    assert judgement.sureness_by_words(3, 0.3, 0.3) < 0 < judgement.sureness_by_words(3, 0.8, 0.3)
-    assert judgement.sureness_by_both(3, 0.3, 0.3, 0.5) < 0 < judgement.sureness_by_both(3, 0.3, 0.3, 4)
+    assert judgement.confidence_by_words(3, 0.3, 0.3) < 0 < judgement.confidence_by_words(3, 0.8, 0.3)
+    assert judgement.confidence_by_meaning(0.5) < 0 < judgement.confidence_by_meaning(4)
 
 
 def test_words_that_tell_little_anywhere_count_little_though_they_are_rare_in_the_vault() -> None:
-    weights = judgement.telling({"get": 1.0, "vaccines": 1.0, "s": 1.0}, [5.8, 20.5, 8.2])
+    weights = judgement.informative_weights({"get": 1.0, "vaccines": 1.0, "s": 1.0}, [5.8, 20.5, 8.2])
     assert weights["vaccines"] > 5 * weights["get"] > 5 * weights["s"]
-    assert judgement.covered_share(weights, [1.0, 0.1, 1.0]) < 0.2
+    assert judgement.coverage_of(weights, [1.0, 0.1, 1.0]) < 0.2
 
 
 def test_a_notice_says_what_is_true_of_the_words() -> None:

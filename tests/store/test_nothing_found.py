@@ -148,6 +148,30 @@ def test_one_page_that_has_nothing_to_do_with_a_question_is_no_answer(
     assert not store.bench.answers("Who is the keeper of the lighthouse?", ["lighthouse.md"], 5).only_nearest
 
 
+def test_a_right_note_that_shares_only_a_name_is_listed_without_a_notice(first_weeks: Path) -> None:
+    with EnhancedStore(first_weeks, Settings()) as store:
+        store.sync()
+        found = store.search("On which date does Ines become a bride?")
+        assert (found.hits[0].name, found.notice) == ("Wedding", "")
+
+
+def test_by_meaning_alone_a_note_that_shares_a_common_word_is_no_answer(first_weeks: Path) -> None:
+    with EnhancedStore(first_weeks, Settings()) as store:
+        store.sync()
+        assert store.search("How do I get a visa?", mode="semantic").only_nearest
+        assert not store.search("Why does Pepper hide under the bed?", mode="semantic").only_nearest
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "semantic"])
+def test_with_another_embedder_the_words_of_a_question_suffice(first_weeks: Path, mode: Mode) -> None:
+    with EmbeddingService() as service:
+        embed = {"provider": "openai", "url": f"{service.url}/v1", "model": "words", "api_key": "none"}
+        with EnhancedStore(first_weeks, Settings.model_validate({"embed": embed})) as store:
+            store.sync()
+            found = store.search("Under which bed does Pepper hide?", mode=mode)
+            assert (found.hits[0].name, found.notice) == ("Cat", "")
+
+
 class SynonymService(EmbeddingService):
     """A model that knows synonyms, and whose texts are all alike to a degree, as those of many models are."""
 
