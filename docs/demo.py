@@ -182,8 +182,8 @@ async def conversation(page: Page, vault: Path) -> None:
         await _recall(page, client)
         before = hashes(vault)
         written = await _write(page, client, vault)
-        await _conflict(page, client, vault, written)
-        await _undo(page, client, vault)
+        written = await _conflict(page, client, vault, written)
+        await _undo(page, client, vault, written)
         after = hashes(vault)
         page.say(f"""The notebook had {len(before)} files and has {len(after)} now. The other {len(before)} are, byte
             for byte, what they were.""")
@@ -237,7 +237,7 @@ async def _write(page: Page, client: Any, vault: Path) -> str:
     return str(made["sha256"])
 
 
-async def _conflict(page: Page, client: Any, vault: Path, read: str) -> None:
+async def _conflict(page: Page, client: Any, vault: Path, read: str) -> str:
     page.step(
         "A person edits the same note",
         """Somebody opens it in an editor and puts the flight off by a week. The agent has not seen that, and passes
@@ -258,13 +258,14 @@ async def _conflict(page: Page, client: Any, vault: Path, read: str) -> None:
     expect(bool(written.get("changed")), "with the new hash it is written")
     text = file.read_text(encoding="utf-8")
     expect("25 April" in text and task in text, "both changes stand in the note")
+    return str(written["sha256"])
 
 
-async def _undo(page: Page, client: Any, vault: Path) -> None:
+async def _undo(page: Page, client: Any, vault: Path, written: str) -> None:
     page.step("It makes a mistake, and takes it back", "Every change keeps what was there before, deletions too.")
     file = vault / f"{FULMAR}.md"
     before = file.read_bytes()
-    gone = await _call(page, client, "delete_memory", name=FULMAR)
+    gone = await _call(page, client, "delete_memory", name=FULMAR, if_sha256=written)
     expect(not file.exists(), "the note is gone")
     await _call(page, client, "undo_change", version=gone["version"])
     expect(file.read_bytes() == before, "it is back to the byte")

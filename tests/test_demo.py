@@ -80,7 +80,7 @@ def test_the_demo_shows_a_conversation_from_the_list_of_tools_to_the_undo(demo: 
     assert (demo.code, demo.err) == (0, "")
     key_lines = [
         "  $ simplemem index",
-        "  │ 46 added, 43 embedded",
+        "  │ 88 added, 83 embedded",
         "  │ search_memories  Search memories",
         "  │ undo_change      Undo a change",
         "  search_memories",
