@@ -40,11 +40,11 @@ def ask_counts(db: Connection, blocks: Sequence[Match]) -> Iterable[tuple[PlaceI
         return ()
 
     sql = f"""
-        WITH asked AS (
+        WITH asked AS MATERIALIZED (
             SELECT p.id AS place, p.text_key AS text
-            FROM carray(:ids) c JOIN places p ON p.id = c.value
+            FROM carray(:ids) c CROSS JOIN places p ON p.id = c.value
             WHERE p.text_key IS NOT NULL
-        ), counted AS (
+        ), counted AS MATERIALIZED (
             SELECT t.text, (
                 SELECT count(*) FROM (
                     SELECT DISTINCT s.id >> {SHIFT} AS note
@@ -71,13 +71,14 @@ def weights_of(counts: Iterable[tuple[PlaceId, int]], note_count: int) -> dict[P
 def ask_spans(db: Connection, notes: Iterable[NoteId]) -> Iterable[tuple[NoteId, tuple[int, int]]]:
     """Query where in some notes the blocks lie whose text `MIN_NOTES_OF_REPEATED_TEXT` or more notes have.
 
-    Returns a lazy iterable of a note and the start and end of such a block in its text.
+    Returns a lazy iterable of a note and the start and end of such a block in its text. The join is a CROSS JOIN,
+    because SQLite would otherwise go through all blocks of the vault and look for each among the notes.
     """
     sql = f"""
         SELECT p.id >> {SHIFT}, p.start, p.stop
-        FROM carray(:ids) n
-        JOIN places p ON p.id >= (n.value << {SHIFT} | {BLOCK}) AND p.id < (n.value + 1) << {SHIFT}
-        WHERE p.text_key IS NOT NULL
+        FROM carray(:ids) n CROSS JOIN places p
+        WHERE p.id >= (n.value << {SHIFT} | {BLOCK}) AND p.id < (n.value + 1) << {SHIFT}
+          AND p.text_key IS NOT NULL
           AND (
               SELECT count(*) FROM (
                   SELECT DISTINCT s.id >> {SHIFT} AS note
