@@ -1,9 +1,9 @@
-"""A real client talks to a real server about the example vault, and the conversation is shown as it happens.
+"""Show an agent at work: a real MCP client talks to a real server about the example vault.
 
     python docs/demo.py        or: make demo
 
-Everything happens in a copy that is thrown away at the end. Each step says what it expects; the first that is not
-met ends the demo with exit code 1. In a terminal there is some colour; a pipe gets plain lines.
+The demo works in a temporary copy. Each step checks its result; the first unexpected result ends the demo with exit
+code 1. A terminal gets colours, a pipe gets plain text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 REPOSITORY = Path(__file__).resolve().parent.parent
 NOTES = REPOSITORY / "vault-example"
 PATIENCE = 60
-"""Seconds after which a conversation that should take two has gone wrong."""
+"""Seconds after which the demo gives up; it takes about two."""
 # When the notes of the example were last touched: a checkout gives every file the date of today.
 _TOUCHED = 1_772_366_400  # 2026-03-01T12:00:00Z
 
@@ -39,7 +39,7 @@ Planned for 18 April, on hydrogen, if the [[Wind limit for launches|wind]] allow
 
 
 class Unmet(Exception):
-    """The demo is not what it says it is."""
+    """A step of the demo had an unexpected result."""
 
 
 def expect(held: bool, what: str) -> None:
@@ -48,7 +48,7 @@ def expect(held: bool, what: str) -> None:
 
 
 class Page:
-    """Where the demo writes: headings, prose, and what was said, with some colour where there is a terminal."""
+    """Writes the transcript: headings, prose, calls and answers, in colour if standard output is a terminal."""
 
     def __init__(self) -> None:
         self._coloured = sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
@@ -81,13 +81,13 @@ class Page:
                 self._wrapped(line, "    " + label, " " * (len(label) + 4), "36")
 
     def answered(self, text: str) -> None:
-        """What came back, whole, beside a bar."""
+        """Write a complete answer beside a bar."""
         for line in text.rstrip("\n").split("\n"):
             self._wrapped(line, "  │ ", "  │ ", _colour_of(line))
         self._line()
 
     def settings(self, places: list[str], lines: str) -> None:
-        """Lines to copy: they are never wrapped."""
+        """Write lines to copy. They are never wrapped."""
         for place in places:
             self._line(f"  {self._in(place, '1')}")
         for line in lines.split("\n"):
@@ -107,14 +107,14 @@ class Page:
         return f"\033[{colour}m{text}\033[0m" if self._coloured and colour and text.strip() else text
 
     def _line(self, line: str = "") -> None:
-        """A line; of blank ones there is never more than one."""
+        """Write a line, but never two blank lines in a row."""
         if line or not self._blank:
             print(line, flush=True)
         self._blank = not line
 
 
 def _colour_of(line: str) -> str:
-    """Green and red for a difference, faint for the marks around a note's words."""
+    """Return green or red for a line of a diff, and faint for the marks around the text of notes."""
     if line.startswith(("<note ", "</note ", "Between the marks")):
         return "2"
     return {"+": "32", "-": "31"}.get(line[:1], "") if line[1:2] not in (" ", "-", "+") else ""
@@ -122,7 +122,7 @@ def _colour_of(line: str) -> str:
 
 @contextmanager
 def example_vault() -> Iterator[Path]:
-    """A copy of the example vault, in a folder that is gone afterwards."""
+    """Copy the example vault to a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="simplemem-demo-", ignore_cleanup_errors=True) as room:
         vault = Path(room).resolve() / "vault"
         shutil.copytree(NOTES, vault, ignore=shutil.ignore_patterns(".simplemem"))
@@ -132,7 +132,7 @@ def example_vault() -> Iterator[Path]:
 
 
 def hashes(vault: Path) -> dict[str, str]:
-    """Every file of the vault, and what is in it."""
+    """Return the hash of each file of the vault."""
     return {
         path.relative_to(vault).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in vault.rglob("*")
@@ -141,19 +141,19 @@ def hashes(vault: Path) -> dict[str, str]:
 
 
 def clean_environment(vault: Path) -> dict[str, str]:
-    """This environment without settings of simplemem: the demo shows what is in the box."""
+    """Return this environment without settings of simplemem, so that the demo shows the defaults."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SIMPLEMEM_")}
     return kept | {"XDG_CONFIG_HOME": str(vault.parent / "settings")}
 
 
 def index(page: Page, vault: Path) -> None:
-    """The command line makes the index."""
+    """Build the index on the command line."""
     from simplemem.clients.client import server_command
 
     page.step(
         "A vault is a folder of Markdown notes",
-        """This one is the notebook of a balloon club, the folder vault-example. Its index is made in a second or two
-        and lies in a folder of its own, .simplemem; the notes are only read.""",
+        """This vault is the notebook of a balloon club: the folder vault-example of this repository. Building the index
+        takes a second or two. The index goes into the folder .simplemem; no note is changed.""",
     )
     before = hashes(vault)
     program = server_command(vault)
@@ -168,7 +168,7 @@ def index(page: Page, vault: Path) -> None:
 
 
 async def conversation(page: Page, vault: Path) -> None:
-    """What an agent does with its memory, by the client of the official SDK."""
+    """Let an agent work with the vault, through the client of the official SDK."""
     import mcp_types
     from mcp import Client, StdioServerParameters
 
@@ -185,13 +185,13 @@ async def conversation(page: Page, vault: Path) -> None:
         written = await _conflict(page, client, vault, written)
         await _undo(page, client, vault, written)
         after = hashes(vault)
-        page.say(f"""The notebook had {len(before)} files and has {len(after)} now. The other {len(before)} are, byte
-            for byte, what they were.""")
+        page.say(f"""The vault had {len(before)} files and now has {len(after)}. The {len(before)} old files are unchanged,
+            byte for byte.""")
         expect({path: after.get(path) for path in before} == before, "no other file was touched")
 
 
 async def _call(page: Page, client: Any, tool: str, **arguments: Any) -> dict[str, Any]:
-    """Call a tool, and show the call and the text that a model is given for it."""
+    """Call a tool. Show the call and the text that a model gets."""
     page.called(tool, arguments)
     result = await client.call_tool(tool, arguments)
     page.answered("\n".join(part.text for part in result.content if part.type == "text"))
@@ -201,8 +201,8 @@ async def _call(page: Page, client: Any, tool: str, **arguments: Any) -> dict[st
 async def _meet(page: Page, client: Any) -> None:
     page.step(
         "An agent connects",
-        """`simplemem serve` speaks MCP over its standard input and output. The client here is the one of the official
-        SDK; yours may be Claude, Cursor or a program of your own. It is shown these tools:""",
+        """`simplemem serve` speaks MCP over standard input and output. Here the client of the official SDK connects;
+        yours may be Claude, Cursor or your own program. The server offers these tools:""",
     )
     tools = (await client.list_tools()).tools
     page.answered("\n".join(f"{tool.name:<16} {tool.title}" for tool in tools))
@@ -210,21 +210,21 @@ async def _meet(page: Page, client: Any) -> None:
 
 
 async def _recall(page: Page, client: Any) -> None:
-    page.step("It searches before it answers", "The words of the question find the passage that answers it.")
+    page.step("It searches before it answers", "A question finds the passage that answers it.")
     question = "what is the corrected height of the record flight"
     found = await _call(page, client, "search_memories", query=question, limit=1)
     expect(found["hits"][0]["name"] == "flights/Flight 2 Dipper", "the first hit is the flight in question")
     expect("28.9 km" in found["hits"][0]["snippet"], "the passage has the corrected height")
-    page.say("""Two heights stand there. What lies around a note is told with it, so that the agent need not guess
-        which of them holds.""")
+    page.say("""The note contains two heights. The answer to a read also names the notes that link here, so the agent finds
+        the note that corrects the first height.""")
     read = await _call(page, client, "read_memory", name="Dipper")
     expect("science/Pressure sensor calibration" in read["backlinks"], "the note that corrected it links here")
 
 
 async def _write(page: Page, client: Any, vault: Path) -> str:
     page.step(
-        "It writes down what it learnt",
-        """A memory is a note with a few properties. It links to others, and others may have waited for it.""",
+        "It writes down what it learned",
+        """A memory is a Markdown note with frontmatter. It links to other notes.""",
     )
     tags = {"flight": True, "status": "planned"}
     made = await _call(page, client, "create_memory", name=FULMAR, content=PLAN, metadata={"tags": tags})
@@ -240,8 +240,8 @@ async def _write(page: Page, client: Any, vault: Path) -> str:
 async def _conflict(page: Page, client: Any, vault: Path, read: str) -> str:
     page.step(
         "A person edits the same note",
-        """Somebody opens it in an editor and puts the flight off by a week. The agent has not seen that, and passes
-        the hash of what it knows.""",
+        """You open the note in an editor and postpone the flight by a week. The agent has not seen your edit. It passes
+        the hash of the text it knows.""",
     )
     file = vault / f"{FULMAR}.md"
     by_hand = file.read_bytes().replace(b"18 April", b"25 April")
@@ -251,7 +251,7 @@ async def _conflict(page: Page, client: Any, vault: Path, read: str) -> str:
     expect(refused.get("error", {}).get("code") == "conflict", "the write is refused as a conflict")
     expect("+Planned for 25 April" in refused["error"]["diff"], "the difference shows the person's edit")
     expect(file.read_bytes() == by_hand, "the person's words are still there")
-    page.say("Nobody's words are lost. It makes its change on what is there now:")
+    page.say("The write is refused, and your edit is safe. The agent repeats its change on the current text:")
     now = refused["error"]["current_sha256"]
     task = "- [ ] Tell the aviation authority two weeks before"
     written = await _call(page, client, "update_memory", name=FULMAR, append=task, if_sha256=now)
@@ -262,7 +262,7 @@ async def _conflict(page: Page, client: Any, vault: Path, read: str) -> str:
 
 
 async def _undo(page: Page, client: Any, vault: Path, written: str) -> None:
-    page.step("It makes a mistake, and takes it back", "Every change keeps what was there before, deletions too.")
+    page.step("It makes a mistake, and undoes it", "Each change keeps the old text. So does a deletion.")
     file = vault / f"{FULMAR}.md"
     before = file.read_bytes()
     gone = await _call(page, client, "delete_memory", name=FULMAR, if_sha256=written)
@@ -274,7 +274,7 @@ async def _undo(page: Page, client: Any, vault: Path, written: str) -> None:
 
 
 def connect(page: Page) -> None:
-    """The lines for each client, with the paths of this installation."""
+    """Show how to connect a client, with the paths of this installation."""
     from simplemem.clients.client import clients, server_command
     from simplemem.clients.splice import put
     from simplemem.config import find_vault
@@ -282,14 +282,19 @@ def connect(page: Page) -> None:
     vault = find_vault(cwd=Path.home())
     page.step(
         "Connect your own",
-        f"""`simplemem install CLIENT --vault FOLDER` writes one entry into the file of a client, which starts the simplemem
-        of this folder: it shows the difference and asks. An Obsidian vault will do. For {vault} it is this, in the form
-        of most of them, and docs/connect.md has the rest.""",
+        f"""`simplemem connect CLIENT --vault FOLDER` adds one entry to the configuration of a client, after it has shown the
+        difference and asked. The folder may be your Obsidian vault. For {vault} the entry is this, in the form that most
+        clients use. docs/connect.md has the rest. The clients:""",
     )
     known = clients()
     places = [f"{client.title} ({name})" for name, client in known.items() if client.file]
     entry = known["json"].entry("simplemem", server_command(vault))
-    page.settings(places, put("json", "", known["json"].key, "simplemem", entry))
+    page.settings(places, put("json", "", known["json"].key, "simplemem", entry).rstrip())
+    page.say("Two commands to go on with:")
+    program = server_command(vault)
+    simplemem = " ".join(program[: program.index("serve")])
+    page.typed(f"{simplemem} connect claude-desktop --vault ~/notes")
+    page.typed(f"{simplemem} search 'what do you want to know' --vault ~/notes")
 
 
 def main() -> int:

@@ -108,12 +108,15 @@ def test_the_demo_shows_a_conversation_from_the_list_of_tools_to_the_undo(demo: 
     assert in_order(key_lines, timed) is None and "\x1b" not in demo.out
 
 
-def test_the_demo_ends_with_every_client_and_an_entry_with_the_paths_of_this_installation(demo: Shown) -> None:
+def test_the_demo_ends_with_every_client_an_entry_with_the_paths_of_this_installation_and_two_commands(demo: Shown) -> None:
     shown = json.loads(demo.out[demo.out.index("\n    {\n") :].split("\n\n")[0])
     program, *arguments = server_command(demo.home / "simplemem")
     assert shown == {"mcpServers": {"simplemem": {"command": program, "args": arguments}}}
     for client in clients().values():
         assert not client.file or f"{client.title} ({client.name})" in demo.out
+    *_, connect, search = [line for line in demo.out.splitlines() if line.strip()]
+    assert connect.startswith("  $ ") and connect.endswith(" connect claude-desktop --vault ~/notes")
+    assert search.startswith("  $ ") and search.endswith(" --vault ~/notes")
     assert list(demo.room.iterdir()) == list(demo.home.iterdir()) == []  # and nothing is left behind
 
 
