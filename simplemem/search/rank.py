@@ -7,6 +7,7 @@ import math
 import re
 import threading
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, islice
@@ -89,8 +90,8 @@ def signals_of(answer: Matches, mode: Mode = "hybrid", lexical_weight: float = 0
     own = _own_shares(answer)
     others = sum(own.values()) / len(own) if own else 1.0  # of a note whose blocks were not looked at
     words = {match.note: match.score * own.get(match.note, others) for match in answer.notes}
-    for note, best in _best_blocks(answer).items():
-        words[note] += _BLOCK_WEIGHT * best.score * _own_weight(answer, best)
+    for note, (_block, score) in _best_blocks(answer).items():
+        words[note] += _BLOCK_WEIGHT * score
     phrases = {match.note: match.score * own.get(match.note, others) for match in answer.pairs}
     meaning = {note: near.score for note, near in (answer.near or {}).items()}
     share = {"hybrid": lexical_weight if meaning else 1.0, "text": 1.0, "semantic": 0.0}[mode]
@@ -102,29 +103,33 @@ def signals_of(answer: Matches, mode: Mode = "hybrid", lexical_weight: float = 0
     ]
 
 
-def _own_weight(answer: Matches, block: Match) -> float:
-    """What a block counts: less the more notes have its text."""
-    return answer.repeated.get(block.place, 1.0)
-
-
-def _best_blocks(answer: Matches) -> dict[NoteId, Match]:
-    """The best block of each note by its words, where text of many notes counts little."""
-    if not answer.repeated:
-        return {match.note: match for match in reversed(answer.blocks)}
-    by_score = sorted(answer.blocks, key=lambda match: match.score * _own_weight(answer, match))
-    return {match.note: match for match in by_score}
+def _best_blocks(answer: Matches) -> dict[NoteId, tuple[Match, float]]:
+    """Return the best block of each note by its words, with its score: less the more notes have its text."""
+    best: dict[NoteId, tuple[Match, float]] = {}
+    repeated = answer.repeated
+    for match in answer.blocks:
+        score = match.score * repeated.get(match.place, 1.0)
+        known = best.get(match.note)
+        if known is None or score > known[1]:
+            best[match.note] = (match, score)
+    return best
 
 
 def _own_shares(answer: Matches) -> dict[NoteId, float]:
-    """How much of what the best blocks of a note score is not text of many notes."""
-    if not answer.repeated:
+    """Return how much of the scores of a note's best blocks is not due to text that many notes have."""
+    repeated = answer.repeated
+    if not repeated:
         return {}
-    scored: dict[NoteId, list[tuple[float, float]]] = {}
+    counts = Counter[NoteId]()
+    totals: dict[NoteId, float] = {}
+    own: dict[NoteId, float] = {}
     for match in answer.blocks:
-        counted = scored.setdefault(match.note, [])
-        if len(counted) < BLOCKS_COUNTED:
-            counted.append((match.score, match.score * _own_weight(answer, match)))
-    return {note: sum(own for _, own in each) / sum(score for score, _ in each) for note, each in scored.items()}
+        note = match.note
+        counts[note] += 1
+        if counts[note] <= BLOCKS_COUNTED:
+            totals[note] = totals.get(note, 0.0) + match.score
+            own[note] = own.get(note, 0.0) + match.score * repeated.get(match.place, 1.0)
+    return {note: own[note] / total for note, total in totals.items()}
 
 
 def beside(signals: Sequence[Signal], name: str, weight: float, values: Mapping[NoteId, float]) -> list[Signal]:
@@ -175,7 +180,7 @@ def ordered(answer: Matches, signals: Sequence[Signal], most: int | None = None)
         for note, score in scores.items()
         if score > 0 or note in titled
     )
-    places = {note: match.place for note, match in _best_blocks(answer).items()}
+    places = {note: match.place for note, (match, _score) in _best_blocks(answer).items()}
     worded = {match.note for match in answer.notes}
     return [
         Ranked(note, path, 1.0 if note in titled else score, places.get(note, 0), note in worded)
@@ -324,6 +329,19 @@ def share_held(weights: Mapping[str, float], called: str, texts: Sequence[str]) 
     plain = [_plain(f"{called}\n{text[:_COVERED_CHARACTERS]}") for text in texts or ("",)]
     held = (sum(weight for begin, weight in asked if _has_beginning(text, *begin)) for text in plain)
     return max(held) / sum(weights.values())
+
+
+def share_contained(weights: Mapping[str, float], called: str, passages: Sequence[str]) -> float:
+    """Return the share of a question whose words one passage contains as they are spelled, with what its note is called.
+
+    It is never more than what the word vectors say of the passage, and costs a tenth of it.
+    """
+    of_note = set(_words(called))
+    shares = [0.0]
+    for passage in passages or ("",):
+        contained = of_note.union(*map(_words, passage.split("\n")))
+        shares.append(sum(weight for word, weight in weights.items() if word.lower() in contained))
+    return max(shares) / (sum(weights.values()) or 1.0)
 
 
 @lru_cache(maxsize=1_000)

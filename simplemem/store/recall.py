@@ -258,9 +258,53 @@ def confidence(core: Core, ranking: Ranking, share: float | None = None, text: s
     if not best.has_word and not is_by_meaning:
         return by_meaning
 
-    by_vectors = judgement.confidence(evidence_of(core, ranking, coverage, similarity, text))
+    by_vectors = _confidence_by_vectors(core, ranking, coverage, similarity, text)
     # A search by meaning alone may be answered by meaning alone.
     return max(by_meaning, by_vectors) if is_by_meaning else by_vectors
+
+
+def _confidence_by_vectors(
+    core: Core, ranking: Ranking, coverage: Coverage, similarity: float, text: str | None
+) -> float:
+    """Return the confidence in the best hit by the bundled word vectors.
+
+    Comparing each word of the question with each of the note is the costly part. The words that the note contains are
+    covered for certain, so a hit that answers by them alone is not compared further.
+    """
+    matched = _matched_words(core, ranking, text)
+    if not _contains_only_names(ranking, matched):
+        note = ranking.shown[ranking.best[0].note]
+        passages = _covering(core, note, text)[1]()
+        certain = Evidence(
+            word_count=len(_informative_words(ranking)),
+            similarity=similarity,
+            coverage=rank.share_contained(_informative_weights(ranking, coverage), _called(note), passages),
+            lead=rank.lead_of(ranking.first),
+            missing_similarity=None,
+        )
+        confidence = judgement.confidence(certain)
+        if confidence >= 0:
+            return confidence
+
+    return judgement.confidence(evidence_of(core, ranking, coverage, similarity, matched, text))
+
+
+def _informative_weights(ranking: Ranking, coverage: Coverage) -> dict[str, float]:
+    """Return what each word of the question counts in its coverage."""
+    query = ranking.query
+    rarity = rank.weights_of(query.words, query.holders, ranking.standing.notes)
+    lengths = coverage.vectors.lengths([word.lower() for word in rarity])
+    return judgement.informative_weights(rarity, lengths.tolist())
+
+
+def _informative_words(ranking: Ranking) -> list[str]:
+    return [word for word in ranking.query.words if judgement.is_informative(word)]
+
+
+def _contains_only_names(ranking: Ranking, matched: set[str]) -> bool:
+    """Return whether a hit contains names of the question, and none of its other informative words."""
+    missing = [word for word in _informative_words(ranking) if word not in matched]
+    return bool(missing) and bool(matched) and matched <= rank.names_in(ranking.query.text)
 
 
 def _share_held(core: Core, ranking: Ranking, found: Ranked, text: str | None) -> float:
@@ -283,27 +327,23 @@ def _matched_words(core: Core, ranking: Ranking, text: str | None) -> set[str]:
 
 
 def evidence_of(
-    core: Core, ranking: Ranking, coverage: Coverage, similarity: float, text: str | None = None
+    core: Core, ranking: Ranking, coverage: Coverage, similarity: float, matched: set[str], text: str | None = None
 ) -> Evidence:
     """Return what the best hit has in common with the question, by the bundled word vectors.
 
-    `similarity` is that of the hit, and `text` the note's, where it is known.
+    `similarity` is that of the hit, `matched` are the words that it contains, and `text` is the note's, where it is
+    known.
     """
-    query = ranking.query
     note = ranking.shown[ranking.best[0].note]
-    rarity = rank.weights_of(query.words, query.holders, ranking.standing.notes)
-    lengths = coverage.vectors.lengths([word.lower() for word in rarity])
-    weights = judgement.informative_weights(rarity, lengths.tolist())
-
+    weights = _informative_weights(ranking, coverage)
     called = _called(note)
     key, texts = _covering(core, note, text)
     similarities, passage_number = coverage.by_word(weights, called, key, texts)
 
     missing_similarity: float | None = None
-    matched = _matched_words(core, ranking, text)
-    informative = [word for word in query.words if judgement.is_informative(word)]
+    informative = _informative_words(ranking)
     missing = [word for word in informative if word not in matched]
-    if missing and matched and matched <= rank.names_in(query.text):
+    if _contains_only_names(ranking, matched):
         passages = rank.with_words(texts())
         # The note may have changed since its words were kept: then it has fewer passages.
         passage = passages[passage_number] if 0 <= passage_number < len(passages) else ""
