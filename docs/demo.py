@@ -281,7 +281,7 @@ def connect(page: Page) -> None:
     vault = find_vault(cwd=Path.home())
     page.step(
         "Connect your own",
-        f"""`simplemem install CLIENT --vault FOLDER` writes one entry into the file of a client, which starts the simplemem
+        f"""`simplemem connect CLIENT --vault FOLDER` writes one entry into the file of a client, which starts the simplemem
         of this folder: it shows the difference and asks. An Obsidian vault will do. For {vault} it is this, in the form
         of most of them, and docs/connect.md has the rest.""",
     )

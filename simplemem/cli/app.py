@@ -28,178 +28,50 @@ class Listed:
 
 
 COMMANDS = (
-    Listed("serve", "", "Serve", "Serve the vault to an agent: MCP over standard input and output."),
-    Listed("token", "token", "Serve", "Say who may reach a served vault."),
-    Listed(
-        "install",
-        "client",
-        "Serve",
-        "Tell a client of this server: Claude, Cursor, VS Code, Codex and others. `json` "
-        "prints the lines for any other.",
-    ),
-    Listed(
-        "uninstall",
-        "client",
-        "Serve",
-        "Take the entry of this server out of a client's file. Where nothing else changed, "
-        "the file is as it was before.",
-    ),
     Listed("search", "find", "Find and read", "Find notes by words, by meaning and by links."),
+    Listed("show", "find", "Find and read", "Print a note."),
     Listed("list", "find", "Find and read", "List notes, newest first."),
-    Listed(
-        "tasks",
-        "find",
-        "Find and read",
-        "List open tasks, `- [ ] text`, of the 500 newest notes that have some. With --tag all of them are needed.",
-    ),
-    Listed(
-        "show",
-        "find",
-        "Find and read",
-        "Print a note: in a terminal as it reads, a screen at a time; into a pipe as it is, to the byte.",
-    ),
-    Listed(
-        "backlinks",
-        "find",
-        "Find and read",
-        "Show what links to a note, and which notes are like it.",
-    ),
-    Listed(
-        "context",
-        "find",
-        "Find and read",
-        "Pack what bears on a question into one text, ready for a prompt.",
-    ),
-    Listed("new", "write", "Write", "Make a note."),
-    Listed(
-        "daily",
-        "write",
-        "Write",
-        "Make the daily note of today, or add to it: where Obsidian's settings have it, of their template.",
-    ),
+    Listed("tasks", "find", "Find and read", "List open tasks."),
+    Listed("backlinks", "find", "Find and read", "List the notes that link to a note, and similar notes."),
+    Listed("context", "find", "Find and read", "Collect the passages that answer a question, for a prompt."),
+    Listed("new", "write", "Write", "Create a note."),
     Listed("edit", "write", "Write", "Edit a note in $EDITOR."),
+    Listed("daily", "write", "Write", "Create today's daily note, or add text to it."),
+    Listed("tag", "write", "Write", "Add, remove or list the tags of a note."),
+    Listed("move", "write", "Write", "Move or rename a note. Links to it are updated."),
+    Listed("delete", "write", "Write", "Delete notes without confirmation. `undo` restores them."),
+    Listed("history", "past", "History", "List changes, newest first."),
+    Listed("diff", "past", "History", "Show what a change did, or how two versions differ."),
+    Listed("undo", "past", "History", "Undo the last change, or every change of one author."),
+    Listed("redo", "past", "History", "Redo what `undo` took back."),
+    Listed("restore", "past", "History", "Restore an earlier version of a note, or a deleted note."),
+    Listed("facts", "remember", "Collections", "Facts that agents remember."),
+    Listed("topics", "talk", "Collections", "Topics of conversations with agents."),
     Listed(
-        "tag",
-        "write",
-        "Write",
-        "Set and remove tags, in the notation the note has; without a change, show them.",
+        "lessons", "knowledge", "Collections", "Lessons of agents: errors, solutions, decisions, patterns and insights."
     ),
+    Listed("documents", "remember", "Collections", "Documents and web pages, stored as notes."),
+    Listed("init", "vault", "Vault", "Make a folder a vault. No note is changed."),
+    Listed("index", "vault", "Vault", "Update the index, rebuild it, or move it to another database."),
+    Listed("stats", "vault", "Vault", "Show the size of the vault and the state of its index."),
+    Listed("inspect", "vault", "Vault", "Show the links, tags and unresolved links of each note."),
+    Listed("doctor", "vault", "Vault", "Check the vault for problems, and fix broken links."),
+    Listed("conflicts", "conflicts", "Vault", "List and merge conflict copies of notes."),
+    Listed("sync", "past", "Vault", "Exchange changes with your other machines through git."),
+    Listed("import", "importing", "Vault", "Import notes from other programs."),
+    Listed("export", "graph", "Vault", "Export the knowledge graph."),
+    Listed("config", "configuration", "Vault", "Show and change settings."),
+    Listed("eval", "evaluate", "Vault", "Measure how well search finds your notes."),
     Listed(
-        "move",
-        "write",
-        "Write",
-        "Move or rename a note. Links to it follow, each in its own form.",
+        "connect",
+        "client",
+        "Agents and servers",
+        "Add this server to the configuration of a client: Claude, Cursor, VS Code, Codex and others.",
     ),
-    Listed("rm", "write", "Write", "Delete notes, without asking: `undo` brings them back."),
-    Listed(
-        "ingest",
-        "remember",
-        "Write",
-        "Keep documents: text, Markdown, HTML, PDF and DOCX become notes, and what they state becomes statements.",
-    ),
-    Listed(
-        "history",
-        "past",
-        "Go back",
-        "Show changes, newest first: ours, each with a version that `undo` and `show --version` take.",
-    ),
-    Listed(
-        "diff",
-        "past",
-        "Go back",
-        "Show what a version changed, what lies between two, or what changed in a note.",
-    ),
-    Listed(
-        "restore",
-        "past",
-        "Go back",
-        "Bring an earlier text of a note back, to the byte. A deleted note needs no --at.",
-    ),
-    Listed(
-        "undo",
-        "past",
-        "Go back",
-        "Undo a change, or everything a client changed. Again for the one before; `redo` goes forward.",
-    ),
-    Listed(
-        "redo",
-        "past",
-        "Go back",
-        "Do again what `undo` took back last, while nothing else was changed since.",
-    ),
-    Listed(
-        "sync",
-        "past",
-        "Go back",
-        "Exchange changes with your other machines, over the remote of the vault's git repository.",
-    ),
-    Listed("export", "graph", "Knowledge graph", "Write what the vault knows in another form."),
-    Listed("import", "importing", "Bring in", "Bring in what another program kept."),
-    Listed(
-        "init",
-        "vault",
-        "Keep",
-        "Make a folder a vault, or look at the one it is. No note is changed.",
-    ),
-    Listed(
-        "index",
-        "vault",
-        "Keep",
-        "Update the index. Other commands do so by themselves. What was made stays when it is"
-        " ended halfway, and the next run goes on from there.",
-    ),
-    Listed(
-        "stats",
-        "vault",
-        "Keep",
-        "Show what is in the vault and its index, and whatever lessens search.",
-    ),
-    Listed(
-        "inspect",
-        "vault",
-        "Keep",
-        "Show what was read in each note: links, tags, aliases, and broken links.",
-    ),
-    Listed("config", "vault", "Keep", "Show the settings in force, and where each came from."),
-    Listed(
-        "doctor",
-        "vault",
-        "Keep",
-        "Check the vault, its index and the disk they are on. Ends with 0 when there is "
-        "nothing, or notes only; with 1 for an error or a warning.",
-    ),
-    Listed(
-        "conflicts",
-        "vault",
-        "Keep",
-        "List the copies that synchronisers and git keep when a note was changed in two places, and merge them.",
-    ),
-    Listed(
-        "knowledge",
-        "knowledge",
-        "Keep",
-        "What was learned: errors, solutions, decisions, patterns and insights, each a note in `knowledge/`.",
-    ),
-    Listed(
-        "topics",
-        "talk",
-        "Keep",
-        "List the topics of conversation: active ones first, then what was spoken of last.",
-    ),
-    Listed(
-        "garden",
-        "talk",
-        "Keep",
-        "Close topics that have been paused for long, as one change. Nothing is deleted; "
-        "closed topics are still found.",
-    ),
-    Listed("atoms", "remember", "Keep", "Look after the statements that agents keep."),
-    Listed(
-        "eval",
-        "evaluate",
-        "Keep",
-        "Measure how well search finds what is in your vault: questions from your own notes, no model needed.",
-    ),
+    Listed("disconnect", "client", "Agents and servers", "Remove this server from the configuration of a client."),
+    Listed("tools", "tools", "Agents and servers", "Show the tools that an agent sees."),
+    Listed("serve", "", "Agents and servers", "Serve the vault to agents over MCP and HTTP."),
+    Listed("token", "token", "Agents and servers", "Manage the access tokens of served vaults."),
 )
 
 
@@ -246,8 +118,8 @@ class Program(Group):
 app = typer.Typer(
     name="simplemem",
     cls=Program,
-    help="The memory agents and people share: Markdown notes in a folder, found by words, meaning and links.",
-    epilog="Every command has examples in its own --help. Exit codes: 0 done, 1 failed, 2 wrong usage.",
+    help="Long-term memory that agents and people share: Markdown notes in a folder, found by words, meaning and links.",
+    epilog="`simplemem COMMAND --help` shows examples. Exit codes: 0 success, 1 failure, 2 usage error.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -258,12 +130,12 @@ app = typer.Typer(
 @app.command(
     "serve",
     cls=Command,
-    rich_help_panel="Serve",
+    rich_help_panel="Agents and servers",
     add_help_option=False,
     context_settings={"ignore_unknown_options": True},
 )
 def serve(arguments: Annotated[list[str] | None, typer.Argument(metavar="[OPTIONS]")] = None) -> None:
-    """Serve the vault to an agent: MCP over standard input and output."""
+    """Serve the vault to agents over MCP and HTTP."""
     # The program sends `serve` on before any of this is loaded; here it stands in `--help` and in completion.
     from simplemem.cli.serve import serve_main
 

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simplemem.errors import Invalid, SimplememError, Unavailable
+from simplemem.errors import Invalid, NotFound, SimplememError, Unavailable
 
 if TYPE_CHECKING:
     from simplemem.config import Settings
@@ -67,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--tools", metavar="NAMES", action="append", help="toolsets to add, or with a minus to take away")
     add("--read-only", action="store_true", default=None, help="refuse every write")
     add("--no-delete", action="store_true", default=None, help="offer no tool that deletes")
+    add("--yes", "-y", action="store_true", help="create a vault that does not exist without asking")
     add("--log-level", choices=("debug", "info", "warning", "error"), help="how much is said on stderr")
     net = parser.add_argument_group("over the network (docs/network.md)").add_argument
     net("--http", metavar="HOST:PORT", nargs="?", const="", help="serve over HTTP, by default at 127.0.0.1:8080")
@@ -164,7 +165,7 @@ def _serve(asked: argparse.Namespace, streams: tuple[int, int] | None = None) ->
     from simplemem.server.serve import Door, serve_stdio, take_standard_streams
 
     if streams is None and sys.stdin is not None and sys.stdin.isatty():
-        waits = "waits for an MCP client; `simplemem install CLIENT` tells one of it. Ctrl-C ends it."
+        waits = "waits for an MCP client; `simplemem connect CLIENT` configures one. Ctrl-C stops it."
         print(f"simplemem serves {root} and {waits}", file=sys.stderr, flush=True)
     wire = streams or take_standard_streams()
     door = Door(lambda: opening(settings), _answer_commands)
@@ -227,6 +228,8 @@ def _chosen(asked: argparse.Namespace) -> tuple[Face, tuple[Tool, ...], Path, Se
     profile, toolsets, tools = _profile(asked)
     root = _vault(asked, profile)
     settings = _settings(asked, profile, root)
+    if not (root.exists() or settings.read_only or asked.yes):
+        _confirm_new_vault(root)
     if base := settings.documents.knowledge_base:
         from simplemem.kinds.documents.base import base_of, located
 
@@ -254,6 +257,20 @@ def _chosen(asked: argparse.Namespace) -> tuple[Face, tuple[Tool, ...], Path, Se
 
     tools = tuple(tool for tool in tools if not (settings.no_delete and tool.deletes))
     return profile, tools, root, settings, opening
+
+
+def _confirm_new_vault(root: Path) -> None:
+    """Ask the user at a terminal whether a vault is to be created. Raises NotFound if not.
+
+    A client that starts the server has no terminal, and must not fail: there the vault is created without a question.
+    """
+    has_terminal = all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+    if not has_terminal:
+        return
+    print(f"There is no vault at {root}. Create it? [y/N]: ", end="", file=sys.stderr, flush=True)
+    answer = sys.stdin.readline().strip().lower()
+    if answer not in ("y", "yes"):
+        raise NotFound(f"no vault at {root}", hint="`--vault` names another; `--yes` creates it.")
 
 
 def _settings(asked: argparse.Namespace, profile: Face, root: Path) -> Settings:
@@ -307,7 +324,7 @@ def for_a_client(argv: Sequence[str]) -> tuple[Path, list[str]]:
     asked = _parser().parse_args(list(argv))
     _part_by_vault(asked)
     if _is_http(asked):
-        raise Invalid("a client starts a server that speaks over standard streams", hint="Use `install --http URL`.")
+        raise Invalid("a client starts a server that speaks over standard streams", hint="Use `connect --http URL`.")
     profile, toolsets, _ = _profile(asked)  # a mistake is told here rather than in the log of a client
     if asked.config:
         _own_settings(asked, profile)

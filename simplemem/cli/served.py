@@ -119,7 +119,8 @@ def _run(store: EnhancedStore, words: list[str], request: Mapping[str, Any]) -> 
         context = command.make_context(words[0], words[1:])
         if not _names_the_same_vault(context.params.get("vault"), request):
             return None
-        with context, served_by(store), printing_to(terminal):
+        folder = Path(str(request.get("directory", "")))
+        with context, served_by(store, folder), printing_to(terminal):
             command.invoke(context)
     except typer.Exit as end:
         code = end.exit_code

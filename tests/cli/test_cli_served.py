@@ -110,7 +110,7 @@ COMMANDS = (
     ("search", "launch", "--tag", "project", "--explain"),
     ("search", "launch", "--mode", "text", "--limit", "1", "--json"),
     ("search", "xylograph"),
-    ("search", "launch", "--why", "people/Ada"),
+    ("search", "launch", "--explain-note", "people/Ada"),
     ("list",),
     ("list", "--sort", "name", "--json"),
     ("ls", "--prefix", "people/"),
