@@ -57,6 +57,10 @@ def _put(document: Any, key: str, value: Any) -> None:
             table[each] = tomlkit.table()
         table = table[each]
 
+    if isinstance(value, dict):
+        inline = tomlkit.inline_table()
+        inline.update(value)
+        value = inline
     is_new = name not in table
     if not (is_new and isinstance(table, Table)):
         table[name] = value
