@@ -260,9 +260,9 @@ def _chosen(asked: argparse.Namespace) -> tuple[Face, tuple[Tool, ...], Path, Se
 
 
 def _confirm_new_vault(root: Path) -> None:
-    """Ask the user at a terminal whether a vault is to be created. Raises NotFound if not.
+    """Ask the user at a terminal whether to create a vault, and create it. Raises NotFound if the answer is no.
 
-    A client that starts the server has no terminal, and must not fail: there the vault is created without a question.
+    A client that starts the server has no terminal, and must not fail: its first call creates the vault.
     """
     has_terminal = all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
     if not has_terminal:
@@ -271,6 +271,7 @@ def _confirm_new_vault(root: Path) -> None:
     answer = sys.stdin.readline().strip().lower()
     if answer not in ("y", "yes"):
         raise NotFound(f"no vault at {root}", hint="`--vault` names another; `--yes` creates it.")
+    (root / ".simplemem").mkdir(parents=True)
 
 
 def _settings(asked: argparse.Namespace, profile: Face, root: Path) -> Settings:

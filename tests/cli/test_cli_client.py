@@ -197,3 +197,41 @@ def test_other_options_are_kept_and_json_is_printed_for_any_other_client(run: Ru
     assert command == ["serve", "--vault", str(vault), "--read-only", "--db", str(Path.cwd() / "index.db")]
     said = run("connect", "json", "--http", "https://m.example.org/mcp", "--name", "work")
     assert said.json == {"mcpServers": {"work": {"type": "http", "url": "https://m.example.org/mcp"}}}
+
+
+def test_a_vault_that_does_not_exist_is_shown_and_made_once_somebody_agrees(
+    run: Run, tmp_path: Path, home: Path
+) -> None:
+    new, file = tmp_path / "new" / "notes", home / ".cursor" / "mcp.json"
+    shown = run("connect", "cursor", "--vault", str(new), "--dry-run")
+    assert shown.code == 0 and f"Creates the vault {new}" in shown.out.replace("\n", " ")
+    refused = run("connect", "cursor", "--vault", str(new))
+    assert refused.code == 1 and f"the vault {new} does not exist" in refused.err and "--yes" in refused.err
+    assert not new.exists() and not file.exists()
+    done = run("connect", "cursor", "--vault", str(new), "--yes", "--json").json
+    assert done["creates"] == str(new) and (new / ".simplemem").is_dir() and str(new) in file.read_text()
+    assert "creates" not in run("connect", "cursor", "--vault", str(new), "--yes", "--json").json
+
+
+@pytest.mark.parametrize(("answer", "is_made"), [(b"y\n", True), (b"n\n", False)])
+def test_connect_in_a_terminal_asks_one_question_for_vault_and_file(
+    tmp_path: Path, home: Path, answer: bytes, is_made: bool
+) -> None:
+    new = tmp_path / "new"
+    asked: list[bytes] = []
+
+    def reply(shown: bytes) -> bytes:
+        if not shown.endswith(b"]: ") or asked:
+            return b""
+        asked.append(shown)
+        return answer
+
+    code, shown = in_a_terminal("connect", "cursor", "--vault", str(new), reply=reply)
+    assert (code == 0) == is_made and b"Create the vault and write this?" in shown
+    assert new.is_dir() == is_made and (home / ".cursor" / "mcp.json").exists() == is_made
+
+
+def test_a_vault_that_is_a_file_is_refused(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    refused = run("connect", "cursor", "--vault", str(tmp_path / "file"), "--yes")
+    assert refused.code == 1 and "is a file" in refused.err
