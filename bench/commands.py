@@ -185,7 +185,7 @@ class Bench:
             vault = self.room / f"lessons{count}"
             make_lessons(vault, count)
             self.checkouts[0].run(["-m", "simplemem", "index", "--vault", str(vault)], self.env)
-            analyze = ["-m", "simplemem", "knowledge", "analyze", "--vault", str(vault)]
+            analyze = ["-m", "simplemem", "lessons", "analyze", "--vault", str(vault)]
             self.compare(f"knowledge analyze, {count} entries", analyze)
 
 

@@ -97,12 +97,12 @@ def preview(plan: Answer) -> None:
 
 
 def can_ask() -> bool:
-    """Whether a person sits there who can be asked."""
+    """Whether there is a terminal, and so a user to ask."""
     return not for_a_program() and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def agree(question: str, *, refused: str, hint: str, yes: bool = False) -> None:
-    """Have a person agree to what they were shown. Where nobody can be asked, say how to agree."""
+    """Have the user confirm what was shown. Without a terminal, raises Invalid with a hint on how to confirm."""
     if yes:
         return
     if not can_ask():

@@ -85,7 +85,7 @@ def _described(tool: Tool) -> dict[str, Any]:
     if tool.deletes:
         effect = "deletes"
     read = {key: listing[key] for key in _READ_BY_MODELS}
-    sentences = re.split(r"(?<=[.:])\s", one_line(listing["description"]), maxsplit=1)
+    sentences = re.split(r"(?<=\.)(?<!e\.g\.)\s", one_line(listing["description"]), maxsplit=1)
     return {
         "name": tool.name,
         "title": listing.get("title", tool.title),
