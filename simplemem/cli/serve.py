@@ -54,8 +54,10 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    profiles = "the profile of tools: default, simplemem, server-memory, memento, self-improving, hmlr, remembrances, supermemento,"
-    profiles += " anthropic-memory, chatgpt, basic-memory"
+    profiles = (
+        "the profile of tools: default, simplemem, server-memory, memento, self-improving, hmlr, remembrances,"
+        " supermemento, anthropic-memory, chatgpt, basic-memory"
+    )
     add("--vault", metavar="FOLDER", action="append", help="the folder of notes; by default the nearest vault")
     add("--default-vault", metavar="FOLDER", help="the vault to serve if the current folder is in none")
     add("--config", metavar="FILE", help="the settings file of a profile that has its own")

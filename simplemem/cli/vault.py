@@ -297,7 +297,7 @@ def doctor(
     conflict copies and problems of the disk. It also lists what `.simplemem/` contains. Without --fix, nothing is
     changed. The exit code is 1 if there is an error or a warning, and 0 otherwise.
 
-    The checks are index, headers, notes, links, conflicts, secrets, place and git.
+    The checks: index, headers, notes, links, conflicts, secrets, place, git.
 
     $ simplemem doctor --only links,headers --json
     $ simplemem doctor --fix"""
