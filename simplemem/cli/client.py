@@ -33,9 +33,9 @@ def _client_names() -> list[str]:
 @command(commands, _PANEL)
 def connect(
     client: Annotated[
-        str, argument("[CLIENT]", "The client. Without it, the clients are listed.", completing(_client_names))
+        str, argument("CLIENT", "The client. Without it, the clients are listed.", completing(_client_names))
     ] = "",
-    options: Annotated[list[str] | None, argument("[-- OPTIONS]", "More options of `serve`.")] = None,
+    options: Annotated[list[str] | None, argument("-- OPTIONS", "More options of `serve`.")] = None,
     vault: VaultOption = None,
     profile: Annotated[str, option("--profile", "NAME", "The tools to offer: see `serve --help`.")] = "",
     name: Annotated[str, _NAME] = "simplemem",

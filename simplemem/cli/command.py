@@ -343,9 +343,9 @@ def path_in_vault(typed: str, root: Path, here: Path) -> str:
     Anything else is returned as it is. Raises Ambiguous for `a.md` if the vault has one note at that path, and the
     folder `here` another; `./a.md` always means the latter.
     """
-    path = os.path.abspath(os.path.join(here, os.path.expanduser(typed)))
-    inside = _relative(path, str(root)) or _relative(os.path.realpath(path), os.path.realpath(root))
-    is_explicit = typed.startswith(("./", "../", "~")) or os.path.isabs(typed)
+    path = _absolute(typed, here)
+    inside = _inside(path, root)
+    is_explicit = _is_path(typed)
     if inside is None:
         if is_explicit and os.path.isfile(path):
             raise Invalid(f"{path} is outside the vault {root}", hint="`--vault FOLDER` names another vault.")
@@ -356,6 +356,28 @@ def path_in_vault(typed: str, root: Path, here: Path) -> str:
         hint = f"`./{typed}` means the one in the current folder; `{typed.removesuffix('.md')}` means the other."
         raise Ambiguous(f"{typed} is two notes: {inside} and {typed}", candidates=[inside, typed], hint=hint)
     return inside
+
+
+def new_name_in_vault(typed: str, root: Path) -> str:
+    """The name for a note that was typed as a name, as an absolute path, or as a path that begins with `./` or `../`."""
+    inside = _inside(_absolute(typed, Path.cwd()), root) if _is_path(typed) else None
+    if inside is None:
+        return typed
+    return f"{inside}/" if typed.endswith("/") else inside
+
+
+def _is_path(typed: str) -> bool:
+    """Whether what was typed can only be a path on the disk, and not one in the vault."""
+    return typed.startswith(("./", "../", "~/")) or os.path.isabs(typed)
+
+
+def _absolute(typed: str, here: Path) -> str:
+    return os.path.abspath(os.path.join(here, os.path.expanduser(typed)))
+
+
+def _inside(path: str, root: Path) -> str | None:
+    """The path in the vault of a path on the disk; None for one outside. Links are followed only if need be."""
+    return _relative(path, str(root)) or _relative(os.path.realpath(path), os.path.realpath(root))
 
 
 def _relative(path: str, folder: str) -> str | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simplemem.cli.command import WHO, Answer, agree, command, finish, opened, preview
+from simplemem.cli.command import WHO, Answer, agree, command, finish, new_name_in_vault, opened, preview
 from simplemem.cli.options import WHEN, Name, VaultOption, argument, complete_name, flag, limit_option, option
 from simplemem.cli.output import OPTIONAL, SHRINKS, WHOLE, Lines, Part, ago, diff_lines, one_line
 from simplemem.cli.write import undo_with
@@ -68,7 +68,7 @@ def history(
 @command(commands, _PANEL)
 def diff(
     what: Annotated[str, argument("VERSION|NAME", "A version in `history`, or a note.", complete_name)],
-    other: Annotated[str | None, argument("[VERSION]", "A second version, to compare with the first.")] = None,
+    other: Annotated[str | None, argument("VERSION", "A second version, to compare with the first.")] = None,
     since: Annotated[str | None, option("--since", "WHEN", f"For a note: since {WHEN}.")] = None,
     vault: VaultOption = None,
 ) -> Answer:
@@ -105,6 +105,8 @@ def restore(
     $ simplemem restore Dipper
     $ simplemem restore Dipper --at '3 days ago' --as 'Dipper as it was'"""
     with opened(vault) as store:
+        if new_name is not None:
+            new_name = new_name_in_vault(new_name, store.root)
         finish()
         restored = store.restore(name, at=at, new_name=new_name, who=WHO)
     already, at = "" if restored.changed else "already ", "" if restored.at.startswith("before ") else "at "

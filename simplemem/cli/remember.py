@@ -32,7 +32,7 @@ def add(
     title: Annotated[str, option("--title", "TEXT", "The title, if not the document's own.")] = "",
     vault: VaultOption = None,
 ) -> Iterator[Answer]:
-    """Store documents and web pages as notes, and the facts in them as facts.
+    """Store documents and web pages as notes, and the facts in them.
 
     The formats are text, Markdown, HTML, PDF and DOCX. A PDF or DOCX file is stored beside its note. A document that is
     already stored is not stored again.

@@ -50,7 +50,7 @@ def list_topics(
 
 @command(_topics, old_options={"--after-days": "older_than"})
 def archive(
-    topic: Annotated[str, argument("[TOPIC]", "One topic by its id or label, whatever its age.")] = "all",
+    topic: Annotated[str, argument("TOPIC", "One topic by its id or label, whatever its age.")] = "all",
     older_than: Annotated[str, option("--older-than", "TIME", "Topics that have been paused for this long.")] = "60d",
     dry_run: DryRunOption = False,
     vault: VaultOption = None,

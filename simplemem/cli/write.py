@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simplemem.cli.command import WHO, Answer, command, finish, opened
+from simplemem.cli.command import WHO, Answer, command, finish, new_name_in_vault, opened
 from simplemem.cli.options import Name, VaultOption, argument, complete_name, complete_tag, flag, option
 from simplemem.cli.output import Lines, Part, tags_shown
 from simplemem.errors import Invalid
@@ -63,6 +63,7 @@ def new(
     if tag:
         metadata["tags"] = dict(map(_tag_change, tag))
     with opened(vault, make=True) as store, DraftFile(store, name, text) if edit else nullcontext() as draft:
+        name = new_name_in_vault(name, store.root)
         if draft is not None:
             text = draft.edited()
             if not text.strip():
@@ -171,6 +172,7 @@ def move(
     $ simplemem move people/Ida.md 'people/Ida Marsh.md'"""
     with opened(vault) as store:
         name = store.resolve(old)
+        new_name = new_name_in_vault(new_name, store.root)
         if new_name.endswith("/"):
             new_name += name.rsplit("/", 1)[-1]
         finish()

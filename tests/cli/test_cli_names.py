@@ -134,6 +134,18 @@ def test_a_note_is_named_by_its_path_on_the_disk(run: Run, vault: Path, monkeypa
     assert set(notes_of(vault)) == {"people/Ada Holm.md", "projects/apollo.md"}
 
 
+def test_a_new_note_may_be_named_by_its_path_on_the_disk(
+    run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(vault / "people")
+    assert run("new", "./Grace.md").out == "Created people/Grace\n"
+    assert run("new", str(vault / "log" / "today.md"), "--json").json["name"] == "log/today"
+    assert run("move", "./Grace.md", "../crew/", "--json").json["name"] == "crew/Grace"
+    assert run("move", "crew/Grace", "./Grace Holm", "--json").json["name"] == "people/Grace Holm"
+    assert run("new", "Kite.md").out == "Created Kite\n"  # a name is one in the vault
+    assert run("new", "../../outside.md").code == 1 and not (vault.parent / "outside.md").exists()
+
+
 def test_a_path_that_is_two_notes_is_ambiguous_and_changes_nothing(
     run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -96,6 +96,17 @@ def test_index_counts_what_it_did(run: Run, vault: Path) -> None:
     assert (facts["added"], facts["trouble"]) == (0, "") and facts["seconds"] >= 0
 
 
+def test_an_index_is_moved_by_a_subcommand_and_by_its_earlier_option(run: Run, vault: Path) -> None:
+    moved = run("index", "move", "sqlite", "--json").json
+    assert moved["notes"] == 3 and moved["in_use"] and run("index", "--engine", "sidecar", "--json").json == moved
+    refused = run("index", "move", "settings")
+    assert refused.code == 1 and "index.engine is not set" in refused.err and "index move postgresql://" in refused.err
+    refused = run("index", "move", "postgresql://memory:s3cret@db/memory")
+    assert refused.code == 1 and ".pgpass" in refused.err and "s3cret" not in refused.err
+    assert run("index", "--engine", "sidecar", "--rebuild").code == 2 and run("index", "move").code == 2
+    assert "--engine" not in run("index", "--help", vault=None).out
+
+
 def test_stats_and_inspect_say_what_was_read(run: Run, vault: Path) -> None:
     facts = run("stats", "--json").json
     assert facts["notes"] == 3 and facts["unresolved_links"] == 1 and str(vault) in run("stats").out
