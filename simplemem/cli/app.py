@@ -47,9 +47,7 @@ COMMANDS = (
     Listed("restore", "past", "History", "Restore an earlier version of a note, or a deleted note."),
     Listed("facts", "remember", "Collections", "Facts that agents remember."),
     Listed("topics", "talk", "Collections", "Topics of conversations with agents."),
-    Listed(
-        "lessons", "knowledge", "Collections", "Lessons of agents: errors, solutions, decisions, patterns and insights."
-    ),
+    Listed("lessons", "knowledge", "Collections", "Lessons of agents: errors, solutions, decisions and more."),
     Listed("documents", "remember", "Collections", "Documents and web pages, stored as notes."),
     Listed("init", "vault", "Vault", "Make a folder a vault. No note is changed."),
     Listed("index", "vault", "Vault", "Update the index, rebuild it, or move it to another database."),
@@ -66,7 +64,7 @@ COMMANDS = (
         "connect",
         "client",
         "Agents and servers",
-        "Add this server to the configuration of a client: Claude, Cursor, VS Code, Codex and others.",
+        "Connect Claude, Cursor, VS Code, Codex or another client.",
     ),
     Listed("disconnect", "client", "Agents and servers", "Remove this server from the configuration of a client."),
     Listed("tools", "tools", "Agents and servers", "Show the tools that an agent sees."),

@@ -44,11 +44,11 @@ def connect(
     dry_run: Annotated[bool, flag("--dry-run --print", "Show what would change, and change nothing.")] = False,
     yes: YesOption = False,
 ) -> Answer:
-    """Add this server to the configuration of a client: Claude, Cursor, VS Code, Codex and others.
+    """Connect Claude, Cursor, VS Code, Codex or another client.
 
-    The difference is shown, and you are asked to confirm it. One entry is added to the client's own file; every other
-    byte stays as it is. A copy of the old file is kept beside it. If the vault does not exist, it is created. `json`
-    prints an entry for any other client.
+    One entry for this server is added to the client's own file; every other byte stays as it is. The difference is
+    shown, and you are asked to confirm it. A copy of the old file is kept beside it. If the vault does not exist, it is
+    created. `json` prints an entry for any other client.
 
     $ simplemem connect
     $ simplemem connect claude-desktop --vault ~/notes

@@ -114,12 +114,17 @@ def set_(
     if is_changed:
         finish()
         _write(file, before, after)
+        if before is None and not in_vault:
+            file.chmod(0o600)  # it may come to contain keys
 
     now, source = _in_force(vault)[key]
     shown = _COVERED if is_secret(key) else _shown(value)
     done = "Set" if is_changed else "Already set:"
     facts = {"key": key, "value": _COVERED if is_secret(key) else now, "file": str(file), "changed": is_changed}
     warnings = [] if str(file) in source else [f"{key} is still {in_words(now)}, from {source}, which has precedence"]
+    if is_secret(key) and not value.startswith("{"):
+        elsewhere = """'{ env = "NAME" }' or '{ path = "FILE" }'"""
+        warnings.append(f"{file} contains it in plain text; {elsewhere} keeps it elsewhere")
     return Answer(facts, [[(done, "green"), f" {key} = {shown}", (f"  in {file}", "dim")]], warnings=warnings)
 
 

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 _lessons = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich")
-_HELP = "Lessons of agents: errors, solutions, decisions, patterns and insights.\n\nEach is a note in `knowledge/`."
+_HELP = (
+    "Lessons of agents: errors, solutions, decisions and more.\n\n"
+    "Each error, solution, decision, pattern and insight is a note in `knowledge/`."
+)
 commands.add_typer(_lessons, name="lessons", help=_HELP, rich_help_panel="Collections")
 
 EntryType = StrEnum("EntryType", TYPES)  # type: ignore[misc]

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simplemem.cli.command import WHO, Answer, agree, command, finish, new_name_in_vault, opened, preview
+from simplemem.cli.command import WHO, Answer, agree, command, finish, opened, preview
 from simplemem.cli.options import WHEN, Name, VaultOption, argument, complete_name, flag, limit_option, option
 from simplemem.cli.output import OPTIONAL, SHRINKS, WHOLE, Lines, Part, ago, diff_lines, one_line
+from simplemem.cli.paths import new_name_in_vault
 from simplemem.cli.write import undo_with
 from simplemem.errors import Invalid
 from simplemem.note.words import counted

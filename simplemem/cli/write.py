@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simplemem.cli.command import WHO, Answer, command, finish, new_name_in_vault, opened
+from simplemem.cli.command import WHO, Answer, command, finish, opened
 from simplemem.cli.options import Name, VaultOption, argument, complete_name, complete_tag, flag, option
 from simplemem.cli.output import Lines, Part, tags_shown
+from simplemem.cli.paths import new_name_in_vault
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
 

@@ -68,7 +68,7 @@ def test_line_endings_of_windows_and_a_byte_order_mark_stay(run: Run, file: Path
 def test_a_file_that_is_not_there_is_made(run: Run, tmp_path: Path) -> None:
     assert run("config", "set", "search.archive", "old/, log/").code == 0
     file = tmp_path / "home" / ".config" / "simplemem" / "config.toml"
-    assert file.read_text() == '[search]\narchive = ["old/", "log/"]\n'
+    assert file.read_text() == '[search]\narchive = ["old/", "log/"]\n' and file.stat().st_mode & 0o077 == 0
     assert run("config", "get", "search.archive").out == "old/\nlog/\n"
 
 
@@ -103,7 +103,7 @@ def test_a_secret_is_written_and_never_shown(run: Run, file: Path) -> None:
     done = run("config", "set", "embed.api_key", "sm-secret-1")
     shown = run("config", "set", "embed.api_key", "sm-secret-2", "--json")
     assert "sm-secret" not in done.out + done.err + shown.out
-    assert 'api_key = "sm-secret-2"' in file.read_text()
+    assert 'api_key = "sm-secret-2"' in file.read_text() and "in plain text" in done.err
     assert run("config", "get", "embed.api_key").out == "**********\n"
     assert run("config", "set", "embed.api_key", '{ env = "KEY_OF_MINE" }').code == 0
     assert 'api_key = {env = "KEY_OF_MINE"}' in file.read_text()
