@@ -217,8 +217,8 @@ class Bench:
             )
             seconds, found = detecting.stdout.split()
             print(f"detect_contradictions, {count} entries: {float(seconds):.2f} s cpu, {found} found", flush=True)
-            cpu, _ = ours.run(["-m", "simplemem", "knowledge", "analyze", "--vault", str(vault)], self.env)
-            print(f"knowledge analyze, {count} entries: {cpu:.2f} s cpu", flush=True)
+            cpu, _ = ours.run(["-m", "simplemem", "lessons", "analyze", "--vault", str(vault)], self.env)
+            print(f"lessons analyze, {count} entries: {cpu:.2f} s cpu", flush=True)
 
 
 def make_lessons(vault: Path, count: int) -> None:

@@ -28,7 +28,7 @@ INTRODUCTION = """
 <!-- Written by docs/generate_tools.py. Change the prose there; the rest is what the tools say. -->
 
 `simplemem serve` offers twelve tools, a resource for each memory, three prompts, and instructions for the model. How a
-client is told of the server: [connect.md](connect.md).
+client is configured: [connect.md](connect.md). `simplemem tools` lists what an agent sees, and how many tokens it takes.
 
 **Every answer comes twice**: as Markdown, sized for a context window, and as structured content that follows the tool's
 output schema. Neither refers to the other; a client may show its model whichever it likes. Data

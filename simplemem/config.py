@@ -485,7 +485,13 @@ def _merged(flags: Flags, vault: Path | None, env: Env) -> tuple[dict[str, Any],
 
 def _from_vault(vault_file: Path, user_file: Path, mine: Mapping[str, Any]) -> dict[str, Any]:
     """What a vault says of itself, as far as it may."""
-    settings = _from_file(vault_file)
+    return _allowed_from_vault(_from_file(vault_file), vault_file, user_file, mine)
+
+
+def _allowed_from_vault(
+    settings: dict[str, Any], vault_file: Path, user_file: Path, mine: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The settings that count, of those in a vault's own file. Raises Invalid for one that a vault may not set."""
     for key, value in settings.items():
         policy = _FIELDS[key].vault
         if policy == "no" or (isinstance(policy, tuple) and value not in policy):
@@ -510,6 +516,23 @@ def _allowed_values(key: str) -> tuple[Any, ...]:
     above, _, name = key.rpartition(".")
     section = type(getattr(Settings(), above)) if above else Settings
     return get_args(_types_of(section)[name])
+
+
+def check_settings(table: Mapping[str, Any], file: Path, *, is_of_vault: bool, env: Env = None) -> None:
+    """Raise Invalid if the settings in a file would not be accepted, with the policy for a vault's own file."""
+    settings = dict(_flat(table, file))
+    if is_of_vault:
+        user_file = user_config_path(os.environ if env is None else env)
+        settings = _allowed_from_vault(settings, file, user_file, _from_file(user_file))
+    _validated(settings, dict.fromkeys(settings, str(file)))
+
+
+def check_is_setting(key: str) -> None:
+    """Raise NotFound, with similar names, if there is no setting of this name."""
+    if key not in _FIELDS:
+        near = get_close_matches(key, _FIELDS, 1, 0.5)
+        hint = f"Did you mean {near[0]}?" if near else "`simplemem config list` shows all settings."
+        raise NotFound(f"there is no setting called {key!r}", hint=hint)
 
 
 def user_config_path(env: Mapping[str, str]) -> Path:
@@ -563,7 +586,7 @@ def _flat(table: Mapping[str, Any], path: Path, above: str = "") -> Iterator[tup
             yield from _flat(value, path, f"{key}.")
         elif key not in _GONE:
             near = get_close_matches(key, _FIELDS, 1, 0.5) or get_close_matches(name, _FIELDS, 1, 0.5)
-            hint = f"Did you mean {near[0]}?" if near else "`simplemem config` lists them all."
+            hint = f"Did you mean {near[0]}?" if near else "`simplemem config list` shows all settings."
             raise Invalid(f"{path} sets {key}, which is no setting", hint=hint)
 
 

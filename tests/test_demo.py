@@ -108,7 +108,9 @@ def test_the_demo_shows_a_conversation_from_the_list_of_tools_to_the_undo(demo: 
     assert in_order(key_lines, timed) is None and "\x1b" not in demo.out
 
 
-def test_the_demo_ends_with_every_client_an_entry_with_the_paths_of_this_installation_and_two_commands(demo: Shown) -> None:
+def test_the_demo_ends_with_every_client_an_entry_with_the_paths_of_this_installation_and_two_commands(
+    demo: Shown,
+) -> None:
     shown = json.loads(demo.out[demo.out.index("\n    {\n") :].split("\n\n")[0])
     program, *arguments = server_command(demo.home / "simplemem")
     assert shown == {"mcpServers": {"simplemem": {"command": program, "args": arguments}}}

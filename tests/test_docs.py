@@ -216,6 +216,8 @@ def refusals_of_command(arguments: list[str]) -> list[str]:
         while hasattr(group, "commands") and arguments and not arguments[0].startswith("-"):
             name, *arguments = arguments
             group = group.commands[name]
+        if hasattr(group, "default_name"):
+            group = group.commands[group.default_name]
         context = group.make_context("simplemem", arguments or (["--help"] if hasattr(group, "commands") else []))
     except typer.Exit:
         return []

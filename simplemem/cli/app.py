@@ -31,178 +31,50 @@ class CommandEntry:
 
 
 COMMANDS = (
-    CommandEntry("serve", "", "Serve", "Serve the vault to an agent: MCP over standard input and output."),
-    CommandEntry("token", "token", "Serve", "Say who may reach a served vault."),
-    CommandEntry(
-        "install",
-        "client",
-        "Serve",
-        "Tell a client of this server: Claude, Cursor, VS Code, Codex and others. `json` "
-        "prints the lines for any other.",
-    ),
-    CommandEntry(
-        "uninstall",
-        "client",
-        "Serve",
-        "Take the entry of this server out of a client's file. Where nothing else changed, "
-        "the file is as it was before.",
-    ),
     CommandEntry("search", "find", "Find and read", "Find notes by words, by meaning and by links."),
+    CommandEntry("show", "find", "Find and read", "Print a note."),
     CommandEntry("list", "find", "Find and read", "List notes, newest first."),
-    CommandEntry(
-        "tasks",
-        "find",
-        "Find and read",
-        "List open tasks, `- [ ] text`, of the 500 newest notes that have some. With --tag all of them are needed.",
-    ),
-    CommandEntry(
-        "show",
-        "find",
-        "Find and read",
-        "Print a note: in a terminal as it reads, a screen at a time; into a pipe as it is, to the byte.",
-    ),
-    CommandEntry(
-        "backlinks",
-        "find",
-        "Find and read",
-        "Show what links to a note, and which notes are like it.",
-    ),
-    CommandEntry(
-        "context",
-        "find",
-        "Find and read",
-        "Pack what bears on a question into one text, ready for a prompt.",
-    ),
-    CommandEntry("new", "write", "Write", "Make a note."),
-    CommandEntry(
-        "daily",
-        "write",
-        "Write",
-        "Make the daily note of today, or add to it: where Obsidian's settings have it, of their template.",
-    ),
+    CommandEntry("tasks", "find", "Find and read", "List open tasks."),
+    CommandEntry("backlinks", "find", "Find and read", "List the notes that link to a note, and similar notes."),
+    CommandEntry("context", "find", "Find and read", "Collect the passages that answer a question, for a prompt."),
+    CommandEntry("new", "write", "Write", "Create a note."),
     CommandEntry("edit", "write", "Write", "Edit a note in $EDITOR."),
+    CommandEntry("daily", "write", "Write", "Create today's daily note, or add text to it."),
+    CommandEntry("tag", "write", "Write", "Add, remove or list the tags of a note."),
+    CommandEntry("move", "write", "Write", "Move or rename a note. Links to it are updated."),
+    CommandEntry("delete", "write", "Write", "Delete notes without confirmation. `undo` restores them."),
+    CommandEntry("history", "past", "History", "List changes, newest first."),
+    CommandEntry("diff", "past", "History", "Show what a change did, or how two versions differ."),
+    CommandEntry("undo", "past", "History", "Undo the last change, or every change of one author."),
+    CommandEntry("redo", "past", "History", "Redo what `undo` took back."),
+    CommandEntry("restore", "past", "History", "Restore an earlier version of a note, or a deleted note."),
+    CommandEntry("facts", "remember", "Collections", "Facts that agents remember."),
+    CommandEntry("topics", "talk", "Collections", "Topics of conversations with agents."),
+    CommandEntry("lessons", "knowledge", "Collections", "Lessons of agents: errors, solutions, decisions and more."),
+    CommandEntry("documents", "remember", "Collections", "Documents and web pages, stored as notes."),
+    CommandEntry("init", "vault", "Vault", "Make a folder a vault. No note is changed."),
+    CommandEntry("index", "vault", "Vault", "Update the index, rebuild it, or move it to another database."),
+    CommandEntry("stats", "vault", "Vault", "Show the size of the vault and the state of its index."),
+    CommandEntry("inspect", "vault", "Vault", "Show the links, tags and unresolved links of each note."),
+    CommandEntry("doctor", "vault", "Vault", "Check the vault for problems, and fix broken links."),
+    CommandEntry("conflicts", "conflicts", "Vault", "List and merge conflict copies of notes."),
+    CommandEntry("sync", "past", "Vault", "Exchange changes with your other machines through git."),
+    CommandEntry("import", "importing", "Vault", "Import notes from other programs."),
+    CommandEntry("export", "graph", "Vault", "Export the knowledge graph."),
+    CommandEntry("config", "configuration", "Vault", "Show and change settings."),
+    CommandEntry("eval", "evaluate", "Vault", "Measure how well search finds your notes."),
     CommandEntry(
-        "tag",
-        "write",
-        "Write",
-        "Set and remove tags, in the notation the note has; without a change, show them.",
+        "connect",
+        "client",
+        "Agents and servers",
+        "Connect Claude, Cursor, VS Code, Codex or another client.",
     ),
     CommandEntry(
-        "move",
-        "write",
-        "Write",
-        "Move or rename a note. Links to it follow, each in its own form.",
+        "disconnect", "client", "Agents and servers", "Remove this server from the configuration of a client."
     ),
-    CommandEntry("rm", "write", "Write", "Delete notes, without asking: `undo` brings them back."),
-    CommandEntry(
-        "ingest",
-        "remember",
-        "Write",
-        "Keep documents: text, Markdown, HTML, PDF and DOCX become notes, and what they state becomes statements.",
-    ),
-    CommandEntry(
-        "history",
-        "past",
-        "Go back",
-        "Show changes, newest first: ours, each with a version that `undo` and `show --version` take.",
-    ),
-    CommandEntry(
-        "diff",
-        "past",
-        "Go back",
-        "Show what a version changed, what lies between two, or what changed in a note.",
-    ),
-    CommandEntry(
-        "restore",
-        "past",
-        "Go back",
-        "Bring an earlier text of a note back, to the byte. A deleted note needs no --at.",
-    ),
-    CommandEntry(
-        "undo",
-        "past",
-        "Go back",
-        "Undo a change, or everything a client changed. Again for the one before; `redo` goes forward.",
-    ),
-    CommandEntry(
-        "redo",
-        "past",
-        "Go back",
-        "Do again what `undo` took back last, while nothing else was changed since.",
-    ),
-    CommandEntry(
-        "sync",
-        "past",
-        "Go back",
-        "Exchange changes with your other machines, over the remote of the vault's git repository.",
-    ),
-    CommandEntry("export", "graph", "Knowledge graph", "Write what the vault knows in another form."),
-    CommandEntry("import", "importing", "Bring in", "Bring in what another program kept."),
-    CommandEntry(
-        "init",
-        "vault",
-        "Keep",
-        "Make a folder a vault, or look at the one it is. No note is changed.",
-    ),
-    CommandEntry(
-        "index",
-        "vault",
-        "Keep",
-        "Update the index. Other commands do so by themselves. What was made stays when it is"
-        " ended halfway, and the next run goes on from there.",
-    ),
-    CommandEntry(
-        "stats",
-        "vault",
-        "Keep",
-        "Show what is in the vault and its index, and whatever lessens search.",
-    ),
-    CommandEntry(
-        "inspect",
-        "vault",
-        "Keep",
-        "Show what was read in each note: links, tags, aliases, and broken links.",
-    ),
-    CommandEntry("config", "vault", "Keep", "Show the settings in force, and where each came from."),
-    CommandEntry(
-        "doctor",
-        "vault",
-        "Keep",
-        "Check the vault, its index and the disk they are on. Ends with 0 when there is "
-        "nothing, or notes only; with 1 for an error or a warning.",
-    ),
-    CommandEntry(
-        "conflicts",
-        "vault",
-        "Keep",
-        "List the copies that synchronisers and git keep when a note was changed in two places, and merge them.",
-    ),
-    CommandEntry(
-        "knowledge",
-        "knowledge",
-        "Keep",
-        "What was learned: errors, solutions, decisions, patterns and insights, each a note in `knowledge/`.",
-    ),
-    CommandEntry(
-        "topics",
-        "talk",
-        "Keep",
-        "List the topics of conversation: active ones first, then what was spoken of last.",
-    ),
-    CommandEntry(
-        "garden",
-        "talk",
-        "Keep",
-        "Close topics that have been paused for long, as one change. Nothing is deleted; "
-        "closed topics are still found.",
-    ),
-    CommandEntry("atoms", "remember", "Keep", "Look after the statements that agents keep."),
-    CommandEntry(
-        "eval",
-        "evaluate",
-        "Keep",
-        "Measure how well search finds what is in your vault: questions from your own notes, no model needed.",
-    ),
+    CommandEntry("tools", "tools", "Agents and servers", "Show the tools that an agent sees."),
+    CommandEntry("serve", "", "Agents and servers", "Serve the vault to agents over MCP and HTTP."),
+    CommandEntry("token", "token", "Agents and servers", "Manage the access tokens of served vaults."),
 )
 
 
@@ -268,8 +140,8 @@ class Program(Group):
 app = typer.Typer(
     name="simplemem",
     cls=Program,
-    help="The memory agents and people share: Markdown notes in a folder, found by words, meaning and links.",
-    epilog="Every command has examples in its own --help. Exit codes: 0 done, 1 failed, 2 wrong usage.",
+    help="Long-term memory that agents and people share: Markdown notes in a folder, found by words, meaning and links.",
+    epilog="`simplemem COMMAND --help` shows examples. Exit codes: 0 success, 1 failure, 2 usage error.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -280,12 +152,12 @@ app = typer.Typer(
 @app.command(
     "serve",
     cls=Command,
-    rich_help_panel="Serve",
+    rich_help_panel="Agents and servers",
     add_help_option=False,
     context_settings={"ignore_unknown_options": True},
 )
 def serve(arguments: Annotated[list[str] | None, typer.Argument(metavar="[OPTIONS]")] = None) -> None:
-    """Serve the vault to an agent: MCP over standard input and output."""
+    """Serve the vault to agents over MCP and HTTP."""
     # The program sends `serve` on before any of this is loaded; here it stands in `--help` and in completion.
     from simplemem.cli.serve import serve_main
 

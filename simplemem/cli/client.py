@@ -1,4 +1,4 @@
-"""The commands `install` and `uninstall`: a client is told of this server, in its own file, and of nothing else."""
+"""The commands `connect` and `disconnect`: they edit the entry of this server in the configuration of a client."""
 
 from __future__ import annotations
 
@@ -11,75 +11,94 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simplemem.cli.command import Answer, agree, command, finish, preview
-from simplemem.cli.options import VaultOption, YesOption, argument, flag, option
-from simplemem.cli.output import diff_lines
+from simplemem.cli.options import DryRunOption, VaultOption, YesOption, argument, completing, flag, option
+from simplemem.cli.output import SHRINKS, WHOLE, Lines, diff_lines
 from simplemem.errors import Conflict, Invalid, NotFound, SimplememError, Unavailable, Unreadable
 
 if TYPE_CHECKING:
     from simplemem.clients.client import Client
 
 commands = typer.Typer()
-_PANEL = "Serve"
-_NAME = option("--name", "NAME", "What the server is called there.")
+_PANEL = "Agents and servers"
+_NAME = option("--name", "NAME", "The name of the server in the client's configuration.")
 _PLAIN = re.compile(r"[A-Za-z][\w-]*+", re.ASCII)
 
 
+def _client_names() -> list[str]:
+    from simplemem.clients.client import clients
+
+    return [*clients()]
+
+
 @command(commands, _PANEL)
-def install(
-    client: Annotated[str, argument("[CLIENT]", "Which one. Without it: those that are there.")] = "",
-    options: Annotated[list[str] | None, argument("[-- OPTIONS]", "Further options of `serve`.")] = None,
+def connect(
+    client: Annotated[
+        str, argument("CLIENT", "The client. Without it, the clients are listed.", completing(_client_names))
+    ] = "",
+    options: Annotated[list[str] | None, argument("-- OPTIONS", "More options of `serve`.")] = None,
     vault: VaultOption = None,
-    profile: Annotated[str, option("--profile", "NAME", "The tools it shows: see `serve --help`.")] = "",
+    profile: Annotated[str, option("--profile", "NAME", "The tools to offer: see `serve --help`.")] = "",
     name: Annotated[str, _NAME] = "simplemem",
-    http: Annotated[str, option("--http", "URL", "A server that runs, in place of one that is started.")] = "",
-    token_env: Annotated[str, option("--token-env", "VARIABLE", "With --http: where its token is.")] = "",
-    dry_run: Annotated[bool, flag("--dry-run --print", "Only show what would be written.")] = False,
+    http: Annotated[str, option("--http", "URL", "Connect to a running server instead of starting one.")] = "",
+    token_env: Annotated[str, option("--token-env", "VARIABLE", "With --http: the variable with the token.")] = "",
+    dry_run: Annotated[bool, flag("--dry-run --print", "Show what would change, and change nothing.")] = False,
     yes: YesOption = False,
 ) -> Answer:
-    """Tell a client of this server: Claude, Cursor, VS Code, Codex and others. `json` prints the lines for any other.
+    """Connect Claude, Cursor, VS Code, Codex or another client.
 
-    The difference is shown first. One entry is added to the client's own file; everything else in it stays, to the byte.
-    The file as it was lies beside it.
+    One entry for this server is added to the client's own file; every other byte stays as it is. The difference is
+    shown, and you are asked to confirm it. A copy of the old file is kept beside it. If the vault does not exist, it is
+    created. `json` prints an entry for any other client.
 
-    $ simplemem install
-    $ simplemem install claude-desktop --vault ~/notes
-    $ simplemem install codex --profile server-memory -- --read-only
-    $ simplemem install cursor --http https://memory.example.org/mcp --token-env MEMORY_TOKEN"""
+    $ simplemem connect
+    $ simplemem connect claude-desktop --vault ~/notes
+    $ simplemem connect codex --profile server-memory -- --read-only
+    $ simplemem connect cursor --http https://memory.example.org/mcp --token-env MEMORY_TOKEN"""
     from simplemem.clients.client import client_called
     from simplemem.clients.splice import entries, is_put_into, put
 
     if not _PLAIN.fullmatch(name):
         raise Invalid(f"{name!r} is no name for a server", hint="Use letters, digits, - and _; begin with a letter.")
     chosen = client_called(client) if client else None
-    entry_for = _entries(name, http, token_env, vault, profile, options or (), must_exist=chosen is not None)
+    folder, entry_for = _entries(name, http, token_env, vault, profile, options or ())
     if chosen is None:
         return _listed(name, entry_for)
+    new_vault = _vault_to_create(folder)
     entry, file = entry_for(chosen), chosen.find()
     if file is None:
-        return Answer({"client": chosen.name, "entry": entry}, text=put(chosen.form, "", chosen.key, name, entry))
+        warnings = [f"{new_vault} does not exist; the server creates it"] if new_vault else []
+        text = put(chosen.form, "", chosen.key, name, entry)
+        return Answer({"client": chosen.name, "entry": entry}, text=text, warnings=warnings)
     before, backup, keep = _text_of(file), _backup(file, name), True
     after = _spliced(file, put, chosen, before or "", name, entry)
     if name in _spliced(
         file, entries, chosen, before or ""
     ):  # then kept is what was there before; nothing, if we made it
         keep = not (backup.exists() or _spliced(file, is_put_into, chosen, before or "", name, ""))
-    shown = _shown(chosen, file, before, after, dry_run)
-    if before == after or dry_run:
+    shown = _shown(chosen, file, before, after, dry_run, new_vault)
+    if dry_run or (before == after and new_vault is None):
         return shown
-    _write(shown, file, before, after, backup.name if keep else "", yes)
-    return Answer(shown.facts, [[("Written", "green"), f": {file}. Then: {chosen.then}."]])
+    _confirm(shown, yes)
+    if new_vault is not None:
+        (new_vault / ".simplemem").mkdir(parents=True)
+    if before != after:
+        _write(file, before, after, backup.name if keep else "")
+    lines: Lines = [[("Created", "green"), f": {new_vault}"]] if new_vault else []
+    return Answer(shown.facts, [*lines, [("Written", "green"), f": {file}. Then: {chosen.then}."]])
 
 
 @command(commands, _PANEL)
-def uninstall(
-    client: Annotated[str, argument("CLIENT", "Which one.")],
+def disconnect(
+    client: Annotated[str, argument("CLIENT", "The client.", completing(_client_names))],
     name: Annotated[str, _NAME] = "simplemem",
-    dry_run: Annotated[bool, flag("--dry-run", "Only show what would be written.")] = False,
+    dry_run: DryRunOption = False,
     yes: YesOption = False,
 ) -> Answer:
-    """Take the entry of this server out of a client's file. Where nothing else changed, the file is as it was before.
+    """Remove this server from the configuration of a client.
 
-    $ simplemem uninstall cursor"""
+    If nothing else changed in the file, it becomes the same as before `connect`, byte for byte.
+
+    $ simplemem disconnect cursor"""
     from simplemem.clients.client import client_called
     from simplemem.clients.splice import is_put_into, take
 
@@ -87,7 +106,7 @@ def uninstall(
     file = chosen.find()
     before = _text_of(file) if file else None
     if file is None or before is None:
-        raise NotFound(f"{chosen.title} has no file of servers here", hint="`simplemem install` lists the clients.")
+        raise NotFound(f"{chosen.title} has no file of servers here", hint="`simplemem connect` lists the clients.")
     after, backup = _spliced(file, take, chosen, before, name), _backup(file, name)
     was = _text_of(backup)
     if after != before and _spliced(backup, is_put_into, chosen, before, name, was or ""):
@@ -95,31 +114,58 @@ def uninstall(
     shown = _shown(chosen, file, before, after, dry_run)
     if before == after or dry_run:
         return shown
-    _write(shown, file, before, after, "", yes)
+    _confirm(shown, yes)
+    _write(file, before, after, "")
     if was is not None and after == was:
         backup.unlink()
     return Answer(shown.facts, [[("Written", "green"), f": {file}."]])
 
 
-def _shown(client: Client, file: Path, before: str | None, after: str | None, dry_run: bool) -> Answer:
-    """What becomes of a client's file. None stands for no file."""
+def _vault_to_create(folder: Path | None) -> Path | None:
+    """The folder of the vault if it does not exist. Raises Invalid if it is a file."""
+    if folder is None or folder.is_dir():
+        return None
+    if folder.exists():
+        raise Invalid(f"{folder} is a file", hint="A vault is a folder; `--vault` names another.")
+    return folder
+
+
+def _shown(
+    client: Client,
+    file: Path,
+    before: str | None,
+    after: str | None,
+    dry_run: bool,
+    new_vault: Path | None = None,
+) -> Answer:
+    """What becomes of a client's file, and of a vault that does not exist. None stands for no file."""
     from simplemem.note.diff import unified_diff
 
-    facts = {"client": client.name, "file": str(file), "changed": before != after, "dry_run": dry_run}
+    facts: dict[str, Any] = {"client": client.name, "file": str(file), "changed": before != after, "dry_run": dry_run}
+    lines: Lines = []
+    if new_vault is not None:
+        facts["creates"] = str(new_vault)
+        lines.append([("Creates the vault ", "yellow"), (str(new_vault), "cyan"), ", which does not exist."])
     if before == after:
-        return Answer(facts, [[f"Nothing to change for {client.title}: ", (str(file), "cyan")]])
+        return Answer(facts, [*lines, [f"Nothing to change for {client.title}: ", (str(file), "cyan")]])
     diff = unified_diff((before or "").encode(), (after or "").encode(), (str(file), str(file)), most=None)
-    return Answer({**facts, "diff": diff}, diff_lines(diff))
+    return Answer({**facts, "diff": diff}, [*lines, *diff_lines(diff)])
 
 
-def _write(shown: Answer, file: Path, before: str | None, after: str | None, keep: str, yes: bool) -> None:
-    """Have a person agree to what is shown, and write it; `keep` is a name for the file as it was, "" for none."""
+def _confirm(shown: Answer, yes: bool) -> None:
+    """Show the changes, and have the user confirm them. Raises Invalid without a terminal and without --yes."""
+    preview(shown)
+    missing = f"the vault {shown.facts['creates']} does not exist, and " if "creates" in shown.facts else ""
+    refused = f"{missing}this needs a confirmation, and there is no terminal"
+    question = "Create the vault and write this?" if missing else "Write this?"
+    agree(question, refused=refused, hint="Add --yes, or preview with --dry-run.", yes=yes)
+    finish()
+
+
+def _write(file: Path, before: str | None, after: str | None, keep: str) -> None:
+    """Write a client's file, or delete it if `after` is None; `keep` is a name for the old file, "" for none."""
     from simplemem.store import Intruded, change_file
 
-    preview(shown)
-    hint = "Add --yes, or look with --dry-run."
-    agree("Write this?", refused="nobody can be asked here, and nothing was changed", hint=hint, yes=yes)
-    finish()
     if before is not None and not os.access(file, os.W_OK):
         raise Unavailable(f"{file} is write-protected", hint="Allow writing to it first.")
     real = Path(os.path.realpath(file))  # it may be a link
@@ -133,9 +179,9 @@ def _write(shown: Answer, file: Path, before: str | None, after: str | None, kee
 
 
 def _entries(
-    name: str, http: str, token_env: str, vault: Path | None, profile: str, options: Sequence[str], must_exist: bool
-) -> Callable[[Client], dict[str, Any]]:
-    """What makes the entry for a client."""
+    name: str, http: str, token_env: str, vault: Path | None, profile: str, options: Sequence[str]
+) -> tuple[Path | None, Callable[[Client], dict[str, Any]]]:
+    """The vault of the server, None for a server that runs, and what makes the entry for a client."""
     from simplemem.cli.serve import for_a_client
     from simplemem.clients.client import server_command
 
@@ -146,15 +192,12 @@ def _entries(
             raise Invalid(f"{http!r} is no address", hint="Write http://127.0.0.1:8080/mcp.")
         if token_env and not token_env.isidentifier():
             raise Invalid("--token-env wants the name of a variable", hint="The token itself stays out of the file.")
-        return lambda client: client.remote_entry(name, http, token_env)
+        return None, lambda client: client.remote_entry(name, http, token_env)
     if token_env:
         raise Invalid("--token-env goes with --http", hint="A server that a client starts asks for no token.")
     said = [*(("--vault", str(vault)) if vault else ()), *(("--profile", profile) if profile else ())]
     folder, more = for_a_client([*said, *options])
-    if must_exist and not folder.is_dir():
-        hint = f"`simplemem init {folder}` makes it; `--vault` names another."
-        raise NotFound(f"there is no vault at {folder}", hint=hint)
-    return lambda client: client.entry(name, server_command(folder, more))
+    return folder, lambda client: client.entry(name, server_command(folder, more))
 
 
 def _backup(file: Path, name: str) -> Path:
@@ -179,7 +222,7 @@ def _spliced(file: Path, do: Callable[..., Any], client: Client, text: str, *mor
     try:
         return do(client.form, text, client.key, *more)
     except Unreadable as error:
-        hint = f"{error.hint} `simplemem install json` prints an entry to copy."
+        hint = f"{error.hint} `simplemem connect json` prints an entry to copy."
         raise Unreadable(f"{file} is left as it is: {error.message}", hint=hint) from error
 
 
@@ -206,5 +249,5 @@ def _listed(name: str, entry_for: Callable[[Client], dict[str, Any]]) -> Answer:
         table.append([(client.name, "cyan"), (state, style), (str(file), "dim")])
     plain = entry_for(clients()["json"])
     would = plain.get("url") or " ".join([plain["command"], *plain["args"]])
-    hint = f"`simplemem install CLIENT` adds {name}, after it showed the difference: {would}"
-    return Answer({"name": name, "clients": facts}, [[hint]], table, gives_way=2)
+    hint = f"`simplemem connect CLIENT` shows the difference, asks, and adds {name}: {would}"
+    return Answer({"name": name, "clients": facts}, [[hint]], table, columns=(WHOLE, WHOLE, SHRINKS))

@@ -14,13 +14,14 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from types import FrameType, SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_type_hints
+from types import FrameType, MappingProxyType, SimpleNamespace
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_args, get_type_hints
 
 import typer
 
-from simplemem.cli.options import FILTERS, Command, filter_of, flag
-from simplemem.cli.output import Part, Screen, print_error, print_json
+from simplemem.cli.options import FILTERS, Command, complete_name, filter_of, flag
+from simplemem.cli.output import Column, Part, Screen, print_error, print_json
+from simplemem.cli.paths import path_in_vault
 from simplemem.errors import Invalid, SimplememError, Unavailable
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Answer:
     facts: Mapping[str, Any]
     lines: Sequence[Sequence[Part]] = ()
     table: Sequence[Sequence[Part]] = ()
-    gives_way: int | None = None
+    columns: tuple[Column, ...] = ()  # of the table
     warnings: Sequence[str] = ()
     text: str = ""  # which goes into a pipe to the byte
     markdown: str | None = None  # shown as it reads, in a terminal
@@ -55,7 +56,7 @@ def show(answer: Answer, *, compact: bool = False) -> None:
     if for_a_program():
         return print_json(answer.facts, compact=compact)
     screen = Screen()
-    screen.table(answer.table, gives_way=answer.gives_way)
+    screen.table(answer.table, columns=answer.columns)
     if answer.text:
         screen.text(answer.text)
     for line in answer.lines:
@@ -74,6 +75,7 @@ class _Run(NamedTuple):
 
 _RUN: ContextVar[_Run] = ContextVar("run")
 _SERVED: ContextVar[EnhancedStore | None] = ContextVar("served", default=None)
+_FOLDER: ContextVar[Path] = ContextVar("folder")
 
 
 def finish() -> ExitStack:
@@ -95,12 +97,12 @@ def preview(plan: Answer) -> None:
 
 
 def can_ask() -> bool:
-    """Whether a person sits there who can be asked."""
+    """Whether there is a terminal, and so a user to ask."""
     return not for_a_program() and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def agree(question: str, *, refused: str, hint: str, yes: bool = False) -> None:
-    """Have a person agree to what they were shown. Where nobody can be asked, say how to agree."""
+    """Have the user confirm what was shown. Without a terminal, raises Invalid with a hint on how to confirm."""
     if yes:
         return
     if not can_ask():
@@ -108,12 +110,12 @@ def agree(question: str, *, refused: str, hint: str, yes: bool = False) -> None:
     typer.confirm(question, abort=True, err=True)
 
 
-def _run(function: Callable[..., Any], as_json: bool, arguments: dict[str, Any]) -> None:
+def _run(function: Callable[[], Any], as_json: bool) -> None:
     failed = False
     try:
         with ExitStack() as until_said:
             _RUN.set(_Run(as_json, until_said))
-            answers = function(**arguments)
+            answers = function()
             for each in answers if isinstance(answers, Iterator) else (answers,):
                 show(each, compact=isinstance(answers, Iterator))
                 failed = failed or each.failed
@@ -129,12 +131,14 @@ def _run(function: Callable[..., Any], as_json: bool, arguments: dict[str, Any])
 
 
 @contextmanager
-def served_by(store: EnhancedStore) -> Iterator[None]:
-    """Run commands on a store that a server has open, in place of one of their own."""
+def served_by(store: EnhancedStore, folder: Path) -> Iterator[None]:
+    """Run commands on a store that a server has open, for a process whose current folder is `folder`."""
     token = _SERVED.set(store)
+    folder_token = _FOLDER.set(folder)
     try:
         yield
     finally:
+        _FOLDER.reset(folder_token)
         _SERVED.reset(token)
 
 
@@ -237,11 +241,20 @@ def finishing() -> Iterator[None]:
 
 
 def command(
-    group: typer.Typer, panel: str = "", *, name: str = "", filters: Sequence[str] = (), dashed_words: bool = False
+    group: typer.Typer,
+    panel: str = "",
+    *,
+    name: str = "",
+    filters: Sequence[str] = (),
+    dashed_words: bool = False,
+    old_options: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[_Function], _Function]:
-    """Declare a command, which has `--json`, and where it stands in `--help`. Its docstring is its help, with examples
-    after `$`. With `filters` it has those options, and `narrowed` is the filter they make. With `dashed_words` a
-    `-word` is a word with a meaning of its own, not options run together."""
+    """Declare a command, which has `--json`, and where it stands in `--help`.
+
+    Its docstring is its help, with examples after `$`. With `filters` it has those options, and `narrowed` is the
+    filter they make. With `dashed_words` a `-word` is a word with a meaning of its own, not options run together.
+    `old_options` are earlier names of options, each with its parameter: they work, and no help shows them.
+    """
 
     def declare(function: _Function) -> _Function:
         lines = (inspect.getdoc(function) or "").split("\n")
@@ -249,15 +262,27 @@ def command(
         # A paragraph is made one line, for the help to wrap.
         paragraphs = "\n".join(line for line in lines if line not in examples).strip().split("\n\n")
         parameters = _parameters(function, filters)
+        note_parameters = [parameter.name for parameter in parameters if _is_of_notes(parameter)]
+        old_parameters = [_old_parameter(parameters, old, new) for old, new in old_options.items()]
 
         def run(as_json: bool = False, **arguments: Any) -> None:
             if dashed_words:
                 _refuse_unknown_options(arguments, parameters)
-            if filters:
-                arguments["narrowed"] = filter_of(**{each: arguments.pop(each) for each in filters})
-            _run(function, as_json, arguments)
+            for parameter, new in zip(old_parameters, old_options.values(), strict=True):
+                given = arguments.pop(parameter.name)
+                if given is not None:
+                    arguments[new] = given
 
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+            def answers() -> Any:
+                for each in note_parameters:
+                    arguments[each] = _without_paths(arguments[each], arguments.get("vault"))
+                if filters:
+                    arguments["narrowed"] = filter_of(**{each: arguments.pop(each) for each in filters})
+                return function(**arguments)
+
+            _run(answers, as_json)
+
+        run.__signature__ = inspect.Signature([*parameters, *old_parameters])  # type: ignore[attr-defined]
         group.command(
             name or function.__name__,
             cls=Command,
@@ -282,6 +307,34 @@ def _parameters(function: Callable[..., Any], filters: Sequence[str]) -> list[in
         else:
             parameters.append(_keyword(name, hints[name], parameter.default))
     return [*parameters, _keyword("as_json", _JSON, False)]
+
+
+def _old_parameter(parameters: Sequence[inspect.Parameter], old: str, new: str) -> inspect.Parameter:
+    """A hidden option under an earlier name, which is None unless it is given."""
+    [parameter] = [each for each in parameters if each.name == new]
+    kind = get_args(parameter.annotation)[0]
+    hidden = typer.Option(old, hidden=True)
+    return _keyword(f"old_{new}", Annotated[kind | None, hidden], None)
+
+
+def _is_of_notes(parameter: inspect.Parameter) -> bool:
+    """Whether a parameter names notes."""
+    infos = getattr(parameter.annotation, "__metadata__", ())
+    return any(getattr(info, "autocompletion", None) is complete_name for info in infos)
+
+
+def _without_paths(named: Any, vault: Path | None) -> Any:
+    """What names notes, with the path inside the vault in place of each path on the disk."""
+    if isinstance(named, str) and named.lower().endswith(".md"):
+        served = _SERVED.get()
+        if served is not None:
+            return path_in_vault(named, served.root, _FOLDER.get())
+        from simplemem.config import find_existing_vault
+
+        return path_in_vault(named, find_existing_vault(vault), Path.cwd())
+    if isinstance(named, list | tuple):
+        return [_without_paths(each, vault) for each in named]
+    return named
 
 
 def _keyword(name: str, hint: Any, default: Any) -> inspect.Parameter:

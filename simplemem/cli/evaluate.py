@@ -13,23 +13,24 @@ from simplemem.cli.options import Group, VaultOption, option
 from simplemem.cli.output import Lines
 from simplemem.errors import Invalid
 
-_eval, commands = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich"), typer.Typer()
-_HELP = "Measure how well search finds what is in your vault: questions from your own notes, no model needed."
-commands.add_typer(_eval, name="eval", help=_HELP, rich_help_panel="Keep")
-_BESIDE = "Without it: `.simplemem/eval.json` of the vault."
+commands = typer.Typer()
+_eval = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich")
+_HELP = "Measure how well search finds your notes.\n\nThe questions come from your own notes. No model is needed."
+commands.add_typer(_eval, name="eval", help=_HELP, rich_help_panel="Vault")
+_BESIDE = "By default `.simplemem/eval.json` in the vault."
 _SHOWN = {"recall5": "recall@5", "recall10": "recall@10", "mrr": "MRR"}
 
 
 @command(_eval)
 def init(
-    size: Annotated[int, option("--size", "N", "How many questions at most.", min=1)] = 200,
-    seed: Annotated[int, option("--seed", "N", "Another seed gives other questions.")] = 1,
-    out: Annotated[Path | None, option("--out", "FILE", f"Where to. {_BESIDE}")] = None,
+    size: Annotated[int, option("--size", "N", "The maximum number of questions.", min=1)] = 200,
+    seed: Annotated[int, option("--seed", "N", "The seed. Another seed gives other questions.")] = 1,
+    out: Annotated[Path | None, option("--out", "FILE", f"The file to write. {_BESIDE}")] = None,
     vault: VaultOption = None,
 ) -> Answer:
-    """Make questions of your notes: titles, headings and sentences.
+    """Create questions from your notes: titles, headings and sentences.
 
-    The same vault and seed give the same questions. The file is yours to edit.
+    The same vault and seed give the same questions. You can edit the file.
 
     $ simplemem eval init --size 500 --seed 7 --out questions.json"""
     from simplemem.evaluate import FILE, make_questions, write_questions
@@ -49,13 +50,13 @@ def init(
 
 @command(_eval)
 def run(
-    compare: Annotated[list[str] | None, option("--compare", "SETTING=VALUE", "Ask with this setting too.")] = None,
-    file: Annotated[Path | None, option("--file", "FILE", f"The questions. {_BESIDE}")] = None,
+    compare: Annotated[list[str] | None, option("--compare", "SETTING=VALUE", "Compare with this setting.")] = None,
+    file: Annotated[Path | None, option("--file", "FILE", f"The file with the questions. {_BESIDE}")] = None,
     vault: VaultOption = None,
 ) -> Answer:
-    """Ask the questions, and print what was found: recall, MRR and time.
+    """Run the questions, and print recall, MRR and time.
 
-    Each figure has its 95 % interval. Asked is a private copy of the vault.
+    Each figure has a 95 % interval. The questions run on a private copy of the vault.
 
     $ simplemem eval run --compare search.lexical_weight=0.5 --compare embed.provider=none
     $ simplemem eval run --json | jq --exit-status '.rows[0].mrr.value > 0.75'"""

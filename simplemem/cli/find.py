@@ -10,8 +10,32 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simplemem.cli.command import Answer, command, for_a_program, opened, with_next_step
-from simplemem.cli.options import LINKS, NOTES, Name, Query, VaultOption, complete_name, flag, limit_option, option
-from simplemem.cli.output import Lines, Screen, day, highlighted, in_words, labelled, one_line, short_title, tags_shown
+from simplemem.cli.options import (
+    LINKS,
+    NOTES,
+    Name,
+    Query,
+    VaultOption,
+    argument,
+    complete_name,
+    flag,
+    limit_option,
+    option,
+)
+from simplemem.cli.output import (
+    OPTIONAL,
+    SHRINKS,
+    WHOLE,
+    Lines,
+    Screen,
+    day,
+    highlighted,
+    in_words,
+    labelled,
+    one_line,
+    short_title,
+    tags_shown,
+)
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
@@ -24,36 +48,52 @@ _PAGE = 500  # notes of a list that are asked for at once
 Mode = StrEnum("Mode", "hybrid text semantic")
 Sort = StrEnum("Sort", "modified created name title")
 LinkKind = StrEnum("LinkKind", "link semantic")
-At = Annotated[str | None, option("--at", "WHEN", "As it was: `2026-01-24`, `v12`, `before v12`. A day is its end.")]
+OptionalQuery = Annotated[list[str] | None, argument("QUERY", "Words, or a question.")]
+_EXPLAIN_NOTE = "Show the rank of this note, or why it was not found."
+At = Annotated[
+    str | None, option("--at", "WHEN", "As of this time: `2026-01-24` (the end of the day), `v12`, `before v12`.")
+]
 
 
-@command(commands, _PANEL, filters=(*NOTES, *LINKS, "author"), dashed_words=True)
+@command(
+    commands,
+    _PANEL,
+    filters=(*NOTES, *LINKS, "author"),
+    dashed_words=True,
+    old_options={"--why": "explain_note"},
+)
 def search(
-    query: Query,
     narrowed: Filter,
-    mode: Annotated[Mode, typer.Option(help="By words, by meaning, or both.")] = Mode.hybrid,
-    limit: Annotated[int | None, limit_option("How many notes at most (`search.limit`: 5).")] = None,
-    explain: Annotated[bool, flag("--explain", "Show the numbers behind each rank.")] = False,
-    authors: Annotated[bool, flag("--authors", "Say who changed each note last, and when.")] = False,
-    no_rerank: Annotated[bool, flag("--no-rerank", "Leave out the reranker that the settings name.")] = False,
-    why: Annotated[str, option("--why", "NAME", "Say where this note is, or why it is not.", complete_name)] = "",
+    query: OptionalQuery = None,
+    mode: Annotated[Mode, typer.Option(help="Compare words, meaning, or both.")] = Mode.hybrid,
+    limit: Annotated[int | None, limit_option("The maximum number of notes (`search.limit`: 5).")] = None,
+    explain: Annotated[bool, flag("--explain", "Show how each rank was computed.")] = False,
+    authors: Annotated[bool, flag("--authors", "Show who changed each note last, and when.")] = False,
+    no_rerank: Annotated[bool, flag("--no-rerank", "Do not use the reranker in the settings.")] = False,
+    explain_note: Annotated[str, option("--explain-note", "NAME", _EXPLAIN_NOTE, complete_name)] = "",
     vault: VaultOption = None,
 ) -> Answer:
     """Find notes by words, by meaning and by links.
 
-    A query is words or a question. `"a phrase"`, `-word`, `tag:todo`, `path:people/`, `type:decision`
-    and `author:human` narrow it; anything else is only words.
+    A query consists of words, or is a question. `"a phrase"`, `-word`, `tag:todo`, `path:people/`, `type:decision`
+    and `author:human` narrow the search. Without words, the newest notes that match the filters are listed.
 
     $ simplemem search pressure sensor in deep cold
     $ simplemem search 'how high did Dipper really go' --limit 3
     $ simplemem search gas --tag status=active --prefix decisions/
+    $ simplemem search --tag todo
     $ simplemem search '"burst altitude" -cake tag:flight' --explain
-    $ simplemem search gas prices --why 'Helium for lift'
+    $ simplemem search gas prices --explain-note 'Helium for lift'
     $ simplemem search gas author:human --since 'last month'
     $ simplemem search wind --link-to 'Launch day runbook' --json"""
+    from simplemem.memory import Filter
+
+    text = " ".join(query or ())
+    if not text.strip() and replace(narrowed, require_all=False) == Filter():
+        raise typer.BadParameter("give words to search for, or a filter such as --tag")
     with opened(vault, embed=mode is not Mode.text) as store:
-        how: Any = {"mode": mode.value, "explain": explain, "why": why, "authors": authors, "rerank": not no_rerank}
-        found = store.search(" ".join(query), filter=narrowed, limit=limit, **how)
+        how: Any = {"mode": mode.value, "explain": explain, "authors": authors, "rerank": not no_rerank}
+        found = store.search(text, filter=narrowed, limit=limit, why=explain_note, **how)
     found = replace(found, index=with_next_step(found.index))
     lines, labels, warnings = Lines(), dict[str, str](), list[str]()
     if (why_it := found.why) is None or found.explain is not None:
@@ -123,9 +163,9 @@ def _explained(explain: Mapping[str, Any]) -> dict[str, str]:
 @command(commands, _PANEL, name="list", filters=NOTES)
 def list_notes(
     narrowed: Filter,
-    sort: Annotated[Sort, typer.Option(help="Dates: newest first.")] = Sort.modified,
-    limit: Annotated[int, limit_option("How many notes at most.")] = 50,
-    all_notes: Annotated[bool, flag("--all-notes", "Every note, however many.")] = False,
+    sort: Annotated[Sort, typer.Option(help="The order; dates are sorted newest first.")] = Sort.modified,
+    limit: Annotated[int, limit_option("The maximum number of notes.")] = 50,
+    all_notes: Annotated[bool, flag("--all-notes", "List every note.")] = False,
     vault: VaultOption = None,
 ) -> Answer:
     """List notes, newest first.
@@ -153,14 +193,16 @@ def list_notes(
         problem = ("unreadable" if item.problem else "", "yellow")
         rows.append([(item.name, "cyan"), title, tags, (day(item.modified), "dim"), problem])
     more = f"{len(rows)} of {page.total} notes; --limit or --all-notes shows more"
-    return Answer(facts, table=rows, gives_way=2, warnings=[more] if len(rows) < page.total else [])
+    columns = (WHOLE, SHRINKS, SHRINKS, WHOLE, OPTIONAL)
+    return Answer(facts, table=rows, columns=columns, warnings=[more] if len(rows) < page.total else [])
 
 
 @command(commands, _PANEL, filters=NOTES)
 def tasks(narrowed: Filter, vault: VaultOption = None) -> Answer:
-    """List open tasks, `- [ ] text`, of the 500 newest notes that have some. With --tag all of them are needed.
+    """List open tasks.
 
-    `--tag task=open` has these notes, in `list` and `search` too.
+    An open task is a line `- [ ] text`. Only the 500 newest notes with open tasks are read. With several --tag, only
+    notes with all of these tags are read. `list --tag task=open` lists the notes.
 
     $ simplemem tasks --prefix projects/"""
     from simplemem.note.note import read_note
@@ -177,16 +219,19 @@ def tasks(narrowed: Filter, vault: VaultOption = None) -> Answer:
 @command(commands, _PANEL)
 def show(
     name: Name,
-    section: Annotated[str | None, option("--section", "HEADING", "Only this section, or block as `^id`.")] = None,
-    version: Annotated[str | None, option("--version", "VERSION", "As of this version of `simplemem history`.")] = None,
+    section: Annotated[str | None, option("--section", "HEADING", "Only this section, or the block `^id`.")] = None,
+    version: Annotated[str | None, option("--version", "VERSION", "As of this version in `history`.")] = None,
     at: At = None,
-    links: Annotated[bool, flag("--links", "Only what it links to, and what links to it.")] = False,
-    raw: Annotated[bool, flag("--raw", "As it is written, in a terminal too.")] = False,
+    links: Annotated[bool, flag("--links", "Show only the links of the note and the links to it.")] = False,
+    raw: Annotated[bool, flag("--raw", "Print the Markdown source, in a terminal too.")] = False,
     vault: VaultOption = None,
 ) -> Answer:
-    """Print a note: in a terminal as it reads, a screen at a time; into a pipe as it is, to the byte.
+    """Print a note.
+
+    A terminal shows the rendered note, one screen at a time. A pipe gets the file byte for byte.
 
     $ simplemem show Dipper
+    $ simplemem show './flights/Flight 2 Dipper.md'
     $ simplemem show 'Launch day runbook' --section Filling
     $ simplemem show 'decisions/Hydrogen for lift' --links
     $ simplemem show Dipper --at '3 days ago'
@@ -217,14 +262,15 @@ def show(
 @command(commands, _PANEL)
 def backlinks(
     name: Name,
-    query: Annotated[str | None, option("--query", "WORDS", "Nearest to these words first.")] = None,
+    query: Annotated[str | None, option("--query", "WORDS", "Sort by similarity to these words.")] = None,
     kind: Annotated[
-        list[LinkKind] | None, typer.Option("--kind", metavar="link|semantic", help="Only links, or only notes alike.")
+        list[LinkKind] | None,
+        typer.Option("--kind", metavar="link|semantic", help="Only notes that link, or only similar notes."),
     ] = None,
-    limit: Annotated[int, limit_option("How many at most; links come first.")] = 10,
+    limit: Annotated[int, limit_option("The maximum number of notes; links come first.")] = 10,
     vault: VaultOption = None,
 ) -> Answer:
-    """Show what links to a note, and which notes are like it.
+    """List the notes that link to a note, and similar notes.
 
     $ simplemem backlinks 'Ida Marsh'
     $ simplemem backlinks Dipper --kind link --limit 50
@@ -250,10 +296,10 @@ def backlinks(
 def context(
     query: Query,
     narrowed: Filter,
-    budget: Annotated[int, option("--budget", "TOKENS", "How long it may be.", min=50)] = 1500,
+    budget: Annotated[int, option("--budget", "TOKENS", "The maximum length of the text.", min=50)] = 1500,
     vault: VaultOption = None,
 ) -> Answer:
-    """Pack what bears on a question into one text, ready for a prompt.
+    """Collect the passages that answer a question, for a prompt.
 
     $ simplemem context 'why did we give up helium'
     $ simplemem context launch checklist --budget 3000 --tag safety

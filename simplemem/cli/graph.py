@@ -1,4 +1,4 @@
-"""The command `export graph`: the knowledge graph for other programs, and as a picture."""
+"""The command `export graph`: the knowledge graph as data or as a picture."""
 
 from __future__ import annotations
 
@@ -14,32 +14,34 @@ from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
 commands = typer.Typer()
-_PANEL = "Knowledge graph"
+_PANEL = "Vault"
 _exports = typer.Typer(cls=Group)
-commands.add_typer(_exports, name="export", help="Write what the vault knows in another form.", rich_help_panel=_PANEL)
+commands.add_typer(_exports, name="export", help="Export the knowledge graph.", rich_help_panel=_PANEL)
 
 Form = StrEnum("Form", "jsonl html dot json")
 Beside = StrEnum("Beside", "all linked")
-_NOTES_HELP = "Notes to draw beside the entities: those they link to, or all (where the vault has no entity, all)."
+_NOTES_HELP = "Notes to draw: those that entities link to, or all. Without entities, all are drawn."
 
 
 @command(_exports, name="graph")
 def export_graph(
-    form: Annotated[Form, typer.Option("--format", "-f", help="A file to import again, or a picture.")] = Form.jsonl,
-    file: Annotated[Path | None, option("--output --out -o", "FILE", "Write it there instead of printing it.")] = None,
+    form: Annotated[Form, typer.Option("--format", "-f", help="The format: data or a picture.")] = Form.jsonl,
+    file: Annotated[Path | None, option("--output --out -o", "FILE", "Write to this file instead of printing.")] = None,
     notes: Annotated[Beside | None, typer.Option("--notes", help=_NOTES_HELP)] = None,
-    texts: Annotated[bool | None, flag("--texts/--no-texts", "All of the notes' texts, or none.")] = None,
-    private: Annotated[bool, flag("--private", "Put the texts of private notes in it as well.")] = False,
+    texts: Annotated[
+        bool | None, flag("--texts/--no-texts", "Include the complete texts of the notes, or none.")
+    ] = None,
+    private: Annotated[bool, flag("--private", "Include the texts of private notes.")] = False,
     vault: VaultOption = None,
 ) -> Answer:
-    """Write the knowledge graph as a picture, or in a form for other programs.
+    """Export the knowledge graph as a picture, or as data for other programs.
 
-    `jsonl` is the file of the graph memory servers: what was imported from one goes back to it, all of it.
+    `jsonl` is the format of graph memory servers. It always contains the whole graph, with private notes.
 
-    `html` is one page with everything in it: search, types, texts on a click; it fetches nothing. The texts of the
-    notes are in it, so whoever gets the file can read them: `--no-texts` leaves them out. Those of private notes are
-    left out unless you say `--private`; `jsonl` has everything. A picture stays below 5 MB: of longer texts the
-    beginnings are in it, unless you say `--texts`. Notes without a type are coloured by folder, or by tag.
+    `html` is one page that needs no network. It contains the texts of the notes, so everybody who gets the file can
+    read them; `--no-texts` leaves the texts out. Texts of private notes are included only with `--private`. A picture
+    stays below 5 MB by shortening long texts, unless you pass `--texts`. Notes without a type are coloured by folder or
+    by tag.
 
     $ simplemem export graph > memory.jsonl
     $ simplemem export graph --format html --notes all --output vault.html

@@ -1,4 +1,4 @@
-"""The commands `import KIND`: what another program kept comes into the vault, shown first, as one step."""
+"""The commands `import SOURCE`: notes of other programs are imported in one step, after a preview."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 _imports = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich")
-commands.add_typer(_imports, name="import", help="Bring in what another program kept.", rich_help_panel="Bring in")
+commands.add_typer(_imports, name="import", help="Import notes from other programs.", rich_help_panel="Vault")
 _SHOWN = 12  # of what is left out
 
-Into = Annotated[str | None, option("--into", "FOLDER", "Into this folder of the vault.")]
-DryRun = Annotated[bool, flag("--dry-run", "Only show what would come in.")]
+Into = Annotated[str | None, option("--into", "FOLDER", "The folder of the vault to import into.")]
+DryRun = Annotated[bool, flag("--dry-run", "Show what would be imported, and change nothing.")]
 
 
 def _bring(
@@ -53,7 +53,7 @@ def _bring(
 def _ask(shown: Answer, *, yes: bool) -> None:
     """Show a person what an import would do, and have them agree."""
     preview(shown)
-    refused, hint = "nobody can be asked here, and nothing was imported", "Add --yes, or look with --dry-run."
+    refused, hint = "an import needs a confirmation, and there is no terminal", "Add --yes, or preview with --dry-run."
     agree("Import this?", refused=refused, hint=hint, yes=yes)
     finish()
 
@@ -88,9 +88,13 @@ def _reading(source: Source) -> Callable[..., Answer]:
 
 
 def _sessions(
-    agent: Annotated[str, option("--agent", "NAME", "Of this agent: claude-code, codex or gemini-cli.")] = "",
-    since: Annotated[str, option("--since", "DATE", "Those that went on since this day, `2026-01-24`.")] = "",
-    project: Annotated[Path | None, option("--project", "FOLDER", "Those in this folder.")] = None,
+    agent: Annotated[
+        str, option("--agent", "NAME", "Only sessions of this agent: claude-code, codex or gemini-cli.")
+    ] = "",
+    since: Annotated[
+        str, option("--since", "DATE", "Only sessions that were active since this day: `2026-01-24`.")
+    ] = "",
+    project: Annotated[Path | None, option("--project", "FOLDER", "Only sessions in this folder.")] = None,
     into: Into = "archive/sessions",
     dry_run: DryRun = False,
     yes: YesOption = False,

@@ -1,4 +1,4 @@
-"""The commands `knowledge stats`, `list`, `search`, `show`, `export` and `analyze`, which need no server."""
+"""The commands `lessons stats`, `list`, `search`, `show`, `export` and `analyze`, which need no server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 
 from simplemem.cli.command import Answer, command, opened
 from simplemem.cli.options import Group, Query, VaultOption, argument, limit_option, option
-from simplemem.cli.output import Lines, labelled, one_line, tags_shown
+from simplemem.cli.output import OPTIONAL, SHRINKS, WHOLE, Lines, labelled, one_line, tags_shown
 from simplemem.kinds.learned import TYPES
 from simplemem.note.words import counted
 
@@ -21,14 +21,21 @@ if TYPE_CHECKING:
     from simplemem.kinds.learned.knowledge import Knowledge
     from simplemem.store import EnhancedStore
 
-_knowledge, commands = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich"), typer.Typer()
-_HELP = "What was learned: errors, solutions, decisions, patterns and insights, each a note in `knowledge/`."
-commands.add_typer(_knowledge, name="knowledge", help=_HELP, rich_help_panel="Keep")
+commands = typer.Typer()
+_lessons = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich")
+_HELP = (
+    "Lessons of agents: errors, solutions, decisions and more.\n\n"
+    "Each error, solution, decision, pattern and insight is a note in `knowledge/`."
+)
+commands.add_typer(_lessons, name="lessons", help=_HELP, rich_help_panel="Collections")
 
 EntryType = StrEnum("EntryType", TYPES)  # type: ignore[misc]
 Form = StrEnum("Form", "md html json dot")
-ConfidenceOption = Annotated[float, option("--min-confidence", "0..1", "Only entries at least so sure.", min=0, max=1)]
-LimitOption = Annotated[int, limit_option("How many at most.")]
+ConfidenceOption = Annotated[
+    float, option("--min-confidence", "0..1", "Only lessons with at least this confidence.", min=0, max=1)
+]
+_COLUMNS = (WHOLE, WHOLE, OPTIONAL, SHRINKS, SHRINKS)
+LimitOption = Annotated[int, limit_option("The maximum number of lessons.")]
 
 
 def vault_of(named: Path | None) -> Path | None:
@@ -60,11 +67,11 @@ def _rows(entries: Iterable[Mapping[str, Any]]) -> Lines:
     return rows
 
 
-@command(_knowledge)
+@command(_lessons)
 def stats(vault: VaultOption = None) -> Answer:
-    """Show how much there is of what, how sure it is, and what is read most.
+    """Show the number of lessons of each type, their confidence, and which are read most.
 
-    $ simplemem knowledge stats --json"""
+    $ simplemem lessons stats --json"""
     from simplemem.kinds.learned.analysis import analysis_of
 
     with _opened(vault) as (store, _):
@@ -72,35 +79,35 @@ def stats(vault: VaultOption = None) -> Answer:
     return Answer(facts, labelled=labelled(facts))
 
 
-@command(_knowledge, name="list")
+@command(_lessons, name="list")
 def list_entries(
-    kind: Annotated[EntryType | None, argument("TYPE", "Only entries of this type.")] = None,
+    kind: Annotated[EntryType | None, argument("TYPE", "Only lessons of this type.")] = None,
     min_confidence: ConfidenceOption = 0.0,
     limit: LimitOption = 50,
     vault: VaultOption = None,
 ) -> Answer:
-    """List entries, the newest first.
+    """List lessons, newest first.
 
-    $ simplemem knowledge list error --min-confidence 0.8"""
+    $ simplemem lessons list error --min-confidence 0.8"""
     with _opened(vault) as (_, knowledge):
         entries = [e for e in reversed(knowledge.entries()) if kind in (None, e.type)]
         entries = [e for e in entries if (e.confidence or 0.0) >= min_confidence]
         shown = knowledge.shown(entries[:limit])
     lines = [[f"{len(shown)} of {counted(len(entries), 'entry', 'entries')}"]]
-    return Answer({"entries": shown, "total": len(entries)}, lines, _rows(shown), gives_way=3)
+    return Answer({"entries": shown, "total": len(entries)}, lines, _rows(shown), columns=_COLUMNS)
 
 
-@command(_knowledge)
+@command(_lessons)
 def search(
     query: Query,
-    kind: Annotated[EntryType | None, typer.Option("--type", help="Only entries of this type.")] = None,
+    kind: Annotated[EntryType | None, typer.Option("--type", help="Only lessons of this type.")] = None,
     min_confidence: ConfidenceOption = 0.0,
     limit: LimitOption = 10,
     vault: VaultOption = None,
 ) -> Answer:
-    """Find entries by meaning and words.
+    """Find lessons by words and by meaning.
 
-    $ simplemem knowledge search timeouts --type solution --min-confidence 0.6"""
+    $ simplemem lessons search timeouts --type solution --min-confidence 0.6"""
     asked = " ".join(query)
     with _opened(vault, embed=True) as (_, knowledge):
         narrowed: dict[str, Any] = {"kind": kind or "", "least_confidence": min_confidence}
@@ -109,17 +116,17 @@ def search(
     results = [entry | {"score": hit.score} for entry, (_, hit) in zip(entries, hits, strict=True)]
     facts = {"query": asked, "results": results, "method": method, "degraded": degraded}
     lines: Lines = [[f"by {method}" if hits else "Nothing found."]]
-    return Answer(facts, lines, _rows(entries), gives_way=3, warnings=[degraded] if degraded else [])
+    return Answer(facts, lines, _rows(entries), columns=_COLUMNS, warnings=[degraded] if degraded else [])
 
 
-@command(_knowledge)
+@command(_lessons)
 def show(
-    ref: Annotated[str, argument("ID", "An id, the first letters of one, or a note's name.")],
+    ref: Annotated[str, argument("ID", "An id, the beginning of an id, or the name of a note.")],
     vault: VaultOption = None,
 ) -> Answer:
-    """Show one entry: what it says, its context, and what it is related to.
+    """Show a lesson, its context, and related lessons.
 
-    $ simplemem knowledge show 4e8f50cf"""
+    $ simplemem lessons show 4e8f50cf"""
     with _opened(vault) as (_, knowledge):
         entry = knowledge.find(ref)
         knowledge.count([entry.id])
@@ -133,16 +140,19 @@ def show(
     return Answer(shown | {"relations": relations}, lines, labelled=about)
 
 
-@command(_knowledge)
+@command(_lessons)
 def export(
-    form: Annotated[Form, argument("FORMAT", "md, html, json or dot.")] = Form.md,
-    out: Annotated[Path | None, option("--output -o", "FILE", "Where to. Without it: print it.")] = None,
+    form: Annotated[Form, argument("FORMAT", "The format: md, html, json or dot.")] = Form.md,
+    out: Annotated[Path | None, option("--output -o", "FILE", "Write to this file instead of printing.")] = None,
     vault: VaultOption = None,
 ) -> Answer:
-    """Export all entries: as one Markdown text by type, or with the graph's entities as a picture or data.
+    """Export all lessons.
 
-    $ simplemem knowledge export > knowledge.md
-    $ simplemem knowledge export html --output knowledge.html"""
+    `md` is one Markdown text, grouped by type. `html` and `dot` are pictures, and `json` is data; these include the
+    entities of the graph.
+
+    $ simplemem lessons export > lessons.md
+    $ simplemem lessons export html --output lessons.html"""
     from simplemem.kinds.learned.analysis import export_text
     from simplemem.store import write_file
 
@@ -155,16 +165,18 @@ def export(
     return Answer(facts, [[("Written", "green"), f": {out}, {counted(count, 'entry', 'entries')}"]])
 
 
-@command(_knowledge)
+@command(_lessons)
 def analyze(
-    notes: Annotated[str, option("--notes", "WHICH", "Ordinary notes instead: a folder, `type:NAME`, or `*`.")] = "",
+    notes: Annotated[str, option("--notes", "WHICH", "Analyze other notes: a folder, `type:NAME`, or `*`.")] = "",
     vault: VaultOption = None,
 ) -> Answer:
-    """Show what to look at: what is unsure, unverified or never read, contradictions, what recurs and what belongs
-    together. No model is asked, and nothing is written.
+    """Show lessons that need attention.
 
-    $ simplemem knowledge analyze
-    $ simplemem knowledge analyze --notes projects/"""
+    These are lessons with low confidence, unverified or unread lessons, contradictions, and groups of similar lessons.
+    No model is used, and nothing is written.
+
+    $ simplemem lessons analyze
+    $ simplemem lessons analyze --notes projects/"""
     from datetime import date
 
     from simplemem.kinds.learned.analysis import analysis_of, brief

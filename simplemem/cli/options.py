@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
@@ -22,7 +23,24 @@ if TYPE_CHECKING:
 
 _SPECIAL = re.compile(r"[^\w@%+=:,./-]")
 Completion = Callable[[typer.Context, str], list[str]]
-_HABITS = {"ls": "list", "cat": "show", "add": "new", "mv": "move", "rename": "move", "delete": "rm", "remove": "rm"}
+_ALIASES = {
+    # What other programs call them.
+    "ls": "list",
+    "cat": "show",
+    "add": "new",
+    "mv": "move",
+    "rename": "move",
+    "rm": "delete",
+    "remove": "delete",
+    # What earlier versions called them.
+    "install": "connect",
+    "uninstall": "disconnect",
+    "atoms": "facts",
+    "garden": "topics archive",
+    "knowledge": "lessons",
+    "ingest": "documents add",
+}
+"""Other names of commands, which neither the help nor completion shows."""
 
 
 class _PlainHelp:
@@ -112,10 +130,16 @@ class Command(_PlainHelp, TyperCommand):
 
 
 class Group(_PlainHelp, TyperGroup):
-    """Commands, by their names and by what other programs call them."""
+    """Commands, by their names and by their hidden aliases."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return super().get_command(ctx, cmd_name) or super().get_command(ctx, _HABITS.get(cmd_name, ""))
+        found = super().get_command(ctx, cmd_name)
+        if found is not None or cmd_name not in _ALIASES:
+            return found
+
+        name, _, subcommand = _ALIASES[cmd_name].partition(" ")
+        group: Any = super().get_command(ctx, name)
+        return group.get_command(ctx, subcommand) if subcommand and group is not None else group
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Print the help on stdout where a command is missing; the exit code says that one is."""
@@ -152,6 +176,42 @@ class Group(_PlainHelp, TyperGroup):
         return items + super(TyperGroup, self).shell_complete(ctx, incomplete)
 
 
+class DefaultGroup(Group):
+    """Commands of which the first one runs if none is named: `conflicts` is `conflicts list`."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.no_args_is_help = False
+
+    @property
+    def default_name(self) -> str:
+        """The name of the command that runs if none is named."""
+        return next(iter(self.commands))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        is_help = args[:1] == ["--help"]
+        is_completing_the_name = ctx.resilient_parsing and not args
+        if not is_help and not is_completing_the_name and (not args or args[0].startswith("-")):
+            args = self._with_name_first(args)
+        return super().parse_args(ctx, args)
+
+    def _with_name_first(self, args: list[str]) -> list[str]:
+        """The arguments after the name of their command: options may stand before it, or it may be missing."""
+        for position, word in enumerate(args):
+            is_value = position > 0 and args[position - 1] == "--vault"
+            if word in self.commands and not is_value:
+                return [word, *args[:position], *args[position + 1 :]]
+        return [self.default_name, *args]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """List the subcommands, then the options of the default command."""
+        self.format_commands(ctx, formatter)
+        default = self.commands[self.default_name]
+        rows = [param.get_help_record(ctx) for param in default.get_params(ctx)]
+        with formatter.section(f"Options of {self.default_name}, which runs if no command is named"):
+            formatter.write_dl([row for row in rows if row is not None])
+
+
 def flag(names: str, what: str) -> Any:
     """An option without a value: `--yes -y`."""
     return typer.Option(*names.split(), help=what)
@@ -167,13 +227,28 @@ def argument(metavar: str, what: str, complete: Completion | None = None) -> Any
     return typer.Argument(metavar=metavar, help=what, autocompletion=complete, show_default=False)
 
 
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+def duration(typed: str, option_name: str, *, least: timedelta = timedelta(0)) -> timedelta:
+    """The length of time that was typed: `12h`, `30d`, `8w`, or a number of days. Raises a usage error."""
+    found = re.fullmatch(r"(\d{1,5})([hdw]?)", typed.strip())
+    if found is None:
+        why = f"{typed[:20]!r} is not a length of time; write 12h, 30d or 8w"
+        raise typer.BadParameter(why, param_hint=option_name)
+    length = timedelta(**{_UNITS[found[2] or "d"]: int(found[1])})
+    if length < least:
+        raise typer.BadParameter(f"{typed!r} is too short", param_hint=option_name)
+    return length
+
+
 def limit_option(what: str) -> Any:
     """The `--limit` option of a command."""
     return option("--limit -n", "N", what, min=1)
 
 
 def _names(store: EnhancedStore, prefix: str) -> Iterable[str]:
-    return store.names(prefix, limit=200)
+    return store.short_names(prefix, limit=200)
 
 
 def _tags(store: EnhancedStore, prefix: str) -> Iterable[str]:
@@ -206,8 +281,17 @@ def _asked_here(vault: Path | None, kind: str, prefix: str) -> list[str]:
         return list(COMPLETIONS[kind](store, prefix))
 
 
+def completing(names: Callable[[], Iterable[str]]) -> Completion:
+    """Complete to the names that begin with what was typed."""
+
+    def complete(_ctx: typer.Context, incomplete: str) -> list[str]:
+        return [name for name in names() if name.startswith(incomplete)]
+
+    return complete
+
+
 def complete_name(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Names of memories that begin with what was typed."""
+    """Names of notes that begin with what was typed: file names that are unique, or paths."""
     return _ask_index(ctx, "names", incomplete)
 
 
@@ -216,26 +300,29 @@ def complete_tag(ctx: typer.Context, incomplete: str) -> list[str]:
     return _ask_index(ctx, "tags", incomplete)
 
 
-_VAULT = "The folder of notes. Without it, one is found: see `simplemem config --help`."
+_VAULT = "The folder of notes. By default the nearest vault is used: see `simplemem config --help`."
 VaultOption = Annotated[Path | None, option("--vault", "FOLDER", _VAULT)]
 Query = Annotated[list[str], argument("QUERY", "Words, or a question.")]
-Name = Annotated[str, argument("NAME", "A name, title, alias or path.", complete_name)]
-YesOption = Annotated[bool, flag("--yes -y", "Do not ask.")]
+Name = Annotated[str, argument("NAME", "The name, title, alias or path of a note.", complete_name)]
+YesOption = Annotated[bool, flag("--yes -y", "Do not ask for confirmation.")]
+DryRunOption = Annotated[bool, flag("--dry-run", "Show what would change, and change nothing.")]
 WHEN = "a date or version: `2026-01-24`, `yesterday`, `v12`"
 
-_TAG = "Only notes with this tag: `todo`, `status=done`. Again for more; any of them is enough."
-_SINCE = "Only notes changed since: `2026-01-24`, `yesterday`, `3 days ago`."
-_AUTHOR = "Only notes last changed by `human`, by `agent`, or by a client whose name begins so."
+_TAG = "Only notes with this tag: `todo`, `status=done`. Repeat it for notes with any of several tags."
+_SINCE = "Only notes changed since this date: `2026-01-24`, `yesterday`, `3 days ago`."
+_AUTHOR = "Only notes last changed by `human`, by `agent`, or by a client whose name begins with AUTHOR."
 FILTERS: dict[str, Any] = {
     "tag": Annotated[list[str] | None, option("--tag", "TAG", _TAG, complete_tag)],
-    "require_all": Annotated[bool, flag("--all", "With several --tag: all of them are needed.")],
+    "require_all": Annotated[bool, flag("--all", "With several --tag: only notes with all of them.")],
     "kind": Annotated[str | None, option("--type", "TYPE", "Only notes of this `type:`.")],
-    "prefix": Annotated[str | None, option("--prefix", "FOLDER/", "Only notes whose name begins so.")],
+    "prefix": Annotated[str | None, option("--prefix", "FOLDER/", "Only notes in this folder.")],
     "since": Annotated[str | None, option("--since", "WHEN", _SINCE)],
-    "until": Annotated[str | None, option("--until", "WHEN", "Only notes last changed before then.")],
-    "link_to": Annotated[str | None, option("--link-to", "NAME", "Only notes that link to this one.", complete_name)],
-    "linked_by": Annotated[str | None, option("--linked-by", "NAME", "Only notes this one links to.", complete_name)],
-    "author": Annotated[str | None, option("--author", "WHO", _AUTHOR)],
+    "until": Annotated[str | None, option("--until", "WHEN", "Only notes last changed before this date.")],
+    "link_to": Annotated[str | None, option("--link-to", "NAME", "Only notes that link to this note.", complete_name)],
+    "linked_by": Annotated[
+        str | None, option("--linked-by", "NAME", "Only notes that this note links to.", complete_name)
+    ],
+    "author": Annotated[str | None, option("--author", "AUTHOR", _AUTHOR)],
 }
 """The options that narrow which notes take part, by the names of their arguments."""
 NOTES = ("tag", "require_all", "kind", "prefix", "since", "until")

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
@@ -24,6 +25,22 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _GAP = 2  # columns between the columns of a table
+
+_MIN_CUT = 10  # of a column that is cut, before it is left out
+_MIN_WRAPPED = 6  # of a column whose cells wrap
+
+
+class Column(Enum):
+    """What becomes of a column of a table that is wider than the terminal."""
+
+    WHOLE = "whole"  # what the next command needs: names, versions, dates. It is never cut; it may wrap
+    OPTIONAL = "optional"  # it is shown whole, or left out
+    SHRINKS = "shrinks"  # what helps to choose a row: it is cut, or left out
+
+
+WHOLE = Column.WHOLE
+OPTIONAL = Column.OPTIONAL
+SHRINKS = Column.SHRINKS
 
 Part: TypeAlias = str | tuple[str, str]
 """A text, or a text and its style."""
@@ -41,7 +58,7 @@ _TYPED = {  # what agents call it in a hint, and what a person types
     "Append to `daily`, and it is made": "`simplemem daily` makes it",
     "Search for it, or list": "`simplemem search` finds it by what it says; `simplemem list` shows",
     'Give {"todo": true, "status": "done"} or ["todo", "status/done"]': "Give todo, status=done or -todo",
-    "delete_memory deletes it": "`simplemem rm` deletes it",
+    "delete_memory deletes it": "`simplemem delete` deletes it",
     "memory_history lists": "`simplemem history` lists",
     "Pass `at`:": "Pass `--at`:",
 }
@@ -204,6 +221,37 @@ def printing_to(given: Terminal) -> Iterator[None]:
         _TERMINAL.reset(token)
 
 
+def fitted_widths(widths: Mapping[int, int], kinds: Mapping[int, Column], room: int) -> dict[int, int]:
+    """Return the widths with which the columns of a table fit into `room`. Columns that are left out are absent.
+
+    Columns that shrink are narrowed first. If that is not enough, a column that is not WHOLE is left out, the last one
+    first. If the WHOLE columns do not fit by themselves, the widest of them are narrowed, and their cells wrap.
+    """
+    fitted = dict(widths)
+    while True:
+        shrinking = [number for number in fitted if kinds[number] is SHRINKS]
+        missing = sum(fitted.values()) + _GAP * (len(fitted) - 1) - room
+        missing = _narrow(fitted, shrinking, _MIN_CUT, missing)
+        if missing <= 0:
+            return fitted
+        dispensable = [number for number in fitted if kinds[number] is not WHOLE]
+        if not dispensable:
+            _narrow(fitted, list(fitted), _MIN_WRAPPED, missing)
+            return fitted
+        fitted = {number: widths[number] for number in fitted if number != dispensable[-1]}
+
+
+def _narrow(widths: dict[int, int], some: Sequence[int], least: int, missing: int) -> int:
+    """Take columns from the widest of some columns, as long as they are wider than `least`; return what is missing."""
+    while missing > 0 and some:
+        widest = max(some, key=lambda number: widths[number])
+        if widths[widest] <= least:
+            break
+        widths[widest] -= 1
+        missing -= 1
+    return missing
+
+
 class Screen:
     """The terminal, or the pipe, that this run prints to. Made anew each time, as streams can be replaced."""
 
@@ -283,24 +331,26 @@ class Screen:
             return
         self._terminal.page(shown)
 
-    def table(self, rows: Iterable[Sequence[Part]], *, gives_way: int | None = None) -> None:
-        """Print rows as aligned columns, without empty ones. In a terminal the column that `gives_way` is cut first."""
+    def table(self, rows: Iterable[Sequence[Part]], *, columns: Sequence[Column] = ()) -> None:
+        """Print rows as aligned columns, without the empty ones. Columns that are not declared are WHOLE."""
         rows = [list(row) for row in rows]
         if self._print_plainly(rows):
             return
         from rich.table import Table
 
         lines = [[styled(cell) for cell in row] for row in rows]
-        columns = {number: column for number, column in enumerate(zip(*lines, strict=True)) if any(column)}
-        if not columns:
+        cells = {number: column for number, column in enumerate(zip(*lines, strict=True)) if any(column)}
+        if not cells:
             return
-        widths = {number: max(cell.cell_len for cell in column) for number, column in columns.items()}
-        too_wide = sum(widths.values()) + _GAP * (len(widths) - 1) - self.console.width
+        widths = {number: max(cell.cell_len for cell in column) for number, column in cells.items()}
+        kinds = {number: columns[number] if number < len(columns) else WHOLE for number in widths}
+        fitted = fitted_widths(widths, kinds, self.console.width)
+
         table = Table.grid(padding=(0, _GAP))
-        for number, width in widths.items():
-            cut = max(min(width, 10), width - too_wide) if number == gives_way and too_wide > 0 else None
-            table.add_column(no_wrap=True, overflow="ellipsis", width=cut)
-        for row in zip(*columns.values(), strict=True):
+        for number, width in fitted.items():
+            is_cut = kinds[number] is SHRINKS
+            table.add_column(no_wrap=is_cut, overflow="ellipsis" if is_cut else "fold", width=width)
+        for row in zip(*(cells[number] for number in fitted), strict=True):
             table.add_row(*row)
         if self.is_terminal:
             self.console.print(table)

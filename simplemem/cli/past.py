@@ -1,4 +1,4 @@
-"""Commands about what was: history, diff, restore, undo. Each restore or undo is a change, and can itself be undone."""
+"""Commands about earlier versions: history, diff, restore, undo, redo, sync. Each restore or undo can itself be undone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import typer
 
 from simplemem.cli.command import WHO, Answer, agree, command, finish, opened, preview
 from simplemem.cli.options import WHEN, Name, VaultOption, argument, complete_name, flag, limit_option, option
-from simplemem.cli.output import Lines, Part, ago, diff_lines, one_line
+from simplemem.cli.output import OPTIONAL, SHRINKS, WHOLE, Lines, Part, ago, diff_lines, one_line
+from simplemem.cli.paths import new_name_in_vault
 from simplemem.cli.write import undo_with
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
@@ -18,58 +19,63 @@ if TYPE_CHECKING:
     from simplemem.memory import Undone, UndoneMany
 
 commands = typer.Typer()
-_PANEL = "Go back"
-What = Annotated[str | None, argument("NAME|VERSION", "One note, or one step. Without it: all.", complete_name)]
+_PANEL = "History"
+_AUTHOR = "The version of a client can be left out."
+What = Annotated[str | None, argument("NAME|VERSION", "A note, or the version of a step.", complete_name)]
 
 
-@command(commands, _PANEL)
+@command(commands, _PANEL, old_options={"--by": "author"})
 def history(
     name: What = None,
     diff: Annotated[bool, flag("--diff", "Show what each change did.")] = False,
-    blame: Annotated[bool, flag("--blame", "Show who last changed each line of the note instead.")] = False,
-    by: Annotated[str, option("--by", "WHO", "Only changes of this client, with or without its version.")] = "",
+    blame: Annotated[bool, flag("--blame", "Show who last changed each line of the note.")] = False,
+    author: Annotated[str, option("--author", "AUTHOR", f"Only changes by this author. {_AUTHOR}")] = "",
     since: Annotated[str, option("--since", "WHEN", f"Only changes since {WHEN}.")] = "",
     until: Annotated[str, option("--until", "WHEN", f"Only changes up to {WHEN}.")] = "",
-    limit: Annotated[int, limit_option("How many changes at most.")] = 20,
+    limit: Annotated[int, limit_option("The maximum number of changes.")] = 20,
     vault: VaultOption = None,
 ) -> Answer:
-    """Show changes, newest first: ours, each with a version that `undo` and `show --version` take.
+    """List changes, newest first.
 
-    Of one note in a git repository its commits too, which `show --version` and `restore --at` take.
+    Each change has a version, which `undo`, `diff` and `show --version` accept. The history of one note in a git
+    repository includes the commits of the note, which `show --version` and `restore --at` accept.
 
     $ simplemem history Dipper --diff
     $ simplemem history Dipper --blame
-    $ simplemem history --by claude-ai --since yesterday"""
+    $ simplemem history --author claude-ai --since yesterday"""
     lines, table = Lines(), Lines()
     with opened(vault) as store:
         if blame:
             if name is None:
-                raise Invalid("--blame is of one note", hint="simplemem history NAME --blame")
+                raise Invalid("--blame needs a note", hint="Use `simplemem history NAME --blame`.")
             blamed = store.blame(name)
             facts = {"name": store.resolve(name), "lines": [each.as_dict() for each in blamed]}
             table = [[each.who or each.kind, (ago(each.when), "dim"), each.text] for each in blamed]
             return Answer(facts, table=table)
-        entries = store.history(name, limit=limit, diff=diff, by=by, since=since, until=until, steps=True)
+        entries = store.history(name, limit=limit, diff=diff, by=author, since=since, until=until, steps=True)
         warnings = [store.git_trouble] if name and store.git_trouble else []
     for entry in entries:
         title = f"{entry.name} → {entry.new_name}" if entry.new_name else entry.name
         title += f", {entry.notes} notes" if entry.notes > 1 else ""
-        said = (ago(entry.when), " ".join(filter(None, (entry.who, entry.tool))), one_line(entry.reason))
-        table.append([(entry.version, "yellow"), entry.op, (title, "cyan"), *((each, "dim") for each in said)])
+        details = (ago(entry.when), entry.who, entry.tool, one_line(entry.reason))
+        table.append([(entry.version, "yellow"), entry.op, (title, "cyan"), *((each, "dim") for each in details)])
         if diff:
             lines += [[part for cell in table.pop() for part in (cell, "  ")], *diff_lines(entry.diff), []]
     facts = {"versions": [entry.as_dict() for entry in entries]}
-    return Answer(facts, lines if entries else [["No changes."]], table=table, warnings=warnings)
+    columns = (WHOLE, WHOLE, WHOLE, WHOLE, OPTIONAL, OPTIONAL, SHRINKS)
+    return Answer(facts, lines if entries else [["No changes."]], table=table, columns=columns, warnings=warnings)
 
 
 @command(commands, _PANEL)
 def diff(
-    what: Annotated[str, argument("VERSION|NAME", "A version of `history`, or a note.", complete_name)],
-    other: Annotated[str | None, argument("[VERSION]", "A second version, to compare the first with.")] = None,
-    since: Annotated[str | None, option("--since", "WHEN", f"Of a note: since {WHEN}. Else: its last change.")] = None,
+    what: Annotated[str, argument("VERSION|NAME", "A version in `history`, or a note.", complete_name)],
+    other: Annotated[str | None, argument("VERSION", "A second version, to compare with the first.")] = None,
+    since: Annotated[str | None, option("--since", "WHEN", f"For a note: since {WHEN}.")] = None,
     vault: VaultOption = None,
 ) -> Answer:
-    """Show what a version changed, what lies between two, or what changed in a note.
+    """Show what a change did, or how two versions differ.
+
+    For a note, the last change is shown, or all changes since --since.
 
     $ simplemem diff 12
     $ simplemem diff Dipper --since 'last week'"""
@@ -88,17 +94,20 @@ def diff(
 @command(commands, _PANEL)
 def restore(
     name: Name,
-    at: Annotated[str | None, option("--at", "WHEN", f"{WHEN}, `before v12`. A day means its end.")] = None,
-    new_name: Annotated[str | None, option("--as", "NAME", "Bring it back under this name.")] = None,
+    at: Annotated[str | None, option("--at", "WHEN", f"{WHEN.capitalize()}, `before v12`.")] = None,
+    new_name: Annotated[str | None, option("--as", "NAME", "Restore it under this name.")] = None,
     vault: VaultOption = None,
 ) -> Answer:
-    """Bring an earlier text of a note back, to the byte. A deleted note needs no --at.
+    """Restore an earlier version of a note, or a deleted note.
 
-    What the note says now stays in the history: `undo` takes a restore back.
+    The text is restored byte for byte. A date means the end of that day. A deleted note needs no --at. The current
+    text stays in the history, and `undo` takes the restore back.
 
     $ simplemem restore Dipper
     $ simplemem restore Dipper --at '3 days ago' --as 'Dipper as it was'"""
     with opened(vault) as store:
+        if new_name is not None:
+            new_name = new_name_in_vault(new_name, store.root)
         finish()
         restored = store.restore(name, at=at, new_name=new_name, who=WHO)
     already, at = "" if restored.changed else "already ", "" if restored.at.startswith("before ") else "at "
@@ -106,50 +115,55 @@ def restore(
     return Answer(restored.as_dict(), [[(said, "green")]], warnings=restored.warnings)
 
 
-@command(commands, _PANEL)
+@command(commands, _PANEL, old_options={"--by": "author"})
 def undo(
-    what: Annotated[str | None, argument("VERSION|NAME", "Without it: the last change of all.", complete_name)] = None,
-    by: Annotated[str, option("--by", "WHO", "Everything this client changed, with or without its version.")] = "",
-    since: Annotated[str, option("--since", "WHEN", f"With --by: since {WHEN}.")] = "",
-    dry_run: Annotated[bool, flag("--dry-run", "With --by: only show what would become of what.")] = False,
-    yes: Annotated[bool, flag("--yes", "With --by: do not ask.")] = False,
+    what: Annotated[str | None, argument("VERSION|NAME", "A version in `history`, or a note.", complete_name)] = None,
+    author: Annotated[str, option("--author", "AUTHOR", f"Undo every change by this author. {_AUTHOR}")] = "",
+    since: Annotated[str, option("--since", "WHEN", f"With --author: since {WHEN}.")] = "",
+    dry_run: Annotated[bool, flag("--dry-run", "With --author: show what would change, and change nothing.")] = False,
+    yes: Annotated[bool, flag("--yes", "With --author: do not ask for confirmation.")] = False,
     vault: VaultOption = None,
 ) -> Answer:
-    """Undo a change, or everything a client changed. Again for the one before; `redo` goes forward.
+    """Undo the last change, or every change of one author.
 
-    Of everything a client changed, what somebody else has changed since is left as it is, and named.
+    A second `undo` undoes the change before; `redo` goes forward again. With --author, a note that somebody else has
+    changed since is left as it is, and listed.
 
     $ simplemem undo
     $ simplemem undo Dipper
-    $ simplemem undo --by claude-ai --since '2 hours ago' --dry-run"""
-    if by and not since:
-        hint = f"simplemem undo --by {shlex.quote(by)} --since '2 hours ago' --dry-run"
-        raise Invalid("--by needs --since: a date or version from which to undo", hint=hint)
-    if since and not by:
-        hint = f"simplemem undo --by WHO --since {shlex.quote(since)} --dry-run; `simplemem history` shows who"
-        raise Invalid("--since needs --by: the client whose changes to undo", hint=hint)
-    if (by and what is not None) or (not by and (dry_run or yes)):
-        hint = "simplemem undo --by WHO --since WHEN [--dry-run]"
-        raise Invalid("--by and --since go together, without a version or a name", hint=hint)
+    $ simplemem undo --author claude-ai --since '2 hours ago' --dry-run"""
+    if author and not since:
+        hint = f"simplemem undo --author {shlex.quote(author)} --since '2 hours ago' --dry-run"
+        raise Invalid("--author needs --since: a date or version from which to undo", hint=hint)
+    if since and not author:
+        hint = (
+            f"simplemem undo --author AUTHOR --since {shlex.quote(since)} --dry-run; `simplemem history` shows authors"
+        )
+        raise Invalid("--since needs --author: the author whose changes to undo", hint=hint)
+    if (author and what is not None) or (not author and (dry_run or yes)):
+        hint = "simplemem undo --author AUTHOR --since WHEN [--dry-run]"
+        raise Invalid("--author and --since go together, without a version or a name", hint=hint)
     with opened(vault) as store:
-        if not by:
+        if not author:
             finish()
             return _undone(store.undo(store.last_step() if what is None else what, who=WHO, tool="undo"))
-        plan = store.undo_all(by, since, preview=True)
+        plan = store.undo_all(author, since, preview=True)
         if dry_run or not plan.notes:
             return _plan(plan)
         preview(_plan(plan))
-        refused, hint = "nobody can be asked here, and nothing was changed", "Add --yes, or look with --dry-run."
-        agree("Do it?", refused=refused, hint=hint, yes=yes)
+        refused, hint = "this needs a confirmation, and there is no terminal", "Add --yes, or preview with --dry-run."
+        agree("Undo these changes?", refused=refused, hint=hint, yes=yes)
         finish()
-        done = store.undo_all(by, since, expected=plan.plan, who=WHO)
+        done = store.undo_all(author, since, expected=plan.plan, who=WHO)
         said: list[Part] = [(f"Undid what {done.by} changed in {counted(len(done.notes), 'note')}", "green")]
         return Answer(done.as_dict(), [said, undo_with(done.version)])
 
 
 @command(commands, _PANEL)
 def redo(vault: VaultOption = None) -> Answer:
-    """Do again what `undo` took back last, while nothing else was changed since.
+    """Redo what `undo` took back.
+
+    This works until something else is changed.
 
     $ simplemem redo"""
     with opened(vault) as store:
@@ -157,13 +171,13 @@ def redo(vault: VaultOption = None) -> Answer:
         return _undone(store.undo(store.last_step(undone=True), who=WHO, tool="redo"))
 
 
-@command(commands, _PANEL)
+@command(commands, "Vault")
 def sync(vault: VaultOption = None) -> Answer:
-    """Exchange changes with your other machines, over the remote of the vault's git repository.
+    """Exchange changes with your other machines through git.
 
-    What is saved and not staged is committed under your name, what was changed elsewhere is merged note by note, and both
-    are pushed, by your own git. What cannot be merged lies beside its note: `simplemem conflicts` lists it. All that came
-    is one step, which one `undo` takes back.
+    Changes that are saved and not staged are committed under your name. Changes from elsewhere are merged note by note,
+    and your git pushes both. A text that cannot be merged is written beside its note, and `simplemem conflicts` lists
+    it. Everything that was pulled is one step, which one `undo` takes back.
 
     $ simplemem sync"""
     with opened(vault) as store:

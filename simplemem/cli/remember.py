@@ -1,41 +1,45 @@
-"""The commands `ingest` and `atoms tidy`: documents come in, statements that no longer hold go."""
+"""The commands `documents add` and `facts tidy`."""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from simplemem.cli.command import WHO, Answer, command, opened
-from simplemem.cli.options import Group, VaultOption, argument, flag, option
-from simplemem.cli.output import Part
+from simplemem.cli.options import DryRunOption, Group, VaultOption, argument, duration, option
+from simplemem.cli.output import SHRINKS, WHOLE, Part
 from simplemem.errors import SimplememError
 from simplemem.note.words import counted
 
 commands = typer.Typer()
-_atoms = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich")
-commands.add_typer(_atoms, name="atoms", help="Look after the statements that agents keep.", rich_help_panel="Keep")
+_facts = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich")
+commands.add_typer(_facts, name="facts", help="Facts that agents remember.", rich_help_panel="Collections")
+_documents = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich")
+commands.add_typer(
+    _documents, name="documents", help="Documents and web pages, stored as notes.", rich_help_panel="Collections"
+)
 
 
-@command(commands, "Write")
-def ingest(
-    sources: Annotated[list[str], argument("FILE|URL|-", "Files, addresses, or `-` for a text from standard input.")],
-    scope: Annotated[str, option("--scope", "NAME", "Whose it is, as agents name them.")],
-    title: Annotated[str, option("--title", "TEXT", "What it is called, in place of its own title.")] = "",
+@command(_documents)
+def add(
+    sources: Annotated[list[str], argument("FILE|URL|-", "Files, addresses, or `-` for standard input.")],
+    scope: Annotated[str, option("--scope", "NAME", "The user that the documents belong to.")],
+    title: Annotated[str, option("--title", "TEXT", "The title, if not the document's own.")] = "",
     vault: VaultOption = None,
 ) -> Iterator[Answer]:
-    """Keep documents: text, Markdown, HTML, PDF and DOCX become notes, and what they state becomes statements.
+    """Store documents and web pages as notes, and the facts in them.
 
-    A PDF or DOCX lies beside its note. The same again is the same document.
+    The formats are text, Markdown, HTML, PDF and DOCX. A PDF or DOCX file is stored beside its note. A document that is
+    already stored is not stored again.
 
-    $ simplemem ingest handbook.pdf letters/*.docx --scope alex
-    $ simplemem ingest https://example.org/rules --scope alex --title 'House rules'
-    $ pbpaste | simplemem ingest - --scope alex
+    $ simplemem documents add handbook.pdf letters/*.docx --scope alex
+    $ simplemem documents add https://example.org/rules --scope alex --title 'House rules'
+    $ pbpaste | simplemem documents add - --scope alex
     """
     from simplemem.kinds.documents.ingest import documents_of
     from simplemem.memory import By
@@ -51,32 +55,34 @@ def ingest(
                     data = sys.stdin.buffer.read() if is_piped else file.read_bytes()
                     made = documents.ingest_file(data, ".txt" if is_piped else file.name, scope, title, **by)
                 kept = sum(event["event"] != "NOOP" for event in made["memories"])
-                said: list[Part] = [("Known already: " if made.get("duplicate") else "Kept ", "green")]
-                said += [(made["name"], "cyan"), f", {counted(kept, 'statement')}" if kept else ""]
-                yield Answer(made, [said], warnings=made["warnings"])
+                line: list[Part] = [("Already stored: " if made.get("duplicate") else "Stored ", "green")]
+                line += [(made["name"], "cyan"), f", {counted(kept, 'fact')}" if kept else ""]
+                yield Answer(made, [line], warnings=made["warnings"])
             except (SimplememError, OSError) as error:
                 hint = getattr(error, "hint", "")
                 why = {"code": getattr(error, "code", "unavailable"), "message": str(error), "hint": hint}
                 yield Answer({"source": source, "error": why}, warnings=[f"{source}: {error}. {hint}"], failed=True)
 
 
-@command(_atoms)
+@command(_facts)
 def tidy(
-    older_than: Annotated[str, option("--older-than", "DAYS", "What has not held for so many days.")] = "30d",
-    dry_run: Annotated[bool, flag("--dry-run", "Only show what would go.")] = False,
+    older_than: Annotated[str, option("--older-than", "TIME", "Facts that have been outdated for this long.")] = "30d",
+    dry_run: DryRunOption = False,
     vault: VaultOption = None,
 ) -> Answer:
-    """Put statements that no longer hold into the trash, as one change. Nothing else ever clears any away.
+    """Move facts that no longer hold to the trash, in one step.
 
-    $ simplemem atoms tidy --older-than 90d --dry-run
+    A fact no longer holds if it has expired, or if another fact has replaced it. simplemem never removes facts by
+    itself.
+
+    $ simplemem facts tidy --older-than 90d --dry-run
     """
     from simplemem.kinds.atoms.keeping import memories_of
 
-    if (days := re.fullmatch(r"(\d{1,5})d?", older_than)) is None:
-        raise typer.BadParameter(f"{older_than!r} is no number of days: write 30d", param_hint="--older-than")
+    age = duration(older_than, "--older-than")
     with opened(vault) as store:
-        gone = memories_of(store).tidy(timedelta(int(days[1])), dry_run=dry_run, who=WHO, tool="tidy")
-    said = f"{counted(len(gone), 'statement')} {'would go' if dry_run else 'put'} into the trash."
+        gone = memories_of(store).tidy(age, dry_run=dry_run, who=WHO, tool="tidy")
+    done = f"{counted(len(gone), 'fact')} {'would be moved' if dry_run else 'moved'} to the trash."
     facts = [{"id": each.id, "name": each.path[:-3], "memory": each.statement, "scope": each.scope} for each in gone]
     rows = [[(each.scope, "dim"), (each.statement, "cyan")] for each in gone]
-    return Answer({"tidied": facts, "dry_run": dry_run}, [[said]], rows, gives_way=1)
+    return Answer({"tidied": facts, "dry_run": dry_run}, [[done]], rows, columns=(WHOLE, SHRINKS))

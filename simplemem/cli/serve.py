@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simplemem.errors import Invalid, SimplememError, Unavailable
+from simplemem.errors import Invalid, NotFound, SimplememError, Unavailable
 
 if TYPE_CHECKING:
     from simplemem.config import Settings
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """\
 examples:
-  simplemem serve                                    the vault that is found from here
+  simplemem serve                                    the nearest vault
   simplemem serve --vault ~/notes
-  simplemem serve --vault ~/notes --read-only        an agent that may look, not touch
+  simplemem serve --vault ~/notes --read-only        agents can read, not write
   simplemem serve --profile simplemem                the eight tools of the original simplemem
-  simplemem serve --profile server-memory            in the place of that graph memory server
-  simplemem serve --profile self-improving           what an agent learns, and its graph
-  simplemem serve --profile remembrances             statements that age, and documents
+  simplemem serve --profile server-memory            the tools of that graph memory server
+  simplemem serve --profile self-improving           lessons of an agent, and its graph
+  simplemem serve --profile remembrances             facts and documents of users
   simplemem serve --vault ~/notes --http             MCP, REST and a page at http://127.0.0.1:8080
   simplemem serve --vault work=~/work --vault home=~/notes --profile work=memento --http
 """
@@ -55,30 +55,31 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     profiles = (
-        "the tools: default, simplemem, server-memory, memento, self-improving, hmlr, remembrances, supermemento,"
+        "the profile of tools: default, simplemem, server-memory, memento, self-improving, hmlr, remembrances,"
+        " supermemento, anthropic-memory, chatgpt, basic-memory"
     )
-    profiles += " anthropic-memory, chatgpt, basic-memory"
-    add("--vault", metavar="FOLDER", action="append", help="the folder of notes; without it one is found")
+    add("--vault", metavar="FOLDER", action="append", help="the folder of notes; by default the nearest vault")
     add("--default-vault", metavar="FOLDER", help="the vault to serve if the current folder is in none")
     add("--config", metavar="FILE", help="the settings file of a profile that has its own")
-    add("--knowledge-base", metavar="FOLDER", help="a folder of Markdown beside the memory, with two tools of its own")
-    add("--db", "--dbpath", "--db-path", metavar="FILE", help="another place for the index than <vault>/.simplemem")
+    add("--knowledge-base", metavar="FOLDER", help="another folder of Markdown files, with two more tools")
+    add("--db", "--dbpath", "--db-path", metavar="FILE", help="the file of the index, if not in <vault>/.simplemem")
     add("--profile", metavar="NAME", action="append", help=profiles)
-    add("--tools", metavar="NAMES", action="append", help="toolsets to add, or with a minus to take away")
+    add("--tools", metavar="NAMES", action="append", help="tool groups to add, or with a minus to remove")
     add("--read-only", action="store_true", default=None, help="refuse every write")
     add("--no-delete", action="store_true", default=None, help="offer no tool that deletes")
-    add("--log-level", choices=("debug", "info", "warning", "error"), help="how much is said on stderr")
+    add("--yes", "-y", action="store_true", help="create a vault that does not exist without asking")
+    add("--log-level", choices=("debug", "info", "warning", "error"), help="how much is logged on stderr")
     net = parser.add_argument_group("over the network (docs/network.md)").add_argument
     net("--http", metavar="HOST:PORT", nargs="?", const="", help="serve over HTTP, by default at 127.0.0.1:8080")
-    net("--sse", action="store_true", default=None, help="with --http: old clients too, at /sse")
-    net("--stateless", action="store_true", help="keep no session of clients of 2025, behind a balancer of load")
-    net("--allow-host", metavar="NAME", action="append", default=[], help="a name that the server is asked by")
-    net("--behind-proxy", action="store_true", help="a proxy on this machine has the certificate")
-    trusted = "with a proxy elsewhere: its address or network, whose X-Forwarded-For names clients"
+    net("--sse", action="store_true", default=None, help="with --http: also serve the older SSE transport, at /sse")
+    net("--stateless", action="store_true", help="keep no sessions, for use behind a load balancer")
+    net("--allow-host", metavar="NAME", action="append", default=[], help="a host name that requests may use")
+    net("--behind-proxy", action="store_true", help="a proxy on this machine terminates TLS")
+    trusted = "the address or network of a proxy elsewhere, whose X-Forwarded-For is trusted"
     net("--trusted-proxy", metavar="ADDRESS", action="append", default=[], help=trusted)
-    net("--tls-cert", metavar="FILE", type=Path, help="the certificate, for https")
-    net("--tls-key", metavar="FILE", type=Path, help="its key")
-    rest = "HTTP at 127.0.0.1:8080 beside standard streams, as Remembrances serves both"
+    net("--tls-cert", metavar="FILE", type=Path, help="the certificate, for HTTPS")
+    net("--tls-key", metavar="FILE", type=Path, help="the key of the certificate")
+    rest = "serve HTTP at 127.0.0.1:8080 as well as standard streams, as Remembrances does"
     net("--rest-api-serve", action="store_true", default=None, help=rest)
     return parser
 
@@ -164,7 +165,7 @@ def _serve(asked: argparse.Namespace, streams: tuple[int, int] | None = None) ->
     from simplemem.server.serve import Door, serve_stdio, take_standard_streams
 
     if streams is None and sys.stdin is not None and sys.stdin.isatty():
-        waits = "waits for an MCP client; `simplemem install CLIENT` tells one of it. Ctrl-C ends it."
+        waits = "waits for an MCP client; `simplemem connect CLIENT` configures one. Ctrl-C stops it."
         print(f"simplemem serves {root} and {waits}", file=sys.stderr, flush=True)
     wire = streams or take_standard_streams()
     door = Door(lambda: opening(settings), _answer_commands)
@@ -227,6 +228,8 @@ def _chosen(asked: argparse.Namespace) -> tuple[Face, tuple[Tool, ...], Path, Se
     profile, toolsets, tools = _profile(asked)
     root = _vault(asked, profile)
     settings = _settings(asked, profile, root)
+    if not (root.exists() or settings.read_only or asked.yes):
+        _confirm_new_vault(root)
     if base := settings.documents.knowledge_base:
         from simplemem.kinds.documents.base import base_of, located
 
@@ -254,6 +257,21 @@ def _chosen(asked: argparse.Namespace) -> tuple[Face, tuple[Tool, ...], Path, Se
 
     tools = tuple(tool for tool in tools if not (settings.no_delete and tool.deletes))
     return profile, tools, root, settings, opening
+
+
+def _confirm_new_vault(root: Path) -> None:
+    """Ask the user at a terminal whether to create a vault, and create it. Raises NotFound if the answer is no.
+
+    A client that starts the server has no terminal, and must not fail: its first call creates the vault.
+    """
+    has_terminal = all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+    if not has_terminal:
+        return
+    print(f"There is no vault at {root}. Create it? [y/N]: ", end="", file=sys.stderr, flush=True)
+    answer = sys.stdin.readline().strip().lower()
+    if answer not in ("y", "yes"):
+        raise NotFound(f"no vault at {root}", hint="`--vault` names another; `--yes` creates it.")
+    (root / ".simplemem").mkdir(parents=True)
 
 
 def _settings(asked: argparse.Namespace, profile: Face, root: Path) -> Settings:
@@ -307,7 +325,7 @@ def for_a_client(argv: Sequence[str]) -> tuple[Path, list[str]]:
     asked = _parser().parse_args(list(argv))
     _part_by_vault(asked)
     if _is_http(asked):
-        raise Invalid("a client starts a server that speaks over standard streams", hint="Use `install --http URL`.")
+        raise Invalid("a client starts a server that speaks over standard streams", hint="Use `connect --http URL`.")
     profile, toolsets, _ = _profile(asked)  # a mistake is told here rather than in the log of a client
     if asked.config:
         _own_settings(asked, profile)

@@ -162,7 +162,7 @@ def _run_command(store: EnhancedStore, words: list[str], request: Mapping[str, A
     code = 0
     is_parsed = False
     try:
-        with served_by(store), printing_to(terminal):
+        with served_by(store, Path(str(request.get("directory", "")))), printing_to(terminal):
             context = command.make_context(words[0], words[1:])
             is_parsed = True
             if not _is_same_vault(context.params.get("vault"), request.get("vault_option")):

@@ -1,26 +1,38 @@
-"""The commands `topics` and `garden`, for people who look after their conversations."""
+"""The commands `topics list` and `topics archive`."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated
 
 import typer
 
 from simplemem.cli.command import WHO, Answer, command, opened
-from simplemem.cli.options import VaultOption, argument, flag, option
-from simplemem.cli.output import Part, ago
+from simplemem.cli.options import DefaultGroup, DryRunOption, VaultOption, argument, duration, flag, option
+from simplemem.cli.output import OPTIONAL, WHOLE, Part, ago
 from simplemem.note.clock import stamp
 from simplemem.note.words import counted
 
 commands = typer.Typer()
+_topics = typer.Typer(cls=DefaultGroup)
+commands.add_typer(
+    _topics,
+    name="topics",
+    help="Topics of conversations with agents.",
+    epilog="$ simplemem topics\n$ simplemem topics archive --dry-run",
+    rich_help_panel="Collections",
+)
 _COLOURS = {"active": "green", "paused": "yellow", "closed": "dim"}
 
 
-@command(commands, "Keep")
-def topics(closed: Annotated[bool, flag("--all", "Closed ones too.")] = False, vault: VaultOption = None) -> Answer:
-    """List the topics of conversation: active ones first, then what was spoken of last.
+@command(_topics, name="list")
+def list_topics(
+    closed: Annotated[bool, flag("--all", "Include closed topics.")] = False, vault: VaultOption = None
+) -> Answer:
+    """List the topics: active topics first, then the most recent.
 
     $ simplemem topics
+    $ simplemem topics list --all
     """
     from simplemem.kinds.talk.conversation import conversation_of
 
@@ -32,30 +44,33 @@ def topics(closed: Annotated[bool, flag("--all", "Closed ones too.")] = False, v
         about = {"block_id": each.id, "name": each.path[:-3], "topic_label": label, "status": status}
         shown.append(about | {"turns": turns, "last": last})
         rows.append([(label, "cyan"), (status, _COLOURS[status]), counted(turns, "turn"), ago(last)])
-    return Answer({"topics": shown}, [] if found else [["No topics."]], rows, gives_way=0)
+    columns = (WHOLE, WHOLE, OPTIONAL, WHOLE)
+    return Answer({"topics": shown}, [] if found else [["No topics."]], rows, columns=columns)
 
 
-@command(commands, "Keep")
-def garden(
-    topic: Annotated[str, argument("[TOPIC]", "One topic by its id or label, whatever its age.")] = "all",
-    after_days: Annotated[int, option("--after-days", "DAYS", "Close what has been paused for so long.", min=1)] = 60,
-    dry_run: Annotated[bool, flag("--dry-run", "Only show what would be closed.")] = False,
+@command(_topics, old_options={"--after-days": "older_than"})
+def archive(
+    topic: Annotated[str, argument("TOPIC", "One topic by its id or label, whatever its age.")] = "all",
+    older_than: Annotated[str, option("--older-than", "TIME", "Topics that have been paused for this long.")] = "60d",
+    dry_run: DryRunOption = False,
     vault: VaultOption = None,
 ) -> Answer:
-    """Close topics that have been paused for long, as one change. Nothing is deleted; closed topics are still found.
+    """Close topics that have been paused for a long time, in one step.
 
-    With a language model in the settings, the facts in them are read too.
+    Nothing is deleted, and search still finds closed topics. With a language model in the settings, the facts in the
+    topics are extracted.
 
-    $ simplemem garden --dry-run
-    $ simplemem garden --after-days 30
+    $ simplemem topics archive --dry-run
+    $ simplemem topics archive --older-than 30d
     """
     from simplemem.kinds.talk.conversation import conversation_of
 
+    age = duration(older_than, "--older-than", least=timedelta(days=1))
     with opened(vault) as store:
         talk = conversation_of(store)
-        done = talk.garden(topic, after_days, dry_run=dry_run, who=WHO)
+        done = talk.garden(topic, age.days, dry_run=dry_run, who=WHO)
         closed = [each for each in talk.topics(closed=True) if each.id in done["closed"]]
-    said = f"{counted(len(closed), 'topic')} {'would be closed' if dry_run else 'closed'}"
-    said += f", {counted(len(done['facts']), 'fact')} read by {done['method']}" if done["facts"] else ""
+    summary = f"{counted(len(closed), 'topic')} {'would be closed' if dry_run else 'closed'}"
+    summary += f", {counted(len(done['facts']), 'fact')} extracted by {done['method']}" if done["facts"] else ""
     rows: list[list[Part]] = [[(each.label, "cyan"), (each.id, "dim")] for each in closed]
-    return Answer({**done}, [[f"{said}."]], rows, gives_way=0, warnings=done["warnings"])
+    return Answer({**done}, [[f"{summary}."]], rows, columns=(WHOLE, WHOLE), warnings=done["warnings"])

@@ -1,8 +1,7 @@
-"""Commands about the vault as a whole: init, index, stats, inspect, config, doctor, conflicts."""
+"""Commands about the vault as a whole: init, index, stats, inspect, doctor."""
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import time
@@ -11,38 +10,48 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from simplemem.cli.command import WHO, Answer, agree, command, finish, opened, preview, progress_bar, warn, warn_doubted
-from simplemem.cli.options import VaultOption, YesOption, argument, complete_name, flag, option
-from simplemem.cli.output import Lines, Part, amount, diff_lines, in_words, megabytes, one_line, tags_shown
+from simplemem.cli.options import DefaultGroup, VaultOption, YesOption, argument, flag, option
+from simplemem.cli.output import (
+    OPTIONAL,
+    SHRINKS,
+    WHOLE,
+    Lines,
+    Part,
+    amount,
+    diff_lines,
+    megabytes,
+    one_line,
+    tags_shown,
+)
 from simplemem.cli.write import undo_with
 from simplemem.errors import Invalid, NotFound
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
-    from simplemem.memory import ConflictMerge, ConflictMerged, Finding, Mended, Mending, OwnFile
+    from simplemem.memory import Finding, Mended, Mending, OwnFile
     from simplemem.store import EnhancedStore
 
 commands = typer.Typer()
-_PANEL = "Keep"
+_PANEL = "Vault"
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
 _MOST = 3  # findings of one kind that are shown
-_Keep = Literal["note", "copy", "marked", "merge"]
-_KEEPS: dict[str, _Keep] = {"note": "note", "copy": "copy", "both": "marked", "": "merge"}
 
 
 @command(commands, _PANEL)
 def init(
-    folder: Annotated[Path | None, argument("FOLDER", "The folder of notes. Without it: this one.")] = None,
+    folder: Annotated[Path | None, argument("FOLDER", "The folder of notes; by default the current folder.")] = None,
     vault: VaultOption = None,
 ) -> Answer:
-    """Make a folder a vault, or look at the one it is. No note is changed.
+    """Make a folder a vault. No note is changed.
 
-    What simplemem keeps of its own goes to `.simplemem/` in it, which git and Obsidian leave alone. Of that only the
-    index, `index.db`, can be made again (`simplemem index --rebuild`); the folder also holds history and trash.
+    simplemem writes its own files to `.simplemem/` in the folder, which git and Obsidian ignore. Only the index,
+    `index.db`, can be rebuilt (`simplemem index --rebuild`); the folder also contains the history and the trash. In a
+    vault, the command shows what the vault contains.
 
     $ simplemem init
     $ simplemem init ~/Documents/notes
@@ -66,7 +75,7 @@ def init(
     found += [f"not searched, {each}" for each in _left_out(facts)]
     where = "" if _is_found_from_here(root) else f" --vault {shlex.quote(str(root))}"
     first = ("search 'what do you want to know'", "finds notes") if notes else ("new 'First note' --edit", "writes one")
-    client = ("install", "connects an agent")
+    client = ("connect", "connects an agent")
     steps = [first, client, ("doctor", "says what is broken")]
     lines: Lines = [ready, [f"  {', '.join(found)}"]]
     answer: dict[str, Any] = {"vault": str(root), "new": is_new, "notes": notes}
@@ -117,28 +126,33 @@ def _left_out(facts: Mapping[str, Any]) -> list[str]:
     return [f"{why}: {amount(count)}" for why, count in facts["hidden"].items()]
 
 
-@command(commands, _PANEL)
-def index(
-    rebuild: Annotated[bool, flag("--rebuild", "Throw the index away and make it anew.")] = False,
-    watch: Annotated[bool, flag("--watch", "Stay, and index every change as it is made. Ctrl-C ends it.")] = False,
-    engine: Annotated[
-        str, option("--engine", "ENGINE", "Build it in another engine, with the vectors there are.")
-    ] = "",
+_index = typer.Typer(cls=DefaultGroup)
+commands.add_typer(
+    _index,
+    name="index",
+    help="Update the index, rebuild it, or move it to another database.\n\n"
+    "Other commands update the index by themselves.",
+    epilog="$ simplemem index\n$ simplemem index --rebuild\n$ simplemem index move postgresql://memory@db/memory",
+    rich_help_panel=_PANEL,
+)
+
+
+@command(_index)
+def update(
+    rebuild: Annotated[bool, flag("--rebuild", "Delete the index and build it again.")] = False,
+    watch: Annotated[bool, flag("--watch", "Keep running, and index every change. Ctrl-C stops it.")] = False,
+    engine: Annotated[str, typer.Option("--engine", hidden=True)] = "",  # the earlier form of `index move`
     vault: VaultOption = None,
 ) -> Iterator[Answer]:
-    """Update the index. Other commands do so by themselves. What was made stays when it is ended halfway, and the next
-    run goes on from there.
+    """Update the index, and make the vectors that are missing.
 
-    An ENGINE is the address of a PostgreSQL without a password, a file that holds an address, `settings` for what
-    `index.engine` names, or `sidecar`. The index in use stays as it is until a setting names the other.
+    If the command is stopped, the next run continues where it stopped.
 
     $ simplemem index
     $ simplemem index --rebuild
-    $ simplemem index --watch
-    $ simplemem index --engine postgresql://memory@db.example.org/memory
-    $ simplemem index --engine sidecar"""
+    $ simplemem index update --watch"""
     if engine and (rebuild or watch):
-        raise typer.BadParameter("--engine goes without --rebuild and --watch")
+        raise typer.BadParameter("--engine cannot be combined with --rebuild and --watch")
     began = time.monotonic()
     with opened(vault, sync=False) as store:
         if engine:
@@ -148,12 +162,12 @@ def index(
             with progress_bar() as progress:
                 report = store.sync(progress=progress, embed=True, rebuild=rebuild)
         except KeyboardInterrupt:
-            warn(f"stopped. {store.state().reason} `simplemem index` goes on from there.".replace("  ", " "))
+            warn(f"stopped. {store.state().reason} `simplemem index` continues from there.".replace("  ", " "))
             raise
         warn_doubted(report)
         now, seconds, facts = store.state(), time.monotonic() - began, report.as_dict()
         counts = [f"{facts[key]} {key}" for key in ("added", "modified", "moved", "removed", "embedded") if facts[key]]
-        done = f"Made anew: {counted(now.notes, 'note')}" if rebuild else ", ".join(counts)
+        done = f"Rebuilt: {counted(now.notes, 'note')}" if rebuild else ", ".join(counts)
         done = done or ("Not done" if report.trouble else "Nothing to do")
         warnings = [f"{skipped['path']}: {skipped['why']}" for skipped in facts["skipped"]]
         if report.trouble:
@@ -173,26 +187,47 @@ def index(
                 yield Answer({"changed": names}, [[("indexed ", "dim"), (name, "cyan")] for name in names])
 
 
+@command(_index, name="move")
+def move_index(
+    address: Annotated[str, argument("DATABASE", "An address, a file with an address, `settings` or `sqlite`.")],
+    vault: VaultOption = None,
+) -> Answer:
+    """Build the index in another database. Its vectors are copied.
+
+    DATABASE is the address of a PostgreSQL database without a password, a file that contains an address, `settings`
+    for the value of `index.engine`, or `sqlite` for the index in the vault. The index in use stays as it is until a
+    setting names the other one.
+
+    $ simplemem index move postgresql://memory@db.example.org/memory
+    $ simplemem index move sqlite"""
+    with opened(vault, sync=False) as store:
+        return _moved(store, address)
+
+
 def _moved(store: EnhancedStore, engine: str) -> Answer:
-    from simplemem.config import settings_with_sources, user_config_path
+    """Build the index in another database. `sidecar` is the earlier name of `sqlite`."""
+    from simplemem.config import settings_with_sources
 
     if re.search(r"//[^/@]*:[^/@]*@|password=", engine):
-        hint = "Put it into ~/.pgpass, or the whole address into a file: --engine ~/.config/simplemem/engine"
+        hint = "Put it into ~/.pgpass, or the address into a file: `simplemem index move ~/.config/simplemem/engine`."
         raise Invalid("a password on a command line can be read by everybody on this machine", hint=hint)
     source = {key: source for key, _, source in settings_with_sources(vault=store.root)}["index.engine"]
     if engine == "settings" and source == "default":
-        raise Invalid("no setting names an engine", hint="--engine postgresql://USER@HOST/DATABASE")
+        hint = "Use `simplemem index move postgresql://USER@HOST/DATABASE`."
+        raise Invalid("index.engine is not set", hint=hint)
     named = store.settings.index.engine if engine == "settings" else engine
+    is_sqlite = engine in ("sqlite", "sidecar")
     try:
         with progress_bar() as progress:
-            moved = store.move_index(None if engine == "sidecar" else named, progress)
+            moved = store.move_index(None if is_sqlite else named, progress)
     except KeyboardInterrupt:
-        warn("stopped. The index in use is as it was; the same command goes on from here.")
+        warn("stopped. The index in use is unchanged; the same command continues from here.")
         raise
-    use = f"Use it by SIMPLEMEM_INDEX_ENGINE={shlex.quote(engine)}, or [index] engine in {user_config_path(os.environ)}"
-    if engine == "sidecar":
-        use = f"Use it by taking index.engine out of {source}"
-    done = f"Built in {moved.engine}: {counted(moved.notes, 'note')}, vectors of {moved.taken} taken over"
+    use = f"To use it, set SIMPLEMEM_INDEX_ENGINE={shlex.quote(engine)}, or run"
+    use += f" `simplemem config set index.engine {shlex.quote(engine)}`"
+    if is_sqlite:
+        use = f"To use it, remove index.engine from {source}"
+    done = f"Built in {moved.engine}: {counted(moved.notes, 'note')}, vectors of {moved.taken} copied"
     use = "Your settings name it." if moved.in_use else use
     lines: Lines = [[(done, "yellow" if moved.trouble else "green")], [("  " + moved.place, "dim")], [f"  {use}"]]
     warnings = [moved.trouble] if moved.trouble else []
@@ -201,7 +236,9 @@ def _moved(store: EnhancedStore, engine: str) -> Answer:
 
 @command(commands, _PANEL)
 def stats(vault: VaultOption = None) -> Answer:
-    """Show what is in the vault and its index, and whatever lessens search.
+    """Show the size of the vault and the state of its index.
+
+    The output also says what limits search, such as missing vectors.
 
     $ simplemem stats
     $ simplemem stats --json | jq .notes"""
@@ -230,7 +267,9 @@ def stats(vault: VaultOption = None) -> Answer:
 
 @command(commands, _PANEL)
 def inspect(vault: VaultOption = None) -> Answer:
-    """Show what was read in each note: links, tags, aliases, and broken links.
+    """Show the links, tags and unresolved links of each note.
+
+    With --json, the answer also contains the aliases and the notes that link here.
 
     $ simplemem inspect
     $ simplemem inspect --json | jq '."README.md".links'"""
@@ -241,85 +280,22 @@ def inspect(vault: VaultOption = None) -> Answer:
         tags = (tags_shown(tag.lstrip("#") for tag in facts["tags"]), "green")
         broken = (f"unresolved: {', '.join(facts['unresolved'])}" if facts["unresolved"] else "", "yellow")
         rows.append([(path, "cyan"), f"{len(facts['links'])} out", f"{len(facts['backlinks'])} in", tags, broken])
-    return Answer(notes, table=rows)
-
-
-@command(commands, _PANEL)
-def config(
-    example: Annotated[bool, flag("--example", "Print a settings file with everything in it.")] = False,
-    vault: VaultOption = None,
-) -> Answer:
-    """Show the settings in force, and where each came from.
-
-    A flag beats the environment, the environment beats the vault's `.simplemem/config.toml`, that beats your
-    own `~/.config/simplemem/config.toml`, that beats the default.
-
-    The vault is `--vault`, else `$SIMPLEMEM_VAULT`, else the setting `vault`, else the nearest folder, from the current
-    one upwards, that contains `.simplemem/` or `.obsidian/`, else `./.memories`, else `~/simplemem`. The last is never
-    used inside another folder of Markdown notes.
-
-    $ simplemem config
-    $ simplemem config --example > ~/.config/simplemem/config.toml
-    $ SIMPLEMEM_SEARCH_LIMIT=10 simplemem config --json"""
-    from simplemem.config import example_config, find_existing_vault, find_vault, settings_with_sources
-
-    if example:
-        return Answer({"example": example_config()}, text=example_config())
-
-    warnings = list[str]()
-    try:
-        find_existing_vault(vault)
-    except NotFound as error:
-        warnings.append(f"{error.message}. {error.hint}")
-    try:
-        root = find_vault(vault)
-    except NotFound:
-        root = None
-
-    found = {key: (_shown(value), source) for key, value, source in settings_with_sources({"vault": vault}, vault=root)}
-    found["vault"] = (None if root is None else str(root), _source_of_vault(root, found["vault"][1]))
-    rows: Lines = [
-        [key, (in_words(value), "" if source == "default" else "bold"), (source, "dim")]
-        for key, (value, source) in found.items()
-    ]
-    facts = {key: {"value": value, "source": source} for key, (value, source) in found.items()}
-    return Answer(facts, table=rows, warnings=warnings)
-
-
-def _source_of_vault(root: Path | None, source: str) -> str:
-    """Say where the vault was found if no setting names it."""
-    if source != "default" or root is None:
-        return source
-    here = Path.cwd()
-    if root in (here, *here.parents):
-        return "the nearest vault upward"
-    if root == here / ".memories":
-        return "./.memories"
-    return source
-
-
-def _shown(value: Any) -> Any:
-    """A setting as JSON has it: paths are texts, and a secret stays covered."""
-    if isinstance(value, tuple):
-        return list(value)
-    if isinstance(value, str):
-        return re.sub(r"(?<=://)[^/@\s]+@", "**********@", value)  # who asks and by which password, in an address
-    return value if value is None or isinstance(value, (str, int, float, dict)) else str(value)
+    return Answer(notes, table=rows, columns=(WHOLE, OPTIONAL, OPTIONAL, SHRINKS, SHRINKS))
 
 
 @command(commands, _PANEL)
 def doctor(
-    fix: Annotated[bool, flag("--fix", "Mend broken links, as one change, after showing it and asking.")] = False,
-    only: Annotated[list[str] | None, option("--only", "CHECK", "Only these: `links`, or `links,headers`.")] = None,
-    dry_run: Annotated[bool, flag("--dry-run", "With --fix: show what it would do, and do none.")] = False,
+    fix: Annotated[bool, flag("--fix", "Fix broken links in one step, after showing the changes.")] = False,
+    only: Annotated[list[str] | None, option("--only", "CHECK", "Only these checks: `links`, `links,headers`.")] = None,
+    dry_run: Annotated[bool, flag("--dry-run", "With --fix: show the changes, and change nothing.")] = False,
     yes: YesOption = False,
     vault: VaultOption = None,
 ) -> Answer:
-    """Check the vault, its index and the disk they are on. Ends with 0 when there is nothing, or notes only; with 1 for
-    an error or a warning.
+    """Check the vault for problems, and fix broken links.
 
-    It compares the index with one made anew, and looks for broken links and what they may mean, headers that cannot be
-    read, secrets and conflict copies. It ends with what `.simplemem/` contains. Without `--fix` it changes nothing.
+    The command compares the index with the notes, and looks for broken links, frontmatter that cannot be read, secrets,
+    conflict copies and problems of the disk. It also lists what `.simplemem/` contains. Without --fix, nothing is
+    changed. The exit code is 1 if there is an error or a warning, and 0 otherwise.
 
     The checks: index, headers, notes, links, conflicts, secrets, place, git.
 
@@ -337,7 +313,8 @@ def doctor(
         elif mending is not None and mending.changes:
             preview(Answer({}, _changes(mending)))
             what = f"change {counted(len(mending.changes), 'file')} in one step"
-            refused, hint = f"this would {what}", "See it with --dry-run; agree with --yes."
+            refused = f"this would {what}, and there is no terminal to confirm it"
+            hint = "Add --yes, or preview with --dry-run."
             agree(f"{what.capitalize()}?", refused=refused, hint=hint, yes=yes)
             finish()
             mended = store.mend(mending, who=WHO)
@@ -392,73 +369,4 @@ def _findings(findings: Sequence[Finding], only: Sequence[str]) -> Lines:
         if more := len(every) - len(shown):
             notes = counted(len({finding.path for finding in every}), "note")
             lines.append([(f"  and {more} more like these, in {notes} in all: simplemem doctor --only {check}", "dim")])
-    return lines
-
-
-@command(commands, _PANEL)
-def conflicts(
-    action: Annotated[str | None, argument("merge", "Bring copies and note together. Without it: list them.")] = None,
-    name: Annotated[str | None, argument("NAME", "A copy, or a note: all copies of it.", complete_name)] = None,
-    dry_run: Annotated[bool, flag("--dry-run", "Show what would be done, and do nothing.")] = False,
-    keep: Annotated[str, option("--keep", "note|copy|both", "Keep one text, or both, marked where they differ.")] = "",
-    vault: VaultOption = None,
-) -> Answer:
-    """List the copies that synchronisers and git keep when a note was changed in two places, and merge them.
-
-    A merge writes the note and puts the copy into the trash, as one change that `undo` takes back. Where the
-    history knows the text both began as, what either side removed is removed; where it does not, all is kept.
-    What both changed differently is never decided for you: see --keep.
-
-    $ simplemem conflicts
-    $ simplemem conflicts merge Kite --dry-run
-    $ simplemem conflicts merge Kite --keep note"""
-    if (name is None or action != "merge" or keep not in _KEEPS) and (action or dry_run or keep):
-        raise typer.BadParameter("either alone, or as: conflicts merge NAME [--keep note|copy|both]")
-    with opened(vault) as store:
-        if name is None:
-            copies = store.conflict_copies()
-            table: Lines = [[(copy.path, "cyan"), f"of {copy.of}", (copy.maker, "dim")] for copy in copies]
-            more: list[Part] = [("  see what differs with: simplemem conflicts merge NAME --dry-run", "dim")]
-            facts = {"conflicts": [copy.as_dict() for copy in copies]}
-            return Answer(facts, [more if copies else [("No conflict copies.", "green")]], table, gives_way=0)
-        merges = store.conflict_merges(name, together=True)
-        facts = {"merges": [merge.as_dict() for merge in merges]}
-        if dry_run:
-            return Answer(facts, _planned(merges))
-        done: list[ConflictMerged] = []
-        lines = Lines()
-        for of_note in _by_note(merges):
-            preview(Answer({}, _planned(of_note)))
-            with finish():
-                merged = store.merge_conflicts(of_note, keep=_KEEPS[keep], who=WHO)
-            for each in merged:
-                verb = "Merged " if each.changed else "Dropped "
-                lines.append([(verb, "green"), (each.copy, "cyan")])
-            lines.append(undo_with(merged[0].version))
-            done += merged
-    warnings = [warning for each in done for warning in each.warnings]
-    return Answer({"merged": [each.as_dict() for each in done]}, lines, warnings=warnings)
-
-
-def _by_note(merges: Sequence[ConflictMerge]) -> list[list[ConflictMerge]]:
-    """The merges of each note, those first that cannot be made without a decision."""
-    by_note: dict[str, list[ConflictMerge]] = {}
-    for merge in merges:
-        by_note.setdefault(merge.copy.original, []).append(merge)
-    return sorted(by_note.values(), key=lambda of_note: all(merge.clean for merge in of_note))
-
-
-def _planned(merges: Sequence[ConflictMerge]) -> Lines:
-    lines = Lines()
-    for merge in merges:
-        if merge.conflicts:
-            found = f"both say something else in {counted(merge.conflicts, 'place')}"
-        elif not merge.diff:
-            found = "nothing in it is new to the note"
-        elif merge.base:
-            found = f"they fit together; both most likely began as {merge.base}"
-        else:
-            found = "they fit together; their base is not known, so all lines are kept"
-        lines.append([(merge.copy.path, "cyan"), " into ", (merge.copy.of, "cyan"), f": {merge.problem or found}"])
-        lines += diff_lines(merge.diff)
     return lines

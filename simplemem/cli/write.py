@@ -1,4 +1,4 @@
-"""Commands that write notes: new, edit, tag, move, rm. Each says what it did, and how to undo it."""
+"""Commands that write notes: new, edit, daily, tag, move, delete. Each prints what it did, and how to undo it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import typer
 from simplemem.cli.command import WHO, Answer, command, finish, opened
 from simplemem.cli.options import Name, VaultOption, argument, complete_name, complete_tag, flag, option
 from simplemem.cli.output import Lines, Part, tags_shown
+from simplemem.cli.paths import new_name_in_vault
 from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
@@ -22,25 +23,27 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 _PANEL = "Write"
-Changes = Annotated[list[str] | None, argument("CHANGE", "`todo`, `status=done`; `-todo` removes.", complete_tag)]
+Changes = Annotated[list[str] | None, argument("CHANGE", "`todo`, `status=done`, or `-todo` to remove.", complete_tag)]
 
 
 @command(commands, _PANEL)
 def new(
-    name: Annotated[str, argument("NAME", "Folder and name of the new note.")],
+    name: Annotated[str, argument("NAME", "The folder and name of the new note.")],
     stdin: Annotated[str | None, argument("-", "Read the text from standard input.")] = None,
     content: Annotated[str | None, option("--content", "TEXT", "The text of the note.")] = None,
     edit: Annotated[bool, flag("--edit -e", "Write the text in $EDITOR.")] = False,
-    title: Annotated[str | None, option("--title", "TEXT", "Its title.")] = None,
-    description: Annotated[str | None, option("--description", "TEXT", "What it is about.")] = None,
-    tag: Annotated[list[str] | None, option("--tag", "TAG", "`todo`, `status=open`.", complete_tag)] = None,
-    kind: Annotated[str | None, option("--type", "TYPE", "Its `type:`.")] = None,
-    template: Annotated[str, option("--template", "NAME", "Made of this template of Obsidian's.", complete_name)] = "",
-    properties: Annotated[list[str] | None, option("--property", "KEY=VALUE", "Any other. Again for more.")] = None,
-    overwrite: Annotated[bool, flag("--overwrite", "Even if a note is replaced or links are rewritten.")] = False,
+    title: Annotated[str | None, option("--title", "TEXT", "The title of the note.")] = None,
+    description: Annotated[str | None, option("--description", "TEXT", "A summary of the note.")] = None,
+    tag: Annotated[list[str] | None, option("--tag", "TAG", "A tag: `todo`, `status=open`.", complete_tag)] = None,
+    kind: Annotated[str | None, option("--type", "TYPE", "The `type:` of the note.")] = None,
+    template: Annotated[str, option("--template", "NAME", "Start with this Obsidian template.", complete_name)] = "",
+    properties: Annotated[list[str] | None, option("--property", "KEY=VALUE", "Another property.")] = None,
+    overwrite: Annotated[bool, flag("--overwrite", "Allow replacing a note and rewriting links.")] = False,
     vault: VaultOption = None,
 ) -> Answer:
-    """Make a note.
+    """Create a note.
+
+    --tag and --property can be repeated.
 
     $ simplemem new 'people/Ada Holm' --content 'Sews our parachutes.' --type person
     $ simplemem new 'meetings/2026-03-02 Spring' --title 'Spring meeting' --tag meeting --edit
@@ -63,6 +66,7 @@ def new(
     if tag:
         metadata["tags"] = dict(map(_tag_change, tag))
     with opened(vault, make=True) as store, DraftFile(store, name, text) if edit else nullcontext() as draft:
+        name = new_name_in_vault(name, store.root)
         if draft is not None:
             text = draft.edited()
             if not text.strip():
@@ -78,11 +82,12 @@ def new(
 
 @command(commands, _PANEL, dashed_words=True)
 def daily(
-    text: Annotated[list[str] | None, argument("TEXT", "Written at its end.")] = None, vault: VaultOption = None
+    text: Annotated[list[str] | None, argument("TEXT", "Text to add at the end.")] = None, vault: VaultOption = None
 ) -> Answer:
-    """Make the daily note of today, or add to it: where Obsidian's settings have it, of their template.
+    """Create today's daily note, or add text to it.
 
-    `daily` is a name as well: `simplemem show daily`.
+    Obsidian's settings name the folder, the file name and the template. Other commands find the note under the name
+    `daily`: `simplemem show daily`.
 
     $ simplemem daily
     $ simplemem daily '- [ ] Order helium'"""
@@ -107,13 +112,13 @@ def _property(typed: str) -> tuple[str, Any]:
 @command(commands, _PANEL)
 def edit(
     name: Name,
-    merge: Annotated[bool, flag("--merge", "Save both where others changed other lines meanwhile.")] = False,
+    merge: Annotated[bool, flag("--merge", "Merge changes that others make meanwhile to other lines.")] = False,
     vault: VaultOption = None,
 ) -> Answer:
     """Edit a note in $EDITOR.
 
-    If somebody else changed it meanwhile, nothing is overwritten. You are shown what both make together, and
-    asked; where there is nobody to ask, your text is kept in a file, and the difference is shown.
+    If somebody else changes the note meanwhile, nothing is overwritten: you see the merged text and are asked whether
+    to save it. Without a terminal, your text is kept in a file and the difference is printed.
 
     $ simplemem edit Dipper
     $ EDITOR='code --wait' simplemem edit 'decisions/Hydrogen for lift'"""
@@ -142,7 +147,9 @@ def _saved(saved: Saved) -> Answer:
 
 @command(commands, _PANEL, dashed_words=True)
 def tag(name: Name, changes: Changes = None, vault: VaultOption = None) -> Answer:
-    """Set and remove tags, in the notation the note has; without a change, show them.
+    """Add, remove or list the tags of a note.
+
+    Tags keep the notation that the note uses. Without a CHANGE, the tags are listed.
 
     $ simplemem tag Dipper
     $ simplemem tag 'Flight 5 Fulmar' flight status=done -planned"""
@@ -167,17 +174,20 @@ def _tag_change(typed: str) -> tuple[str, str | bool | None]:
 
 @command(commands, _PANEL)
 def move(
-    old: Annotated[str, argument("OLD", "The note.", complete_name)],
-    new_name: Annotated[str, argument("NEW", "Its new name, or a folder with `/` at its end.")],
+    old: Annotated[str, argument("NAME", "The note to move.", complete_name)],
+    new_name: Annotated[str, argument("NEW", "The new name, or a folder that ends with `/`.")],
     vault: VaultOption = None,
 ) -> Answer:
-    """Move or rename a note. Links to it follow, each in its own form.
+    """Move or rename a note. Links to it are updated.
+
+    Each link keeps its form: a Markdown link, a wikilink, a short or a full path.
 
     $ simplemem move 'inbox/Parachute supplier' 'Parachute supplier'
     $ simplemem move 'Helium for lift' archive/
     $ simplemem move people/Ida.md 'people/Ida Marsh.md'"""
     with opened(vault) as store:
         name = store.resolve(old)
+        new_name = new_name_in_vault(new_name, store.root)
         if new_name.endswith("/"):
             new_name += name.rsplit("/", 1)[-1]
         finish()
@@ -188,19 +198,23 @@ def move(
 
 
 @command(commands, _PANEL)
-def rm(names: Annotated[list[str], argument("NAME", "The notes.", complete_name)], vault: VaultOption = None) -> Answer:
-    """Delete notes, without asking: `undo` brings them back.
+def delete(
+    names: Annotated[list[str], argument("NAME", "The notes to delete.", complete_name)], vault: VaultOption = None
+) -> Answer:
+    """Delete notes without confirmation. `undo` restores them.
 
-    $ simplemem rm 'archive/Old packing list'
-    $ simplemem rm inbox/a inbox/b && simplemem undo inbox/b"""
+    Several notes are deleted in one step, which one `undo` takes back. If one of the names is not found, no note is
+    deleted.
+
+    $ simplemem delete 'archive/Old packing list'
+    $ simplemem delete inbox/a inbox/b && simplemem undo"""
     with opened(vault) as store:
-        # All names are looked up first, so that a mistyped one deletes none of the others.
-        resolved = list(dict.fromkeys(store.resolve(name) for name in names))
         finish()
-        deleted = [store.delete(name, who=WHO, tool="rm") for name in resolved]
-    lines, broken = Lines(), list[str]()
+        deleted = store.delete_all(names, who=WHO, tool="delete")
+    lines: Lines = [[("Deleted ", "green"), (each.name, "cyan")] for each in deleted]
+    lines.append(undo_with(deleted[0].version))
+    broken = list[str]()
     for each in deleted:
-        lines += [[("Deleted ", "green"), (each.name, "cyan")], undo_with(each.version)]
         if count := each.links_left_unresolved:
             broken.append(f"{counted(count, 'link')} to {each.name} {'is' if count == 1 else 'are'} broken now")
     return Answer({"deleted": [each.as_dict() for each in deleted]}, lines, warnings=broken)

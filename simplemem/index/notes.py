@@ -235,14 +235,18 @@ def with_property(db: Connection, key: str) -> dict[str, str]:
     return {str(json.loads(value)): str(path) for value, path in db.execute(sql, (key,))}
 
 
-def near_names(db: Connection, prefix: str, limit: int, last: Iterable[str]) -> list[str]:
-    """Paths of visible notes whose name or path starts with `prefix` (compared), for completion; `last` some folders."""
-    sql = """SELECT path FROM notes
+def near_names(db: Connection, prefix: str, limit: int, last: Iterable[str]) -> list[tuple[str, bool]]:
+    """Return the visible notes whose name or path starts with `prefix` (compared), for completion.
+
+    Each is a path, and whether no other note has its file name. Notes in the folders `last` come last.
+    """
+    sql = """SELECT path, NOT EXISTS (SELECT 1 FROM notes o WHERE o.name_key = notes.name_key AND o.id <> notes.id)
+             FROM notes
              WHERE hidden IS NULL AND (substr(path_key, 1, length(?1)) = ?1 OR substr(name_key, 1, length(?1)) = ?1)
              ORDER BY EXISTS (SELECT 1 FROM carray(?3) f WHERE substr(path_key, 1, length(f.value)) = f.value), path
              LIMIT ?2"""
     folders = db.many(map(compare_key, last))
-    return [row[0] for row in db.execute(sql, (compare_key(prefix), limit, folders))]
+    return [(row[0], bool(row[1])) for row in db.execute(sql, (compare_key(prefix), limit, folders))]
 
 
 def with_notes(db: Connection, folders: Iterable[str]) -> tuple[str, ...]:

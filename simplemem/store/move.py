@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Unpack
 
 from simplemem.errors import AlreadyExists, Invalid, NotFound
@@ -130,6 +130,35 @@ def delete(core: Core, name: str, *, if_sha256: str | None = None, **by: Unpack[
         written = core.vault.trash(path, if_sha256, change_by(by, "delete"))
         indexed(core, {}, [], gone=[path])
     return Deleted(name_of(path), written.version, broken)
+
+
+def delete_all(core: Core, names: Iterable[str], **by: Unpack[By]) -> tuple[Deleted, ...]:
+    """Put memories in the trash as one change, which one undo takes back.
+
+    All names are looked up first: raises NotFound or Ambiguous, with nothing deleted, if one of them means no memory.
+    Links among the memories are not counted as unresolved.
+    """
+    core.must_be_writable()
+    paths = list(dict.fromkeys(core.path_meant(name) for name in names))
+    if not paths:
+        return ()
+    with core.vault.lock():
+        deleted = set(paths)
+
+        def remaining(key: str) -> list[str]:
+            return [path for path in core.index.files_named(key) if path not in deleted]
+
+        unresolved = {}
+        for path in paths:
+            links = [link for link in core.index.links(path) if link.source not in deleted]
+            unresolved[path] = sum(resolve(link.target, link.source, remaining).path is None for link in links)
+
+        wishes = [Wish("delete", path, core.vault.read(path).sha256, gone=True) for path in paths]
+        written = core.vault.carry_out(wishes, change_by(by, "delete"))
+        indexed(core, {}, [], gone=paths)
+    return tuple(
+        Deleted(name_of(path), one.version, unresolved[path]) for path, one in zip(paths, written, strict=True)
+    )
 
 
 def _last_change(core: Core, name: str, op: str) -> Version | None:

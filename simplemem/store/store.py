@@ -16,7 +16,7 @@ from simplemem.index.database import open_database
 from simplemem.index.door import Progress, SyncReport
 from simplemem.memory import By, Finding, Mended, Mending, MovedIndex, OwnFile, Saved, Synced
 from simplemem.note.clock import local
-from simplemem.note.names import check_name, name_of, path_of
+from simplemem.note.names import check_name, compare_key, name_of, path_of
 from simplemem.note.words import well_formed
 from simplemem.store import conflicts, history, move, packs, read, recall, undo, write
 from simplemem.store.bench import Bench
@@ -137,9 +137,27 @@ class EnhancedStore:
 
     def names(self, prefix: str = "", limit: int = 100) -> list[str]:
         """Names that begin so, for completion; those of past sessions last."""
+        return [name for name, _ in self._near_names(prefix, limit)]
+
+    def short_names(self, prefix: str = "", limit: int = 100) -> list[str]:
+        """Return what a prefix may be completed to: file names that only one note has, or paths.
+
+        Paths are returned if the prefix has a folder in it, or begins no such file name.
+        """
+        found = self._near_names(prefix, limit)
+        start = compare_key(well_formed(prefix))
+        file_names = [name.rsplit("/", 1)[-1] for name, is_unique in found if is_unique]
+        short = [name for name in file_names if compare_key(name).startswith(start)]
+        if "/" in prefix or not short:
+            return [name for name, _ in found]
+        return short
+
+    def _near_names(self, prefix: str, limit: int) -> list[tuple[str, bool]]:
+        """The names that begin so, or whose file name does, each with whether it is the only note of that file name."""
         self._core.prepare(vectors=False)
         last = recall.archive_of(self._core)
-        return [name_of(path) for path in self._core.index.near_names(well_formed(prefix), limit, last)]
+        found = self._core.index.near_names(well_formed(prefix), limit, last)
+        return [(name_of(path), is_unique) for path, is_unique in found]
 
     def tags(self) -> dict[str, int]:
         """Every tag and how many memories have it."""
@@ -201,6 +219,7 @@ class EnhancedStore:
     write_text = _method(write.write_text)
     change_tags = _method(write.change_tags)
     delete = _method(move.delete)
+    delete_all = _method(move.delete_all)
     move = _method(move.move)
 
     blame = _method(history.blame_of)

@@ -51,7 +51,7 @@ def test_help_is_as_wide_as_the_terminal_and_shows_every_example_on_its_own_line
     shown, _ = modules_of(["search", "--help"], COLUMNS="90")
     lines = shown.split("\n")
     assert max(map(len, lines)) <= 90
-    assert "  $ simplemem search gas prices --why 'Helium for lift'" in lines
+    assert "  $ simplemem search gas prices --explain-note 'Helium for lift'" in lines
 
 
 def test_completion_of_a_command_imports_no_command(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`simplemem install` and `uninstall`: shown, asked for, kept, idempotent; whatever is in the way is said."""
+"""`simplemem connect` and `disconnect`: shown, asked for, kept, idempotent; whatever is in the way is said."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ def test_a_client_is_told_once_and_forgets_to_the_byte(run: Run, vault: Path, cl
         if before is not None:
             file.write_text(before)
         was = files()
-        told = run("install", client, "--vault", str(vault), "--yes", "--json").json
+        told = run("connect", client, "--vault", str(vault), "--yes", "--json").json
         file = Path(told["file"])
         assert told["changed"] and str(vault) in file.read_text()
         now = files()
-        again = run("install", client, "--vault", str(vault), "--yes", "--json").json
+        again = run("connect", client, "--vault", str(vault), "--yes", "--json").json
         assert not again["changed"] and files() == now
-        assert run("install", client, "--vault", str(vault), "--profile", "memento", "--yes").code == 0
+        assert run("connect", client, "--vault", str(vault), "--profile", "memento", "--yes").code == 0
         assert "memento" in file.read_text()
-        assert run("uninstall", client, "--yes").code == 0
+        assert run("disconnect", client, "--yes").code == 0
         assert files() == was, before
 
 
 def test_nothing_is_written_unless_somebody_agrees(run: Run, vault: Path, home: Path) -> None:
-    shown = run("install", "codex", "--vault", str(vault), "--dry-run")
+    shown = run("connect", "codex", "--vault", str(vault), "--dry-run")
     assert "+[mcp_servers.simplemem]" in shown.out
-    refused = run("install", "codex", "--vault", str(vault))
+    refused = run("connect", "codex", "--vault", str(vault))
     assert refused.code == 1 and "--yes" in refused.err
     assert not list(home.rglob("*.toml"))
 
@@ -72,7 +72,7 @@ def test_the_file_as_it_was_lies_beside_it_with_its_mode_and_links_are_followed(
     real.chmod(0o600)
     (home / ".cursor").mkdir()
     (home / ".cursor" / "mcp.json").symlink_to(real)
-    assert run("install", "cursor", "--vault", str(vault), "--yes").code == 0
+    assert run("connect", "cursor", "--vault", str(vault), "--yes").code == 0
     assert (home / ".cursor" / "mcp.json").is_symlink()
     assert "simplemem" in json.loads(real.read_text())["mcpServers"]
     kept = real.with_name("mcp.json.before-simplemem")
@@ -85,22 +85,22 @@ def test_a_wrong_file_is_left_alone_and_said(run: Run, vault: Path, home: Path, 
     file = home / ".cursor" / "mcp.json"
     file.parent.mkdir()
     file.write_bytes(data := text if isinstance(text, bytes) else text.encode())
-    for command in (["install", "cursor", "--vault", str(vault), "--yes"], ["uninstall", "cursor", "--yes"]):
+    for command in (["connect", "cursor", "--vault", str(vault), "--yes"], ["disconnect", "cursor", "--yes"]):
         done = run(*command)
         assert done.code == 1 and "left as it is" in done.err
     assert file.read_bytes() == data
-    assert "left as it is" in run("install", "--json").json["clients"][2]["state"]
+    assert "left as it is" in run("connect", "--json").json["clients"][2]["state"]
 
 
 def test_what_is_no_file_is_left_alone(run: Run, vault: Path, home: Path) -> None:
     file = home / ".cursor" / "mcp.json"
     file.parent.mkdir()
     file.symlink_to(file)
-    assert "symbolic links" in run("install", "cursor", "--vault", str(vault), "--yes").err
+    assert "symbolic links" in run("connect", "cursor", "--vault", str(vault), "--yes").err
     file.unlink()
     file.mkdir()
-    assert "directory" in run("install", "cursor", "--vault", str(vault), "--yes").err
-    assert "directory" in run("install", "--json").json["clients"][2]["state"]
+    assert "directory" in run("connect", "cursor", "--vault", str(vault), "--yes").err
+    assert "directory" in run("connect", "--json").json["clients"][2]["state"]
     assert list(home.rglob("*simplemem*")) == []
 
 
@@ -108,8 +108,8 @@ def test_a_link_to_nothing_gets_its_target_and_loses_it_again(run: Run, vault: P
     file, real = home / ".cursor" / "mcp.json", home / "dotfiles" / "mcp.json"
     file.parent.mkdir()
     file.symlink_to(real)
-    assert run("install", "cursor", "--vault", str(vault), "--yes").code == 0 and real.is_file()
-    assert run("uninstall", "cursor", "--yes").code == 0 and file.is_symlink() and not real.exists()
+    assert run("connect", "cursor", "--vault", str(vault), "--yes").code == 0 and real.is_file()
+    assert run("disconnect", "cursor", "--yes").code == 0 and file.is_symlink() and not real.exists()
 
 
 def test_what_somebody_saves_while_the_question_stands_is_not_overwritten(run: Run, vault: Path, home: Path) -> None:
@@ -122,10 +122,10 @@ def test_what_somebody_saves_while_the_question_stands_is_not_overwritten(run: R
         file.write_text('{"mine": 1}')
         return b"y\n"
 
-    for command in (["install", "cursor", "--vault", str(vault)], ["uninstall", "cursor"]):
+    for command in (["connect", "cursor", "--vault", str(vault)], ["disconnect", "cursor"]):
         code, shown = in_a_terminal(*command, reply=save_then_agree)
         assert code == 1 and b"changed meanwhile" in shown and file.read_text() == '{"mine": 1}'
-        assert run("install", "cursor", "--vault", str(vault), "--yes").code == 0
+        assert run("connect", "cursor", "--vault", str(vault), "--yes").code == 0
 
 
 def test_several_servers_come_and_go_each_by_its_name(run: Run, vault: Path, home: Path) -> None:
@@ -133,10 +133,10 @@ def test_several_servers_come_and_go_each_by_its_name(run: Run, vault: Path, hom
     file.parent.mkdir(parents=True)
     file.write_bytes(before := b"# mine\nextensions: {}  # none\nz: 1")
     for name in ("work", "home"):
-        assert run("install", "goose", "--vault", str(vault), "--name", name, "--yes").code == 0
+        assert run("connect", "goose", "--vault", str(vault), "--name", name, "--yes").code == 0
     assert b'name: "home"' in file.read_bytes()
     for name in ("home", "work"):
-        assert run("uninstall", "goose", "--name", name, "--yes").code == 0
+        assert run("disconnect", "goose", "--name", name, "--yes").code == 0
     assert file.read_bytes() == before and [*file.parent.iterdir()] == [file]
 
 
@@ -144,10 +144,10 @@ def test_an_entry_by_hand_is_shown_before_it_is_replaced_and_is_kept(run: Run, v
     file = home / ".codex" / "config.toml"
     file.parent.mkdir()
     file.write_text(before := '[mcp_servers.simplemem]  # by hand\ncommand = "other"\n\n[tui]\n')
-    shown = run("install", "codex", "--vault", str(vault), "--yes").out
+    shown = run("connect", "codex", "--vault", str(vault), "--yes").out
     assert '-command = "other"' in shown
     assert file.with_name("config.toml.before-simplemem").read_text() == before
-    assert run("uninstall", "codex", "--yes").code == 0 and file.read_text() == "\n[tui]\n"
+    assert run("disconnect", "codex", "--yes").code == 0 and file.read_text() == "\n[tui]\n"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -156,7 +156,7 @@ def test_a_write_protected_file_is_left_alone(run: Run, vault: Path, home: Path)
     file.parent.mkdir()
     file.write_text("{}")
     file.chmod(0o444)
-    assert "write-protected" in run("install", "cursor", "--vault", str(vault), "--yes").err
+    assert "write-protected" in run("connect", "cursor", "--vault", str(vault), "--yes").err
 
 
 def test_without_a_client_those_of_this_machine_are_listed(run: Run, vault: Path, home: Path) -> None:
@@ -164,36 +164,74 @@ def test_without_a_client_those_of_this_machine_are_listed(run: Run, vault: Path
         (home / f".{name}").mkdir()
     (home / ".cursor" / "mcp.json").write_text('{"mcpServers": {"simplemem": {"command": "x"}}}')
     where = str(vault)
-    assert run("install", "gemini-cli", "--vault", where, "--yes").code == 0
-    rows = {each["client"]: each for each in run("install", "--vault", where, "--json").json["clients"]}
+    assert run("connect", "gemini-cli", "--vault", where, "--yes").code == 0
+    rows = {each["client"]: each for each in run("connect", "--vault", where, "--json").json["clients"]}
     states = {name: rows[name]["state"] for name in ("codex", "zed", "cursor", "gemini-cli", "claude-code")}
     assert list(states.values()) == ["not yet", "not here", "has another", "knows it", "not here"]
     assert rows["cursor"]["now"] == {"command": "x"} and rows["cursor"]["gets"] == rows["gemini-cli"]["now"]
-    assert where in run("install", "--vault", where).out.replace("\n", "")
+    assert where in run("connect", "--vault", where).out.replace("\n", "")
 
 
 def test_mistakes_are_told_here_and_not_in_the_log_of_a_client(run: Run, vault: Path, tmp_path: Path) -> None:
     where = ("--vault", str(vault), "--yes")
     for said, wanted in (
-        (("install", "cursr", *where), "Did you mean cursor?"),
-        (("install", "cursor", "--vault", str(tmp_path / "gone"), "--yes"), "simplemem init"),
-        (("install", "cursor", "--profile", "nobody", *where), "nobody"),
-        (("install", "cursor", *where, "--", "--tools=core,original"), "Two toolsets"),
-        (("install", "claude-desktop", "--http", "http://127.0.0.1:8080/mcp", "--yes"), "connector"),
-        (("install", "cursor", "--http", "127.0.0.1", "--yes"), "http://"),
-        (("install", "zed", "--http", "http://x.y/mcp", "--token-env", "T", "--yes"), "--token-env"),
-        (("install", "cursor", "--http", "http://x.y/mcp", "--token-env", "sm-1f", "--yes"), "stays out of the file"),
-        (("install", "cursor", "--token-env", "T", *where), "goes with --http"),
-        (("install", "cursor", "--name", "a.b", *where), "no name for a server"),
-        (("uninstall", "cursor", "--yes"), "no file of servers"),
+        (("connect", "cursr", *where), "Did you mean cursor?"),
+        (("connect", "cursor", "--vault", str(tmp_path / "gone")), "Add --yes"),
+        (("connect", "cursor", "--profile", "nobody", *where), "nobody"),
+        (("connect", "cursor", *where, "--", "--tools=core,original"), "Two toolsets"),
+        (("connect", "claude-desktop", "--http", "http://127.0.0.1:8080/mcp", "--yes"), "connector"),
+        (("connect", "cursor", "--http", "127.0.0.1", "--yes"), "http://"),
+        (("connect", "zed", "--http", "http://x.y/mcp", "--token-env", "T", "--yes"), "--token-env"),
+        (("connect", "cursor", "--http", "http://x.y/mcp", "--token-env", "sm-1f", "--yes"), "stays out of the file"),
+        (("connect", "cursor", "--token-env", "T", *where), "goes with --http"),
+        (("connect", "cursor", "--name", "a.b", *where), "no name for a server"),
+        (("disconnect", "cursor", "--yes"), "no file of servers"),
     ):
         done = run(*said)
         assert done.code == 1 and wanted in done.err, said
 
 
 def test_other_options_are_kept_and_json_is_printed_for_any_other_client(run: Run, vault: Path) -> None:
-    said = run("install", "json", "--vault", str(vault), "--", "--read-only", "--db", "index.db")
+    said = run("connect", "json", "--vault", str(vault), "--", "--read-only", "--db", "index.db")
     command = said.json["mcpServers"]["simplemem"]["args"]
     assert command == ["serve", "--vault", str(vault), "--read-only", "--db", str(Path.cwd() / "index.db")]
-    said = run("install", "json", "--http", "https://m.example.org/mcp", "--name", "work")
+    said = run("connect", "json", "--http", "https://m.example.org/mcp", "--name", "work")
     assert said.json == {"mcpServers": {"work": {"type": "http", "url": "https://m.example.org/mcp"}}}
+
+
+def test_a_vault_that_does_not_exist_is_shown_and_made_once_somebody_agrees(
+    run: Run, tmp_path: Path, home: Path
+) -> None:
+    new, file = tmp_path / "new" / "notes", home / ".cursor" / "mcp.json"
+    shown = run("connect", "cursor", "--vault", str(new), "--dry-run")
+    assert shown.code == 0 and f"Creates the vault {new}" in shown.out.replace("\n", " ")
+    refused = run("connect", "cursor", "--vault", str(new))
+    assert refused.code == 1 and f"the vault {new} does not exist" in refused.err and "--yes" in refused.err
+    assert not new.exists() and not file.exists()
+    done = run("connect", "cursor", "--vault", str(new), "--yes", "--json").json
+    assert done["creates"] == str(new) and (new / ".simplemem").is_dir() and str(new) in file.read_text()
+    assert "creates" not in run("connect", "cursor", "--vault", str(new), "--yes", "--json").json
+
+
+@pytest.mark.parametrize(("answer", "is_made"), [(b"y\n", True), (b"n\n", False)])
+def test_connect_in_a_terminal_asks_one_question_for_vault_and_file(
+    tmp_path: Path, home: Path, answer: bytes, is_made: bool
+) -> None:
+    new = tmp_path / "new"
+    asked: list[bytes] = []
+
+    def reply(shown: bytes) -> bytes:
+        if not shown.endswith(b"]: ") or asked:
+            return b""
+        asked.append(shown)
+        return answer
+
+    code, shown = in_a_terminal("connect", "cursor", "--vault", str(new), reply=reply)
+    assert (code == 0) == is_made and b"Create the vault and write this?" in shown
+    assert new.is_dir() == is_made and (home / ".cursor" / "mcp.json").exists() == is_made
+
+
+def test_a_vault_that_is_a_file_is_refused(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    refused = run("connect", "cursor", "--vault", str(tmp_path / "file"), "--yes")
+    assert refused.code == 1 and "is a file" in refused.err

@@ -65,7 +65,7 @@ def test_a_run_that_is_ended_halfway_goes_on_where_it_was(
     assert process.returncode != 0 and "Traceback" not in said
     if number == signal.SIGINT:
         waiting = run("stats", "--json").json["embedding"]["waiting"]
-        assert "stopped." in said and "`simplemem index` goes on from there." in said
+        assert "stopped." in said and "`simplemem index` continues from there." in said
         assert 0 < waiting < 15 and f"{waiting} notes are searchable by words, not yet by meaning." in said
     under_way = far.asked[3].texts
     ran = run("index")

@@ -64,7 +64,7 @@ def test_questions_of_ones_own_are_asked_from_any_file(evaluate: Run, tmp_path: 
 def test_what_cannot_be_asked_is_told_with_its_way_out(evaluate: Run, tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere"
     gone = evaluate("init", "--vault", str(nowhere))
-    assert gone.code == 1 and "there is no vault" in gone.err and not nowhere.exists()
+    assert gone.code == 1 and "no vault at" in gone.err and not nowhere.exists()
     (tmp_path / "empty").mkdir()
     assert "no question could be made" in evaluate("init", "--vault", str(tmp_path / "empty")).err
     assert "eval init" in evaluate("run").err

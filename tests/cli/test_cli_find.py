@@ -81,11 +81,11 @@ def test_explain_shows_the_numbers_of_every_hit(run: Run, monkeypatch: pytest.Mo
 
 
 def test_why_says_where_a_note_is_and_near_names_when_there_is_none(run: Run) -> None:
-    shown = run("search", "launch", "--limit", "1", "--why", "log/2026-01-24").out
+    shown = run("search", "launch", "--limit", "1", "--explain-note", "log/2026-01-24").out
     assert shown.startswith("log/2026-01-24  It is number 2 of 2") and "A limit of 2 shows it." in shown
-    told = run("search", "launch", "--why", "Ada", "--json").json
+    told = run("search", "launch", "--explain-note", "Ada", "--json").json
     assert (told["why"]["name"], told["why"]["verdict"], len(told["hits"])) == ("people/Ada", "no_match", 2)
-    ran = run("search", "launch", "--why", "Appollo")
+    ran = run("search", "launch", "--explain-note", "Appollo")
     assert ran.code == 1 and "projects/apollo" in ran.err
 
 
@@ -217,3 +217,18 @@ def test_printed_scores_fall_from_hit_to_hit(run: Run, vault: Path) -> None:
         lines = run("search", *words, "--limit", "10").out.split("\n")
         scores = [float(line.split()[-1]) for line in lines if line[:2].strip().isdigit()]
         assert len(scores) > 2 and scores == sorted(scores, reverse=True)
+
+
+def test_a_search_with_filters_and_no_words_lists_the_newest_notes_that_match(run: Run) -> None:
+    found = run("search", "--tag", "todo", "--json").json
+    assert [hit["name"] for hit in found["hits"]] == ["log/2026-01-24"]
+    assert found.keys() == run("search", "launch", "--json").json.keys()
+    newest = run("search", "--since", "2026-01-01", "--json").json
+    assert [hit["name"] for hit in newest["hits"]] == ["log/2026-01-24", "projects/apollo", "people/Ada"]
+    assert [hit["name"] for hit in run("search", "--prefix", "people/", "--json").json["hits"]] == ["people/Ada"]
+
+
+@pytest.mark.parametrize("words", [(), ("",), ("--all",), ("--limit", "3")])
+def test_a_search_with_neither_words_nor_filters_is_a_usage_error(run: Run, words: tuple[str, ...]) -> None:
+    refused = run("search", *words)
+    assert refused.code == 2 and "give words to search for, or a filter" in refused.err

@@ -37,7 +37,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_what_was_imported_is_exported_as_it_was(run: Run, vault: Path, file: Path, tmp_path: Path) -> None:
     refused = run("import", "graph", str(file))
-    assert refused.code == 1 and "Add --yes, or look with --dry-run." in refused.err
+    assert refused.code == 1 and "Add --yes, or preview with --dry-run." in refused.err
     assert "2 entities, 1 relation\n" in run("import", "graph", str(file), "--dry-run").out
     assert not (vault / "graph").exists()
     done = run("import", "graph", str(file), "--yes")

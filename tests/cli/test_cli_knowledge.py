@@ -1,4 +1,4 @@
-"""The commands of `simplemem knowledge`: each row of SI-34, for people and for programs."""
+"""The commands of `simplemem lessons`: each row of SI-34, for people and for programs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def vault(once_learned: Path, tmp_path: Path) -> Path:
 
 
 def knowledge(run: Run, *args: str) -> Ran:
-    return run("knowledge", *args)
+    return run("lessons", *args)
 
 
 def test_which_vault_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,12 +56,13 @@ def test_a_table_in_a_pipe_is_cut_nowhere_and_ends_in_no_spaces(
     assert capsys.readouterr().out == f"{long}  b\na\n"
 
 
-def test_in_a_narrow_terminal_one_column_gives_way_to_the_others(
+def test_in_a_narrow_terminal_a_column_that_shrinks_gives_way_to_the_others(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     rows = [["n" * 20, "", "t" * 30, "2026"]]
-    output.Screen().table(rows, gives_way=2)
+    columns = (output.WHOLE, output.WHOLE, output.SHRINKS, output.WHOLE)
+    output.Screen().table(rows, columns=columns)
     assert capsys.readouterr().out == f"{'n' * 20}  {'t' * 11}…  2026\n"
 
 

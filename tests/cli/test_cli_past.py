@@ -30,7 +30,7 @@ def by_an_agent(vault: Path) -> dict[str, bytes]:
 
 def test_history_shows_who_did_what_and_why_and_is_narrowed(run: Run, by_an_agent: dict[str, bytes]) -> None:
     run("tag", "Ada", "todo")
-    ran = run("history", "--by", "claude-ai", "--since", "v3")
+    ran = run("history", "--author", "claude-ai", "--since", "v3")
     assert ran.out.count("\n") == 1
     assert all(word in ran.out for word in ("v000003", "claude-ai 1.2", "delete_memory", "it is over", "just now"))
     since = run("history", "--since", "3", "--json").json["versions"]
@@ -75,7 +75,7 @@ def test_all_that_a_client_did_is_shown_first_and_then_undone(
     run: Run, vault: Path, by_an_agent: dict[str, bytes]
 ) -> None:
     after = notes_of(vault)
-    asked = ("undo", "--by", "claude-ai", "--since", "1 hour ago")
+    asked = ("undo", "--author", "claude-ai", "--since", "1 hour ago")
     shown = run(*asked, "--dry-run")
     assert "brought back" in shown.out and "changed back" in shown.out
     refused = run(*asked)
@@ -86,12 +86,13 @@ def test_all_that_a_client_did_is_shown_first_and_then_undone(
     run(*done.out.split("undo with: simplemem ")[1].split())
     assert notes_of(vault) == after
     run("tag", "Ada", "todo")
-    left = run("undo", "--by", "claude-ai 1.2", "--since", "v1", "--yes").out
+    left = run("undo", "--author", "claude-ai 1.2", "--since", "v1", "--yes").out
     assert "left as it is" in left and "changed since by command line" in left
 
 
 @pytest.mark.parametrize(
-    "wrong", [("--by", "x"), ("--since", "v1"), ("Ada", "--by", "x", "--since", "v1"), ("--dry-run",), ("Ada", "--yes")]
+    "wrong",
+    [("--author", "x"), ("--since", "v1"), ("Ada", "--author", "x", "--since", "v1"), ("--dry-run",), ("Ada", "--yes")],
 )
 def test_options_that_do_not_go_together_change_nothing(
     run: Run, by_an_agent: dict[str, bytes], wrong: tuple[str, ...]
@@ -152,7 +153,7 @@ def test_restore_of_a_note_that_is_there_says_to_pass_at(run: Run, vault: Path) 
 
 
 def test_undo_by_somebody_without_since_shows_the_whole_command(run: Run, by_an_agent: dict[str, bytes]) -> None:
-    refused = run("undo", "--by", "claude ai")
-    assert "--by needs --since" in refused.err
-    assert "simplemem undo --by 'claude ai' --since" in refused.err
-    assert "--since needs --by" in run("undo", "--since", "yesterday").err
+    refused = run("undo", "--author", "claude ai")
+    assert "--author needs --since" in refused.err
+    assert "simplemem undo --author 'claude ai' --since" in refused.err
+    assert "--since needs --author" in run("undo", "--since", "yesterday").err

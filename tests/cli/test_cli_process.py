@@ -171,3 +171,29 @@ def test_serve_says_in_a_terminal_what_it_waits_for(vault: Path) -> None:
     code, shown = in_a_terminal("serve", "--vault", str(vault), answer=b"\x04")
     assert code == 0 and f"serves {vault} and waits for an MCP client" in shown.decode()
     assert b"waits" not in simplemem("serve", vault=vault, stdin=subprocess.DEVNULL).stderr
+
+
+@pytest.mark.parametrize(("answer", "is_made"), [(b"n\n", False), (b"\n", False), (b"y\n\x04", True)])
+def test_serve_in_a_terminal_asks_before_it_makes_a_vault(tmp_path: Path, answer: bytes, is_made: bool) -> None:
+    new = tmp_path / "new"
+    code, shown = in_a_terminal("serve", "--vault", str(new), answer=answer)
+    assert b"Create it?" in shown and new.is_dir() == is_made
+    assert (code == 0) if is_made else (code == 1 and b"`--yes` creates it" in shown)
+
+
+def test_serve_with_yes_asks_nothing(tmp_path: Path) -> None:
+    code, shown = in_a_terminal("serve", "--vault", str(tmp_path / "new"), "--yes", answer=b"\x04")
+    assert code == 0 and b"Create it?" not in shown and b"waits for an MCP client" in shown
+
+
+def test_serve_for_a_client_makes_the_vault_without_a_question_and_says_so(tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    messages = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "list_memories", "arguments": {}}},
+    ]
+    served = simplemem("serve", vault=new, input="".join(f"{json.dumps(each)}\n" for each in messages).encode())
+    assert served.returncode == 0 and new.is_dir() and f"a new vault: {new}".encode() in served.stderr
+    assert b"Create it?" not in served.stderr

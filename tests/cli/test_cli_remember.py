@@ -1,4 +1,4 @@
-"""The commands of remembering: documents come in, statements that no longer hold go."""
+"""`documents add` and `facts tidy`: documents become notes, facts that no longer hold go to the trash."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def files(tmp_path: Path) -> Path:
 
 
 def test_files_become_documents_of_a_scope(run: Run, vault: Path, files: Path) -> None:
-    done = run("ingest", str(files / "guide.md"), str(files / "menu.txt"), "--scope", "alex")
-    assert done.code == 0 and done.out.count("Kept documents/alex/") == 2
+    done = run("documents", "add", str(files / "guide.md"), str(files / "menu.txt"), "--scope", "alex")
+    assert done.code == 0 and done.out.count("Stored documents/alex/") == 2
     guide = (vault / "documents" / "alex" / "guide.md").read_text(encoding="utf-8")
     assert "type: document\n" in guide and "scope: alex\n" in guide and guide.endswith("## Rollback\n\nBlow twice.\n")
     assert "Crêpes on Friday.\nSoup" in (vault / "documents" / "alex" / "menu.md").read_text(encoding="utf-8")
@@ -36,36 +36,43 @@ def test_files_become_documents_of_a_scope(run: Run, vault: Path, files: Path) -
 
 
 def test_the_same_again_is_said_and_changes_nothing(run: Run, vault: Path, files: Path) -> None:
-    first = run("ingest", str(files / "guide.md"), "--scope", "alex", "--title", "The guide", "--json").json
+    first = run("documents", "add", str(files / "guide.md"), "--scope", "alex", "--title", "The guide", "--json").json
     assert first["title"] == "The guide" and first["container_tag"] == "alex" and first["status"] == "done"
     before = {path: path.read_bytes() for path in vault.rglob("*.md")}
-    again = run("ingest", str(files / "guide.md"), "--scope", "alex", "--title", "The guide")
-    assert again.out.startswith("Known already: documents/alex/The guide")
+    again = run("documents", "add", str(files / "guide.md"), "--scope", "alex", "--title", "The guide")
+    assert again.out.startswith("Already stored: documents/alex/The guide")
     assert {path: path.read_bytes() for path in vault.rglob("*.md")} == before
 
 
 def test_a_text_from_a_pipe(run: Run, vault: Path) -> None:
     done = run(
-        "ingest", "-", "--scope", "team/alex", "--title", "Letter", input=b"Dear all,\n\nthe crane is greased.\n"
+        "documents",
+        "add",
+        "-",
+        "--scope",
+        "team/alex",
+        "--title",
+        "Letter",
+        input=b"Dear all,\n\nthe crane is greased.\n",
     )
     assert done.code == 0 and "the crane is greased" in (vault / "documents/team/alex/Letter.md").read_text()
 
 
 def test_what_cannot_be_kept_is_said_and_the_others_are_kept(run: Run, vault: Path, files: Path) -> None:
     sources = [files / "drawing.xyz", files / "nowhere.pdf", files, "http://127.0.0.1:9/x", files / "guide.md"]
-    done = run("ingest", *map(str, sources), "--scope", "alex")
-    assert done.code == 1 and done.out.count("Kept") == 1
+    done = run("documents", "add", *map(str, sources), "--scope", "alex")
+    assert done.code == 1 and done.out.count("Stored") == 1
     for source, why in zip(
         sources, ("nothing here reads", "No such file", "Is a directory", "127.0.0.1"), strict=False
     ):
         assert str(source) in done.err and why in done.err
-    told = run("ingest", str(files / "drawing.xyz"), "--scope", "alex", "--json")
+    told = run("documents", "add", str(files / "drawing.xyz"), "--scope", "alex", "--json")
     assert told.code == 1 and told.json["error"]["code"] == "invalid"
 
 
 @pytest.mark.parametrize("scope", ["", " alex", "a" * 201, "a\nb"])
 def test_a_scope_that_is_none_is_refused(run: Run, vault: Path, files: Path, scope: str) -> None:
-    assert run("ingest", str(files / "guide.md"), "--scope", scope).code == 1
+    assert run("documents", "add", str(files / "guide.md"), "--scope", scope).code == 1
     assert not (vault / "documents").exists()
 
 
@@ -75,15 +82,15 @@ def test_only_what_has_not_held_for_so_long_is_tidied_away(run: Run, vault: Path
     for name, ends in (("old", "2026-01-05"), ("new", "2999-01-01")):
         (folder / f"{name}.md").write_text(ATOM.format(id=f"atom_{name}", ends=ends, said=f"The {name} one."))
     before = {path: path.read_bytes() for path in folder.iterdir()}
-    shown = run("atoms", "tidy", "--dry-run", "--json").json
+    shown = run("facts", "tidy", "--dry-run", "--json").json
     assert [each["memory"] for each in shown["tidied"]] == ["The old one."] and shown["dry_run"]
-    assert run("atoms", "tidy", "--older-than", "99999d").out.startswith("0 statements put into the trash.")
+    assert run("facts", "tidy", "--older-than", "99999d").out.startswith("0 facts moved to the trash.")
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
-    done = run("atoms", "tidy", "--older-than", "30d")
-    assert "1 statement put into the trash." in done.out and [each.name for each in folder.iterdir()] == ["new.md"]
+    done = run("facts", "tidy", "--older-than", "30d")
+    assert "1 fact moved to the trash." in done.out and [each.name for each in folder.iterdir()] == ["new.md"]
     run("undo", "atoms/alex/old")
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_days_that_are_none_are_wrong_usage(run: Run) -> None:
-    assert run("atoms", "tidy", "--older-than", "soon").code == 2
+    assert run("facts", "tidy", "--older-than", "soon").code == 2

@@ -121,7 +121,8 @@ COMMANDS = (
     ("search", "launch", "--tag", "project", "--explain"),
     ("search", "launch", "--mode", "text", "--limit", "1", "--json"),
     ("search", "xylograph"),
-    ("search", "launch", "--why", "people/Ada"),
+    ("search", "launch", "--explain-note", "people/Ada"),
+    ("search", "--tag", "project"),
     ("list",),
     ("list", "--sort", "name", "--json"),
     ("ls", "--prefix", "people/"),
@@ -255,6 +256,19 @@ def test_a_closed_stream_is_left_to_the_command_itself(vault: Path, monkeypatch:
     with served(vault):
         monkeypatch.setattr(sys, "stderr", closed)
         assert run_on_server(["list", "--vault", str(vault)]) is None
+
+
+def test_a_path_is_relative_to_the_folder_of_the_command_not_of_the_server(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(vault / "people")
+    alone = [Ran(vault, "show", path).printed for path in ("./Ada.md", "Ada.md", "nobody.md")]
+    monkeypatch.chdir(vault.parent)
+    with served(vault):
+        monkeypatch.chdir(vault / "people")
+        asked = [Ran(vault, "show", path) for path in ("./Ada.md", "Ada.md", "nobody.md")]
+    assert [ran.printed for ran in asked] == alone and not any(ran.by_itself for ran in asked)
+    assert b"flies balloons" in alone[0][1]
 
 
 def test_the_vault_is_the_one_that_the_command_would_find_by_itself(

@@ -49,11 +49,11 @@ def test_init_ends_with_what_it_found_and_three_commands(
     assert "index --rebuild" in index and ".simplemem/index.db" in index
     assert ".simplemem/history" in kept and ".simplemem/trash" in kept
     assert ready.endswith("3 notes") and "3 links (1 broken)" in found and following == "Next:"
-    assert [step.split()[1] for step in steps] == ["search", "install", "doctor"] and str(vault) in steps[0]
+    assert [step.split()[1] for step in steps] == ["search", "connect", "doctor"] and str(vault) in steps[0]
     monkeypatch.chdir(vault)
     assert "--vault" not in run("init", vault=None).out
     steps = run("init", str(tmp_path / "new"), vault=None).out.splitlines()[5:]
-    assert [step.split()[1] for step in steps] == ["new", "install", "doctor"]
+    assert [step.split()[1] for step in steps] == ["new", "connect", "doctor"]
 
 
 def test_only_init_new_and_serve_make_a_folder_and_say_so(run: Run, tmp_path: Path) -> None:
@@ -91,9 +91,20 @@ def test_index_counts_what_it_did(run: Run, vault: Path) -> None:
     (vault / "people/Ada.md").unlink()
     (vault / "log/2026-01-24.md").write_text("Changed, and longer than before.\n")
     assert run("index").out.startswith("1 modified, 1 removed")
-    assert run("index", "--rebuild").out.startswith("Made anew: 2 notes")
+    assert run("index", "--rebuild").out.startswith("Rebuilt: 2 notes")
     facts = run("index", "--json").json
     assert (facts["added"], facts["trouble"]) == (0, "") and facts["seconds"] >= 0
+
+
+def test_an_index_is_moved_by_a_subcommand_and_by_its_earlier_option(run: Run, vault: Path) -> None:
+    moved = run("index", "move", "sqlite", "--json").json
+    assert moved["notes"] == 3 and moved["in_use"] and run("index", "--engine", "sidecar", "--json").json == moved
+    refused = run("index", "move", "settings")
+    assert refused.code == 1 and "index.engine is not set" in refused.err and "index move postgresql://" in refused.err
+    refused = run("index", "move", "postgresql://memory:s3cret@db/memory")
+    assert refused.code == 1 and ".pgpass" in refused.err and "s3cret" not in refused.err
+    assert run("index", "--engine", "sidecar", "--rebuild").code == 2 and run("index", "move").code == 2
+    assert "--engine" not in run("index", "--help", vault=None).out
 
 
 def test_stats_and_inspect_say_what_was_read(run: Run, vault: Path) -> None:
@@ -153,7 +164,7 @@ def test_every_command_has_examples_of_itself_and_takes_a_vault_and_json(name: s
     assert f"simplemem {name}" in examples
     assert not re.search(r"<(bool|str|list|file|path|directory)", shown.stdout.lower())
     options = {option for param in COMMANDS[name].params for option in param.opts}
-    assert name in ("serve", "uninstall") or {"--json", *([] if name.startswith("token ") else ["--vault"])} <= options
+    assert name in ("serve", "disconnect") or {"--json", *([] if name.startswith("token ") else ["--vault"])} <= options
 
 
 @pytest.mark.parametrize("group", ["", *_GROUPS])

@@ -1,4 +1,4 @@
-"""new, tag, move, rm: what they do to the files, and what they say."""
+"""new, tag, move, delete: what they do to the files, and what they print."""
 
 from __future__ import annotations
 
@@ -140,3 +140,24 @@ def test_new_says_what_it_replaced_and_how_to_undo_it(run: Run, vault: Path) -> 
     assert "replaced a text: " in replaced.err and "last changed" in replaced.err
     assert run(*replaced.err.split("`simplemem ")[1].split("`")[0].split()).code == 0
     assert notes_of(vault) == before
+
+
+def test_several_notes_are_deleted_in_one_step_and_restored_by_one_undo(run: Run, vault: Path) -> None:
+    before = notes_of(vault)
+    ran = run("delete", "Ada", "projects/apollo", "log/2026-01-24", "people/Ada.md")
+    assert ran.code == 0 and notes_of(vault) == {} and ran.out.count("undo with") == 1
+    assert ran.err == ""  # the links among them are gone with them
+    [step] = run("history", "--json").json["versions"]
+    assert (step["op"], step["notes"], step["tool"]) == ("delete", 3, "delete")
+    assert run("undo").code == 0 and notes_of(vault) == before
+    assert run("redo").code == 0 and notes_of(vault) == {}
+    assert run(*ran.out.split("undo with: simplemem ")[1].split()).code == 0 and notes_of(vault) == before
+
+
+def test_links_from_notes_that_stay_are_counted_when_several_are_deleted(run: Run, vault: Path) -> None:
+    (vault / "hub.md").write_text("To [[Ada]] and [[Apollo]] and [[people/Ada]].\n")
+    deleted = run("delete", "Ada", "projects/apollo", "--json").json["deleted"]
+    assert [(each["name"], each["links_left_unresolved"]) for each in deleted] == [
+        ("people/Ada", 2),
+        ("projects/apollo", 1),
+    ]

@@ -73,6 +73,6 @@ def test_what_can_be_none_ends_the_server_with_a_sentence(vault: Path, base: Pat
 
 
 def test_a_client_is_told_of_it(vault: Path, base: Path) -> None:
-    command = [sys.executable, "-m", "simplemem", "install", "json", "--vault", str(vault)]
+    command = [sys.executable, "-m", "simplemem", "connect", "json", "--vault", str(vault)]
     shown = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "GOMEM_KB_PATH": str(base)})
     assert f'"--knowledge-base",\n        "{base}"' in shown.stdout
