@@ -109,7 +109,8 @@ class Shell:
             check=False,
         )
         self.folder = Path((self.home / ".folder").read_text(encoding="utf-8").strip())
-        text = done.stdout.decode().replace(str(self.home), "~").replace(sys.executable, "/usr/bin/python3")
+        text = done.stdout.decode().replace(str(self.home), "~")
+        text = text.replace(str(Path(sys.executable).parent), "/usr/local/bin")
         if "Traceback (most recent call last)" in text:
             raise RuntimeError(f"{command} broke:\n{text}")
         return [line.rstrip() for line in text.strip("\n").split("\n")]
