@@ -1,4 +1,4 @@
-"""What one client has read: the hash of each note's text that it knows, so that it overwrites no text it has not seen."""
+"""Track which text of each note a client has seen, so that it does not overwrite unseen text by mistake."""
 
 from __future__ import annotations
 
@@ -16,25 +16,26 @@ if TYPE_CHECKING:
     from simplemem.memory import Memory, Saved
     from simplemem.store import EnhancedStore
 
-_MAX_NOTES = 2000
-_MAX_STEP = 1000  # notes that one own change is looked through for
-_SHOWN_DIGITS = 12
+_MAX_NOTES = 2000  # the oldest are forgotten
+_MAX_NOTES_OF_CHANGE = 1000  # of one change of several notes, so many are recorded
+_MAX_CHANGES_SEARCHED = 10  # of a note, for the author of a text
+_SHORT_HASH_LENGTH = 12
 
 
 class Session:
-    """The notes that one client has read or written in a session, by path. Safe to use from several threads."""
+    """The hash of the text that one client last saw of each note, by path. Thread-safe."""
 
     def __init__(self) -> None:
         self._hashes: OrderedDict[str, str] = OrderedDict()
         self._lock = threading.Lock()
 
     def known_hash(self, path: str) -> str | None:
-        """Return the hash of the text that the client last read at this path, or None if it read none."""
+        """Return the hash of the text that the client last saw at this path, or None if it saw none."""
         with self._lock:
             return self._hashes.get(path)
 
     def record_read(self, memory: Memory) -> None:
-        """Record that the client was shown the current text of a note, or a part of it with its hash."""
+        """Record that the client was shown a note, or a part of it with the hash of the whole."""
         self.record_hash(memory.path, memory.sha256)
 
     def record_whole_write(self, saved: Saved) -> None:
@@ -57,7 +58,7 @@ class Session:
         """Record a change of several notes, such as a move that rewrote links, by its version."""
         if not version:
             return
-        for entry in store.history(version, limit=_MAX_STEP):
+        for entry in store.history(version, limit=_MAX_NOTES_OF_CHANGE):
             old_path = path_of(entry.name)
             new_path = path_of(entry.new_name) if entry.new_name else old_path
             self._follow(old_path, new_path, entry.before, entry.sha256)
@@ -72,7 +73,7 @@ class Session:
                 self._hashes[new_path] = after if known == before else known
 
     def record_hash(self, path: str, sha256: str) -> None:
-        """Record the hash of the text that the client knows at a path. The oldest of very many are forgotten."""
+        """Record the hash of the text that the client knows at a path."""
         with self._lock:
             self._hashes[path] = sha256
             self._hashes.move_to_end(path)
@@ -81,19 +82,19 @@ class Session:
 
 
 def describe_replaced(store: EnhancedStore, name: str, previous_sha256: str) -> str:
-    """Say which text a write without a hash replaced, for a client that had not read the note."""
+    """Describe the text that a write without a hash replaced, for a client that had not read the note."""
     return f"this replaced a text that was not read in this session: {text_replaced(store, name, previous_sha256)}"
 
 
 def text_replaced(store: EnhancedStore, name: str, previous_sha256: str) -> str:
-    """Say how long a text was that a write replaced, who made it, and its hash."""
-    facts = []
-    with suppress(SimplememError):  # the text may no longer be kept; the write has happened all the same
+    """Describe a replaced text: its length, its author and its hash."""
+    facts: list[str] = []
+    with suppress(SimplememError):  # the history may no longer have the text
         replaced = store.read(name, version=previous_sha256)
         facts.append(counted(_number_of_lines(replaced.content), "line"))
     with suppress(SimplememError):
         facts.append(_last_author(store, name, previous_sha256))
-    facts.append(f"sha256 {previous_sha256[:_SHOWN_DIGITS]}")
+    facts.append(f"sha256 {previous_sha256[:_SHORT_HASH_LENGTH]}")
     return ", ".join(facts)
 
 
@@ -105,18 +106,17 @@ def _number_of_lines(text: str) -> int:
 
 
 def _last_author(store: EnhancedStore, name: str, sha256: str) -> str:
-    """Say who made a text, by the change before the newest one."""
-    entries = store.history(name, limit=2)
-    earlier = entries[1] if len(entries) > 1 else None
-    if earlier is None or earlier.sha256 != sha256:
-        return "last changed outside simplemem"
-    return f"last changed by {earlier.who or 'a program'} at {earlier.when}"
+    """Say who wrote a text, by the history of its note."""
+    for change in store.history(name, limit=_MAX_CHANGES_SEARCHED):
+        if change.sha256 == sha256:
+            return f"last changed by {change.who or 'a program'} at {change.when}"
+    return "last changed outside simplemem"
 
 
 def replaced_and_undo(store: EnhancedStore, name: str, previous_sha256: str, version: str, where: str = "") -> str:
-    """Say what a write replaced and how to undo it, for a profile without a tool that undoes.
+    """Describe what a write replaced and how to undo it, for a profile without an undo tool.
 
-    `where` says in which folder the command is given, if that is not the vault.
+    `where` names the folder in which to run the command, if that is not the vault.
     """
     replaced = describe_replaced(store, name, previous_sha256)
     return f"{replaced[0].upper()}{replaced[1:]}. Undo it with `simplemem undo {version}`{where}."

@@ -1,7 +1,7 @@
-"""What of a note is quoted: the excerpt that is shown with a hit, and passages in answers. Pure.
+"""Choose which part of a note is quoted: the excerpt that is shown with a hit, and passages in answers. Pure.
 
-HTML comments are never shown. Comments of Obsidian, badges and text that stands in many notes are left out at the edges
-of what is shown, and wherever the note has other text that holds a word of the question.
+HTML comments are never quoted. Obsidian comments, badges and text that many notes have are hidden if other text of the
+note contains a word of the query. Otherwise they are only cut off at the ends of an excerpt.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ _LINK_TARGET = re.compile(r"\]\([^()\n]*\)")
 
 
 class Quotable(NamedTuple):
-    """The text of a note as it may be quoted, in versions from the one that leaves out most.
+    """The text of a note as it may be quoted, in versions: the one that hides most comes first.
 
-    Each version has spaces in place of what it leaves out, so that every other character keeps its place.
+    Each version has spaces in place of what it hides, so that offsets are those of the note.
     """
 
     versions: tuple[str, ...]
 
     @classmethod
     def of(cls, text: str) -> Quotable:
-        """Without comments and badges, and without HTML comments, which are never quoted."""
+        """Return two versions: without comments and badges, and without HTML comments only."""
         return cls((without_unseen(text), without_html_comments(text)))
 
     @property
     def whole(self) -> str:
-        """The whole text, without what is never quoted."""
+        """The whole text without its HTML comments."""
         return self.versions[-1]
 
     def passage(self, place: Position, words: Sequence[str]) -> str:
-        """The passage at a place, blank if it holds nothing to quote.
+        """Return the passage at a place; blank if nothing of it may be quoted.
 
-        A comment of Obsidian is quoted if the passage holds words of the question there alone.
+        An Obsidian comment is quoted if the passage contains words of the query nowhere else.
         """
         with_words = (shown for shown in self.versions if _words_in(shown, place, words))
         shown = next(with_words, self.versions[0])
@@ -46,12 +46,12 @@ class Quotable(NamedTuple):
 
 
 def quoted_heading(headings: Sequence[str]) -> str:
-    """A path of headings on one line, as it is quoted."""
+    """Return a path of headings as one line, without HTML comments."""
     return " > ".join(" ".join(without_html_comments(heading).split()) for heading in headings)
 
 
 class Excerpt(NamedTuple):
-    """A part of a note on one line, the headings it stands under, and its first line in the note."""
+    """A part of a note as one line of text, the headings above it, and the number of its first line."""
 
     text: str
     headings: tuple[str, ...]
@@ -66,12 +66,15 @@ def choose_excerpt(
     words: Sequence[str],
     limit: int,
 ) -> Excerpt:
-    """The part of a note's text to show in `limit` characters: around `best`, the place that was found, unless it was
-    found by what is not shown. `repeated` are the blocks that many notes have."""
+    """Return the part of a note to show, in at most `limit` characters.
+
+    It surrounds `best`, the place that matched the query, unless the words that matched are hidden there. `repeated` are
+    the blocks that many notes have. A note without anything to quote yields an empty excerpt.
+    """
     versions = Quotable.of(text).versions
-    seen = versions[0]
-    own = blanked(seen, repeated)
-    shown, place = _place_to_show(text, (own, *versions), passages, best, words)
+    visible = versions[0]
+    unique = blanked(visible, repeated)
+    shown, place = _place_to_show(text, (unique, *versions), passages, best, words)
 
     around, place = where_words_stand(shown, passages, place, words, limit)
     if around is None or not _has_text(shown, around):
@@ -80,10 +83,11 @@ def choose_excerpt(
     if around is None:
         return Excerpt("", (), 1)
 
-    # Between blocks of its own, a block that other notes have too stays: a list would lack a step.
     around = _without_edges(shown, around)
-    stands = place or around
-    return Excerpt(snippet(seen if shown is own else shown, around, place, limit), stands.headings, stands.line)
+    # Repeated blocks are cut off at the ends only: without one in its middle, a list would lack a step.
+    source = visible if shown is unique else shown
+    location = place or around
+    return Excerpt(snippet(source, around, place, limit), location.headings, location.line)
 
 
 def _place_to_show(
@@ -93,8 +97,11 @@ def _place_to_show(
     best: Position | None,
     words: Sequence[str],
 ) -> tuple[str, Position | None]:
-    """The first of some versions of a note, from the one that leaves out most, which has a place to show, and that
-    place: the one that was found, else the passage with most of the words."""
+    """Return the version that hides most and still has something to show, and the place to show in it.
+
+    The place is `best` if words of the query are visible there, else the passage with most of them. If `best` contains
+    none of the words, it is `best` itself, or None if nothing is visible there.
+    """
     if best is not None and words_begun(text[best.start : best.stop], words):
         for shown in versions:
             if _words_in(shown, best, words):
@@ -108,7 +115,7 @@ def _place_to_show(
 
 
 def _words_in(shown: str, place: Position, words: Sequence[str]) -> int:
-    """How many of the words a reader sees in a place; the addresses of links are not seen."""
+    """Count the words of the query that are visible in a place. The addresses of links are not."""
     part = shown[place.start : place.stop]
     return words_begun(_LINK_TARGET.sub("]", part) if "](" in part else part, words)
 
@@ -118,7 +125,7 @@ def _has_text(shown: str, place: Position) -> bool:
 
 
 def _without_edges(shown: str, passage: Position) -> Position:
-    """A passage from its first character that is shown to its last."""
+    """Return a passage from its first visible character to its last."""
     part = shown[passage.start : passage.stop]
     start = passage.start + len(part) - len(part.lstrip())
     stop = passage.start + len(part.rstrip())

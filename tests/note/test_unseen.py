@@ -61,3 +61,9 @@ def test_blocks_that_differ_in_addresses_alone_have_one_key() -> None:
     assert text_key(one) == text_key(other)
     assert text_key(one) != text_key("Edit in GitHub")
     assert text_key("---") is None
+
+
+def test_an_html_comment_that_begins_a_line_hides_the_rest_also_after_an_opening_amid_a_line() -> None:
+    text = "Amid <!-- a line.\n\n<!-- secret\n\nand more secret\n"
+    assert without_html_comments(text).rstrip() == "Amid <!-- a line."
+    assert len(without_html_comments(text)) == len(text)
