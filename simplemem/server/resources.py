@@ -263,7 +263,7 @@ class Resources:
             memory = store.read(name)
             if not notes_of_users(store, [memory.path]):
                 return memory
-        raise NotFound(f"there is no memory {name[:200]!r}")
+        raise NotFound(f"no memory called {name[:200]!r}")
 
     def _graph(self) -> KnowledgeGraph:
         from simplemem.kinds.graph.graph import graph_of
@@ -289,9 +289,10 @@ class Resources:
         """Return the key of the note that a URI means. Call it in a thread."""
         store = self._door.store()
         try:
-            name = store.resolve(name_in(uri))
-            if self.hides_users(store) and notes_of_users(store, [path_of(name)]):
-                raise NotFound(f"there is no memory {name[:200]!r}")
+            if self.hides_users(store):
+                name = self._note(store, name_in(uri)).name
+            else:
+                name = store.resolve(name_in(uri))
         except NotFound as error:
             raise _no_such_resource(error, uri) from None
         return compare_key(name)
