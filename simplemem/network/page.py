@@ -43,7 +43,7 @@ _LATEST, _HITS, _MOST_REVIEWED = 20, 20, 100
 _MAX_DIFF_LINES: Final = 400
 _MAX_DIFF_LINE: Final = 2000  # characters
 _KINDS: Final = {"page.css": "text/css", "page.js": "text/javascript"}
-_HEADING: Final = '<h1 class="skip">Notes</h1'
+_HEADING: Final = '<h1 class="skip">Notes</h1>'
 _LINK: Final = re.compile(r"\[\[([^\[\]|#]{1,400}+)[^\[\]]*+\]\]")  # never tries a text twice
 Handler = Callable[[Request, View, Grant], Awaitable[Response]]
 e = escape
@@ -159,14 +159,14 @@ async def _home(request: Request, view: View, grant: Grant) -> Response:
         )
     written = await _written_today(view)
     said = f'<a href="{view.served.prefix}/today">{counted(len(written), "change")} by agents today</a>'
-    body = f'{_HEADING}<section id="results"><p class="lead">{said}</p><h2>Recent changes</h2{await _latest(view)}</section>'
+    body = f'{_HEADING}<section id="results"><p class="lead">{said}</p><h2>Recent changes</h2>{await _latest(view)}</section>'
     return _page(view, grant, view.served.root.name, body)
 
 
 async def _results(request: Request, view: View, _grant: Grant) -> Response:
     """What is found while somebody types."""
     asked = request.query_params.get("q", "").strip()
-    return _part(await _found(view, asked) if asked else f"<h2>Recent changes</h2{await _latest(view)}")
+    return _part(await _found(view, asked) if asked else f"<h2>Recent changes</h2>{await _latest(view)}")
 
 
 async def _latest_part(_request: Request, view: View, _grant: Grant) -> Response:
@@ -219,7 +219,7 @@ async def _today(request: Request, view: View, grant: Grant) -> Response:
     entries = await _written_today(view, diff=True)
     undone = request.query_params.get("undone", "")
     said = f'<p class="done" role="status">Done: {e(undone)}.</p>' if undone else ""
-    head = f"<h1>Changes by agents today</h1{said}"
+    head = f"<h1>Changes by agents today</h1>{said}"
     return _page(view, grant, "Today", head + (_changes(view, grant, entries) or "<p>No changes yet.</p>"))
 
 
@@ -279,7 +279,7 @@ async def _doctor(_request: Request, view: View, grant: Grant) -> Response:
         view,
         grant,
         "Doctor",
-        f'<h1>Problems</h1<ul class="rows">{rows}</ul>' if rows else "<p>No problems found.</p>",
+        f'<h1>Problems</h1><ul class="rows">{rows}</ul>' if rows else "<p>No problems found.</p>",
     )
 
 
@@ -321,7 +321,7 @@ def _hit(prefix: str, hit: Any) -> str:
     return (
         f'<li><a class="title" href="{link_of(prefix, hit.name)}">{e(hit.title)}</a>'
         f'<span class="place">{e(hit.name)}{heading}</span><p>{e(hit.snippet)}</p>{_tag_list(prefix, hit.tags)}'
-        f"<details><summary>Score {hit.score:.2f}</summary<dl>{why}</dl></details></li>"
+        f"<details><summary>Score {hit.score:.2f}</summary><dl>{why}</dl></details></li>"
     )
 
 
@@ -350,7 +350,7 @@ def _changes(view: View, grant: Grant, entries: Iterable[HistoryEntry]) -> str:
             f'<span class="{"add" if line[:1] == "+" else "del" if line[:1] == "-" else "same"}">{e(line)}\n</span>'
             for line in _shown_lines(each.diff or "")
         )
-        diff = f"<details><summary>Changes</summary<pre>{lines}</pre></details>" if lines else ""
+        diff = f"<details><summary>Changes</summary><pre>{lines}</pre></details>" if lines else ""
         can_undo = grant.may("write") and each.source == "simplemem" and not view.served.settings.read_only
         button = (
             f'<form method="post" action="{view.served.prefix}/undo">'
@@ -419,7 +419,7 @@ def _page(
     links = "".join(f'<a href="{served.prefix}/{path}">{name}</a>' for path, name in places)
     head = (
         f'<form role="search" action="{served.prefix}/"><input type="search" name="q" value="{e(asked)}" autocomplete="off"'
-        f' placeholder="Search notes" aria-label="Search notes"></form><nav aria-label="Pages"{links}'
+        f' placeholder="Search notes" aria-label="Search notes"></form><nav aria-label="Pages">{links}'
         f'<form method="post" action="{served.prefix}/logout"><button title="{e(grant.name)}">Sign out</button></form></nav>'
     )
     return _whole(served, title, head, f'<main class="{kind}" id="main">{body}</main>', status)
@@ -431,7 +431,7 @@ def _whole(served: Served, title: str, head: str, main: str, status: int = 200) 
 <html lang="en" data-root="{e(served.prefix)}"><head><meta charset="utf-8"><title>{e(title)} · simplemem</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">
 <link rel="stylesheet" href="{root}static/page.css"><script src="{root}static/page.js" defer></script></head>
-<body><a class="skip" href="#main">Skip to content</a<header><a class="brand" href="{root}">simplemem</a>{head}</header>
+<body><a class="skip" href="#main">Skip to content</a><header><a class="brand" href="{root}">simplemem</a>{head}</header>
 {main}<p id="news" role="status" hidden></p></body></html>"""
     return HTMLResponse(text.encode("utf-8", "replace"), status, {"Content-Security-Policy": POLICY})
 
@@ -447,7 +447,7 @@ def _sign_in_page(served: Served, to: str, wrong: str = "") -> Response:
         f'<input type="hidden" name="to" value="{e(to)}"><label for="token">Token</label>'
         '<input type="password" id="token" name="token" autocomplete="current-password" required autofocus>'
         "<button>Sign in</button><p><small>When it starts, the server prints where the owner's token is."
-        " <code>simplemem token new NAME</code> creates more tokens.</small></p</form>"
+        " <code>simplemem token new NAME</code> creates more tokens.</small></p></form>"
     )
     return _whole(served, "Sign in", "", f'<main id="main">{form}</main>', 401)
 
@@ -455,7 +455,7 @@ def _sign_in_page(served: Served, to: str, wrong: str = "") -> Response:
 def _failed(served: Served, grant: Grant | None, error: SimplememError) -> Response:
     status = error.status if isinstance(error, Refused) else STATUS.get(error.code, 500)
     said = f'<main id="main"><h1>{e(error.message)}</h1><p>{e(error.hint)}</p></main>'
-    back = f'<nav aria-label="Pages"><a href="{served.prefix}/"Home</a></nav>' if grant else ""
+    back = f'<nav aria-label="Pages"><a href="{served.prefix}/">Home</a></nav>' if grant else ""
     return _whole(served, "Error", back, said, status)
 
 

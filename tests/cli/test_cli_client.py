@@ -178,7 +178,7 @@ def test_mistakes_are_told_here_and_not_in_the_log_of_a_client(run: Run, vault: 
         (("install", "cursr", *where), "Did you mean cursor?"),
         (("install", "cursor", "--vault", str(tmp_path / "gone"), "--yes"), "simplemem init"),
         (("install", "cursor", "--profile", "nobody", *where), "nobody"),
-        (("install", "cursor", *where, "--", "--tools=core,original"), "Two toolsets"),
+        (("install", "cursor", *where, "--", "--tools=core,original"), "two tool groups"),
         (("install", "claude-desktop", "--http", "http://127.0.0.1:8080/mcp", "--yes"), "connector"),
         (("install", "cursor", "--http", "127.0.0.1", "--yes"), "http://"),
         (("install", "zed", "--http", "http://x.y/mcp", "--token-env", "T", "--yes"), "--token-env"),
