@@ -159,7 +159,8 @@ async def _home(request: Request, view: View, grant: Grant) -> Response:
         )
     written = await _written_today(view)
     said = f'<a href="{view.served.prefix}/today">{counted(len(written), "change")} by agents today</a>'
-    body = f'{_HEADING}<section id="results"><p class="lead">{said}</p><h2>Recent changes</h2>{await _latest(view)}</section>'
+    latest = f'<p class="lead">{said}</p><h2>Recent changes</h2>{await _latest(view)}'
+    body = f'{_HEADING}<section id="results">{latest}</section>'
     return _page(view, grant, view.served.root.name, body)
 
 
