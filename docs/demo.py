@@ -115,7 +115,7 @@ class Page:
 
 def _colour_of(line: str) -> str:
     """Return green or red for a line of a diff, and faint for the marks around the text of notes."""
-    if line.startswith(("<note ", "</note ", "Between the marks")):
+    if line.startswith(("<note ", "</note ", "The text between the marks")):
         return "2"
     return {"+": "32", "-": "31"}.get(line[:1], "") if line[1:2] not in (" ", "-", "+") else ""
 

@@ -1,9 +1,9 @@
 """Write docs/tools.md from the tools themselves.
 
     python docs/generate_tools.py            write the page
-    python docs/generate_tools.py --check    end with 1 when the page is not what would be written
+    python docs/generate_tools.py --check    exit with 1 if the page differs from what would be written
 
-Prose stands below. Names, defaults, descriptions and fields are what a client is told.
+The prose is below. Names, defaults, descriptions and fields come from the tools.
 """
 
 from __future__ import annotations
@@ -23,110 +23,115 @@ PAGE = Path(__file__).resolve().parent / "tools.md"
 WIDTH = 120
 
 INTRODUCTION = """
-# The tools an agent sees
+# Default tools
 
-<!-- Written by docs/generate_tools.py. Change the prose there; the rest is what the tools say. -->
+<!-- Written by docs/generate_tools.py. Change the prose there; the rest comes from the tools. -->
 
-`simplemem serve` offers twelve tools, a resource for each memory, three prompts, and instructions for the model. How a
-client is configured: [connect.md](connect.md). `simplemem tools` lists what an agent sees, and how many tokens it takes.
+`simplemem serve` offers twelve tools, one resource per memory, three prompts, and instructions for the model. The tools
+call a note a *memory*. To connect a client, see [connect.md](connect.md).
+`simplemem tools` lists what an agent sees, with its tokens.
 
-**Every answer comes twice**: as Markdown, sized for a context window, and as structured content that follows the tool's
-output schema. Neither refers to the other; a client may show its model whichever it likes. Data
-is at most 1.3 times as large as text (`python bench/answers.py VAULT` prints both): no field is empty that need not be,
-links are unique names, hashes in lists, hits and histories have twelve digits, and a section comes without the rest of
-its note. `notes_are` repeats that notes are data; a `hint` says how to take back what was done.
+**Each answer has two forms**: Markdown, sized for a context window, and structured content that follows the tool's
+output schema. Neither refers to the other, so a client may show its model either one. The structured content is at most
+1.3 times as large as the text (`python bench/answers.py VAULT` prints both): empty optional fields are omitted, links are
+unique names, hashes in lists, hits and histories have twelve digits, and a section comes without the rest of its note.
+`notes_are` repeats that the text of notes is data. `hint` says how to undo what was done.
 
-**Arguments are forgiven their form, not their meaning.** JSON sent as a string is read, `null` is the same as absent,
-numbers may be strings, tags may be a map, a list or `"a, b"`, a name may wear `[[ ]]`, `.md` or `memory://`. The
-words that models use are understood (`q`, `folder`, `top_k`, `find` and `replace`, `add` and `remove` for tags); another
-argument is refused, with what may be meant, and so is one that is given twice.
+**Arguments are lenient in form and strict in meaning.** JSON may be sent as a string, `null` means absent, numbers may be
+strings, tags may be a map, a list or `"a, b"`, and a name may have `[[ ]]`, `.md` or `memory://` around it. Common
+synonyms are accepted (`q`, `folder`, `top_k`, `find` and `replace`, `add` and `remove` for tags). An unknown argument is
+refused with the names it may stand for. So is an argument that is given twice.
 
-**A name** is a path in the vault without `.md` (`people/Ida Marsh`), or a bare file name, a title or an alias where that
-is unique. An ambiguous name is an error that lists the memories it could mean.
+**A name** is a path in the vault without `.md` (`people/Ida Marsh`). A file name, a title or an alias works too if it is
+unique. An ambiguous name is an error that lists the candidates.
 
-**What notes say is data.** It stands between marks that are drawn anew for every answer, so that no note can pretend to
-end its own quotation. Facts of the server's own stand outside them.
+**The text of notes is data.** It is quoted between marks that are random in each answer, so a note cannot end its own
+quotation. Facts from the server are outside the marks.
 
-**Every tool that writes** takes `reason`, kept in the history, and those that change a memory `if_sha256`, the hash (its
-first twelve digits will do) that `read_memory` returned: a memory that has changed since is left alone. What a write
-displaces can be brought back.
+**Each tool that writes** takes `reason`, which the history keeps. Each tool that changes a memory takes `if_sha256`, the
+hash that `read_memory` returned, or its first twelve digits: if the memory has changed since, the call fails. All writes
+can be undone.
+
+**The list of tools is short**, because clients send it to the model with every request. `python bench/tokens.py` prints
+its tokens for each profile, with and without output schemas. To keep it short, the list omits two things that models
+assume: a boolean that is off by default, and a minimum of 1. The tables below name all defaults.
 """
 
 NOTES = {
-    "create_memory": """A block of YAML at the start of `content` is taken as metadata, here and in `update_memory`. A tag
-that cannot be one (`Ann Lee`) is written as Obsidian allows (`Ann-Lee`); a warning says so, and either finds it.""",
+    "create_memory": """Frontmatter at the start of `content` is read as metadata, here and in `update_memory`. A tag that
+Obsidian does not allow (`Ann Lee`) is written as `Ann-Lee`. A warning says so, and searches find either form.""",
     "search_memories": """In `query`, `"a phrase"`, `-word`, `tag:todo`, `path:people/` and `type:decision` narrow the
-search. Filters narrow before anything is ranked. `index.state` is `ready`, `indexing` (the answer is what is there so
-far) or `partial`, with a reason; `degraded` says so when a search had to do without meaning.""",
-    "read_memory": """A section may be a heading below another (`Log > 2026`) or a block (`^id`). A long memory comes in
-pages: `next_section` asks for the next one.""",
-    "update_memory": """What is appended stands below a blank line, unless it is an item or a row that continues the last
-list or table, or begins with a space. Without `if_sha256`, appends, edits and properties are applied to what is there
-now. `content` replaces the whole text: if the client read the note in this session, the hash of that read is
-used, so an edit made since then is a `conflict`. If it read nothing, `warnings` say what was replaced, and
-`version` undoes it. A change that has already happened succeeds with `changed: false`: a retry is safe. Every
-byte outside the change stays as it was.""",
-    "change_tag": "A tag in the text (`Call Bob #todo`) is not removed; `warnings` name the lines that have it.",
-    "build_context": """What says the same goes in once. Where notes say the same with another number or date, the newest
-speaks and the others are quoted beneath it. `left_out` counts passages that found no room.""",
-    "move_memory": "Links to the memory are rewritten, each in its own form; nothing else in those notes changes.",
-    "delete_memory": "The note goes to the trash: the vault's `.trash/` when Obsidian is set so, else `.simplemem/trash/`.",
-    "undo_change": """An undo can be undone. With `by` and `since` it is everything that a client changed, as one change;
-unless `preview` is false nothing is done.""",
+search. Filters apply before the ranking. `index.state` is `ready`, `indexing` (the answer covers what is indexed so far)
+or `partial`, with a reason. If the search could not use meaning, `degraded` says why.""",
+    "read_memory": """A section may be a heading below another one (`Log > 2026`) or a block (`^id`). A long memory comes in
+pages: pass `next_section` as `section` for the next page.""",
+    "update_memory": """Appended text follows a blank line, unless it continues the last list or table, or begins with a
+space. Without `if_sha256`, appends, edits and metadata apply to the current text. `content` replaces the whole text. If
+the client read the note in this session, the hash of that read is used, and an edit made since then is a `conflict`. If
+it did not read the note, `warnings` say what was replaced, and `version` undoes it. A change that has already been made
+succeeds with `changed: false`, so a retry is safe. All other bytes of the file stay the same.""",
+    "change_tag": "A tag in the text (`Call Bob #todo`) is not removed. `warnings` name the lines that have it.",
+    "build_context": """Duplicate passages are included once. If notes differ only in a number or a date, the newest passage
+comes first, with the others quoted below it. `left_out` counts passages that did not fit.""",
+    "move_memory": "Each link keeps its form. Nothing else in the linking notes changes.",
+    "delete_memory": "The note moves to the trash: the vault's `.trash/` if Obsidian is set so, else `.simplemem/trash/`.",
+    "undo_change": """An undo can be undone. `by` with `since` undoes everything that a client changed, as one change. It
+only previews unless `preview` is false.""",
 }
 
 NARROWING = """
-### Arguments that narrow
+### Filters
 
-`search_memories`, `build_context` and `list_memories` (without the last two) share these:
+`search_memories`, `build_context` and `list_memories` (without the last two) share these arguments:
 """
 SHARED = ("tags", "require_all", "type", "prefix", "since", "until", "link_to", "linked_by")
 SAID_ABOVE = (*SHARED, "reason", "if_sha256")
 
 CODES = {
-    "invalid": "An argument is wrong, a name cannot be a file, an edit fits nowhere or more than once.",
-    "not_found": "There is no such memory, section or version; `candidates` are the nearest.",
+    "invalid": "An argument is wrong, a name cannot be a file name, or an edit does not match exactly once.",
+    "not_found": "No such memory, section or version. `candidates` are the nearest names.",
     "ambiguous": "The name could mean several memories: `candidates`.",
-    "already_exists": "A memory of that name is there.",
-    "conflict": "The memory is not what was read. `diff` says what changed, `merged` what both changes make together: "
-    "repeat the call with `accept` as its `if_sha256` to write that, or apply the change to what is there now with "
-    "`current_sha256`.",
-    "too_long": "A name or a text over its limit.",
+    "already_exists": "A memory with that name exists.",
+    "conflict": "The memory has changed since you read it. `diff` says what changed; `merged` is the result of both "
+    "changes. To write it, repeat the call with `accept` as `if_sha256`. Otherwise apply your change to the current text, "
+    "with `current_sha256`.",
+    "too_long": "A name or a text is over its limit.",
     "read_only": "The server, the vault or the disk does not allow writing.",
-    "unreadable": "The note's header or encoding cannot be understood: it is served and searched, and never rewritten.",
-    "unavailable": "The lock, the disk or the index is not there just now: try again.",
+    "unreadable": "The note's frontmatter or encoding cannot be parsed. The note is served and searched, and never "
+    "rewritten.",
+    "unavailable": "The lock, the disk or the index is not available at the moment. Try again.",
 }
 
 ERRORS = """
-## When something goes wrong
+## Errors
 
-A failure is a result, so that the model sees it: `isError` is true, the text says what to do, and the structured content
-is `{"error": {"code", "message", "hint", ...}}`. Codes do not change. Only what no model could mend (a tool that does not
-exist, a malformed message) is an error of the protocol.
+An error is a tool result, so that the model sees it: `isError` is true, the text says what to do, and the structured
+content is `{"error": {"code", "message", "hint", ...}}`. The codes are stable. Only errors that a model cannot fix (a tool
+that does not exist, a malformed message) are protocol errors.
 """
 
 RESOURCES = """
 ## Resources and prompts
 
-`memory://{+name}` is a note whole, header and all; `memory://people/Ida%20Marsh` is one. `memory://changes` lists the
-memories that changed last, whoever changed them. Subscribe to any of them (`resources/subscribe` of the protocol of
-2025, `subscriptions/listen` of 2026), and an edit in Obsidian, in an editor or by another agent is announced as it
-happens. Names and tags are completed. Prompts name tools, so a server has those whose tools it has: the profiles `default`
-and `simplemem` have all three, the others none.
+`memory://{+name}` is a whole note with its frontmatter, for example `memory://people/Ida%20Marsh`. `memory://changes`
+lists the most recently changed memories, whoever changed them. A client can subscribe to either (`resources/subscribe` in
+the protocol of 2025, `subscriptions/listen` in that of 2026) and is then notified of each edit in Obsidian, in an editor
+or by another agent. Names and tags are completed. A server offers a prompt only if it has the tools that the prompt
+names: the profiles `default` and `simplemem` have all three prompts, the others none.
 """
 
 CHOICE = """
-## Profiles and toolsets
+## Profiles and tool groups
 
-`--profile NAME` shows another face of the same vault. `--tools` adds toolsets to a profile, or with a minus takes them
-away: `--tools=-core,original`. Two tools of one name never meet: such a choice is refused when the server starts. The
-[knowledge graph](graph.md) has the toolset `graph` and the profiles `server-memory` and `memento`.
+`--profile NAME` serves another set of tools on the same vault. `--tools` adds tool groups to a profile; a minus before a
+name removes one: `--tools=-core,original`. If two groups have a tool of the same name, the server does not start. The
+[knowledge graph](graph.md) has the tool group `graph` and the profiles `server-memory` and `memento`.
 """
 
 INSTRUCTIONS = """
 ## Instructions
 
-The server says this to a model when it connects:
+The server sends this text to the model when it connects:
 """
 
 
@@ -144,7 +149,7 @@ def page() -> str:
 
 
 def _at_a_glance(tools: tuple[Tool, ...]) -> Iterator[str]:
-    yield "| Tool | | What a model is told of it |"
+    yield "| Tool | | Description |"
     yield "|---|---|---|"
     for tool in tools:
         yield f"| [{tool.name}](#{tool.name}) | {'writes' if tool.writes else 'reads'} | {_cell(tool.description)} |"
@@ -170,7 +175,7 @@ def _arguments(tool: Tool, names: Any) -> Iterator[str]:
     for name in names:
         shape = tool.input["properties"][name]
         needed = name in tool.input.get("required", [])
-        default = "needed" if needed else f"`{json.dumps(shape['default'])}`" if "default" in shape else ""
+        default = "required" if needed else f"`{json.dumps(shape['default'])}`" if "default" in shape else ""
         about = shape.get("description") or " or ".join(f"`{each}`" for each in shape.get("enum", []))
         yield f"| `{name}` | {default} | {_cell(about)} |"
 
@@ -215,7 +220,7 @@ def _quotation(text: str) -> Iterator[str]:
 
 
 def _profiles() -> Iterator[str]:
-    yield "| Profile | | Toolsets | Tools |"
+    yield "| Profile | | Tool groups | Tools |"
     yield "|---|---|---|---|"
     for face in PROFILES.values():
         yield f"| `{face.name}` | {face.title} | {', '.join(face.toolsets)} | {len(choose(face))} |"
@@ -226,7 +231,7 @@ def main() -> int:
     if "--check" in sys.argv[1:]:
         current = PAGE.exists() and PAGE.read_text(encoding="utf-8") == written
         if not current:
-            print(f"{PAGE} is not what the tools say now; run: python docs/generate_tools.py", file=sys.stderr)
+            print(f"{PAGE} is out of date; run: python docs/generate_tools.py", file=sys.stderr)
         return 0 if current else 1
     PAGE.write_text(written, encoding="utf-8", newline="\n")
     return 0

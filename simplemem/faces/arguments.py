@@ -138,11 +138,11 @@ class EditIn(Arguments):
 class Narrowing:
     """By what a memory is and when it changed: arguments that several tools have, given to them as one."""
 
-    tags: Annotated[Tags, about('{"status": "done", "todo": ""}; "" is any value')] = None
-    require_all: Annotated[bool, about("all of the tags, not any")] = False
+    tags: Annotated[Tags, about("{status: 'done', todo: ''}; '' is any value")] = None
+    require_all: Annotated[bool, about("all tags, not any")] = False
     type: str | None = None
-    prefix: Annotated[str | None, about("a folder, or how names begin")] = None
-    since: Annotated[str | None, about('changed since: ISO date, "last week"')] = None
+    prefix: Annotated[str | None, about("folder or start of the name")] = None
+    since: Annotated[str | None, about("changed since: date or 'last week'")] = None
     until: str | None = None
 
     def filter(self) -> Filter:
@@ -153,8 +153,8 @@ class Narrowing:
 class LinkNarrowing(Narrowing):
     """And by its links."""
 
-    link_to: Annotated[Name | None, about("only what links to this memory")] = None
-    linked_by: Annotated[Name | None, about("only what this memory links to")] = None
+    link_to: Annotated[Name | None, about("must link to this memory")] = None
+    linked_by: Annotated[Name | None, about("this memory must link to it")] = None
 
 
 def resolved(store: EnhancedStore, name: str) -> str:
@@ -174,7 +174,7 @@ def to_change(store: EnhancedStore, name: str) -> str:
     candidates = [found]
     if former.current_name is not None:
         candidates.insert(0, former.current_name)
-    hint = f"{found} has that title or alias. Give its name if it is meant."
+    hint = f"{found} has that title or alias. Pass that name to change it."
     raise NotFound(error.message, hint=hint, candidates=candidates)
 
 
@@ -220,9 +220,9 @@ def meant(tool: str, known: Mapping[str, tuple[Any, Any]], sent: Mapping[str, An
             near = options or [names[each] for each in difflib.get_close_matches(_bare(key), names)]
             near = [f'metadata={{"{key}": …}}'] if key in _PROPERTIES and "metadata" in shown else near
             hint = f"Did you mean {' or '.join(dict.fromkeys(near))}? " if near else ""
-            raise Invalid(f"There is no argument {key[:40]!r}.", hint=f"{hint}It takes {', '.join(shown)}.")
+            raise Invalid(f"no argument {key[:40]!r}", hint=f"{hint}The arguments are {', '.join(shown)}.")
         if given.setdefault(options[0], value) != value:
-            raise Invalid(f"{options[0]!r} is given twice, once as {key[:40]!r}.", hint="Give one of them.")
+            raise Invalid(f"{options[0]!r} is given twice, once as {key[:40]!r}", hint="Pass it once.")
     return given
 
 
@@ -239,7 +239,7 @@ def _gathered(tool: str, shown: Sequence[str], sent: dict[str, Any]) -> dict[str
         sent |= {"tags": sent.pop("tag")} if sent.keys() & {"tag", "tags"} == {"tag"} else {}
         lone = {key: sent.pop(key) for key in _PROPERTIES if key in sent and (named or key != "title")}
         if twice := [key for key in lone if metadata.get(key, lone[key]) != lone[key]]:
-            raise Invalid(f"{twice[0]!r} is given twice, once in metadata.", hint="Give one of them.")
+            raise Invalid(f"{twice[0]!r} is given twice, once in metadata", hint="Pass it once.")
         return sent | ({"metadata": {**metadata, **lone}} if lone else {})
     if "edits" in shown:
         ends = dict.fromkeys(_OLD, "old") | dict.fromkeys(_NEW, "new")
@@ -258,17 +258,17 @@ def _gathered(tool: str, shown: Sequence[str], sent: dict[str, Any]) -> dict[str
 
 _SAID = {
     "missing": "is missing",
-    "extra": "is not known here",
+    "extra": "is unknown",
     "greater": "must be at least {ge}",
     "less": "must be at most {le}",
     "too_short": "must not be empty",
-    "too_long": "has more than {max_length}",
-    "pattern": "must be a hash, or its first 12 digits or more",
+    "too_long": "is longer than {max_length}",
+    "pattern": "must be a sha256, or at least its first 12 digits",
     "literal": "must be {expected}",
     "value": "{error}",
-    "string": "must be a text",
+    "string": "must be a string",
     "bool": "must be true or false",
-    "int": "must be a whole number",
+    "int": "must be an integer",
     "float": "must be a number",
     "list": "must be a list",
     "dict": "must be an object",
@@ -281,7 +281,7 @@ def wrong(error: ValidationError) -> dict[tuple[str, str], None]:
     found = []
     for each in error.errors(include_url=False, include_input=False):
         kind = next((kind for kind in _SAID if kind in each["type"]), "")
-        said = _SAID.get(kind, "cannot be read").format(**each.get("ctx", {}))
+        said = _SAID.get(kind, "is invalid").format(**each.get("ctx", {}))
         found.append((".".join(map(str, each["loc"])), said))
     return dict.fromkeys(found)
 
@@ -336,6 +336,22 @@ def record(fields: Mapping[str, tuple[Any, Any]], *, answer: bool) -> Schema:
         elif isinstance(default, (str, int, float)) and default != "":
             shown[first]["default"] = default
     return {"type": "object", "properties": shown} | ({"required": required} if required else {})
+
+
+def without_the_obvious(schema: Schema) -> Schema:
+    """Return the schema of some arguments without what every model assumes: options are off, counts start at 1.
+
+    What is accepted stays the same. Clients send the list of tools to a model with every request.
+    """
+    shown = {}
+    for name, argument in schema["properties"].items():
+        brief = dict(argument)
+        if brief.get("default") is False:
+            del brief["default"]
+        if brief.get("minimum") == 1:
+            del brief["minimum"]
+        shown[name] = brief
+    return {**schema, "properties": shown}
 
 
 def closed(schema: Schema) -> Schema:

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
 _MOST = 50  # names in an answer
 _MOST_WARNINGS = 20
-_AGAIN = "undo_change(version) does it again."
-Meta = Annotated[Object | None, about("title, description, type, tags {key: value or true}, anything else")]
-IfSha = Annotated[Sha, about("sha256 you read: refused if it has changed since")]
+_AGAIN = "Call undo_change(version) to redo it."
+_RESTORE = "Call undo_change(version) to restore it."
+Meta = Annotated[Object | None, about("title, description, type, tags {key: value or true}, other keys")]
+IfSha = Annotated[Sha, about("sha256 you read; fails if changed")]
 Texts = Sequence[str]
 
 
@@ -127,7 +128,7 @@ def _replaced(store: EnhancedStore, saved: Saved, *, is_known: bool) -> Replaced
     if is_known or not saved.changed or saved.previous_sha256 is None:
         return Replaced()
     warning = describe_replaced(store, saved.name, saved.previous_sha256)
-    return Replaced((warning,), saved.version, "undo_change(version) brings it back.")
+    return Replaced((warning,), saved.version, _RESTORE)
 
 
 @tool(
@@ -141,14 +142,13 @@ def create_memory(
     store: EnhancedStore,
     caller: Caller,
     session: Session,
-    name: Annotated[Name, about('the path, e.g. "projects/apollo"; "daily" is the note of today')],
-    content: Annotated[str, about("Markdown, without frontmatter")],
+    name: Annotated[Name, about("a path, e.g. projects/apollo; daily is today's note")],
+    content: Annotated[str, about("Markdown without frontmatter")],
     metadata: Meta = None,
     overwrite: bool = False,
     reason: str = "",
 ) -> Reply[Created]:
-    """Write down one thing worth remembering, as a new Markdown note: small, with [[links]] to other memories. Search
-    first, and update what is there rather than make a second one."""
+    """Save one subject as a small Markdown note with [[links]]. Search first, and prefer to update an existing memory."""
     content, metadata, said = without_header(content, metadata)
     if compare_key(name) == "daily":  # Obsidian's daily note, made of its template
         saved = store.update(store.daily(**caller).name, append=content, metadata=metadata, reason=reason, **caller)
@@ -173,15 +173,14 @@ def update_memory(
     content: Annotated[str | None, about("replaces the whole text")] = None,
     append: Annotated[
         str | None,
-        about("added at the end as a new block; a list item or table row goes on with the last list or table"),
+        about("new block at the end; an item or row continues the last list or table"),
     ] = None,
-    edits: Annotated[Several[EditIn] | None, about("exact text that occurs once -> new text")] = None,
-    metadata: Annotated[Object | None, about("merged key by key; null removes a key")] = None,
+    edits: Annotated[Several[EditIn] | None, about("old: exact text that occurs once")] = None,
+    metadata: Annotated[Object | None, about("merged by key; null removes a key")] = None,
     if_sha256: IfSha = None,
-    reason: Annotated[str, about("why, for the history")] = "",
+    reason: Annotated[str, about("why; kept in the history")] = "",
 ) -> Reply[Updated]:
-    """Change a memory: append to it, edit exact text in it, or replace all of it; and merge its properties. Give one of
-    content, append and edits."""
+    """Change the text of a memory (pass one of content, append and edits) and merge its frontmatter."""
     plain = [edit.model_dump() for edit in edits] if edits is not None else None
     content, metadata, said = without_header(content, metadata)
     given: Data = {"content": content, "append": append, "edits": plain}
@@ -201,7 +200,7 @@ def update_memory(
         session.record_change(saved, named_hash=sha256 is not None)
 
     shown = render.name_of(saved.name)
-    first = f"Changed {shown}." if saved.changed else f"{shown} already says so."
+    first = f"Changed {shown}." if saved.changed else f"{shown} is unchanged."
     warnings = (*_said(saved, metadata, said), *replaced.warnings)
     return _reply(Updated, saved, first, warnings=warnings, version=replaced.version, hint=replaced.hint)
 
@@ -212,17 +211,18 @@ def change_tag(
     caller: Caller,
     session: Session,
     name: Name,
-    tags: Annotated[Tags, about('{"status": "done", "todo": true, "old": null}; null removes')],
+    tags: Annotated[Tags, about("{status: 'done', todo: true, old: null}; null removes")],
     if_sha256: IfSha = None,
     reason: str = "",
 ) -> Reply[Tagged]:
-    """Set or remove tags of a memory and leave all else as it is, e.g. to tick off a todo."""
+    """Set or remove tags of a memory, e.g. to complete a todo."""
     found = arguments.to_change(store, name)
     sha256 = arguments.whole_hash(store, found, if_sha256)
     saved = store.change_tags(found, tags, if_sha256=sha256, reason=reason, **caller)
     session.record_change(saved, named_hash=sha256 is not None)
-    shown, as_map = render.name_of(saved.name), f"as a map {json.dumps(saved.tag_map, ensure_ascii=False, default=str)}"
-    first = f"Changed the tags of {shown}." if saved.changed else f"The tags of {shown} were so already."
+    shown = render.name_of(saved.name)
+    as_map = f"as a map: {json.dumps(saved.tag_map, ensure_ascii=False, default=str)}"
+    first = f"Changed the tags of {shown}." if saved.changed else f"The tags of {shown} are unchanged."
     if saved.warnings and not saved.changed:
         first = f"No tag of {shown} was changed."
     now = f"Tags now: {render.tags_line(saved.tags) or 'none'}"
@@ -233,7 +233,7 @@ def change_tag(
 def move_memory(
     store: EnhancedStore, caller: Caller, session: Session, name: Name, new_name: Name, reason: str = ""
 ) -> Reply[Renamed]:
-    """Rename or move a memory; links to it are rewritten."""
+    """Rename or move a memory and rewrite the links to it."""
     try:
         found = arguments.to_change(store, name)
     except NotFound:  # the same move may be asked for again because its answer was lost
@@ -242,14 +242,15 @@ def move_memory(
         if current_name is None or compare_key(current_name) != compare_key(new_name):
             raise
         there = store.read(current_name)
-        return _reply(Renamed, there, f"It is {render.name_of(there.name)} already.", rewritten=[], warnings=[])
+        first = f"The memory is already called {render.name_of(there.name)}."
+        return _reply(Renamed, there, first, rewritten=[], warnings=[])
     moved = store.move(found, new_name, reason=reason, **caller)
     session.record_step(store, moved.version)
     rewritten, warnings = moved.rewritten, list(moved.warnings)
     if len(rewritten) > _MOST:
-        warnings.insert(0, f"Links were rewritten in {len(rewritten)} memories; {_MOST} of them are named.")
+        warnings.insert(0, f"Rewrote links in {len(rewritten)} memories; the first {_MOST} are listed.")
     first = f"{render.name_of(moved.previous_name)} is now {render.name_of(moved.name)}."
-    links = f"Links were rewritten in {render.listed(rewritten, _MOST)}." if rewritten else ""
+    links = f"Rewrote links in {render.listed(rewritten, _MOST)}." if rewritten else ""
     return _reply(Renamed, moved, first, links, rewritten=rewritten[:_MOST], warnings=warnings)
 
 
@@ -264,7 +265,7 @@ def move_memory(
 def delete_memory(
     store: EnhancedStore, caller: Caller, session: Session, name: Name, if_sha256: IfSha = None, reason: str = ""
 ) -> Reply[Removed]:
-    """Delete a memory (it can be brought back). Prefer a tag such as archived when it may matter later."""
+    """Delete a memory; undo_change restores it. Prefer a tag such as archived if it may matter later."""
     found = arguments.to_change(store, name)
     sha256 = arguments.whole_hash(store, found, if_sha256)
     if sha256 is None:
@@ -272,25 +273,24 @@ def delete_memory(
     gone = store.delete(found, if_sha256=sha256, reason=reason, **caller)
     session.record_step(store, gone.version)
     left = gone.links_left_unresolved
-    links = f"{render.counted(left, 'link now leads', 'links now lead')} nowhere." if left else ""
-    back = "undo_change(version) brings it back."
-    return _reply(Removed, gone, f"Deleted {render.name_of(gone.name)}.", links, hint=back)
+    links = f"{render.counted(left, 'link is', 'links are')} now unresolved." if left else ""
+    return _reply(Removed, gone, f"Deleted {render.name_of(gone.name)}.", links, hint=_RESTORE)
 
 
-@tool("History of memories", routes=("GET /history", "GET /history/{name}"))
+@tool("Show the history", routes=("GET /history", "GET /history/{name}"))
 def memory_history(
     store: EnhancedStore,
-    name: Annotated[Name | None, about("without it, the changes of all memories")] = None,
+    name: Annotated[Name | None, about("all memories if omitted")] = None,
     limit: Annotated[int, at_most(200), Field(ge=1)] = 20,
-    diff: Annotated[bool, about("show what each changed")] = False,
+    diff: Annotated[bool, about("include diffs")] = False,
 ) -> Reply[Versions]:
-    """Earlier versions of a memory, or the latest changes of all: when, who, what."""
+    """List the versions of a memory, or the latest changes: when, who, what."""
     entries = store.history(name, limit=limit, diff=diff, steps=True)
     of = f" of {render.name_of(name)}" if name else ""
     warned = [render.line(trouble, 600)] if name and (trouble := store.git_trouble) else []
     more = Versions(versions=[], warnings=warned) if warned else Versions(versions=[])
     if not entries:
-        return Reply(render.answer(f"There is no history{of} yet.", "", *warned), more)
+        return Reply(render.answer(f"No history{of} yet.", "", *warned), more)
     room = max(200, read.MOST_TOKENS // len(entries))
     lines, versions = [], []
     for entry in entries:
@@ -300,13 +300,13 @@ def memory_history(
         what = op if entry.new_name else op.replace(entry.op, f"{entry.op} {entry.name}", 1)
         what += (f" ({entry.tool})" if entry.tool else "") + (f": {entry.reason}" if entry.reason else "")
         digits = entry.sha256 and entry.sha256[:12]
-        who = f"{render.line(entry.when)} {render.line(entry.who) or 'somebody'}"
+        who = f"{render.line(entry.when)} {render.line(entry.who) or 'unknown'}"
         known = f", sha256 {digits}" if digits else ""
         lines.append(f"- {entry.version} {who}: {render.line(what, 4096)}{known}\n{changed}".rstrip())
         own = {"name": entry.new_name or entry.name, "what": op, "sha256": digits, "diff": changed if diff else None}
         versions.append(VersionLine.of(entry, **own, flags=tuple(render.flags_of(what, changed))))
     head = f"# {render.counted(len(entries), 'change', 'changes')}{of}, newest first"
-    hint = "undo_change takes one back; read_memory shows one."
+    hint = "Call undo_change(version) to undo a change, read_memory to read a version."
     return Reply(render.answer(head, "\n".join(lines), *warned, hint), {**more, "versions": versions, "hint": hint})
 
 
@@ -316,26 +316,26 @@ def undo_change(
     caller: Caller,
     session: Session,
     version: Annotated[str | None, about("from memory_history")] = None,
-    name: Annotated[Name | None, about("or a memory: its last change")] = None,
-    by: Annotated[str | None, about("or a client: all it changed since")] = None,
-    since: Annotated[str | None, about("with by: a date or version")] = None,
-    preview: Annotated[bool, about("with by: change nothing, say what would be done")] = True,
+    name: Annotated[Name | None, about("memory whose last change to undo")] = None,
+    by: Annotated[str | None, about("client whose changes to undo")] = None,
+    since: Annotated[str | None, about("date or version to start from")] = None,
+    preview: Annotated[bool, about("with by: only list what would change")] = True,
     reason: str = "",
 ) -> Reply[UndoAnswer]:
-    """Take a change back: an edit, a move or a deletion, by its version, or the last one of a memory; or all changes of
-    a client."""
+    """Undo one change (version), the last change of a memory (name), or a client's changes (by and since)."""
     if by and not since:
-        hint = f'Give since as well, for example undo_change(by="{render.line(by, 60)}", since="yesterday").'
-        raise Invalid("`by` needs `since`: a date or version from which to undo.", hint=hint)
+        hint = f'Pass a date or version as since, e.g. undo_change(by="{render.line(by, 60)}", since="yesterday").'
+        raise Invalid("`by` needs `since`", hint=hint)
     if sum(map(bool, (version, name, by))) != 1 or bool(by) != bool(since):
-        raise Invalid("Give either a version, or a name, or by and since.", hint="memory_history lists versions.")
+        hint = "Call memory_history to list versions."
+        raise Invalid("undo_change needs one of version, name, or by with since", hint=hint)
     if by and since:
         return _undo_all(store, session, by, since, preview, {"reason": reason, **caller})
     # A memory may be called 2026, and that is no version.
     undone = store.undo(version or store.last_step(name), reason=reason, **caller)
     session.record_step(store, undone.version)
     first = render.line(undone.what[:1].upper() + undone.what[1:] + ".", 4096)
-    there = f"It is {render.name_of(undone.name)} now." if undone.sha256 else ""
+    there = f"Its name is {render.name_of(undone.name)}." if undone.sha256 else ""
     return _reply(UndoAnswer, undone, first, there, hint=_AGAIN, notes=None, left=None)
 
 
@@ -344,13 +344,13 @@ def _undo_all(
 ) -> Reply[UndoAnswer]:
     done = store.undo_all(by, since, preview=preview, **change)
     session.record_step(store, done.version)
-    doing = "would take back" if preview else "took back" if done.version else "took back nothing of"
+    doing = "would undo" if preview else "undid" if done.version else "undid nothing of"
     what = f"{doing} what {by} changed since {since}"
     what += f" in {render.counted(len(done.notes), 'memory', 'memories')}" if done.notes else ""
     notes = [{"name": each.name, "becomes": each.becomes, "new_name": each.new_name} for each in done.notes[:_MOST]]
     lines = [f"- {note['name']}: {' to '.join(filter(None, (note['becomes'], note['new_name'])))}" for note in notes]
-    lines += [f"- {each.name}: left as it is, {each.why}" for each in done.left[:_MOST]]
-    onward = "preview=false does it." if preview and notes else _AGAIN if done.version else ""
+    lines += [f"- {each.name}: not undone, {each.why}" for each in done.left[:_MOST]]
+    onward = "Pass preview=false to undo them." if preview and notes else _AGAIN if done.version else ""
     more = [render.line(each, 4096) for each in lines]
     first = render.line(f"This {what}.", 4096)
     own: Data = {"name": "", "sha256": None, "what": what, "notes": notes, "left": done.left[:_MOST], "hint": onward}

@@ -80,17 +80,20 @@ def search_memories(
     store: EnhancedStore,
     where: LinkNarrowing,
     query: Annotated[
-        str, about("a question or words; author:human|agent|any; archive: past sessions; empty, with a filter: newest")
+        str,
+        about(
+            "question or words; add author:human|agent|any, or archive: for past sessions; may be empty with filters"
+        ),
     ],
     limit: _Most = None,
     mode: Mode = "hybrid",
-    explain: Annotated[bool, about("the numbers behind each rank")] = False,
+    explain: Annotated[bool, about("show how hits were ranked")] = False,
 ) -> Reply[SearchAnswer]:
-    """Search the memories by words and by meaning. Do this before answering from memory and before writing a new
-    memory. Hits carry what is needed to answer and to cite; read_memory has the rest."""
+    """Search memories by words and meaning. Call this before answering from memory or writing a memory. Hits quote
+    text to cite; read_memory returns the rest."""
     if not query.strip() and not any(vars(where).values()):
-        hint = "Give a query, or a filter. list_memories has the newest."
-        raise Invalid("There is nothing to search for.", hint=hint)
+        hint = "Pass a query or a filter. Call list_memories for the newest memories."
+        raise Invalid("the search has no query and no filter", hint=hint)
     found = store.search(query, filter=where.filter(), limit=limit, mode=mode, explain=explain)
     sizes = _SIZES | {"heading": _TITLE, "snippet": store.settings.search.snippet_characters // 4 + 10}
     hits = [_short(ShortHit, hit, **sizes) for hit in found.hits]
@@ -124,11 +127,11 @@ def _hit_text(number: int, hit: ShortHit) -> str:
         ("by", f"{render.line(' and '.join(hit.authors), 60)} {(hit.written or '')[:10]}".strip()),
         ("score", f"{hit.score:.2f}"),
         ("sha256", hit.sha256),
-        ("holds", ", ".join(hit.flags)),
+        ("contains", ", ".join(hit.flags)),
     )
     why, parts = hit.why or {}, ("words", "phrases", "meaning", "covered", "dated")
     numbers = ", ".join(f"{part} {why[part]:.2f}" for part in parts if why.get(part))
-    ranked = render.facts(("why:", numbers), ("lacks", ", ".join(why.get("missing", ())[:_MOST_WORDS])))
+    ranked = render.facts(("why:", numbers), ("missing", ", ".join(why.get("missing", ())[:_MOST_WORDS])))
     snippet = f"> {hit.snippet}" if hit.snippet else ""
     rows = [f"{number}. **{render.name_of(hit.name)}**{title}", hit.description, snippet, about_it, ranked]
     return "\n   ".join(filter(None, rows))
@@ -164,11 +167,10 @@ def read_memory(
     store: EnhancedStore,
     session: Session,
     name: Annotated[Name, about("name, title or alias")],
-    section: Annotated[str | None, about('a heading; "[2]" is page 2 of a long memory')] = None,
-    version: Annotated[str | None, about("of memory_history, or a date: as it was then")] = None,
+    section: Annotated[str | None, about("a heading; [2] is page 2 of a long memory")] = None,
+    version: Annotated[str | None, about("a version from memory_history, or a date")] = None,
 ) -> Reply[MemoryPage]:
-    """Read one memory: text, properties, tags, links, what links to it and what is about the same. Keep its sha256 for
-    a change."""
+    """Read a memory: text, frontmatter, tags, links, backlinks and related memories. Keep its sha256 to change it."""
     asked, number = render.asked_page(section)
     if version is None:
         memory = store.read(name, section=asked)
@@ -199,11 +201,11 @@ def read_memory(
     warnings = [memory.problem] if memory.problem else []
     warnings += render.warnings_of(page.text, first)
     if hidden := render.flags_of("\n".join(said)):
-        warnings.append(f"Its properties hold {' and '.join(hidden)}.")
+        warnings.append(f"The frontmatter contains {' and '.join(hidden)}.")
     if is_whole and len(memory.backlinks) > _MOST_LINKS:
-        warnings.append(f"{len(memory.backlinks)} memories link here; get_backlinks has the rest.")
+        warnings.append(f"{len(memory.backlinks)} memories link here. Call get_backlinks for the rest.")
     if (index := store.state()).state == "indexing":
-        warnings.append(render.index_line(index) + " Not all that links here may be known yet.")
+        warnings.append(render.index_line(index) + " Some backlinks may be missing.")
     headings = memory.headings[:_MOST_LINKS] if is_whole and page.total > 1 else ()
     more: Data = {
         "outline": [render.brief(text, 60) for _, text, _ in headings],
@@ -214,13 +216,13 @@ def read_memory(
     }
     shown |= {key: value for key, value in more.items() if value}
     head = f"# {render.name_of(memory.name)}\nsha256 {memory.sha256}"
-    head += f"\nThis is the earlier version {render.line(version)}, not what the note says now." if version else ""
+    head += f"\nThis is the earlier version {render.line(version)}, not the current text." if version else ""
     # Its headings and where it leads are its own words too: they stand between the marks with them.
-    leads = {"sections": more["outline"], "links to": shown["links"], "broken links": more["broken_links"]}
-    leads |= {"linked from": shown.get("backlinks"), "about the same": related}
+    leads = {"sections": more["outline"], "links to": shown["links"], "unresolved links": more["broken_links"]}
+    leads |= {"linked from": shown.get("backlinks"), "related": related}
     said += [f"{label}: {render.listed(names, _MOST_LINKS)}" for label, names in leads.items() if names]
     onward = f"Page {page.number} of {page.total}. " if page.total > 1 else ""
-    onward += f'Go on with section="{page.following}".' if page.following else ""
+    onward += f'Pass section="{page.following}" for the next page.' if page.following else ""
     whole = "\n".join(said) + "\n\n" * bool(said) + page.text
     return Reply(render.answer(head, whole, onward.strip(), " ".join(warnings), flagged=True), shown)
 
@@ -259,9 +261,9 @@ def list_memories(
     where: Narrowing,
     sort: Sort = "modified",
     limit: Annotated[int, at_most(200), Field(ge=1)] = 50,
-    cursor: Annotated[str | None, about("next_cursor of the page before")] = None,
+    cursor: Annotated[str | None, about("next_cursor of the previous page")] = None,
 ) -> Reply[MemoryList]:
-    """List memories by folder, type, tags or date, newest first. To find something by what it says, search."""
+    """List memories by folder, type, tags or date, newest first. To find text, call search_memories."""
     while True:
         page = store.list(filter=where.filter(), sort=sort, limit=limit, cursor=cursor)
         items = [_short(ListedShort, item, **_SIZES) for item in page.items]
@@ -270,11 +272,12 @@ def list_memories(
             break
         limit = max(1, len(items) * MOST_TOKENS // (tokens + 1))  # a shorter page; its cursor goes on from there
     head = f"# {render.counted(page.total, 'memory', 'memories')}"
-    head += f", {len(items)} of them here" if len(items) < page.total else ""
-    onward = f'There are more: cursor="{page.next_cursor}".' if page.next_cursor else ""
+    head += f", the first {len(items)} shown" if len(items) < page.total else ""
+    onward = f'Pass cursor="{page.next_cursor}" for the next page.' if page.next_cursor else ""
     lines = []
     for item in items:
-        kind, broken = item.type if item.type != "memory" else "", "its header cannot be read" if item.problem else ""
+        kind = item.type if item.type != "memory" else ""
+        broken = "its frontmatter cannot be read" if item.problem else ""
         said = (item.title, item.description, kind, render.tags_line(item.tags), item.modified, broken)
         known = render.facts(*(("", each) for each in said), ("sha256", item.sha256))
         lines.append(f"- **{render.name_of(item.name)}** {known}")
@@ -308,19 +311,19 @@ BacklinkList = TypedDict(
 )
 
 
-@tool("Backlinks of a memory", routes=("GET /backlinks/{name}",))
+@tool("List backlinks", routes=("GET /backlinks/{name}",))
 def get_backlinks(
     store: EnhancedStore,
     name: Name,
-    query: Annotated[str | None, about("rank by nearness to this")] = None,
+    query: Annotated[str | None, about("rank by similarity to this")] = None,
     limit: Annotated[int, at_most(50), Field(ge=1)] = 5,
-    kinds: Annotated[Words, about('"link": it links here; "semantic": it is about the same')] = _KINDS,
+    kinds: Annotated[Words, about("link: links to it; semantic: same subject")] = _KINDS,
 ) -> Reply[BacklinkList]:
-    """What leads to a memory: memories that link to it, and memories about the same thing."""
+    """List the memories that link to a memory or share its subject."""
     found = store.backlinks(name, query=query, limit=limit, kinds=[kind.lower() for kind in kinds])
     items, lines = [_short(ShortBacklink, item, title=_TITLE, snippet=75) for item in found], []
     for item in items:
-        kind = "links here" if item.kind == "link" else "about the same"
+        kind = "links here" if item.kind == "link" else "same subject"
         title = f" {item.title}" if item.title not in ("", item.name) else ""
         said = [f"- **{render.name_of(item.name)}**{title} ({kind}, line {item.line}, score {item.score:.2f})"]
         said += [f"> {item.snippet}"] if item.snippet else []
@@ -328,7 +331,7 @@ def get_backlinks(
         said += [f"and {render.counted(item.more_places, 'more place', 'more places')}"] if item.more_places else []
         lines.append("\n  ".join(said))
     index, degraded = store.state(), store.rerank_trouble if query else ""
-    head = f"# {render.counted(len(items), 'memory leads', 'memories lead')} to {render.name_of(name)}"
+    head = f"# {render.counted(len(items), 'memory', 'memories')} related to {render.name_of(name)}"
     data = _unless_whole(BacklinkList(items=items), index, degraded)
     return Reply(render.answer(head, "\n".join(lines), render.index_line(index, degraded)), data)
 
@@ -349,22 +352,22 @@ class ContextPack(Result):
     flags: Sequence[str] = ()
 
 
-@tool("Build a context pack", routes=("GET /context", "POST /context"))
+@tool("Build context", routes=("GET /context", "POST /context"))
 def build_context(
     store: EnhancedStore,
     where: LinkNarrowing,
     query: str,
     budget_tokens: Annotated[int, at_most(20_000), Field(ge=50), also("budget_tokens", "budget")] = 1500,
 ) -> Reply[ContextPack]:
-    """The best passages about a question, with their sources, packed into a budget of tokens: one call in place of a
-    search and many reads."""
+    """Collect the best passages about a question, with sources, within a token budget. Replaces a search and many
+    reads."""
     pack = store.context(query, budget_tokens=budget_tokens, filter=where.filter())
     subject, left = render.line(query, 80), pack.left_out
     head = _context_head(pack, subject, budget_tokens)
     is_estimate = pack.tokenizer == "estimate"
     said = [f"About {pack.tokens} tokens" if is_estimate else f"{pack.tokens} tokens by {pack.tokenizer}"]
-    said += [f"{render.counted(left, 'more passage', 'more passages')} left out for room"] if left else []
-    said += [f"{pack.duplicates} for saying the same"] if pack.duplicates else []
+    said += [f"{render.counted(left, 'more passage', 'more passages')} did not fit"] if left else []
+    said += [f"{render.counted(pack.duplicates, 'duplicate', 'duplicates')} left out"] if pack.duplicates else []
     state = render.index_line(pack.index, pack.degraded)
     text = render.answer(head, pack.text, ", ".join(said) + ".", render.unheld(pack.absent), state)
     items = [{key: each[key] for key in ("name", "line", "score", "tokens")} for each in pack.items]

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError, create_model
 
 from simplemem.errors import Invalid, SimplememError
 from simplemem.faces import render
-from simplemem.faces.arguments import Arguments, Narrowing, Schema, meant, record, record_of, wrong
+from simplemem.faces.arguments import Arguments, Narrowing, Schema, meant, record, record_of, without_the_obvious, wrong
 from simplemem.faces.session import Session
 from simplemem.memory import Value
 
@@ -107,7 +107,7 @@ class Manner:
         hints = {"readOnlyHint": not tool.writes, "destructiveHint": tool.destructive}
         hints |= {"idempotentHint": tool.idempotent, "openWorldHint": False}
         shown: Data = {"name": tool.name, "title": tool.title, "description": tool.description}
-        shown |= {"inputSchema": tool.input, "annotations": hints}
+        shown |= {"inputSchema": without_the_obvious(tool.input), "annotations": hints}
         if answer := tool.output:  # it may be a failure instead: most clients check what a tool says even then
             either = [{"required": answer.get("required", [])}, {"required": ["error"]}]
             properties = {**answer["properties"], "error": _ERROR}
@@ -120,7 +120,8 @@ class Manner:
             return tool.model.model_validate(meant(tool.name, tool.arguments, sent or {}), extra="forbid")
         except ValidationError as error:
             faults = "; ".join(f"{place!r} {said}" for place, said in wrong(error))
-            raise Invalid(f"{faults}.", hint="It takes " + ", ".join(tool.input["properties"]) + ".") from None
+            hint = "The arguments are " + ", ".join(tool.input["properties"]) + "."
+            raise Invalid(faults, hint=hint) from None
 
     def perform(
         self, tool: Tool, store: EnhancedStore, caller: Caller, arguments: BaseModel, session: Session
@@ -283,39 +284,39 @@ TOOLSETS: dict[str, tuple[str, str]] = {
 """Name -> the module that holds it, and what it is called there."""
 
 _FACES = (
-    Face("default", "Twelve tools for a memory of linked notes", ("core",)),
+    Face("default", "Twelve tools for linked notes", ("core",)),
     Face("simplemem", "The eight tools of the original simplemem", ("original",), vault=".memories"),
     Face(
         "server-memory",
-        "The nine tools of the graph memory server, its resource and its ways",
+        "The nine tools of the MCP memory server, and its resource",
         ("server-memory",),
         known_as=("memory-server", "0.6.3"),
         file_env="MEMORY_FILE_PATH",
     ),
     Face(
         "memento",
-        "Memento's seventeen tools: those nine, and the past, decay and meaning of the graph",
+        "Memento's seventeen tools: those nine, with history, decay and search by meaning",
         ("memento",),
         known_as=("memento-mcp", "1.0.0"),
         file_env="MEMORY_FILE_PATH",
     ),
     Face(
         "self-improving",
-        "What an agent learns: its graph, its knowledge, and what that shows",
+        "Lessons that an agent learns: a graph, entries, and their analysis",
         ("strict-graph", "knowledge", "insight", "cache"),
         vault=".claude-memory",
         vault_env="MEMORY_STORAGE_PATH",
     ),
-    Face("hmlr", "HMLR's five tools: what was said, by topic, with its facts and the user's profile", ("hmlr",)),
+    Face("hmlr", "HMLR's five tools: conversations by topic, with facts and the user profile", ("hmlr",)),
     Face(
         "remembrances",
-        "Remembrances' four tools: what users told, and what replaced it",
+        "Remembrances' four tools: facts that users state, and what replaced them",
         ("remembrances",),
         has_users=True,
     ),
     Face(
         "supermemento",
-        "Supermemento's eleven tools: a graph, statements that age, documents",
+        "Supermemento's eleven tools: a graph, facts that age, documents",
         ("supermemento",),
         has_users=True,
     ),
@@ -338,7 +339,7 @@ def choose(face: Face, changes: str = "") -> tuple[Tool, ...]:
     for change in filter(None, map(str.strip, changes.split(","))):
         name = change.lstrip("+-")
         if name not in TOOLSETS:
-            raise Invalid(f"There is no toolset {name!r}.", hint="There are " + ", ".join(TOOLSETS) + ".")
+            raise Invalid(f"no tool group {name!r}", hint="The tool groups are " + ", ".join(TOOLSETS) + ".")
         chosen |= {name: None}
         if change.startswith("-"):
             del chosen[name]
@@ -347,8 +348,9 @@ def choose(face: Face, changes: str = "") -> tuple[Tool, ...]:
         module, attribute = TOOLSETS[name]
         for tool in getattr(importlib.import_module(f"simplemem.faces.{module}"), attribute):
             if tools.setdefault(tool.name, tool) is not tool:
-                hint = f"Choose one of them, or take one away: --tools -{next(iter(chosen))},{name}"
-                raise Invalid(f"Two toolsets have a tool {tool.name!r} ({', '.join(chosen)}).", hint=hint)
+                hint = f"Choose one of them, or remove one: --tools=-{next(iter(chosen))},{name}"
+                raise Invalid(f"two tool groups have a tool {tool.name!r}: {', '.join(chosen)}", hint=hint)
     if not tools:
-        raise Invalid("No tool is left to show.", hint="--tools adds toolsets; a minus before a name takes one away.")
+        hint = "--tools adds tool groups; a minus before a name removes one."
+        raise Invalid("no tool is left", hint=hint)
     return tuple(tools.values())

@@ -32,16 +32,16 @@ _DEMANDED: dict[str, Any] = {"title": str, "description": str, "tags": (dict, li
 _SHOWN = _SET_BY_US | _DEMANDED.keys() | {"links"}
 _UNREAD = re.compile(r"(?ms)^```.*?(?:^```|\Z)|<[^<>\n]*+>|\]\([^()\n]*+\)|^[#>*+ -]++|[*_`\[\]]++")
 
-NewName = Annotated[Name, about("unique, e.g. meeting-notes")]
-Meta = Annotated[Object, about("title, description, tags {key: value or true}; any further keys")]
-Content = Annotated[str, about("Markdown with [[name]] links; 2,500 characters unless set otherwise")]
+NewName = Annotated[Name, about("unique name, e.g. meeting-notes")]
+Meta = Annotated[Object, about("title, description, tags {key: value or true}, other keys")]
+Content = Annotated[str, about("Markdown with [[name]] links; by default at most 2,500 characters")]
 
 
 @tool("Create a memory", writes=True, idempotent=False)
 def create_memory(
     store: EnhancedStore, caller: Caller, session: Session, name: NewName, metadata: Meta, content: Content
 ) -> Reply[None]:
-    """Create a memory: a small Markdown note about one thing, with metadata and [[links]]."""
+    """Create a memory: a small Markdown note about one subject, with metadata and [[links]]."""
     content, metadata, said = without_header(content, metadata)
     kept = _checked(store, metadata, content)
     saved = store.create(name, content, kept, tags_as_map=True, **caller)
@@ -54,7 +54,7 @@ def create_memory(
 def update_memory(
     store: EnhancedStore, caller: Caller, session: Session, name: NewName, metadata: Meta, content: Content
 ) -> Reply[None]:
-    """Replace a memory: its content and all of its metadata. Read it first."""
+    """Replace the content and all metadata of a memory. Read it first."""
     content, metadata, said = without_header(content, metadata)
     kept = _checked(store, metadata, content)
     memory = store.read(to_change(store, name))
@@ -80,12 +80,12 @@ def _checked(store: EnhancedStore, metadata: dict[str, Any], content: str) -> di
     """The metadata that the original demands, without its dates; the text must not be too long (SM-16)."""
     given = {key.lower() if key.lower() in _DEMANDED else key: value for key, value in metadata.items()}
     if lacking := [key for key, kinds in _DEMANDED.items() if not isinstance(given.get(key), kinds)]:
-        hint = 'E.g. {"title": "…", "description": "…", "tags": {"todo": true}}.'
-        raise Invalid(f"metadata needs {', '.join(lacking)}.", hint=hint)
+        hint = 'Pass e.g. {"title": "…", "description": "…", "tags": {"todo": true}}.'
+        raise Invalid(f"metadata needs {', '.join(lacking)}", hint=hint)
     length, most = plain_length(content), _longest(store)
     if 0 < most < length:
         hint = "Split it into several memories that link to each other."
-        raise TooLong(f"The memory has {length} characters of plain text; {most} are allowed.", hint=hint)
+        raise TooLong(f"the memory has {length} characters of plain text; {most} are allowed", hint=hint)
     kept = {key: value for key, value in given.items() if key.lower() not in _SET_BY_US}
     return kept | {"tags": parse_tag_request(given["tags"] or {})}
 
@@ -107,7 +107,7 @@ def delete_memory(store: EnhancedStore, caller: Caller, session: Session, name: 
     try:
         gone = store.delete(found, if_sha256=session.known_hash(path_of(found)), **caller)
     except Conflict as error:
-        hint = "Read it again with read_memory. If it should still go, delete it then."
+        hint = "Read it again with read_memory, and delete it if it should still go."
         raise without_offer(error, hint) from None
     session.record_step(store, gone.version)
     return Reply(f"Memory '{name_of(gone.name)}' was deleted.")
@@ -119,9 +119,9 @@ def change_tag(
     caller: Caller,
     session: Session,
     name: Name,
-    tags: Annotated[Tags, about('{"status": "done", "old": null}; null removes')],
+    tags: Annotated[Tags, about("{status: 'done', old: null}; null removes")],
 ) -> Reply[None]:
-    """Set or remove tags of a memory and leave all else as it is."""
+    """Set or remove tags of a memory and change nothing else."""
     before = store.read(to_change(store, name))
     saved = store.change_tags(before.name, tags, **caller)
     session.record_change(saved)
@@ -149,7 +149,7 @@ def read_memory(store: EnhancedStore, session: Session, name: Name) -> Reply[Non
     for link in memory.links[:200]:
         text = f"{line(link.display)}: " if link.display else ""
         kind = "(markdown)" if link.kind == "markdown" else "(wiki)"
-        lines.append(f"- {text}{line(link.target)} {kind}{'' if link.resolved else ', not there yet'}")
+        lines.append(f"- {text}{line(link.target)} {kind}{'' if link.resolved else ', unresolved'}")
     return Reply("\n".join(lines) + "\n")
 
 
@@ -157,7 +157,7 @@ def read_memory(store: EnhancedStore, session: Session, name: Name) -> Reply[Non
 def list_memories(
     store: EnhancedStore, cursor: str | None = None, limit: Annotated[int, at_most(100), Field(ge=1)] = 50
 ) -> Reply[None]:
-    """List the memories with their metadata. Long: search_memories is the better way to find one."""
+    """List memories with their metadata. The list is long; to find a memory, call search_memories."""
     page = store.list(sort="name", limit=limit, cursor=cursor)
     if not page.items:
         return Reply(f"{index_line(page.index) or 'There are no memories.'}\n")
@@ -188,13 +188,13 @@ def _facts(memory: Memory, most: int, *more: str) -> list[str]:
 @tool("Search memories")
 def search_memories(
     store: EnhancedStore,
-    query: Annotated[str, about("what to look for; may be empty when tags are given")] = "",
-    tags: Annotated[Tags, about('{"todo": "", "status": "done"}; "" asks only that the tag is there')] = None,
+    query: Annotated[str, about("what to look for; may be empty with tags")] = "",
+    tags: Annotated[Tags, about("{todo: '', status: 'done'}; '' is any value")] = None,
     require_all: Annotated[bool, about("all tags, not any")] = False,
 ) -> Reply[None]:
-    """Search the memories by meaning and words, by tags, or both. Answers with the five best."""
+    """Search memories by meaning and words, by tags, or both. Returns the five best."""
     if not query.strip() and not tags:
-        raise Invalid("Give a query, or tags, or both.")
+        raise Invalid("the search has no query and no tags", hint="Pass a query, tags, or both.")
     chosen = Narrowing(tags=tags, require_all=require_all).filter()
     found = store.search(query, filter=chosen, limit=_HITS)
     asked = [f'for "{line(found.query, 200)}"'] if found.query.strip() else []
@@ -221,9 +221,9 @@ def search_memories(
 
 @tool("Related memories")
 def get_backlinks(
-    store: EnhancedStore, name: Name, query: Annotated[str | None, about("rank by nearness to this")] = None
+    store: EnhancedStore, name: Name, query: Annotated[str | None, about("rank by similarity to this")] = None
 ) -> Reply[None]:
-    """The memories that link to one, and those about the same thing."""
+    """List the memories that link to a memory or share its subject."""
     name = resolved(store, name)
     items = store.backlinks(name, query=query, limit=_HITS)
     state = index_line(store.state(), store.rerank_trouble if query else "")

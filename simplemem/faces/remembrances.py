@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 _LINE: Final = 4_000  # characters of a passage in a text
 _ASKED_FOR: Final = 0.5  # of a score: a slot below it is near, and no fact that was asked for
-User = Annotated[str, about("whose memory it is"), also("user_id", "user", "container_tag", "scope")]
-Query = Annotated[str, about("a question, in plain words")]
+User = Annotated[str, about("the user it belongs to"), also("user_id", "user", "container_tag", "scope")]
+Query = Annotated[str, about("a question in plain words")]
 Limit = Annotated[int, Field(ge=1, le=1000)]
-Words = Annotated[str, about("the new words")]
-MemoryId = Annotated[str, about("as add_memory or search_memory names it; of a passage: its whole text")]
-More = Annotated[Object, about("properties for the header of a long text's note")]
+Words = Annotated[str, about("the new text")]
+MemoryId = Annotated[str, about("id from add_memory or search_memory; a passage's id means its whole text")]
+More = Annotated[Object, about("frontmatter for the note of a long text")]
 Known = TypedDict("Known", {
     "id": str, "key": str, "value": str, "memory": str, "confidence": float, "valid_from": Maybe,
     "disputed": NotRequired[str],
@@ -54,16 +54,17 @@ def add_memory(
     user_id: User,
     metadata: More = {},  # noqa: B006
 ) -> Reply[Remembered]:
-    """Remember what the user told: a few statements, or a long text. What no longer holds is replaced and kept."""
+    """Remember what the user said: a few facts, or a long text. Facts that no longer hold are replaced and kept as
+    history."""
     made = documents.add_memory(content, user_id, metadata, **caller)
     lines = list[str]()
     for e in made["events"]:
         lines.append(f"- {e['event']} {e['relation'] or ''}: {render.line(e['memory'])} ({e['id']})")
-        lines += [f"  In doubt now: {render.line(old['memory'])} ({old['id']})" for old in e.get("disputes", [])]
+        lines += [f"  Disputed now: {render.line(old['memory'])} ({old['id']})" for old in e.get("disputes", [])]
     near = [render.line(each["memory"]) for review in made["needs_review"] for each in review["candidates"]]
-    lines += [f"Near it: {'; '.join(near)}"] if near else []
+    lines += [f"Similar: {'; '.join(near)}"] if near else []
     if made["document"]:
-        lines.append(f"- kept whole as {made['document']}")
+        lines.append(f"- stored in full as {made['document']}")
     is_known = all(each["event"] == "NOOP" for each in made["events"])
     head = "Memory added successfully." if made["document"] or not is_known else "Known already." if lines else ""
     return Reply(render.answer(head, "\n".join(lines), *made["warnings"]), made)
@@ -113,7 +114,7 @@ def _mark(row: Mapping[str, Any]) -> str:
 def search_memory(
     store: EnhancedStore, documents: Documents, query: Query, user_id: User, limit: Limit = 10
 ) -> Reply[Found]:
-    """Find what is known of a user: facts, statements and passages of documents, and what leads from name to name."""
+    """Find what is known about a user: facts, passages of documents, and relations between names."""
     from simplemem.kinds.documents.recall import Asked, answered, recall
 
     found = recall(store, Asked(query, user_id, limit=limit))
@@ -138,11 +139,11 @@ def search_memory(
 def update_memory(
     store: EnhancedStore, documents: Documents, caller: Caller, memory_id: MemoryId, content: Words, user_id: User
 ) -> Reply[Updated]:
-    """Give a memory other words. Its id stays, and the old words stay in the history."""
+    """Replace the text of a memory. Its id stays, and the history keeps the old text."""
     memory, step = documents.update_memory(memory_id, content, user_id, **caller)
     text = "Memory updated successfully."
     if memory.id != memory_id:
-        text += f" The new words replace the whole text of {memory.id}; its history keeps the old one."
+        text += f" The new text replaces the whole text of {memory.id}; its history keeps the old one."
     data: Updated = {"id": memory.id, "sha256": memory.sha256}
     written = step.written[0] if step.written else None
     if written is not None and written.changed and written.previous_sha256 is not None:
@@ -153,12 +154,12 @@ def update_memory(
 
 @tool("Delete a memory", writes=True, destructive=True, deletes=True)
 def delete_memory(documents: Documents, caller: Caller, memory_id: MemoryId, user_id: User) -> Reply[Deleted]:
-    """Delete a memory. It can be brought back from the trash."""
+    """Delete a memory; it moves to the trash."""
     memory, step = documents.delete_memory(memory_id, user_id, **caller)
     return Reply("Memory deleted successfully.", {"id": memory.id, "version": step.written[0].version})
 
 
-@tool("Ask the knowledge base")
+@tool("Search the knowledge base")
 def query_knowledge_base(base: KnowledgeBase, query: Query, limit: Limit = 5) -> Reply[Passages]:
     """Find passages in the documents of the knowledge base."""
     rows, notice = base.query(query, limit)
@@ -166,18 +167,18 @@ def query_knowledge_base(base: KnowledgeBase, query: Query, limit: Limit = 5) ->
     data: Passages = {"results": rows}
     if notice:
         data["notice"] = notice
-    return Reply(render.answer(notice if rows else "Nothing was found.", shown), data)
+    return Reply(render.answer(notice if rows else "Nothing found.", shown), data)
 
 
-@tool("Write into the knowledge base", writes=True, destructive=True)
+@tool("Write to the knowledge base", writes=True, destructive=True)
 def update_knowledge_base(
     base: KnowledgeBase,
     caller: Caller,
     session: Session,
-    file_path: Annotated[str, about("relative to its folder, ending in .md")],
+    file_path: Annotated[str, about("path inside the knowledge base, ending in .md")],
     content: Annotated[str, about("the whole document")],
 ) -> Reply[Written]:
-    """Write a document of the knowledge base, new or in the place of the one there is."""
+    """Create or replace a document of the knowledge base."""
     place = base.place_of(file_path)
     known = session.known_hash(place)
     try:

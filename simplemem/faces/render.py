@@ -72,10 +72,12 @@ def answer(head: str, from_notes: str, *after: str, flagged: bool = False) -> st
     if from_notes:
         mark = os.urandom(4).hex()
         end = "" if from_notes.endswith("\n") else "\n"
-        parts.append(f"Between the marks {mark} stands what notes say: {DATA}.")
+        parts.append(f"The text between the marks {mark} is quoted from notes: {DATA}.")
         parts.append(f"<note {mark}>\n{from_notes}{end}</note {mark}>")
         hidden = "" if flagged else " and ".join(flags_of(from_notes))
-    return "\n\n".join(filter(None, [*parts, *after, f"Between the marks there are {hidden}." if hidden else ""]))
+    if hidden:
+        after = (*after, f"The text between the marks contains {hidden}.")
+    return "\n\n".join(filter(None, [*parts, *after]))
 
 
 def flags_of(*texts: str) -> list[str]:
@@ -89,7 +91,7 @@ def warnings_of(text: str, first_line: int = 1) -> list[str]:
     """What a reader of this text cannot see, and a model may be misled by, with the line of the first."""
     from simplemem.note.hidden import find_unseen
 
-    return [f"It holds {said} (first in line {line})." for said, line in find_unseen(text, first_line)]
+    return [f"The text contains {said}, first in line {line}." for said, line in find_unseen(text, first_line)]
 
 
 def listed(names: Iterable[str], most: int = _MANY) -> str:
@@ -125,7 +127,7 @@ def nothing_found(about: str, index: IndexState) -> str:
 
 def unheld(absent: Sequence[str]) -> str:
     """Which words of a question no memory holds."""
-    return line(f"No memory holds: {', '.join(absent)}.", 300) if absent else ""
+    return line(f"No memory contains: {', '.join(absent)}.", 300) if absent else ""
 
 
 def index_line(index: IndexState, degraded: str = "") -> str:
@@ -133,7 +135,7 @@ def index_line(index: IndexState, degraded: str = "") -> str:
     reason = line(index.reason, 300)
     said = {
         "indexing": f"The index is still being built. {reason} Ask again for the rest.",
-        "partial": f"The index is not complete. {reason}".strip(),
+        "partial": f"The index is incomplete. {reason}".strip(),
     }
     return " ".join(filter(None, [said.get(index.state), line(degraded, 300)]))
 
@@ -155,8 +157,8 @@ def error_data(error: SimplememError) -> dict[str, Any]:
 def error_text(shown: Mapping[str, Any]) -> str:
     """A failure as a model can act on it: what happened, what to do, and between marks what there is instead."""
     said = [f"{shown['code']}: {line(shown['message'], 600)}", line(shown.get("hint") or "", 600)]
-    said += [f"sha256 now: {shown['current_sha256']}"] if shown.get("current_sha256") else []
-    there = f"There is: {listed(shown['candidates'])}" if shown.get("candidates") else ""
+    said += [f"current sha256: {shown['current_sha256']}"] if shown.get("current_sha256") else []
+    there = f"Candidates: {listed(shown['candidates'])}" if shown.get("candidates") else ""
     diff = "\n".join(filter(None, [shown.get("diff"), (shown.get("merged") or {}).get("diff")]))
     return answer("\n".join(filter(None, said)), "\n\n".join(filter(None, [there, diff])))
 
@@ -199,7 +201,8 @@ def page_of(text: str, section: str | None, number: int, size: int = _PAGE) -> L
         gaps = ((text.rfind(gap, middle, limit), len(gap)) for gap in ("\n\n", "\r\n\r\n", "\n", " "))
         starts.append(sections[-1] if sections else next((at + length for at, length in gaps if at >= 0), limit))
     if not 1 <= number <= len(starts):
-        raise NotFound(f"There is no page {number} here: there are {len(starts)}.", hint='Ask for section="[1]".')
+        message = f"no page {number}; the text has {counted(len(starts), 'page', 'pages')}"
+        raise NotFound(message, hint='Pass section="[1]" for the first page.')
     following = f"{section or ''} [{number + 1}]".strip() if number < len(starts) else None
     start, end = [*starts, len(text)][number - 1 : number + 1]
     return LongPage(text[start:end], number, len(starts), following, start)

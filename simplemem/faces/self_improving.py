@@ -89,7 +89,7 @@ Limit = Annotated[int, at_most(100), Field(ge=1)]
 Kind = Literal[TYPES]  # type: ignore[valid-type]
 Relationship = Annotated[str, Field(max_length=100), about("fixes, causes, supersedes, …")]
 EntryId = Annotated[
-    str, also("id", "entryId", "knowledgeId"), about("its id, the first letters of it, or its note's name")
+    str, also("id", "entryId", "knowledgeId"), about("its id, the first characters of the id, or its note's name")
 ]
 Saved = TypedDict("Saved", {
     "id": str, "name": str, "same_as": list[str], "warnings": list[str], "changed": NotRequired[list[str]],
@@ -103,10 +103,10 @@ Linked = TypedDict("Linked", {
 _MOST = 30
 _MOST_CHARACTERS = 20_000  # of an export that is shown
 _BY_RULES = "rules (slot, polarity, near duplicates)"
-Notes = Annotated[str, about('ordinary notes instead of the entries: a folder, "type:NAME" or "*"')]
+Notes = Annotated[str, about("analyze ordinary notes, not entries: a folder, type:NAME or *")]
 Least = Annotated[int, Field(ge=2)]
 Form = Annotated[Literal["html", "json", "dot", "d3", "cytoscape"], also("format")]
-Apply = Annotated[bool, about("false only shows what would be done")]
+Apply = Annotated[bool, about("false only previews")]
 Stats = TypedDict("Stats", {"total": int, "by_type": Data, "by_confidence": Data, "latency": Data, "method": str})
 Contradictions = TypedDict("Contradictions", {"contradictions": list[Data], "method": str})
 Resolution = TypedDict("Resolution", {"applied": bool, "version": str, "resolved": list[Data], "method": str})
@@ -120,7 +120,7 @@ Export = TypedDict("Export", {"path": str, "format": str, "entries": int, "bytes
 CacheStats = TypedDict("CacheStats", {"in_use": bool, "size": int, "bytes": int, "max_bytes": int, "index": Data})
 Cleared = TypedDict("Cleared", {"cleared": int, "says": str})
 Persisted = TypedDict("Persisted", {"persisted": int, "says": str})
-_NO_CACHE = "There is no cache: vectors lie in the index and are made once for each text."
+_NO_CACHE = "There is no cache: the index stores one vector per text."
 
 
 @tool("Search nodes", manner=MANNER)
@@ -157,13 +157,13 @@ def save_knowledge(
     knowledge: Knowledge,
     caller: Caller,
     kind: Annotated[Kind, also("type")],
-    content: Annotated[str, about("what was learned, up to 10,000 characters of Markdown"), Field(min_length=1)],
-    confidence: Annotated[Share | None, about(f"0 to 1; {DEFAULT_CONFIDENCE} unless given")] = None,
+    content: Annotated[str, about("what was learned; Markdown, at most 10,000 characters"), Field(min_length=1)],
+    confidence: Annotated[Share | None, about(f"0 to 1; default {DEFAULT_CONFIDENCE}")] = None,
     tags: Words = [],  # noqa: B006
     context: Annotated[str, about("where, when, why")] = "",
     verified: bool | None = None,
 ) -> Reply[Saved]:
-    """Keep one thing you learned: a decision, an error, a solution, a pattern or an insight. The same content again
+    """Save one lesson as an entry: a decision, error, solution, pattern or insight. Saving the same content again
     updates its entry."""
     entry, twins, warnings = knowledge.save(
         kind, content, context=context, confidence=confidence, verified=verified, tags=tags, **caller
@@ -173,9 +173,9 @@ def save_knowledge(
     same = [each.id for each in twins]
     lines = [f"Knowledge saved with ID: {entry.id}"]
     if before is not None:
-        lines.append(f"It was known already; changed: {', '.join(changed) or 'nothing'}")
+        lines.append(f"The entry existed already; changed: {', '.join(changed) or 'nothing'}")
     elif same:
-        lines.append(f"The very same was known already: {', '.join(same[:5])}")
+        lines.append(f"Entries with the same content: {', '.join(same[:5])}")
     data: Saved = {"id": entry.id, "name": entry.name, "same_as": same, "warnings": warnings}
     if before is not None:
         data["changed"] = changed
@@ -196,8 +196,8 @@ def search_knowledge(
     minConfidence: Share = 0.0,
     limit: Limit = 10,
 ) -> Reply[Hits]:
-    """Find what was learned, by meaning and words, with what each entry is related to; the newest for an empty query.
-    Search before you solve something again."""
+    """Find entries by meaning and words, with their relations; an empty query lists the newest. Call this before you
+    solve a problem again."""
     hits, method, degraded = knowledge.search(query, kind=kind or "", least_confidence=minConfidence, limit=limit)
     knowledge.count([entry.id for entry, _ in hits])  # whole entries are shown: they are read
     pairs = zip(knowledge.shown([entry for entry, _ in hits]), hits, strict=True)
@@ -212,7 +212,7 @@ def link_knowledge(
     """Relate one entry to another, e.g. a solution that fixes an error. After "supersedes" the target no longer holds."""
     one, other, is_new = knowledge.link(sourceId, targetId, relationship, **caller)
     kind = " ".join(relationship.split()) or "relates_to"
-    said = f"Knowledge linked: {one.id} {kind} {other.id}" + ("" if is_new else " (it was already)")
+    said = f"Knowledge linked: {one.id} {kind} {other.id}" + ("" if is_new else " (unchanged)")
     data: Linked = {"sourceId": one.id, "targetId": other.id, "relationship": kind, "changed": is_new}
     superseded = [entry.id for entry in map(knowledge.find, (one.id, other.id)) if entry.is_superseded]
     if kind.casefold().replace(" ", "_") in SUPERSEDING and superseded:
@@ -226,29 +226,29 @@ def update_knowledge(
     knowledge: Knowledge,
     caller: Caller,
     id: EntryId,  # noqa: A002
-    content: Annotated[str | None, about("what is right, in place of the old content")] = None,
+    content: Annotated[str | None, about("the corrected content")] = None,
     context: Annotated[str | None, about('where, when, why; "" removes it')] = None,
     confidence: Annotated[Share | None, about("0 to 1")] = None,
     verified: bool | None = None,
-    tags: Annotated[Words | None, about("all its tags")] = None,
+    tags: Annotated[Words | None, about("replaces all its tags")] = None,
 ) -> Reply[Updated]:
-    """Correct an entry. What is left out stays; its id and its relations stay."""
+    """Correct an entry. Omitted fields, its id and its relations stay."""
     before = knowledge.find(id)
     change = EntryChange(content, context, confidence, verified, None if tags is None else tuple(tags))
     entry, warnings = knowledge.update(id, change, **caller)
     changed = _changed(before, entry)
-    text = f"Knowledge updated: {entry.id} ({', '.join(changed) or 'nothing was different'})"
+    text = f"Knowledge updated: {entry.id} ({', '.join(changed) or 'no change'})"
     data: Updated = {"id": entry.id, "name": entry.name, "changed": changed, "warnings": warnings}
     return Reply("\n".join([text, *warnings]), data)
 
 
 @tool("Delete knowledge", writes=True, destructive=True, deletes=True, manner=MANNER)
 def delete_knowledge(knowledge: Knowledge, caller: Caller, id: EntryId) -> Reply[Deleted]:  # noqa: A002
-    """Delete an entry that is wrong. It can be brought back from the trash. To keep it as history, supersede it."""
+    """Delete an entry that was never right; it moves to the trash. To keep an entry as history, supersede it."""
     entry, related, version = knowledge.delete(id, **caller)
     lines = [f"Knowledge deleted: {entry.id}"]
     if related:
-        lines.append(f"These entries are related to it: {', '.join(each.id for each in related)}")
+        lines.append(f"Related entries: {', '.join(each.id for each in related)}")
     related_ids = [each.id for each in related]
     return Reply("\n".join(lines), {"id": entry.id, "name": entry.name, "version": version, "related": related_ids})
 
@@ -267,7 +267,7 @@ def _answer(analysis: Analysis, key: str, found: Sequence[Data], how: str, head:
     head = head or f"{key.capitalize()}: {len(found)}, of {len(analysis.entries)} {analysis.what}."
     if len(found) > _MOST:
         head += f" The first {_MOST} are shown."
-    method = f"{how}; no language model was asked"
+    method = f"{how}; no language model was used"
     for most in (_MOST, 10, 3):
         cut = [each | {"entries": each["entries"][:most]} if "entries" in each else each for each in found[:_MOST]]
         shown = render.pretty({key: cut, **more})
@@ -278,7 +278,7 @@ def _answer(analysis: Analysis, key: str, found: Sequence[Data], how: str, head:
 
 @tool("Statistics", manner=MANNER)
 def get_stats(store: EnhancedStore, knowledge: Knowledge, graph: KnowledgeGraph) -> Reply[Stats]:
-    """Totals by type and confidence, what is verified, what is read most, and how long answers took."""
+    """Show totals by type and confidence, verified and most read entries, and response times."""
     whole, latency = graph.read(), dict[str, Data]()
     for name, took in sorted(knowledge.took.items()):
         times = [round(each, 2) for each in sorted(took)]
@@ -298,7 +298,7 @@ def detect_contradictions(
     sameTypeOnly: bool = False,
     notes: Notes = "",
 ) -> Reply[Contradictions]:
-    """Entries that cannot all be right: two values for one thing, a claim and its denial, unlike duplicates."""
+    """Find entries that contradict each other: two values for one thing, a claim and its denial, near duplicates."""
     analysis = analysis_of(store, notes)
     found = analysis.contradictions(similarityThreshold, minConfidenceDelta, same_type_only=sameTypeOnly)
     how = f"{_BY_RULES}; similarity by {analysis.method}"
@@ -314,23 +314,23 @@ def auto_resolve_contradictions(
     decided = [each for each in analysis.contradictions(similarityThreshold) if each.verdict]
     version = knowledge.supersede(decided, **caller) if decided and apply else ""
     pairs = [each.data | {"loser": each.verdict[1].id} for each in decided if each.verdict]
-    head = f"{len(pairs)} would be resolved. Nothing was written: apply=true does it, as one step that can be undone."
+    head = f"{len(pairs)} would be resolved. Nothing was written: pass apply=true to write it as one step."
     if apply:
-        head = f"Resolved {len(pairs)}." + (f" One step: undo {version} takes all of it back." if version else "")
+        head = f"Resolved {len(pairs)}." + (f" One step: undo {version} reverts all of it." if version else "")
     how = f"{_BY_RULES}; the winner is edited by a person, else verified, else newer, else surer"
     return _answer(analysis, "resolved", pairs, how, head, applied=apply and bool(decided), version=version)
 
 
 @tool("What was superseded", manner=MANNER)
 def get_superseded_history(store: EnhancedStore, notes: Notes = "") -> Reply[SupersededEntries]:
-    """Entries that no longer hold, with what took their place, when and why."""
+    """List entries that no longer hold, with what replaced them, when and why."""
     analysis = analysis_of(store, notes)
-    return _answer(analysis, "superseded", analysis.superseded(), "read from the notes' headers")
+    return _answer(analysis, "superseded", analysis.superseded(), "read from the notes' frontmatter")
 
 
 @tool("Analyze patterns", manner=MANNER)
 def analyze_patterns(store: EnhancedStore, notes: Notes = "") -> Reply[Patterns]:
-    """What recurs, counts by type and tag, the last 7, 30 and 90 days, and confidence by type."""
+    """Show recurring entries, counts by type, tag and the last 7, 30 and 90 days, and confidence by type."""
     analysis = analysis_of(store, notes)
     found = analysis.patterns(date.today())  # noqa: DTZ011  (local, as notes are)
     how = "counted; recurring are those whose first 50 characters are the same"
@@ -341,7 +341,7 @@ def analyze_patterns(store: EnhancedStore, notes: Notes = "") -> Reply[Patterns]
 def generate_insights(
     store: EnhancedStore, similarityThreshold: Share = 0.75, minClusterSize: Least = 2, notes: Notes = ""
 ) -> Reply[Insights]:
-    """Themes, errors that come again, weak spots: counted, with the entries behind each."""
+    """Report themes, recurring errors and weak spots, with counts and the entries behind each."""
     analysis = analysis_of(store, notes)
     found = analysis.insights(similarityThreshold, minClusterSize)
     return _answer(analysis, "insights", found, f"counts, and clusters by {analysis.method}")
@@ -349,14 +349,14 @@ def generate_insights(
 
 @tool("Detect antipatterns", manner=MANNER)
 def detect_antipatterns(store: EnhancedStore, notes: Notes = "") -> Reply[Antipatterns]:
-    """Duplicates, low confidence, missing tags, errors without a solution."""
+    """List duplicates, entries with low confidence or no tags, and errors without a solution."""
     analysis = analysis_of(store, notes)
     return _answer(analysis, "antipatterns", analysis.antipatterns(), "counted")
 
 
 @tool("Suggest tags", manner=MANNER)
 def suggest_tags(store: EnhancedStore, similarityThreshold: Share = 0.75, notes: Notes = "") -> Reply[Suggestions]:
-    """Tags for what belongs together. Writes nothing."""
+    """Suggest tags for entries that belong together. Writes nothing."""
     analysis = analysis_of(store, notes)
     how = f"words and tags of clusters of three and more, by {analysis.method}"
     return _answer(analysis, "suggestions", analysis.suggested_tags(similarityThreshold), how)
@@ -370,7 +370,7 @@ def cluster_knowledge(
     maxClusters: Limit = 10,
     notes: Notes = "",
 ) -> Reply[Clusters]:
-    """Groups of entries about one thing, around the most read ones."""
+    """Group entries by subject, around the most read ones."""
     analysis = analysis_of(store, notes)
     found = analysis.clusters(similarityThreshold, minClusterSize)[:maxClusters]
     return _answer(analysis, "clusters", found, f"grown around the most read entries, by {analysis.method}")
@@ -384,7 +384,7 @@ def export_markdown(store: EnhancedStore, knowledge: Knowledge) -> Reply[Export]
 
 @tool("Export the graph", manner=MANNER)
 def export_graph(store: EnhancedStore, knowledge: Knowledge, form: Form = "html") -> Reply[Export]:
-    """Write entries and entities with their relations to a file: a page to look at, or data."""
+    """Write entries, entities and their relations to a file: an HTML page, or data."""
     return _exported(store, knowledge, form)
 
 
@@ -409,7 +409,7 @@ INSIGHT: tuple[Tool, ...] = (
 
 @tool("Cache statistics", manner=MANNER)
 def get_cache_stats(store: EnhancedStore) -> Reply[CacheStats]:
-    """What is remembered of vectors that were made, and how large that is."""
+    """Show how many vectors are stored, and their size."""
     facts, embedding = store.stats(), store.bench.embedding()
     size, embedder = facts["vectors"], embedding["in_use"]
     shown = {"in_use": size > 0, "says": _NO_CACHE, "size": size, "by_embedder": {embedder: size} if size else {}}
@@ -419,7 +419,7 @@ def get_cache_stats(store: EnhancedStore) -> Reply[CacheStats]:
 
 @tool("Clear the cache", writes=True, destructive=True, manner=MANNER)
 def clear_cache(store: EnhancedStore) -> Reply[Cleared]:
-    """Forget vectors that were made before. Notes and the index stay as they are."""
+    """Clear stored vectors. Notes and the index stay as they are."""
     store.bench.must_be_writable()
     said = f"Nothing to clear. {_NO_CACHE}"
     return Reply(said, {"cleared": 0, "says": said})
@@ -427,9 +427,9 @@ def clear_cache(store: EnhancedStore) -> Reply[Cleared]:
 
 @tool("Persist the cache", manner=MANNER)
 def persist_cache(store: EnhancedStore) -> Reply[Persisted]:
-    """Make sure that remembered vectors are on the disk. They always are."""
+    """Write stored vectors to disk. They always are there already."""
     size = store.stats()["vectors"]
-    said = f"Nothing to do: each of the {size} vectors is on the disk once it is made."
+    said = f"Nothing to do: all {size} vectors are on disk."
     return Reply(said, {"persisted": size, "says": said})
 
 

@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from simplemem.store import Bench, EnhancedStore
 
 _TAG: Final = also("container_tag", "user_id", "scope")
-Tag = Annotated[str, about("whose it is"), _TAG]
-AnyTag = Annotated[str | None, about("only what is of this tag; all when left out"), _TAG]
-Mode = Annotated[Literal["hybrid", "memory", "rag"], about("hybrid, memory (statements) or rag (passages)")]
+Tag = Annotated[str, about("the user it belongs to"), _TAG]
+AnyTag = Annotated[str | None, about("only this user; default all"), _TAG]
+Mode = Annotated[Literal["hybrid", "memory", "rag"], about("hybrid, memory (facts) or rag (passages)")]
 Kind = Literal["fact", "preference", "episode", "derived"]
 Limit = Annotated[int, Field(ge=1, le=1000)]
-Query = Annotated[str, about("a question, in plain words")]
+Query = Annotated[str, about("a question in plain words")]
 Text = Annotated[str, about("text or Markdown")]
-Url = Annotated[str, about("of a page, a text, a PDF or a DOCX file")]
-Title = Annotated[str, about("what to call it")]
-Anew = Annotated[bool, about("make it anew")]
-Past = Annotated[bool, about("what no longer holds too")]
-Again = Annotated[bool, about("order the best again")]
-Rewrite = Annotated[bool, about("ask the model for other words first")]
-Cursor = Annotated[str | None, about("next_cursor of the page before"), Field(pattern=r"^\d{1,9}$")]
-Budget = Annotated[int | None, Field(ge=1, le=100_000), about("no more tokens of text than this")]
+Url = Annotated[str, about("address of a page, text, PDF or DOCX file")]
+Title = Annotated[str, about("title of the document")]
+Anew = Annotated[bool, about("build it again")]
+Past = Annotated[bool, about("also what no longer holds")]
+Again = Annotated[bool, about("rerank the best")]
+Rewrite = Annotated[bool, about("let the model rephrase the query first")]
+Cursor = Annotated[str | None, about("next_cursor of the previous page"), Field(pattern=r"^\d{1,9}$")]
+Budget = Annotated[int | None, Field(ge=1, le=100_000), about("at most this many tokens of text")]
 Page = TypedDict("Page", {"memories": list[Row], "total": int, "next_cursor": "str | None"})
 Found = TypedDict("Found", {
     "query": str, "search_mode": str, "results": list[Result], "steps": list[Step], "tokens": int, "left_out": int,
@@ -90,16 +90,16 @@ def semantic_search(
     search_mode: Mode | None = None,
     rerank: Again = False,
     rewrite_query: Rewrite = False,
-    limit: Annotated[float, Field(ge=1, le=1000), about("the most to answer with, 10 unless said")] = 10,
-    min_similarity: Annotated[Share, about("how like the question it must be, 0.6 unless said")] = 0.6,
-    memory_types: Annotated[Several[Kind], about("only statements of these types")] = [],  # noqa: B006
+    limit: Annotated[float, Field(ge=1, le=1000), about("maximum number of results")] = 10,
+    min_similarity: Annotated[Share, about("minimum similarity to the query")] = 0.6,
+    memory_types: Annotated[Several[Kind], about("only facts of these types")] = [],  # noqa: B006
     include_expired: Past = False,
     entity_types: Annotated[Several[str] | None, about("only entities of these types")] = None,
-    hybrid_search: Annotated[bool, about("whether words count beside meaning, true unless said")] = True,
-    semantic_weight: Annotated[Share, about("what meaning counts beside words, 0.6 unless said")] = 0.6,
+    hybrid_search: Annotated[bool, about("match words as well as meaning")] = True,
+    semantic_weight: Annotated[Share, about("weight of meaning against words")] = 0.6,
 ) -> Reply[Alike]:
-    """Find entities by meaning, or by meaning and words together; with a container_tag or a search_mode also statements
-    and passages of documents."""
+    """Find entities by meaning, or by meaning and words. With a container_tag or search_mode, also find facts and
+    passages of documents."""
     from simplemem.kinds.documents.recall import Asked, recall, rows_of
     from simplemem.note.scopes import check_scope
 
@@ -122,7 +122,7 @@ def semantic_search(
 def ingest_text(
     documents: Documents, caller: Caller, content: Text, container_tag: Tag, title: Title = ""
 ) -> Reply[Ingested]:
-    """Keep a text as a document, and the statements in it as memories."""
+    """Store a text as a document, and the facts in it as memories."""
     return as_json(documents.ingest_text(content, container_tag, title, **caller))
 
 
@@ -130,7 +130,7 @@ def ingest_text(
 def ingest_url(
     documents: Documents, caller: Caller, url: Url, container_tag: Tag, title: Title = ""
 ) -> Reply[Ingested]:
-    """Fetch an address, and keep what it gives as a document. What a page states replaces nothing that the user said."""
+    """Fetch a page or file and store it as a document. Facts from it never replace what the user said."""
     return as_json(documents.ingest_url(url, container_tag, title, **caller))
 
 
@@ -138,7 +138,7 @@ def ingest_url(
 def get_user_profile(
     memories: Memories, caller: Caller, container_tag: Tag, regenerate: Anew = False
 ) -> Reply[Profile]:
-    """What is known of somebody, as it was said: static, what lasts, and dynamic, what is of late."""
+    """Read what is known about a user, in their own words: static for what lasts, dynamic for what is recent."""
     from simplemem.kinds.atoms.profile import profile_of
 
     return as_json(profile_of(memories, container_tag, regenerate, **caller))
@@ -154,7 +154,7 @@ def list_memories(
     include_expired: Past = False,
     cursor: Cursor = None,
 ) -> Reply[Page]:
-    """The memories of a tag, newest first, with how sure each is now."""
+    """List the memories of a user, newest first, each with its current confidence."""
     from simplemem.kinds.documents.recall import rows_of
     from simplemem.note.scopes import check_scope
 
@@ -176,7 +176,7 @@ def superrag_search(
     limit: Limit = 10,
     budget_tokens: Budget = None,
 ) -> Reply[Found]:
-    """Find statements, passages and entities that answer a question, best first, with the steps that were taken."""
+    """Find facts, passages and entities that answer a question, best first, with the search steps taken."""
     from simplemem.kinds.documents.recall import Asked, recall
 
     found = recall(store, Asked(query, container_tag, search_mode, limit, rerank, rewrite=True, budget=budget_tokens))

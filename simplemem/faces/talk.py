@@ -28,16 +28,16 @@ class FactIn(Arguments):
 def store_conversation(
     talk: Conversation,
     caller: Caller,
-    message: Annotated[str, about("what the user said, word for word")],
-    context: Annotated[str, about("what was known when it was said; without a response, the reply")] = "",
+    message: Annotated[str, about("the user's message, word for word")],
+    context: Annotated[str, about("what was known at the time; without a response, the reply")] = "",
     response: Annotated[str | None, about("your reply")] = None,
-    topic: Annotated[str, about("when the subject changes: its name, or the block_id to go back to")] = "",
-    facts: Annotated[Several[FactIn], Field(max_length=50), about("facts as you read them: [{key, value}]")] = [],  # noqa: B006
-    timestamp: Annotated[str, about("when it was said, ISO 8601; now when left out")] = "",
-    session_id: Annotated[str, about("conversations side by side have one each")] = "",
+    topic: Annotated[str, about("if the topic changes: its name, or the block_id of an earlier topic")] = "",
+    facts: Annotated[Several[FactIn], Field(max_length=50), about("facts the user stated: [{key, value}]")] = [],  # noqa: B006
+    timestamp: Annotated[str, about("time of the message, ISO 8601; default now")] = "",
+    session_id: Annotated[str, about("one per parallel conversation")] = "",
 ) -> Reply[Stored]:
-    """Keep an exchange: what the user said, with your reply. It is sorted into its topic; facts and preferences the user
-    states are kept with it."""
+    """Store the user's message and your reply. They are added to their topic; facts and preferences that the user
+    states are stored too."""
     told = [(each.key, each.value) for each in facts]
     said = said_now(message, context, response, topic, told, timestamp, session_id)
     return as_json(talk.tell(said, **caller))
@@ -46,16 +46,16 @@ def store_conversation(
 @tool("Search what was said")
 def retrieve_memory(
     talk: Conversation,
-    query: Annotated[str, about("a question, in plain words")],
+    query: Annotated[str, about("a question in plain words")],
     max_results: Annotated[int, AfterValidator(lambda most: min(max(most, 1), 50)), also("max_results", "limit")] = 5,
 ) -> Reply[Recalled]:
-    """Find what was said about something, by words and meaning: topics with the turns that answer, and facts."""
+    """Find what was said about a subject, by words and meaning. Returns facts, and topics with the turns that answer."""
     return as_json(remembered(talk, query, max_results))
 
 
 @tool("List the topics of conversation")
 def list_active_topics(talk: Conversation) -> Reply[Topics]:
-    """The topics there are: the active one first, then paused ones, the newest first. Closed ones are not listed."""
+    """List the active topic, then paused topics, newest first. Archived topics are not listed."""
     topics = [
         {"block_id": each.id, "topic_label": each.label, "status": each.status.upper()}
         | {"turn_count": len(each.turns), "created_at": stamp(each.created)}
@@ -65,8 +65,8 @@ def list_active_topics(talk: Conversation) -> Reply[Topics]:
 
 
 @tool("Read a topic")
-def get_topic_history(talk: Conversation, block_id: Annotated[str, about("its id or label")]) -> Reply[Story]:
-    """Everything that was said about one topic, in order."""
+def get_topic_history(talk: Conversation, block_id: Annotated[str, about("block_id or label")]) -> Reply[Story]:
+    """Read all turns of one topic, in order."""
     found = talk.find(block_id)
     story = {"block_id": found.id, "topic_label": found.label, "turns": turns_out(found.turns)}
     return as_json(story | {"summary": "" if found.status == "active" else found.summary or summary_of(found)})
@@ -74,7 +74,7 @@ def get_topic_history(talk: Conversation, block_id: Annotated[str, about("its id
 
 @tool("Read the user's profile")
 def get_user_profile(talk: Conversation) -> Reply[Known]:
-    """Who the user is, as far as they told: name, constraints to respect, preferences, and what they talk about."""
+    """Read what the user said about themselves: name, constraints to respect, preferences, and topics of interest."""
     known = talk.profile()
     fullest = Counter(each.label for each in talk.topics() for _ in each.turns).most_common(5)
     profile = {"name": known.name, "preferences": known.preferences, "last_updated": known.modified}
@@ -85,24 +85,24 @@ def get_user_profile(talk: Conversation) -> Reply[Known]:
 @tool("Context for a message")
 def talk_context(
     talk: Conversation,
-    message: Annotated[str, about("what the user says now")],
+    message: Annotated[str, about("the user's current message")],
     budget_tokens: Annotated[int, Field(ge=50, le=100_000), also("budget_tokens", "budget")] = 1500,
     session_id: str = "",
 ) -> Reply[Context]:
-    """What to know before you answer a message, within a budget: constraints first, then the user, facts, what was said
-    about the subject and elsewhere. Changes nothing."""
+    """Collect what to know before you answer a message, within a token budget: constraints, the user, facts, and what
+    was said on the topic and elsewhere. Changes nothing."""
     return as_json(context_for(talk, message, budget_tokens, session_id))
 
 
-@tool("Close old topics", writes=True)
+@tool("Archive old topics", writes=True)
 def garden_topics(
     talk: Conversation,
     caller: Caller,
-    block_id: Annotated[str, about('one topic, or "all" that have been paused for long')] = "all",
+    block_id: Annotated[str, about("one topic, or all that have been paused for after_days")] = "all",
     after_days: Annotated[int, Field(ge=1)] = 60,
-    dry_run: Annotated[bool, about("only say what would be closed")] = False,
+    dry_run: Annotated[bool, about("only list what would be archived")] = False,
 ) -> Reply[Closed]:
-    """Close topics that have been paused for long, as one change. Nothing is deleted; closed ones are still found."""
+    """Archive topics that have been paused for long, as one change. Nothing is deleted; searches still find them."""
     return as_json(talk.garden(block_id, after_days, dry_run=dry_run, **caller))
 
 

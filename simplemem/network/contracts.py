@@ -39,7 +39,7 @@ _MOST_KEYS: Final = 10_000
 _WEBHOOK: Final = "POST /ingest/webhook"
 
 
-@tool("Take a document", writes=True)
+@tool("Store a document", writes=True)
 def take_document(
     documents: Documents,
     caller: Caller,
@@ -48,7 +48,7 @@ def take_document(
     title: Title = "",
     metadata: Object = {},  # noqa: B006
 ) -> Reply[Ingested]:
-    """Keep what another program hands over as a document, and the statements in it as memories."""
+    """Store a document that another program sends, and the facts in it as memories."""
     title = title or str(metadata.get("title", ""))
     return Reply("", documents.ingest_text(content, container_tag, title, metadata, **caller))
 
@@ -95,14 +95,14 @@ def _called(contract: Contract) -> Handler:
         if tool.writes:
             granted(request.scope, "write")
         if tool in remembrances.KNOWLEDGE_BASE and (not view.served.settings.documents.knowledge_base or view.only):
-            raise NotFound("there is no knowledge base here", hint="--knowledge-base names its folder.")
+            raise NotFound("this server has no knowledge base", hint="Start it with --knowledge-base FOLDER.")
         said, expected = await arguments_of(request), hash_expected(request)
         missing = "" if tool is take_document else "-"
         if request.method == "POST" and not str(said.get("content", missing)).strip():
-            raise Refused(422, "there is no content", code="invalid", hint="Give a text with a word in it.")
+            raise Refused(422, "the content is empty", code="invalid", hint="Send a text of at least one word.")
         if ident := request.path_params.get("id"):
             if not isinstance(scope := said.get("user_id") or grant.user, str):
-                raise Invalid("'user_id' must be a text")
+                raise Invalid("'user_id' must be a string")
             memory = await view.door.run(lambda: _memory(view.door.store(), ident, scope))
             if not memory.sha256.startswith(expected):
                 raise Conflict("this memory has changed since it was read", current_sha256=memory.sha256)
@@ -156,7 +156,7 @@ class _Webhook:
     async def take(self, request: Request, view: View, grant: Grant) -> Response:
         body = await request.body()
         if len(body) > _MOST_WEBHOOK:
-            raise Refused(413, "a document of a webhook has at most 5 MB")
+            raise Refused(413, "the document is larger than 5 MB")
         named = request.headers.get("idempotency-key")
         if not named:
             return await self._handler(request, view, grant)
@@ -179,7 +179,7 @@ class _Webhook:
             return None
         _, known_digest, body = self._answers[key]
         if known_digest != digest:
-            raise Refused(422, "this key came with another body before", code="conflict")
+            raise Refused(422, "this Idempotency-Key was used with another body", code="conflict")
         return Response(body, 202, media_type="application/json")
 
     def _keep_answer(self, key: str, digest: str, body: bytes) -> None:
@@ -198,7 +198,7 @@ async def _call(request: Request, view: View, grant: Grant) -> Response:
     said = await arguments_of(request)
     name, arguments = said.get("name"), said.get("arguments") or {}
     if not isinstance(name, str) or not isinstance(arguments, dict):
-        raise Invalid("a call has a name and arguments", hint='{"name": "...", "arguments": {...}}')
+        raise Invalid("a call needs a name and arguments", hint='Send {"name": "...", "arguments": {...}}.')
     reply = await call(view, tool_called(view, name), arguments, grant)
     texts = [reply.text, *(line(notice, 600) for notice in reply.notices if notice not in reply.text)]
     shown: Data = {"content": [{"type": "text", "text": text} for text in texts]}

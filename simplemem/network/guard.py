@@ -23,6 +23,7 @@ from simplemem.network.connections import client_block
 from simplemem.network.metrics import Metrics
 from simplemem.network.problems import Refused, problem
 from simplemem.network.tokens import Grant
+from simplemem.note.words import counted
 
 log = logging.getLogger("simplemem.network")
 
@@ -123,26 +124,27 @@ class Guard:
 
     def _check_head(self, head: _Head) -> None:
         if len(head.pairs) > _MOST_HEADERS:
-            raise Refused(431, f"a request has at most {_MOST_HEADERS} headers", code="too_long")
+            raise Refused(431, f"the request has more than {_MOST_HEADERS} headers", code="too_long")
         lengths = head.all(b"content-length")
         length = lengths[0] if lengths else b"0"
         has_two_lengths = len(lengths) > 1 or bool(lengths and head.one(b"transfer-encoding"))
         if not length.isdigit() or has_two_lengths:
             # Where it ends is anybody's guess: what follows on this connection must not be read as a request.
-            raise Refused(400, "the length of this request is not clear", headers={"Connection": "close"})
+            raise Refused(400, "the length of the request is ambiguous", headers={"Connection": "close"})
         if int(length) > MOST_BODY:
-            raise Refused(413, f"a request has at most {MOST_BODY // 1024 // 1024} MB")
+            raise Refused(413, f"the request is larger than {MOST_BODY // 1024 // 1024} MB")
         if head.one(b"content-encoding") not in (b"", b"identity"):
-            raise Refused(415, "a request is sent as it is, not compressed")
+            raise Refused(415, "compressed requests are not accepted", hint="Send the body without Content-Encoding.")
 
     def _check_names(self, head: _Head) -> str:
         """The origin of the page that sends this, if one does: no page but our own may (DNS rebinding, CSRF)."""
         hosts = {each.lower() for each in self._hosts()}
         host, origin = head.one(b"host").decode("latin-1").lower(), head.one(b"origin").decode("latin-1").lower()
         if len(head.all(b"host")) != 1 or host not in hosts:
-            raise Refused(421, "this server does not answer by that name", hint="--allow-host names it.")
+            hint = "To accept the name, start the server with --allow-host NAME."
+            raise Refused(421, "this server does not accept requests for that host name", hint=hint)
         if origin not in ("", f"http://{host}", f"https://{host}") or len(head.all(b"origin")) > 1:
-            raise Refused(403, "a page of another origin may not ask here", code="forbidden")
+            raise Refused(403, "requests from pages of another origin are not accepted", code="forbidden")
         return origin
 
     async def _grant(self, scope: Scope, head: _Head, *, origin: str) -> Grant | None:
@@ -159,10 +161,10 @@ class Guard:
             if grant := await self._authenticate(key.strip()):
                 return grant
             self._guesses.count(client[0])
-            raise Refused(403, "this key is not known", code="forbidden")
+            raise Refused(403, "unknown API key", code="forbidden")
         if (session := head.cookie(self._cookie_name)) and (grant := self._cookies(session)):
             if scope["method"] not in ("GET", "HEAD") and not origin:
-                raise Refused(403, "a form is sent by the page itself alone", code="forbidden")
+                raise Refused(403, "forms are accepted only from this server's own page", code="forbidden")
             return grant
         is_sign_in = scope["path"].endswith("/login")
         if is_sign_in or head.one(b"accept").startswith(b"text/html"):
@@ -171,8 +173,10 @@ class Guard:
 
     def _unauthorized(self, why: str) -> Refused:
         said = ", ".join(filter(None, (why, self._challenge.removeprefix("Bearer").strip())))
-        hint = "Send it as `Authorization: Bearer ...`; `simplemem token new` makes one."
-        return Refused(401, "a token is needed", hint=hint, headers={"WWW-Authenticate": f"Bearer {said}".strip()})
+        hint = "Send `Authorization: Bearer TOKEN`. To create a token, run `simplemem token new NAME`."
+        return Refused(
+            401, "the request needs a token", hint=hint, headers={"WWW-Authenticate": f"Bearer {said}".strip()}
+        )
 
     def _headers(self, ident: str, there: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         names = {name.lower() for name, _ in there}
@@ -225,7 +229,7 @@ def _bounded(receive: Receive, spend: Callable[[int], None], is_gone: asyncio.Ev
             raise Refused(408, f"the body took longer than {_BODY_SECONDS:.0f} seconds") from None
         size += len(message.get("body", b""))
         if size > MOST_BODY:
-            raise Refused(413, f"a request has at most {MOST_BODY // 1024 // 1024} MB")
+            raise Refused(413, f"the request is larger than {MOST_BODY // 1024 // 1024} MB")
         spend(len(message.get("body", b"")))
         is_over = not message.get("more_body")
         return message
@@ -265,7 +269,7 @@ class _Buckets:
 
     def take_call(self, grant: Grant) -> None:
         if grant.calls and (wait := self._take(("calls", grant.identity), 1, grant.calls, 60)):
-            raise _later(f"this token has {grant.calls} calls a minute", wait)
+            raise _later(f"this token is limited to {grant.calls} calls per minute", wait)
 
     def take_bytes(self, grant: Grant | None, size: int) -> None:
         if (
@@ -274,7 +278,7 @@ class _Buckets:
             and grant.kilobytes
             and (wait := self._take(("bytes", grant.identity), size, grant.kilobytes * 1024, 3600))
         ):
-            raise _later(f"this token may send {grant.kilobytes} kB an hour", wait)
+            raise _later(f"this token is limited to {grant.kilobytes} kB per hour", wait)
 
     def take_guess(self, address: str) -> None:
         if wait := self._take(("guess", client_block(address)), 1, _MOST_FAILURES, 60):
@@ -308,4 +312,6 @@ class Guesses:
 
 
 def _later(message: str, wait: float) -> Refused:
-    return Refused(429, message, headers={"Retry-After": str(int(wait) + 1)})
+    seconds = int(wait) + 1
+    hint = f"Try again in {counted(seconds, 'second')}."
+    return Refused(429, message, hint=hint, headers={"Retry-After": str(seconds)})

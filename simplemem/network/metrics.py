@@ -37,7 +37,7 @@ class Metrics:
         for (method, route, status), count in requests:
             lines.append(f'simplemem_requests_total{{method="{method}",route="{route}",status="{status}"}} {count}')
         name = "simplemem_request_seconds"
-        lines += [f"# HELP {name} How long an answer took.", f"# TYPE {name} histogram"]
+        lines += [f"# HELP {name} Response time in seconds.", f"# TYPE {name} histogram"]
         for route, count in answered:
             for most in _BUCKETS:
                 lines.append(f'{name}_bucket{{route="{route}",le="{most}"}} {within.get((route, most), 0)}')

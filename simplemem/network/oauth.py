@@ -49,7 +49,7 @@ class Issuer:
     def __init__(self, settings: HttpSettings) -> None:
         said = {key: getattr(settings, f"oauth_{key}") for key in ("issuer", "audience", "keys")}
         if missing := [f"http.oauth_{key}" for key, value in said.items() if not value]:
-            raise Invalid(f"{' and '.join(missing)} must be set too", hint="docs/network.md has an example.")
+            raise Invalid(f"{' and '.join(missing)} must be set too", hint="See docs/network.md for an example.")
         self._issuer, self._audience, self._claim = said["issuer"], said["audience"], settings.oauth_user_claim
         self._keys, self._turn = _Keys(said["keys"], timeout=5, lifespan=600), asyncio.Lock()
         resource = AnyHttpUrl(self._audience)

@@ -35,7 +35,9 @@ def document(prefix: str = "") -> dict[str, Any]:
         is_feed = said.endswith("/changes")
         parts = _body(other["body"]) if "body" in other else {"parameters": [_header("Last-Event-ID")] * is_feed}
         answer = (
-            {"description": "Done", "content": {"text/event-stream": {"schema": {}}}} if is_feed else _answer(_OBJECT)
+            {"description": "Success", "content": {"text/event-stream": {"schema": {}}}}
+            if is_feed
+            else _answer(_OBJECT)
         )
         every[said] = {"summary": other["summary"], **parts, "responses": {"200": answer}}
     base = deepcopy(_TOLD["base"])
@@ -64,7 +66,7 @@ def _of_tool(tool: Tool, method: str, path: str) -> dict[str, Any]:
     answer = _answer({"anyOf": [tool.output, update_memory.output]} if is_put else tool.output or _OBJECT)
     answer["content"] |= {MARKDOWN: {"schema": _TEXT}} if is_read else {}
     codes = ("200", "201") if is_put else ("201",) if tool.name == "create_memory" else ("200",)
-    answers = dict.fromkeys(codes, answer) | ({"304": {"description": "It is as you know it"}} if is_read else {})
+    answers = dict.fromkeys(codes, answer) | ({"304": {"description": "Not modified"}} if is_read else {})
     return {"summary": tool.title, "description": tool.description, **parts, "responses": answers}
 
 
@@ -80,7 +82,7 @@ def _of_contract(contract: Contract, said: str) -> dict[str, Any]:
     own = {key: each for key, each in output["properties"].items() if contract.data is None or key in contract.data}
     needed = [*told, *(each for each in output.get("required", ()) if each in own)]
     answer = _answer({"type": "object", "properties": told | own, "required": needed})
-    answer = {"description": "Done"} if contract.status == 204 else answer
+    answer = {"description": "Success"} if contract.status == 204 else answer
     responses = {str(contract.status): answer}
     return {"summary": tool.title, "description": tool.description, **parts, "responses": responses}
 
@@ -104,7 +106,7 @@ def _body(schema: Schema) -> dict[str, Any]:
 
 
 def _answer(schema: Schema) -> dict[str, Any]:
-    return {"description": "Done", "content": {_JSON: {"schema": schema}}}
+    return {"description": "Success", "content": {_JSON: {"schema": schema}}}
 
 
 def _header(name: str) -> dict[str, Any]:

@@ -43,7 +43,7 @@ _LATEST, _HITS, _MOST_REVIEWED = 20, 20, 100
 _MAX_DIFF_LINES: Final = 400
 _MAX_DIFF_LINE: Final = 2000  # characters
 _KINDS: Final = {"page.css": "text/css", "page.js": "text/javascript"}
-_HEADING: Final = '<h1 class="skip">The memory</h1>'
+_HEADING: Final = '<h1 class="skip">Notes</h1>'
 _LINK: Final = re.compile(r"\[\[([^\[\]|#]{1,400}+)[^\[\]]*+\]\]")  # never tries a text twice
 Handler = Callable[[Request, View, Grant], Awaitable[Response]]
 e = escape
@@ -119,7 +119,7 @@ def routes(site: Site, served: Served, signed_in: SignedIn, guesses: Guesses, re
         said = await _form(request)
         if (session := signed_in.sign_in(said.get("token", "").strip())) is None:
             guesses.count(request.client.host if request.client else "")
-            return _sign_in_page(served, _inside(served, said.get("to")), "This token is not known.")
+            return _sign_in_page(served, _inside(served, said.get("to")), "Unknown token.")
         answer = RedirectResponse(_inside(served, said.get("to")), 303)
         signed_in.set_cookie(answer, session)
         return answer
@@ -159,14 +159,15 @@ async def _home(request: Request, view: View, grant: Grant) -> Response:
         )
     written = await _written_today(view)
     said = f'<a href="{view.served.prefix}/today">{counted(len(written), "change")} by agents today</a>'
-    body = f'{_HEADING}<section id="results"><p class="lead">{said}</p><h2>Changed last</h2>{await _latest(view)}</section>'
+    latest = f'<p class="lead">{said}</p><h2>Recent changes</h2>{await _latest(view)}'
+    body = f'{_HEADING}<section id="results">{latest}</section>'
     return _page(view, grant, view.served.root.name, body)
 
 
 async def _results(request: Request, view: View, _grant: Grant) -> Response:
     """What is found while somebody types."""
     asked = request.query_params.get("q", "").strip()
-    return _part(await _found(view, asked) if asked else f"<h2>Changed last</h2>{await _latest(view)}")
+    return _part(await _found(view, asked) if asked else f"<h2>Recent changes</h2>{await _latest(view)}")
 
 
 async def _latest_part(_request: Request, view: View, _grant: Grant) -> Response:
@@ -194,12 +195,12 @@ async def _note(renderer: Renderer, request: Request, view: View, grant: Grant) 
         f'<div class="text">{text}</div>',
     ]
     aside = [
-        _box("Leads here", [_led(prefix, each) for each in leading if each.kind == "link"]),
-        _box("Leads to", [_to(prefix, each.target) for each in {each.target: each for each in there}.values()]),
-        _box("About the same", [_led(prefix, each) for each in leading if each.kind == "semantic"][:6]),
+        _box("Backlinks", [_led(prefix, each) for each in leading if each.kind == "link"]),
+        _box("Links", [_to(prefix, each.target) for each in {each.target: each for each in there}.values()]),
+        _box("Related notes", [_led(prefix, each) for each in leading if each.kind == "semantic"][:6]),
         f"<section><h2>Properties</h2><dl>{rows}</dl></section>" if rows else "",
         _box("History", [_version(each) for each in past])
-        + f'<p><a href="{prefix}/history/{quote(found.name)}">All of it, with what changed</a></p>',
+        + f'<p><a href="{prefix}/history/{quote(found.name)}">Full history with changes</a></p>',
     ]
     return _page(
         view, grant, found.title, f"<article>{''.join(parts)}</article><aside>{''.join(aside)}</aside>", "note"
@@ -219,8 +220,8 @@ async def _today(request: Request, view: View, grant: Grant) -> Response:
     entries = await _written_today(view, diff=True)
     undone = request.query_params.get("undone", "")
     said = f'<p class="done" role="status">Done: {e(undone)}.</p>' if undone else ""
-    head = f"<h1>Written by agents today</h1>{said}"
-    return _page(view, grant, "Today", head + (_changes(view, grant, entries) or "<p>Nothing yet.</p>"))
+    head = f"<h1>Changes by agents today</h1>{said}"
+    return _page(view, grant, "Today", head + (_changes(view, grant, entries) or "<p>No changes yet.</p>"))
 
 
 async def _written_today(view: View, *, diff: bool = False) -> list[HistoryEntry]:
@@ -232,7 +233,7 @@ async def _written_today(view: View, *, diff: bool = False) -> list[HistoryEntry
 async def _undo(request: Request, view: View, grant: Grant) -> Response:
     version = (await _form(request)).get("version", "")
     if not re.fullmatch(r"v\d{1,12}", version):
-        raise Invalid(f"{version[:20]!r} is no version")
+        raise Invalid(f"{version[:20]!r} is not a version")
     work = view.door.run(lambda: view.door.store().undo(version, who=grant.name, tool="page"), writes=True)
     done = await work
     return RedirectResponse(f"{view.served.prefix}/today?{urlencode({'undone': done.what})}", 303)
@@ -279,14 +280,14 @@ async def _doctor(_request: Request, view: View, grant: Grant) -> Response:
         view,
         grant,
         "Doctor",
-        f'<h1>What the doctor found</h1><ul class="rows">{rows}</ul>' if rows else "<p>All is well.</p>",
+        f'<h1>Problems</h1><ul class="rows">{rows}</ul>' if rows else "<p>No problems found.</p>",
     )
 
 
 async def _static(request: Request) -> Response:
     file = request.path_params["file"]
     if file not in _KINDS:
-        raise Refused(404, "there is nothing at this address", code="not_found")
+        raise Refused(404, "nothing is served at this path", code="not_found")
     return Response(_file(file), media_type=_KINDS[file], headers={"Cache-Control": "public, max-age=600"})
 
 
@@ -304,10 +305,10 @@ async def _ask(view: View, question: Callable[[EnhancedStore], Any]) -> Any:
 
 async def _found(view: View, asked: str) -> str:
     found: Found = await _ask(view, lambda store: store.search(asked, limit=_HITS, explain=True))
-    said = [f"No note holds: {e(', '.join(found.absent))}." if found.absent else ""]
+    said = [f"No note contains: {e(', '.join(found.absent))}." if found.absent else ""]
     said += [e(found.notice) if found.hits else ""]
     if not found.hits:
-        said.append("Nothing was found." if found.index.is_ready else "No answer yet.")
+        said.append("Nothing found." if found.index.is_ready else "No answer yet.")
     if not found.index.is_ready:
         said.append(e(found.index.reason))
     said.append(e(found.degraded))
@@ -321,7 +322,7 @@ def _hit(prefix: str, hit: Any) -> str:
     return (
         f'<li><a class="title" href="{link_of(prefix, hit.name)}">{e(hit.title)}</a>'
         f'<span class="place">{e(hit.name)}{heading}</span><p>{e(hit.snippet)}</p>{_tag_list(prefix, hit.tags)}'
-        f"<details><summary>Why, {hit.score:.2f}</summary><dl>{why}</dl></details></li>"
+        f"<details><summary>Score {hit.score:.2f}</summary><dl>{why}</dl></details></li>"
     )
 
 
@@ -350,7 +351,7 @@ def _changes(view: View, grant: Grant, entries: Iterable[HistoryEntry]) -> str:
             f'<span class="{"add" if line[:1] == "+" else "del" if line[:1] == "-" else "same"}">{e(line)}\n</span>'
             for line in _shown_lines(each.diff or "")
         )
-        diff = f"<details><summary>What changed</summary><pre>{lines}</pre></details>" if lines else ""
+        diff = f"<details><summary>Changes</summary><pre>{lines}</pre></details>" if lines else ""
         can_undo = grant.may("write") and each.source == "simplemem" and not view.served.settings.read_only
         button = (
             f'<form method="post" action="{view.served.prefix}/undo">'
@@ -370,7 +371,7 @@ def _shown_lines(diff: str) -> list[str]:
 def _version(each: HistoryEntry) -> str:
     reason = f" <i>{e(each.reason)}</i>" if each.reason else ""
     when = e(each.when[:16].replace("T", " "))
-    return f'<span class="what"><time>{when}</time> {e(each.op)} by {e(each.who or "somebody")}{reason}</span>'
+    return f'<span class="what"><time>{when}</time> {e(each.op)} by {e(each.who or "unknown")}{reason}</span>'
 
 
 def _led(prefix: str, each: Backlink) -> str:
@@ -419,7 +420,7 @@ def _page(
     links = "".join(f'<a href="{served.prefix}/{path}">{name}</a>' for path, name in places)
     head = (
         f'<form role="search" action="{served.prefix}/"><input type="search" name="q" value="{e(asked)}" autocomplete="off"'
-        f' placeholder="Search the memory" aria-label="Search the memory"></form><nav aria-label="Places">{links}'
+        f' placeholder="Search notes" aria-label="Search notes"></form><nav aria-label="Pages">{links}'
         f'<form method="post" action="{served.prefix}/logout"><button title="{e(grant.name)}">Sign out</button></form></nav>'
     )
     return _whole(served, title, head, f'<main class="{kind}" id="main">{body}</main>', status)
@@ -431,7 +432,7 @@ def _whole(served: Served, title: str, head: str, main: str, status: int = 200) 
 <html lang="en" data-root="{e(served.prefix)}"><head><meta charset="utf-8"><title>{e(title)} · simplemem</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">
 <link rel="stylesheet" href="{root}static/page.css"><script src="{root}static/page.js" defer></script></head>
-<body><a class="skip" href="#main">To the text</a><header><a class="brand" href="{root}">simplemem</a>{head}</header>
+<body><a class="skip" href="#main">Skip to content</a><header><a class="brand" href="{root}">simplemem</a>{head}</header>
 {main}<p id="news" role="status" hidden></p></body></html>"""
     return HTMLResponse(text.encode("utf-8", "replace"), status, {"Content-Security-Policy": POLICY})
 
@@ -446,8 +447,8 @@ def _sign_in_page(served: Served, to: str, wrong: str = "") -> Response:
         f'<form method="post" action="{served.prefix}/login" class="sign-in"><h1>Sign in</h1>{said}'
         f'<input type="hidden" name="to" value="{e(to)}"><label for="token">Token</label>'
         '<input type="password" id="token" name="token" autocomplete="current-password" required autofocus>'
-        "<button>Sign in</button><p><small>The server said at its start where the owner's token lies;"
-        " <code>simplemem token new NAME</code> makes others.</small></p></form>"
+        "<button>Sign in</button><p><small>When it starts, the server prints where the owner's token is."
+        " <code>simplemem token new NAME</code> creates more tokens.</small></p></form>"
     )
     return _whole(served, "Sign in", "", f'<main id="main">{form}</main>', 401)
 
@@ -455,8 +456,8 @@ def _sign_in_page(served: Served, to: str, wrong: str = "") -> Response:
 def _failed(served: Served, grant: Grant | None, error: SimplememError) -> Response:
     status = error.status if isinstance(error, Refused) else STATUS.get(error.code, 500)
     said = f'<main id="main"><h1>{e(error.message)}</h1><p>{e(error.hint)}</p></main>'
-    back = f'<nav aria-label="Places"><a href="{served.prefix}/">Home</a></nav>' if grant else ""
-    return _whole(served, "Not done", back, said, status)
+    back = f'<nav aria-label="Pages"><a href="{served.prefix}/">Home</a></nav>' if grant else ""
+    return _whole(served, "Error", back, said, status)
 
 
 def _inside(served: Served, to: str | None) -> str:
@@ -468,9 +469,9 @@ def _inside(served: Served, to: str | None) -> str:
 async def _form(request: Request) -> dict[str, str]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip()
     if kind != "application/x-www-form-urlencoded":
-        raise Refused(415, "a form is sent as a form")
+        raise Refused(415, "the body must be a form")
     body = (await request.body()).decode("utf-8", "replace")
     try:
         return {key: values[-1] for key, values in parse_qs(body, max_num_fields=10).items()}
     except ValueError:
-        raise Invalid("a form has at most ten fields") from None
+        raise Invalid("the form has more than ten fields") from None

@@ -84,7 +84,7 @@ async def refused(_request: Request, error: Exception) -> Response:
 async def unknown(request: Request, error: Exception) -> Response:
     """Of Starlette's: no such route, or not by this method."""
     assert isinstance(error, HTTPException)
-    words = {404: "there is nothing at this address", 405: f"{request.method} is not for this address"}
+    words = {404: "nothing is served at this path", 405: f"{request.method} is not allowed at this path"}
     message = words.get(error.status_code, HTTPStatus(error.status_code).phrase.lower())
     code = {404: "not_found"}.get(error.status_code, "invalid")
     return problem(Refused(error.status_code, message, code=code, headers=error.headers))
@@ -93,5 +93,5 @@ async def unknown(request: Request, error: Exception) -> Response:
 async def failed(request: Request, error: Exception) -> Response:
     """What nobody foresaw: told in the log by its kind and place."""
     log.error("%s of a route failed", request.method, exc_info=error)
-    message = f"this failed inside simplemem ({type(error).__name__})"
-    return problem(Refused(500, message, code="unavailable", hint="The server's log says where."))
+    message = f"internal error in simplemem ({type(error).__name__})"
+    return problem(Refused(500, message, code="unavailable", hint="The server's log has details."))

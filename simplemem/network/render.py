@@ -15,7 +15,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 MAX_CHARACTERS: Final = 400_000  # of a note that are rendered; the rest is a matter for an editor
-REST_LEFT_OUT: Final = "<p><em>The rest is left out here.</em></p>"
+REST_LEFT_OUT: Final = "<p><em>The rest of the note is not shown.</em></p>"
 _WIKILINK: Final = re.compile(r"!?\[\[([^\[\]\n|]{1,400})(?:\|([^\[\]\n]{1,400}))?\]\]")
 _TAG: Final = re.compile(r"#([\w/-]*[^\W\d][\w/-]*)")
 _COMMENT: Final = re.compile(r"%%.*?(?:%%|\Z)", re.DOTALL)

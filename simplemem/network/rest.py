@@ -126,7 +126,8 @@ async def _put(request: Request, view: View, grant: Grant) -> Response:
         data = await _done(request, view, grant, update_memory, arguments, (Conflict, NotFound))
         return Json(data, headers=_etag(data))
     if (only := headers.get("if-none-match")) not in (None, "*"):
-        raise Invalid("If-None-Match of a PUT is `*`: only if there is none", hint="If-Match names a hash.")
+        hint = "To update a note that has a given hash, send If-Match."
+        raise Invalid("If-None-Match of a PUT must be `*`", hint=hint)
     there = []
 
     def look(store: EnhancedStore) -> None:
@@ -151,7 +152,7 @@ def hash_expected(request: Request) -> str:
     said = request.headers.get("if-match", "*").strip()
     expected = "" if said == "*" else said.removeprefix("W/").strip('"')
     if expected and not re.fullmatch("[0-9a-f]{12,64}", expected):
-        raise Refused(412, "If-Match names no hash of a note", hint="Send the ETag that came with it.")
+        raise Refused(412, "If-Match is not the hash of a note", hint="Send the ETag that came with the note.")
     return expected
 
 
@@ -171,13 +172,13 @@ async def arguments_of(request: Request) -> dict[str, Any]:
 
 def _object_in(body: bytes, kind: str) -> dict[str, Any]:
     if kind not in ("application/json", ""):
-        raise Refused(415, "the body is JSON", hint="Send it with `Content-Type: application/json`.")
+        raise Refused(415, "the body must be JSON", hint="Send it with `Content-Type: application/json`.")
     try:
         found = json.loads(_decoded(body))
     except (ValueError, RecursionError):
         raise Invalid("the body is not JSON") from None
     if not isinstance(found, dict):
-        raise Invalid("the body is no JSON object", hint='For example {"content": "..."}.')
+        raise Invalid("the body is not a JSON object", hint='Send e.g. {"content": "..."}.')
     return found
 
 
@@ -223,7 +224,7 @@ async def _any_tool(request: Request, view: View, grant: Grant) -> Response:
 def tool_called(view: View, name: str) -> Tool:
     """A tool of the vault's face."""
     if (tool := next((each for each in view.served.tools if each.name == name), None)) is None:
-        raise NotFound(f"there is no tool {name[:60]!r}", hint=f"GET {API}/tools lists them.")
+        raise NotFound(f"no tool called {name[:60]!r}", hint=f"GET {API}/tools lists the tools.")
     return tool
 
 

@@ -85,15 +85,15 @@ class Address:
     def check(self) -> None:
         """Invalid when others could reach it and something is missing that keeps strangers out."""
         if bool(self.certificate) != bool(self.key):
-            raise Invalid("--tls-cert and --tls-key are given together")
+            raise Invalid("--tls-cert and --tls-key must be passed together")
         for proxy in self.trusted_proxies:
             _check_network(proxy)
         if self.is_here:
             return
         missing = [] if self.certificate or self.behind_proxy else ["--tls-cert and --tls-key, or --behind-proxy"]
-        missing += [] if self.allowed else ["--allow-host NAME, the name it is asked by"]
+        missing += [] if self.allowed else ["--allow-host NAME, the host name that clients use"]
         if missing:
-            hint = "Give " + " and ".join(missing) + ", or listen at 127.0.0.1."
+            hint = "Pass " + " and ".join(missing) + ", or listen on 127.0.0.1."
             raise Invalid(f"{self.host} can be reached from other machines", hint=hint)
 
 
@@ -102,7 +102,7 @@ def _check_network(text: str) -> None:
     try:
         ipaddress.ip_network(text)
     except ValueError:
-        hint = "Give an address, such as 172.30.0.2, or a network, such as 172.30.0.0/24."
+        hint = "Pass an address, such as 172.30.0.2, or a network, such as 172.30.0.0/24."
         raise Invalid(f"--trusted-proxy {text[:60]!r} is not an address or a network", hint=hint) from None
 
 
@@ -115,7 +115,7 @@ def address_of(said: str, default_port: int) -> tuple[str, int]:
     else:
         host, _, port = text.rpartition(":") if ":" in text else ("", "", text) if text.isdigit() else (text, "", "")
     if port and not (port.isascii() and port.isdigit() and int(port) < 65536):
-        raise Invalid(f"{said[:60]!r} is no address to listen at", hint="Give HOST:PORT, such as 127.0.0.1:8080.")
+        raise Invalid(f"{said[:60]!r} is not an address to listen on", hint="Pass HOST:PORT, such as 127.0.0.1:8080.")
     return host or "127.0.0.1", int(port) if port else default_port
 
 
@@ -193,7 +193,7 @@ def serve_http(
         f"simplemem serves {', '.join(str(each.root) for each in vaults)} at {scheme}://{shown}:{port}", file=sys.stderr
     )
     if where is not None:
-        print(f"The owner's token lies in {where}. Ctrl-C ends it.", file=sys.stderr, flush=True)
+        print(f"The owner's token is in {where}. Press Ctrl-C to stop.", file=sys.stderr, flush=True)
     code = 0
     try:
         asyncio.run(_run(_Server(config, connections), listening, site, address, streams))
@@ -312,5 +312,6 @@ def _listen(address: Address) -> socket.socket:
         listening.listen(2048)
         return listening
     except OSError as error:
-        why = f"{address.host}:{address.port} cannot be listened at: {error.strerror}"
-        raise Unavailable(why, hint="Another program may be there; --http HOST:PORT names another place.") from None
+        why = f"cannot listen on {address.host}:{address.port}: {error.strerror}"
+        hint = "Another program may use the port. Choose another with --http HOST:PORT."
+        raise Unavailable(why, hint=hint) from None

@@ -181,7 +181,7 @@ class Site:
     async def view(self, name: str, grant: Grant) -> View:
         """A vault as a grant sees it. One that it does not name is not there."""
         if (served := self.vaults.get(name)) is None or (grant.vaults and served.name not in grant.vaults):
-            raise NotFound("there is no such vault here")
+            raise NotFound("no such vault")
         return await self._view(served, _visible_places(served.settings, grant))
 
     async def whole_view(self, served: Served) -> View:
@@ -236,7 +236,7 @@ class Site:
                 now = await asyncio.to_thread(served.reading)
                 settings = now.model_copy(update={"db": served.settings.db})  # an index stays where it is
             except SimplememError as error:
-                log.error("the settings were not read again: %s", error.message)
+                log.error("the settings could not be reloaded: %s", error.message)
                 continue
             if settings != served.settings:
                 async with self._opening:
@@ -244,7 +244,7 @@ class Site:
                     gone = [self._views.pop(key) for key in [*self._views] if key[0] == name]
                 (await self._view(self.vaults[name], ())).door.tend()
                 await _end(gone)
-        log.warning("the settings were read again")
+        log.warning("the settings were reloaded")
 
     def views(self) -> list[View]:
         return [*self._views.values()]

@@ -71,7 +71,9 @@ class Grant:
         named = [each for each in ("user_id", "container_tag") if self.user and each in takes]
         for each in named:
             if (arguments or {}).get(each) not in (None, "", self.user):
-                raise Invalid(f"this token speaks for {self.user!r} alone", hint=f"Leave {each} out, or give that.")
+                raise Invalid(
+                    f"this token is limited to the user {self.user!r}", hint=f"Omit {each}, or pass that user."
+                )
         return {**(arguments or {}), **dict.fromkeys(named, self.user)} if named else arguments
 
 
@@ -113,7 +115,7 @@ class Tokens:
             self._seen = (stat.st_mtime_ns, stat.st_size)
             self._read_again()
         if self._problem:
-            raise Unavailable(self._problem, hint="Correct the file, or remove it and make new tokens.")
+            raise Unavailable(self._problem, hint="Correct the file, or remove it and create new tokens.")
         return self._grants
 
     def _read_again(self) -> None:
@@ -140,7 +142,9 @@ class Tokens:
         try:
             grants = self.all()
         except SimplememError:
-            raise Unavailable("the tokens of this server cannot be read", hint="Its log names the file.") from None
+            raise Unavailable(
+                "the tokens of this server cannot be read", hint="The server's log names the file."
+            ) from None
         found = [grant for grant in grants if hmac.compare_digest(grant.sha256, sent)]
         return next((grant for grant in found if grant.expires is None or grant.expires > time.time()), None)
 
@@ -155,16 +159,18 @@ class Tokens:
     def new(self, grant: Grant) -> str:
         """Keep a grant; the token for it, which is told only now."""
         if grant.name.strip().casefold() == _OWNER:
-            hint = "The owner's token is made by the server; choose another name, such as laptop."
+            hint = "The server creates the owner's token. Choose another name, such as laptop."
             raise Invalid(f"{_OWNER!r} is reserved for the owner's own token", hint=hint)
         if not grant.name.isprintable() or not 0 < len(grant.name) <= 60:
             raise Invalid(
-                f"{grant.name[:60]!r} is no name for a token", hint="Give 1 to 60 characters, such as laptop."
+                f"{grant.name[:60]!r} is not a valid token name", hint="Use 1 to 60 characters, such as laptop."
             )
         if any(each.name == grant.name for each in self.all()):
-            raise Invalid(f"there is a token {grant.name!r}", hint="Revoke it first, or give another name.")
+            raise Invalid(
+                f"a token called {grant.name!r} already exists", hint="Revoke it first, or choose another name."
+            )
         if wrong := [each for each in grant.scopes if each not in SCOPES]:
-            raise Invalid(f"{wrong[0]!r} is no scope", hint="There are read, write and admin.")
+            raise Invalid(f"{wrong[0]!r} is not a scope", hint="The scopes are read, write and admin.")
         grant = replace(grant, user=grant.user and check_scope(grant.user))
         token = f"sm_{secrets.token_urlsafe(32)}"
         self._write((*self.all(), replace(grant, created=int(now().timestamp()), sha256=digest(token))))
@@ -174,7 +180,7 @@ class Tokens:
         """Take a grant away. A server knows at its next request."""
         kept = [each for each in self.all() if each.name != name]
         if len(kept) == len(self.all()):
-            raise NotFound(f"there is no token {name[:60]!r}", candidates=[each.name for each in self.all()])
+            raise NotFound(f"no token called {name[:60]!r}", candidates=[each.name for each in self.all()])
         gone = next(each for each in self.all() if each.name == name)
         self._write(kept)
         return gone
@@ -190,7 +196,7 @@ def _read(path: Path) -> list[Grant]:
         return [Grant(**row | {key: tuple(row[key]) for key in lists}) for row in rows]
     except (ValueError, TypeError, AttributeError):
         # Whoever may come in is not guessed at.
-        raise Unavailable(f"{path} is not a file of tokens: only the owner's token is accepted") from None
+        raise Unavailable(f"{path} is not a token file: only the owner's token is accepted") from None
 
 
 def write_private(path: Path, text: str) -> None:
@@ -206,7 +212,7 @@ def write_private(path: Path, text: str) -> None:
     except OSError as error:
         with suppress(OSError):
             new.unlink()
-        raise Unavailable(f"{path} cannot be written: {error.strerror}") from error
+        raise Unavailable(f"cannot write {path}: {error.strerror}") from error
 
 
 def owners_token(env: Mapping[str, str]) -> tuple[str, Path | None]:
@@ -219,16 +225,16 @@ def owners_token(env: Mapping[str, str]) -> tuple[str, Path | None]:
         return _strong(read_bounded(path, 4096).decode().strip(), str(path)), path
     except FileNotFoundError:
         if named:
-            raise Invalid(f"there is no file {path} (SIMPLEMEM_TOKEN_FILE)") from None
+            raise Invalid(f"no file {path} (SIMPLEMEM_TOKEN_FILE)") from None
     except (OSError, ValueError) as error:
-        raise Unavailable(f"the token in {path} cannot be read ({type(error).__name__})") from None
+        raise Unavailable(f"cannot read the token in {path} ({type(error).__name__})") from None
     write_private(path, (token := f"sm_{secrets.token_urlsafe(32)}") + "\n")
     return token, path
 
 
 def _strong(token: str, where: str) -> str:
     if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
-        raise Invalid(f"the token of {where} is too weak", hint="Give 16 or more letters and digits, made by chance.")
+        raise Invalid(f"the token of {where} is too weak", hint="Use 16 or more random letters and digits.")
     return token
 
 

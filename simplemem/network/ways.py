@@ -22,12 +22,12 @@ def granted(scope: Scope, right: Right) -> Grant:
     """Who asks, if they have that right."""
     grant: Grant | None = scope.get("grant")
     if grant is None:
-        raise Refused(401, "a token is needed", headers={"WWW-Authenticate": "Bearer"})
+        raise Refused(401, "the request needs a token", headers={"WWW-Authenticate": "Bearer"})
     if not grant.may(right):
         headers = {"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{right}"'}
         option = "" if right == "read" else f" --{right}"
-        hint = f"Ask the owner of the server for a token with it (`simplemem token new NAME{option}`)."
-        raise Refused(403, f"this token has no right to {right}", code="forbidden", hint=hint, headers=headers)
+        hint = f"Use a token with the scope {right} (`simplemem token new NAME{option}`)."
+        raise Refused(403, f"this token lacks the scope {right}", code="forbidden", hint=hint, headers=headers)
     return grant
 
 

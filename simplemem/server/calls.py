@@ -53,7 +53,7 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
         if (wanted := by_name.get(params.name)) is None:
             if face.known_as:
                 return _result(f"MCP error -32602: Tool {params.name} not found", None)
-            raise MCPError(types.INVALID_PARAMS, f"There is no tool {line(params.name, 60)!r}.")
+            raise MCPError(types.INVALID_PARAMS, f"no tool called {line(params.name, 60)!r}")
         who = client_name(ctx)
         granted = grant_of(ctx)
         after = (params.meta or {}).get(_COMMIT)
@@ -72,7 +72,7 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
         for_a_while = CacheHint(ttl_ms=300_000, scope="private")
         more = {
             "title": "simplemem",
-            "description": "Memories as Markdown notes, searched by words, meaning and links.",
+            "description": "Long-term memory in Markdown notes, searched by words, meaning and links.",
             "instructions": face.instructions,
             "cache_hints": dict.fromkeys(("tools/list", "prompts/list", "resources/templates/list"), for_a_while),
             "on_list_prompts": partial(_list_prompts, door),
@@ -111,7 +111,7 @@ async def _around(door: Door, ctx: Context, call_next: CallNext) -> HandlerResul
         raise
     except Exception as error:
         log.exception("%s failed", line(ctx.method, 60))
-        raise MCPError(types.INTERNAL_ERROR, f"This failed inside simplemem ({type(error).__name__}).") from None
+        raise MCPError(types.INTERNAL_ERROR, f"internal error in simplemem ({type(error).__name__})") from None
     if isinstance(answer, dict) and "structuredContent" in answer:
         answer["structuredContent"] = ctx.lifespan_context.get("data", {})
     return answer
@@ -128,8 +128,8 @@ def carry_out(
     """Call a tool in this thread, as far as a token allows. Without a session, the client has read nothing before."""
     if granted is not None:
         if tool.writes and not granted.may("write"):
-            hint = "Ask the owner of the server for a token that may write (`simplemem token new NAME --write`)."
-            raise ReadOnly(f"{tool.name} writes, and this token may only read: nothing was changed.", hint=hint)
+            hint = "Nothing was changed. Use a token with the scope write (`simplemem token new NAME --write`)."
+            raise ReadOnly(f"{tool.name} writes, and this token may only read", hint=hint)
         sent, who = granted.bound(sent, tool.arguments), f"{granted.name}: {who}" if who else granted.name
     arguments = tool.manner.read(tool, sent)
     caller: Caller = {"who": who, "tool": tool.name}
@@ -167,8 +167,8 @@ def perform(
         # Its message may quote a note or a path: the log says where it happened, the model what it may do.
         log.exception("the tool %s failed", tool.name)
         failure = Unavailable(
-            f"{tool.name} failed inside simplemem ({type(error).__name__}).",
-            hint="This is a fault of the server, told in its log. Read the memory before you try again.",
+            f"{tool.name} failed with an internal error in simplemem ({type(error).__name__})",
+            hint="The server's log has details. Read the memory before you try again.",
         )
     failure.hint = of_what_is_there(failure.hint, door.tools).strip()
     return _result(*tool.manner.failed(failure))
@@ -183,8 +183,8 @@ def _result(text: str, data: dict[str, Any] | None, *, is_error: bool = True) ->
 
 
 @tool("Recall")
-def recall(store: EnhancedStore, topic: Annotated[str, about("What it is about")]) -> Reply[None]:
-    """What do my memories say about a topic?"""
+def recall(store: EnhancedStore, topic: Annotated[str, about("The topic")]) -> Reply[None]:
+    """Tell what the memories say about a topic."""
     pack = store.context(topic, budget_tokens=2000)
     head = words_for_models("recall").format(topic=line(topic, 300)).strip()
     if not pack.text:
@@ -195,9 +195,9 @@ def recall(store: EnhancedStore, topic: Annotated[str, about("What it is about")
 
 
 @tool("Remember")
-def remember(what: Annotated[str, about("What to remember; empty for this conversation")] = "") -> Reply[None]:
-    """Write something down as a memory, or what matters of this conversation."""
-    subject = f"Remember this: {what.strip()}" if what.strip() else "Remember what matters of our conversation."
+def remember(what: Annotated[str, about("What to remember; this conversation if empty")] = "") -> Reply[None]:
+    """Save something as a memory, or what matters in this conversation."""
+    subject = f"Remember this: {what.strip()}" if what.strip() else "Remember what matters in our conversation."
     return Reply(words_for_models("remember").format(subject=subject).strip())
 
 
@@ -207,7 +207,7 @@ def review(
     since: Annotated[str, about('"last week" (the default), "yesterday", 2026-01-24')] = "last week",
     tag: Annotated[str, about("Only memories with this tag")] = "",
 ) -> Reply[None]:
-    """Look through what changed of late and what is still open."""
+    """Review recent changes and open tasks."""
     page = store.list(filter=Narrowing(since=since, tags=tag or None).filter(), sort="modified", limit=40)
     tagged = f" with the tag {line(tag, 60)}" if tag else ""
     head = words_for_models("review").format(since=line(since, 60), tagged=tagged).strip()
@@ -215,8 +215,8 @@ def review(
     for each in page.items:
         said = f"{line(each.description or each.title, 120)} {tags_line(each.tags)}".rstrip()
         lines.append(f"- {each.modified[:10]} **{line(each.name)}** {said}")
-    more = f"({page.total} in all; these changed last.)" if page.total > len(lines) else ""
-    head += "" if lines else "\n\nThere is none."
+    more = f"({page.total} in total; these are the most recent.)" if page.total > len(lines) else ""
+    head += "" if lines else "\n\nNo memory changed."
     return Reply(answer(head, "\n".join(lines), more, index_line(page.index, page.degraded)))
 
 
@@ -247,7 +247,7 @@ async def _list_prompts(door: Door, _ctx: Context, _params: Any) -> types.ListPr
 
 async def _get_prompt(door: Door, _ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
     if (prompt := prompts_for(door.tools).get(params.name)) is None:
-        raise MCPError(types.INVALID_PARAMS, f"There is no prompt {line(params.name, 60)!r}.")
+        raise MCPError(types.INVALID_PARAMS, f"no prompt called {line(params.name, 60)!r}")
     sent = {name: text for name, text in (params.arguments or {}).items() if text.strip()}
     arguments = prompt.manner.read(prompt, sent)
     reply = await door.run(lambda: prompt(door.store(), {"who": "", "tool": prompt.name}, arguments))

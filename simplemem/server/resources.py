@@ -38,7 +38,7 @@ _LONGEST = 2000  # characters of a URI that an error repeats
 _MAX_SUBSCRIPTIONS = 500  # of a session of 2025, or of a request of 2026
 _MAX_SUBSCRIBED_URI = 4000  # characters
 _TOO_MANY = (
-    f"There are {_MAX_SUBSCRIPTIONS} subscriptions already. Unsubscribe from some, or subscribe to memory://changes,"
+    f"this client has {_MAX_SUBSCRIPTIONS} subscriptions already. Unsubscribe from some, or subscribe to memory://changes,"
     " which reports every change."
 )
 _ALWAYS = ""  # the key of what every change concerns
@@ -51,11 +51,11 @@ def _resource(uri: str, name: str, title: str, about: str, kind: str = _MARKDOWN
     return types.Resource(uri=uri, name=name, title=title, description=about or None, mime_type=kind, **more)
 
 
-_HEAR = "The memories that changed last. Subscribe to hear of every change."
+_HEAR = "The most recently changed memories. Subscribe to be notified of every change."
 _FEED = _resource(CHANGES, "changes", "Latest changes", _HEAR)
 _ALL = "All entities and relations of the knowledge graph"
 _THE_GRAPH = _resource(_GRAPH, "knowledge-graph", "Knowledge Graph", _ALL, _JSON)
-_ABOUT = "A note of the vault by its name, whole, with its properties."
+_ABOUT = "One note of the vault by its name, with its frontmatter."
 _NOTE = types.ResourceTemplate(
     name="memory", title="A memory", uri_template=SCHEME + "{+name}", description=_ABOUT, mime_type=_MARKDOWN
 )
@@ -70,7 +70,7 @@ def uri_of(name: str) -> str:
 def name_in(uri: str) -> str:
     """The name a URI stands for; `.md` may be there or not."""
     if not uri.startswith(SCHEME) or len(uri) == len(SCHEME):
-        why = "There is no such resource: they begin with memory://"
+        why = "no such resource: URIs begin with memory://"
         raise MCPError(types.INVALID_PARAMS, why, data={"uri": uri[:_LONGEST]})
     name = unquote(uri.removeprefix(SCHEME), errors="surrogateescape")
     return name[:-3] if name.lower().endswith(".md") else name
@@ -251,7 +251,7 @@ class Resources:
             f"- {line(each.modified, 19)} [{line(each.name)}]({uri_of(each.name)}) {each.sha256[:12]}"
             for each in latest[:_LATEST]
         ]
-        said = ["# Latest changes", "\n".join(lines) or "There is no memory yet.", index_line(index)]
+        said = ["# Latest changes", "\n".join(lines) or "There are no memories yet.", index_line(index)]
         return "\n\n".join(filter(None, said)) + "\n"
 
     def _note(self, store: EnhancedStore, name: str) -> Memory:
@@ -263,7 +263,7 @@ class Resources:
             memory = store.read(name)
             if not notes_of_users(store, [memory.path]):
                 return memory
-        raise NotFound(f"there is no memory {name[:200]!r}")
+        raise NotFound(f"no memory called {name[:200]!r}")
 
     def _graph(self) -> KnowledgeGraph:
         from simplemem.kinds.graph.graph import graph_of
@@ -289,9 +289,10 @@ class Resources:
         """Return the key of the note that a URI means. Call it in a thread."""
         store = self._door.store()
         try:
-            name = store.resolve(name_in(uri))
-            if self.hides_users(store) and notes_of_users(store, [path_of(name)]):
-                raise NotFound(f"there is no memory {name[:200]!r}")
+            if self.hides_users(store):
+                name = self._note(store, name_in(uri)).name
+            else:
+                name = store.resolve(name_in(uri))
         except NotFound as error:
             raise _no_such_resource(error, uri) from None
         return compare_key(name)
@@ -322,7 +323,7 @@ class Resources:
         if self._is_graph:
             return uri == _GRAPH
         if len(uri) > _MAX_SUBSCRIBED_URI:
-            raise MCPError(types.INVALID_PARAMS, f"A URI to subscribe to has at most {_MAX_SUBSCRIBED_URI} characters.")
+            raise MCPError(types.INVALID_PARAMS, f"the URI is longer than {_MAX_SUBSCRIBED_URI} characters")
         return bool(name_in(uri))  # an error if it can be no memory's
 
     async def _hear_changes(self) -> None:

@@ -230,7 +230,7 @@ def take_over(face: Face, store: EnhancedStore, env: Mapping[str, str]) -> None:
         if (done := import_file(store, file, who=face.file_env, once=True)) is not None:
             log.warning("%s was imported: %d entities, %d relations", file, done.entities, done.relations)
             for broken in done.broken:
-                log.warning("line %d of it was passed over: %s", broken.line, broken.why)
+                log.warning("line %d of it was skipped: %s", broken.line, broken.why)
     except (SimplememError, OSError) as error:
         log.error("%s could not be imported: %s; the next start tries again", face.file_env, error)
 

@@ -178,7 +178,7 @@ def test_mistakes_are_told_here_and_not_in_the_log_of_a_client(run: Run, vault: 
         (("connect", "cursr", *where), "Did you mean cursor?"),
         (("connect", "cursor", "--vault", str(tmp_path / "gone")), "Add --yes"),
         (("connect", "cursor", "--profile", "nobody", *where), "nobody"),
-        (("connect", "cursor", *where, "--", "--tools=core,original"), "Two toolsets"),
+        (("connect", "cursor", *where, "--", "--tools=core,original"), "two tool groups"),
         (("connect", "claude-desktop", "--http", "http://127.0.0.1:8080/mcp", "--yes"), "connector"),
         (("connect", "cursor", "--http", "127.0.0.1", "--yes"), "http://"),
         (("connect", "zed", "--http", "http://x.y/mcp", "--token-env", "T", "--yes"), "--token-env"),

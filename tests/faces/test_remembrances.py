@@ -78,7 +78,9 @@ def test_an_answer_of_a_model_stands_in_front_and_its_failure_is_told(contract: 
         told("add_memory", content="I moved to Lisbon.", user_id="ann")
         found = told("search_memory", query="where do I live", user_id="ann")
         assert (found.data["answer"], found.data["synthesis"], found.data["degraded"]) == ("1: Lisbon.", "llm:m", "")
-        assert found.text.startswith("1: Lisbon.\n\nBetween") and ">\n# Facts\n- lives in: Lisbon" in found.text
+        assert (
+            found.text.startswith("1: Lisbon.\n\nThe text between") and ">\n# Facts\n- lives in: Lisbon" in found.text
+        )
         service.always = failing(400)
         found = told("search_memory", query="where do I live", user_id="ann")
         assert (found.data["answer"], found.data["synthesis"]) == (None, "none") and found.data["facts"]
@@ -294,7 +296,7 @@ def test_a_fact_that_a_later_statement_changed_is_disputed_and_both_are_shown_ne
     added = told("add_memory", content=new, user_id="ann")
     [event] = added.data["events"]
     assert (event["event"], event["disputes"]) == ("ADD", [{"id": first_id, "memory": old}])
-    assert f"In doubt now: {old}" in added.text
+    assert f"Disputed now: {old}" in added.text
 
     day("2026-11-22")
     found = told("search_memory", query=question, user_id="ann")

@@ -300,7 +300,7 @@ def test_every_analysis_says_how_it_was_done_and_that_no_model_was_asked(
     full: Ask, tool: str, key: str, count: int
 ) -> None:
     answer = full(tool)
-    assert len(answer.data[key]) == count and "no language model was asked" in answer.data["method"]
+    assert len(answer.data[key]) == count and "no language model was used" in answer.data["method"]
     assert f"Method: {answer.data['method']}." in answer.text
     if count:  # what a note says stands between marks
         assert (

@@ -11,6 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from bench.tokens import measure
 from simplemem.errors import Invalid
 from simplemem.faces.face import PROFILES, TOOLSETS, Face, choose
 from simplemem.note.words import count_tokens
@@ -53,6 +54,22 @@ def test_the_list_of_a_profile_stays_small(profile: str) -> None:
     assert weight(tools) < 24_000
 
 
+def test_the_default_list_costs_a_model_less_than_1700_tokens() -> None:
+    figures = measure(PROFILES["default"])
+    assert figures["tools"] == 12
+    assert figures["to the model"] < 1_700 and figures["as listed"] < 4_600
+
+
+def test_the_list_omits_what_models_assume_and_the_checks_of_arguments_stay(asking_with: Any) -> None:
+    ask = asking_with("default")
+    [search] = [tool for tool in choose(PROFILES["default"]) if tool.name == "search_memories"]
+    listed = search.listing()["inputSchema"]["properties"]
+    assert listed["explain"] == {"type": "boolean", "description": listed["explain"]["description"]}
+    assert listed["limit"] == {"type": "integer", "default": 5}
+    assert listed["mode"]["default"] == "hybrid"
+    assert ask("search_memories", query="x", limit=0).code == "invalid"
+
+
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)
 def test_every_tool_says_what_it_is(profile: Face) -> None:
     for tool in choose(profile):
@@ -79,7 +96,7 @@ def test_toolsets_are_added_and_taken_away_by_name() -> None:
     default = PROFILES["default"]
     assert choose(default, "core") == choose(default)
     assert choose(default, " -core, original,") == choose(PROFILES["simplemem"])
-    for wrong, said in (("-core", "No tool is left"), ("nothing", "no toolset 'nothing'")):
+    for wrong, said in (("-core", "no tool is left"), ("nothing", "no tool group 'nothing'")):
         with pytest.raises(Invalid, match=said):
             choose(default, wrong)
 
@@ -90,7 +107,7 @@ def test_two_tools_of_one_name_never_meet() -> None:
         if {"hmlr", "talk"} == {*some}:  # the very same tools
             assert len(choose(Face("p", "", some))) == len(one | two)
         elif one & two:
-            with pytest.raises(Invalid, match="Two toolsets have a tool"):
+            with pytest.raises(Invalid, match="two tool groups have a tool"):
                 choose(Face("p", "", some))
         else:
             assert len(choose(Face("p", "", some))) == len(one | two)

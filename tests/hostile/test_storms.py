@@ -39,7 +39,7 @@ def is_ours(answer: dict[str, Any]) -> bool:
     if not (result := answer.get("result")) or not result.get("isError"):
         return bool(result)
     error = result["structuredContent"]["error"]
-    return error["code"] in CODES and "failed inside" not in error["message"]
+    return error["code"] in CODES and "internal error" not in error["message"]
 
 
 def is_written(vault: Path, call: dict[str, Any]) -> bool:

@@ -248,7 +248,7 @@ def test_scores_on_the_page_fall_from_hit_to_hit(serve: Callable[..., Served]) -
     browser = Browser(server)
     for asked in ("car pressure winter", "which car loses pressure in winter?"):
         shown = browser.get(f"/search?{urlencode({'q': asked})}").body.decode()
-        scores = [float(score) for score in re.findall(r"Why, ([0-9.]+)", shown)]
+        scores = [float(score) for score in re.findall(r"Score ([0-9.]+)", shown)]
         assert len(scores) > 2 and scores == sorted(scores, reverse=True)
     unknown = browser.get(f"/search?{urlencode({'q': 'which passport goes with the car to Patagonia?'})}").body.decode()
     assert "Nothing found; these are the nearest." in unknown

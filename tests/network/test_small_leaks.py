@@ -98,7 +98,7 @@ def test_a_broken_file_of_tokens_lets_the_owner_in_and_names_no_folder(serve: Se
     assert server.ask("GET", "/ready", token=None).status in (200, 503)
     again = serve()  # a restart does not lock the owner out either
     assert again.api("GET", "/tags").status == 200
-    assert sum("is not a file of tokens" in said for said in [*server.said, *again.said]) >= 1
+    assert sum("is not a token file" in said for said in [*server.said, *again.said]) >= 1
 
 
 def test_errors_over_the_network_name_no_folder_of_the_machine(serve: Serve, tmp_path: Path) -> None:

@@ -80,23 +80,25 @@ def test_resources_changes_and_completion_show_no_notes_of_users(told: Path, pro
         assert completed["result"]["completion"]["values"] == [SHARED_NOTE, "graph/Quay"]
 
 
+@pytest.mark.parametrize("method", ["resources/read", "resources/subscribe"])
 @pytest.mark.parametrize(
     "name", ["atoms/maria/The zinnia pot hides the key", "elsewhere/Zinnia", "graph/Dr Quill", "profiles/maria"]
 )
-def test_a_note_of_a_user_is_read_as_if_it_were_not_there(told: Path, profile: str, name: str) -> None:
+def test_a_note_of_a_user_is_read_and_subscribed_to_as_if_it_were_not_there(
+    told: Path, profile: str, name: str, method: str
+) -> None:
     with served(told, profile) as bare:
         bare.initialize()
         absent = name[:-1] + "0"
-        answers = [
-            bare.request("resources/read", {"uri": f"memory://{each.replace(' ', '%20')}"}) for each in (name, absent)
-        ]
+        answers = [bare.request(method, {"uri": f"memory://{each.replace(' ', '%20')}"}) for each in (name, absent)]
         assert all("error" in each for each in answers), answers
         one, other = (json.dumps(each["error"]) for each in answers)
         assert one.replace(name, "").replace(name.replace(" ", "%20"), "") == other.replace(absent, "").replace(
             absent.replace(" ", "%20"), ""
         )
-        shared = bare.request("resources/read", {"uri": "memory://Harbour%20rules"})
-        assert "east quay" in json.dumps(shared["result"])
+        shared = bare.request(method, {"uri": "memory://Harbour%20rules"})
+        assert "error" not in shared
+        assert method != "resources/read" or "east quay" in json.dumps(shared["result"])
 
 
 def test_a_server_that_is_narrowed_to_one_user_shows_that_user_s_notes(told: Path, profile: str) -> None:

@@ -25,7 +25,7 @@ def test_no_prompt_names_a_tool_that_the_profile_does_not_have(vault: Path, prof
         for name, arguments in ARGUMENTS.items():
             answer = bare.request("prompts/get", {"name": name, "arguments": arguments})
             if name not in offered:
-                assert "There is no prompt" in answer["error"]["message"]
+                assert "no prompt called" in answer["error"]["message"]
                 continue
             text = answer["result"]["messages"][0]["content"]["text"]
             assert not (set(re.findall(r"[a-z]+(?:_[a-z]+)+", text)) & ALL_TOOLS) - tools

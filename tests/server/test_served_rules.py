@@ -80,7 +80,7 @@ def test_a_server_that_may_not_delete_offers_no_tool_for_it(house: Path, profile
     with Inside(house, profile, no_delete=True) as bare:
         assert "delete_memory" not in offered(bare)
         answer = bare.request("tools/call", {"name": "delete_memory", "arguments": {"name": "tea"}})
-        assert answer["error"]["message"] == "There is no tool 'delete_memory'."
+        assert answer["error"]["message"] == "no tool called 'delete_memory'"
         if profile == "default":
             bare.call("create_memory", name="new", content="x")
             undone = bare.call("undo_change", name="new")

@@ -222,7 +222,7 @@ def test_prompts_bring_what_the_memories_say_and_names_and_tags_are_completed(va
             assert "the boat" in await said("remember", what="the boat is blue")
             assert "**kite**" in await said("review", tag="todo")
             none = await said("review", tag="nothing")
-            assert "There is none" in none and "No note has #nothing" in none
+            assert "No memory changed" in none and "No note has #nothing" in none
             for prompt, arguments in (("recall", {}), ("nothing", {}), ("review", {"since": "when pigs fly"})):
                 with pytest.raises(MCPError):
                     await said(prompt, **arguments)
