@@ -319,7 +319,7 @@ def undo_change(
     name: Annotated[Name | None, about("memory whose last change to undo")] = None,
     by: Annotated[str | None, about("client whose changes to undo")] = None,
     since: Annotated[str | None, about("date or version to start from")] = None,
-    preview: Annotated[bool, about("with by: only list what would change")] = True,
+    preview: Annotated[bool | None, about("with by: true, the default, only lists what would change")] = None,
     reason: str = "",
 ) -> Reply[UndoAnswer]:
     """Undo one change (version), the last change of a memory (name), or a client's changes (by and since)."""
@@ -330,7 +330,10 @@ def undo_change(
         hint = "Call memory_history to list versions."
         raise Invalid("undo_change needs one of version, name, or by with since", hint=hint)
     if by and since:
-        return _undo_all(store, session, by, since, preview, {"reason": reason, **caller})
+        return _undo_all(store, session, by, since, preview is not False, {"reason": reason, **caller})
+    if preview:
+        hint = "memory_history(name, diff=true) shows what a change did. Leave preview out to undo it."
+        raise Invalid("preview works only with by and since", hint=hint)
     # A memory may be called 2026, and that is no version.
     undone = store.undo(version or store.last_step(name), reason=reason, **caller)
     session.record_step(store, undone.version)

@@ -473,7 +473,15 @@ class Core:
 
 
 def change_by(by: By, tool: str) -> Change:
-    """Who changes something, as the vault keeps it; `tool` where none is named."""
+    """Return who changes something, with `tool` if no tool is named.
+
+    Raises TypeError for an argument that no method has: a misspelt `if_sha256` must not be ignored.
+    """
+    unknown = sorted(by.keys() - By.__annotations__.keys())
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], [*By.__annotations__, "if_sha256", "metadata", "overwrite"], 1)
+        suggestion = f". Did you mean {near[0]!r}?" if near else ""
+        raise TypeError(f"{tool}() got an unexpected keyword argument {unknown[0]!r}{suggestion}")
     return Change(by.get("tool", tool), by.get("who", ""), by.get("reason", ""))
 
 
