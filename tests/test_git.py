@@ -303,7 +303,7 @@ def _fails(git: Any, *args: str) -> str:
 @pytest.mark.parametrize(
     ("what", "said"),
     [
-        ("alternates", "borrows objects"), ("include", "include other files"),
+        ("alternates", "borrows objects"), ("include", "includes other files"),
         ("pipe", "no plain file"), ("link to an object", "link"), ("link to logs", "link"), ("link for HEAD", "link"),
     ],
 )  # fmt: skip
