@@ -83,7 +83,7 @@ def test_a_deleted_note_is_brought_back_by_a_person_only(plain_store: EnhancedSt
     write("diary.md", "[[Apollo]]\n")
     plain_store.delete("Apollo")
     finding = broken(plain_store)
-    assert "Apollo was deleted in v000002, `simplemem undo v000002` brings it back" in finding.message
+    assert "Apollo was deleted in v000002, and `simplemem undo v000002` restores it" in finding.message
     assert (finding.level, finding.fix, plain_store.plan_mending().changes) == ("warning", "", ())
 
 

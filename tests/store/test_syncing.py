@@ -311,7 +311,7 @@ def test_a_server_exchanges_now_and_then_if_the_person_says_so(home: Path) -> No
         git(two, "-c", "core.hooksPath=/dev/null", "commit", "-qam", "by hand")
         told = store.stats()["git"]
         assert (told["remote"], told["ahead"], told["behind"]) == ("origin", 1, 0)
-        assert [each.hint for each in store.doctor(only=["git"])] == ["`simplemem sync` brings both together."]
+        assert [each.hint for each in store.doctor(only=["git"])] == ["`simplemem sync` exchanges them."]
 
 
 @pytest.mark.parametrize("seed", range(3))
