@@ -154,7 +154,7 @@ def test_a_file_that_is_none_is_told_with_its_way_out(tmp_path: Path, text: str)
     with pytest.raises(Invalid) as refused:
         read_questions(file)
     assert "eval init" in refused.value.hint
-    with pytest.raises(NotFound, match="there are no questions"):
+    with pytest.raises(NotFound, match="no questions at"):
         read_questions(tmp_path / "none.json")
 
 

@@ -117,7 +117,7 @@ def test_a_failure_that_passes_is_not_noticed(service: EmbeddingService, trouble
         (failing(401, "no such key"), "does not accept the key: 401, no such key"),
         (failing(404, "no such model"), "404, no such model"),
         (PAGE, "a web page where JSON was expected"),
-        (HANGS_UP, "broke off"),
+        (HANGS_UP, "interrupted"),
         (ENDLESS, "more than 64 MB"),
         (slow(9.0), "no answer within"),
         (Answer(200, b"{}"), "without vectors"),
