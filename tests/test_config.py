@@ -190,7 +190,7 @@ HOSTILE = {
     "which is not a setting": b"[nothing]\nof = 1",
     "less than or equal to": b"[index]\nscan_minutes = inf",
     "keep_days": b"[history]\nkeep_days = " + b"9" * 30,
-    "more than 64,000 bytes": b"#" * 64_001,
+    "larger than 64,000 bytes": b"#" * 64_001,
 }
 
 
@@ -214,7 +214,7 @@ def test_a_pipe_in_place_of_a_settings_file_keeps_nobody_waiting(vault: Path) ->
         lambda: read_questions(file),
         lambda: original_settings(vault, {}, Path(".simplemem/config.toml")),
     ):
-        with pytest.raises(Invalid, match="no regular file"):
+        with pytest.raises(Invalid, match="not a regular file"):
             read()
 
 

@@ -121,7 +121,7 @@ def _check_place(core: Core, _: Progress) -> Iterator[Finding]:
         message = f"the vault and its index are in a folder of {service}, so other computers may overwrite the index"
         yield Finding("place", "warning", "", message, _ELSEWHERE)
     elif service:
-        message = f"the vault is in a folder of {service}: its lock protects it from writers on this computer only"
+        message = f"the vault is in a folder of {service}: the lock protects it from writers on this computer only"
         yield Finding(
             "place", "note", "", message, "If a note is changed on two computers at once, a conflict copy appears."
         )

@@ -166,7 +166,7 @@ class _Merging:
         for each in there:
             for file in each.files:
                 if not file.is_ours:
-                    hint = "Get such changes with `git pull`: simplemem exchanges only notes and their attachments."
+                    hint = "Nothing was changed here. Get such changes with `git pull`."
                     message = f"{ex.remote} changed {file.path!r}, which is not a note or an attachment"
                     raise Unavailable(message, hint=hint)
             self._take(each, mine.get(each.files[0].path))

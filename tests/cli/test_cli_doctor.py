@@ -56,7 +56,7 @@ def test_it_says_what_the_folder_contains_and_that_only_the_index_can_be_made_ag
 def test_a_warning_ends_with_1_and_says_what_can_be_mended(run: Run, mendable: Path) -> None:
     ran = run("doctor")
     assert ran.code == 1 and "warning: a.md:3: unresolved link [[team/Ada]]" in ran.out
-    assert "--fix would lead [[team/Ada]] to people/Ada" in ran.out
+    assert "--fix would point [[team/Ada]] to people/Ada" in ran.out
     assert ran.out.startswith("0 errors, 3 warnings, 0 notes; `simplemem doctor --fix` can mend 2.\n")
     both = run("doctor", "--json", "--only", "links", "--only", "headers, secrets").json["findings"]
     assert {finding["check"] for finding in both} == {"links", "headers"}

@@ -63,7 +63,7 @@ def test_without_a_key_nothing_is_sent_and_the_way_out_is_named(
         (PAGE, "a web page where JSON was expected"),
         (HANGS_UP, "interrupted"),
         (slow(9.0), "no answer"),
-        (Answer(200, b"{}"), "not what the protocol says"),
+        (Answer(200, b"{}"), "does not follow the protocol"),
     ],
 )
 def test_what_is_no_vector_is_named_and_never_given_out(

@@ -44,7 +44,7 @@ def test_history_is_narrowed_by_who_and_span(plain_store: EnhancedStore) -> None
     assert versions(since="v2", until="v3") == [3, 2]
     assert versions(since="yesterday") == [4, 3, 2, 1] and versions(until="yesterday") == []
     assert [entry.version for entry in plain_store.history("a", by="claude-ai", limit=1)] == ["v000002"]
-    with pytest.raises(Invalid, match="not a date"):
+    with pytest.raises(Invalid, match="not a valid date"):
         versions(since="whenever")
 
 

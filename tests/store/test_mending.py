@@ -72,7 +72,7 @@ def test_a_link_to_a_note_that_was_moved_is_led_to_where_the_history_says(
     told = {(finding.level, finding.line, finding.candidates) for finding in findings}
     assert told == {("warning", 3, ("archive/Apollo eleven",))}
     assert "it was moved to archive/Apollo eleven in v000003" in findings[0].message
-    assert findings[0].fix == "lead [[Apollo]] to archive/Apollo eleven"
+    assert findings[0].fix == "point [[Apollo]] to archive/Apollo eleven"
     assert mended(plain_store, "diary.md") == (
         "one\r\n\r\nAbout [[Apollo eleven]], [[archive/Apollo eleven#Crew|the crew]] and [it](archive/Apollo%20eleven.md)."
     )

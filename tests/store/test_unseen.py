@@ -46,7 +46,7 @@ def check_refused(vault: Path, change: Callable[[], Any]) -> None:
     with pytest.raises(ReadOnly) as refused:
         change()
     told = str(refused.value.as_dict())
-    assert "closed here" in told
+    assert "hidden folder" in told
     assert SECRET not in told
     assert "Private" not in told
     assert notes_of(vault) == before
