@@ -82,7 +82,7 @@ def test_an_unknown_commit_and_a_note_that_was_not_there_are_said(git: Any, vaul
     for wrong in ("0" * 40, "HEAD", "main", "--all", "deadbeef", ""):
         with pytest.raises(NotFound):
             text_at(vault, "a.md", wrong)
-    with pytest.raises(NotFound, match="does not contain 'b.md'"):
+    with pytest.raises(NotFound, match=r"does not contain 'b\.md'"):
         text_at(vault, "b.md", first)
 
 
