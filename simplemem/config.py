@@ -86,7 +86,7 @@ def _listed(value: Any) -> tuple[Any, ...]:
         try:
             return tuple(tomllib.loads(f"names = {text}")["names"])
         except tomllib.TOMLDecodeError:
-            raise Invalid(f"{text} is no list of names", hint='Write `a/, b/` or `["a/", "b/"]`.') from None
+            raise Invalid(f"{text} is not a list of names", hint='Write `a/, b/` or `["a/", "b/"]`.') from None
     return tuple(each.strip() for each in text.split(",") if each.strip())
 
 
@@ -168,50 +168,62 @@ class _Section:
 class SearchSettings(_Section):
     """How many hits, and how words and vectors are weighed (retrieval.md §2)."""
 
-    limit: int = _setting(5, "hits a search returns", ge=1, le=100)
-    lexical_weight: float = _setting(0.6, "words against meaning: 1 is words alone, 0 is meaning alone", ge=0, le=1)
-    archive: _Names = _setting(("archive/sessions/",), "folders that are searched only when `archive:` asks for them")
-    snippet_characters: int = _setting(300, "length of the passage shown with a hit", ge=40, le=4000)
+    limit: int = _setting(5, "number of hits that a search returns", ge=1, le=100)
+    lexical_weight: float = _setting(
+        0.6, "weight of words against meaning: 1 is words only, 0 is meaning only", ge=0, le=1
+    )
+    archive: _Names = _setting(("archive/sessions/",), "folders that are searched only with `archive:`")
+    snippet_characters: int = _setting(300, "length of the passage that is shown with a hit", ge=40, le=4000)
 
 
 class EmbedSettings(_Section):
     """What makes vectors. `none` searches by words alone; what is empty, the provider knows best."""
 
     provider: Literal["wordllama", "voyage", "openai", "ollama", "none"] = _setting(
-        "wordllama", "what makes vectors (docs/services.md); wordllama needs no network", ("wordllama", "none")
+        "wordllama",
+        "which embedder creates vectors (docs/services.md); wordllama needs no network",
+        ("wordllama", "none"),
     )
-    model: str = _setting("", "the model, by the name the service has for it", "no")
-    url: str = _setting("", "where the service is, for example http://localhost:1234/v1", "no")
-    api_key: _ApiKey = _setting(None, "the key, or where it lies", "no", eg={"path": "~/.config/embed.key"})
-    dimensions: int | None = _setting(None, "fewer numbers a vector, if it can", "no", eg=512, ge=8, le=16_384)
-    batch: int | None = _setting(None, "texts in one request", eg=64, ge=1, le=2048)
-    timeout_seconds: float = _setting(60.0, "seconds for one request", gt=0, le=3600)
-    query_prefix: str | None = _setting(None, "what goes before a question", "no", eg="query: ")
-    document_prefix: str | None = _setting(None, "what goes before a passage", "no", eg="passage: ")
-    keep_alive: str = _setting("", "how long ollama keeps the model loaded, for example 30m")
-    private: _Names = _setting((), "notes whose text never leaves this machine", "adds", eg=["journal/", "*.secret"])
-    query_seconds: float = _setting(2.0, "seconds a search waits for its vector, then goes by words", gt=0, le=60)
+    model: str = _setting("", "the name of the model, as the service lists it", "no")
+    url: str = _setting("", "address of the service, such as http://localhost:1234/v1", "no")
+    api_key: _ApiKey = _setting(None, "the key, or where to read it", "no", eg={"path": "~/.config/embed.key"})
+    dimensions: int | None = _setting(
+        None, "numbers per vector, if the model can shorten its vectors", "no", eg=512, ge=8, le=16_384
+    )
+    batch: int | None = _setting(None, "texts per request", eg=64, ge=1, le=2048)
+    timeout_seconds: float = _setting(60.0, "time limit of a request in seconds", gt=0, le=3600)
+    query_prefix: str | None = _setting(None, "text that is put before a query", "no", eg="query: ")
+    document_prefix: str | None = _setting(None, "text that is put before a passage", "no", eg="passage: ")
+    keep_alive: str = _setting("", "how long ollama keeps the model loaded, such as 30m")
+    private: _Names = _setting(
+        (), "notes whose text is not sent to remote services", "adds", eg=["journal/", "*.secret"]
+    )
+    query_seconds: float = _setting(
+        2.0, "seconds that a search waits for its vector, before it uses words only", gt=0, le=60
+    )
 
 
 class HistorySettings(_Section):
     """How long earlier versions are kept."""
 
-    keep_days: int = _setting(30, "days that the text of an earlier version is sure to be kept...", ge=1, le=100_000)
-    keep_mb: int = _setting(100, "...as long as all of them take no more megabytes than this", ge=1, le=10_000_000)
+    keep_days: int = _setting(30, "days for which the texts of earlier versions are kept...", ge=1, le=100_000)
+    keep_mb: int = _setting(100, "...unless all of them take more megabytes than this", ge=1, le=10_000_000)
 
 
 class GitSettings(_Section):
     """What is read from the git repository of a vault, and whether changes are committed, under the person's name."""
 
-    history: bool = _setting(True, "show the commits of a note beside our own history")
+    history: bool = _setting(True, "show the commits of a note beside its history")
     commit: Literal["off", "each"] = _setting("off", "commit each change", "no")
-    folders: _Names = _setting((), "where a repository may lie outside its working tree", "no", eg=["~/src/notes/.git"])
+    folders: _Names = _setting(
+        (), "folders outside the working tree that a repository may use", "no", eg=["~/src/notes/.git"]
+    )
 
 
 class SyncSettings(_Section):
     """Whether a server exchanges changes with the remote of the vault's repository, as `simplemem sync` does."""
 
-    every: float = _setting(0.0, "minutes between two exchanges; 0 is never", "no", eg=10.0, ge=0, le=100_000)
+    every: float = _setting(0.0, "minutes between two exchanges; 0 means never", "no", eg=10.0, ge=0, le=100_000)
 
 
 class BranchSettings(_Section):
@@ -224,31 +236,37 @@ class BranchSettings(_Section):
 class IndexSettings(_Section):
     """What is indexed, and how often the whole vault is looked through."""
 
-    max_note_mb: float = _setting(5.0, "megabytes; a larger note is listed by `stats`, not searched", gt=0, le=64)
-    scan_minutes: float = _setting(5.0, "minutes between two looks of a server at all notes", ge=0.05, le=1_000_000)
+    max_note_mb: float = _setting(
+        5.0, "largest note that is searched, in megabytes; `stats` lists larger ones", gt=0, le=64
+    )
+    scan_minutes: float = _setting(
+        5.0, "minutes after which a server compares all notes with the index again", ge=0.05, le=1_000_000
+    )
     engine: _ApiKey = _setting(
         None,
-        "a PostgreSQL that many servers share, or where its address lies",
+        "address of a PostgreSQL database that several servers share, or where to read it",
         "no",
         eg="postgresql://memory@db/memory",
     )
     replica: _ApiKey = _setting(
         None,
-        "a replica of it, for what only reads; or where its address lies",
+        "address of a replica of it for reads, or where to read it",
         "no",
         eg="postgresql://memory@db2/memory",
     )
     schema_name: str = _setting(
-        "", "the schema there; made of the vault's name", "no", pattern="^[a-z_][a-z0-9_]{0,40}$|^$"
+        "", "the schema in that database; by default from the vault's name", "no", pattern="^[a-z_][a-z0-9_]{0,40}$|^$"
     )
-    watch: Literal["auto", "poll", "off"] = _setting("auto", "how a server hears of changes; network drives want poll")
+    watch: Literal["auto", "poll", "off"] = _setting("auto", "how a server notices changes; use poll on network drives")
 
 
 class WriteSettings(_Section):
     """How notes are written, and what becomes of a write that adds what looks like a password, key or token."""
 
     durability: Literal["full", "fast"] = _setting("full", "full waits for the disk; fast may lose the last writes")
-    secrets: Literal["off", "warn", "refuse"] = _setting("warn", "what becomes of a write with a secret", "narrower")
+    secrets: Literal["off", "warn", "refuse"] = _setting(
+        "warn", "what to do with a write that contains a secret", "narrower"
+    )
 
 
 class AccessSettings(_Section):
@@ -256,59 +274,65 @@ class AccessSettings(_Section):
 
     read_only: _Names = _setting((), "notes that agents cannot change", "adds", eg=["Archive/", "Templates/"])
     hidden: _Names = _setting((), "notes that agents cannot see or find", "adds", eg=["Private/"])
-    only: _Names = _setting((), "the only notes that agents see, where any are named", "no", eg=["Shared/"])
+    only: _Names = _setting((), "if set, the only notes that agents can see", "no", eg=["Shared/"])
 
 
 class RerankSettings(_Section):
     """What orders the best notes again: `http` speaks as Cohere's, Jina's or text-embeddings-inference does."""
 
-    provider: Literal["none", "voyage", "http"] = _setting("none", "what reranks (docs/services.md)", ("none",))
-    url: str = _setting("", "where the endpoint is, for example http://localhost:8000/v1/rerank", "no")
-    model: str = _setting("", "the model, by the name the service has for it", "no")
-    api_key: _ApiKey = _setting(None, "the key, or where it lies", "no", eg={"env": "COHERE_API_KEY"})
-    candidates: int = _setting(20, "so many of the best notes are ordered again", "no", ge=2, le=100)
-    seconds: float = _setting(1.5, "seconds a search waits for it", "no", gt=0, le=60)
+    provider: Literal["none", "voyage", "http"] = _setting(
+        "none", "which reranker is used (docs/services.md)", ("none",)
+    )
+    url: str = _setting("", "address of the endpoint, such as http://localhost:8000/v1/rerank", "no")
+    model: str = _setting("", "the name of the model, as the service lists it", "no")
+    api_key: _ApiKey = _setting(None, "the key, or where to read it", "no", eg={"env": "COHERE_API_KEY"})
+    candidates: int = _setting(20, "number of the best notes that are ordered again", "no", ge=2, le=100)
+    seconds: float = _setting(1.5, "seconds that a search waits for the reranker", "no", gt=0, le=60)
 
 
 class LlmSettings(_Section):
     """A language model, for what rules leave open in conversations and statements: asked only where a person says so."""
 
-    provider: Literal["none", "openai", "ollama"] = _setting("none", "what it speaks (docs/services.md)", ("none",))
-    url: str = _setting("", "where the service is, for example http://localhost:1234/v1", "no")
-    model: str = _setting("", "the model, by the name the service has for it", "no")
-    api_key: _ApiKey = _setting(None, "the key, or where it lies", "no", eg={"env": "OPENAI_API_KEY"})
-    timeout_seconds: float = _setting(30.0, "seconds for one request", "no", gt=0, le=3600)
-    max_calls_per_hour: int = _setting(120, "calls of one process in an hour", "no", ge=0, le=100_000)
-    route: bool = _setting(False, "ask it where a turn belongs, when the numbers are close", "no")
-    route_seconds: float = _setting(3.0, "seconds a turn waits for that", "no", gt=0, le=60)
+    provider: Literal["none", "openai", "ollama"] = _setting(
+        "none", "the protocol of the service (docs/services.md)", ("none",)
+    )
+    url: str = _setting("", "address of the service, such as http://localhost:1234/v1", "no")
+    model: str = _setting("", "the name of the model, as the service lists it", "no")
+    api_key: _ApiKey = _setting(None, "the key, or where to read it", "no", eg={"env": "OPENAI_API_KEY"})
+    timeout_seconds: float = _setting(30.0, "time limit of a request in seconds", "no", gt=0, le=3600)
+    max_calls_per_hour: int = _setting(120, "calls per process and hour", "no", ge=0, le=100_000)
+    route: bool = _setting(False, "ask the model which topic a message belongs to, if the scores are close", "no")
+    route_seconds: float = _setting(3.0, "seconds that a message waits for that", "no", gt=0, le=60)
 
 
 class DocumentSettings(_Section):
     """What may be fetched from the network to be kept as a document, and a folder of documents beside the vault."""
 
-    allow_private: bool = _setting(False, "fetch addresses of this machine and its network too", "no")
-    knowledge_base: Path | None = _setting(None, "a folder that agents may ask and add to", "no", eg="~/handbook")
+    allow_private: bool = _setting(False, "also fetch addresses of this machine and its local network", "no")
+    knowledge_base: Path | None = _setting(
+        None, "a folder of documents that agents may query and add to", "no", eg="~/handbook"
+    )
 
 
 class HttpSettings(_Section):
     """Where a server over the network is, and who may reach it beside the tokens of `simplemem token`: an authorization
     server's users."""
 
-    url: str = _setting("", "where people open the page, for links to notes", "no", eg="https://memory.example.org")
-    oauth_issuer: str = _setting("", "whose tokens are taken too, by its address", "no", eg="https://login.example.org")
+    url: str = _setting("", "address of the web page, for links to notes", "no", eg="https://memory.example.org")
+    oauth_issuer: str = _setting(
+        "", "address of the authorization server whose tokens are accepted", "no", eg="https://login.example.org"
+    )
     oauth_audience: str = _setting(
-        "", "our own address as these tokens name it", "no", eg="https://memory.example.org/mcp"
+        "", "address of this server as those tokens name it", "no", eg="https://memory.example.org/mcp"
     )
-    oauth_keys: str = _setting("", "where its public keys are", "no", eg="https://login.example.org/jwks.json")
-    oauth_user_claim: str = _setting(
-        "", "the claim that names the one user_id such a token speaks for", "no", eg="email"
-    )
+    oauth_keys: str = _setting("", "address of its public keys", "no", eg="https://login.example.org/jwks.json")
+    oauth_user_claim: str = _setting("", "the claim with the user_id that such a token may access", "no", eg="email")
 
 
 class VoyageSettings(_Section):
     """What a file of the original simplemem may say (SM-17), where `embed` and `rerank` name nothing."""
 
-    api_key: _ApiKey = _setting(None, "the key, or where it lies", "no", eg={"path": "~/.config/voyage.key"})
+    api_key: _ApiKey = _setting(None, "the key, or where to read it", "no", eg={"path": "~/.config/voyage.key"})
     model: str = _setting("voyage-3.5", "the model for vectors", "no")
     rerank_model: str = _setting("rerank-lite-1", "the model for ranking", "no")
 
@@ -316,13 +340,15 @@ class VoyageSettings(_Section):
 class Settings(_Section):
     """Everything that can be set, with its default."""
 
-    vault: Path | None = _setting(None, "the vault to use when no other is named", "no", eg="~/notes")
+    vault: Path | None = _setting(None, "the vault to use if no other is named", "no", eg="~/notes")
     db: Path | None = _setting(None, "another place for the index", "no", eg="~/.cache/simplemem/notes.db")
     read_only: bool = _setting(False, "refuse every write", "narrower")
-    no_delete: bool = _setting(False, "agents cannot delete; see docs/trust.md", "narrower")
-    log_level: Literal["debug", "info", "warning", "error"] = _setting("warning", "how much a server says on stderr")
+    no_delete: bool = _setting(False, "agents cannot delete notes (docs/trust.md)", "narrower")
+    log_level: Literal["debug", "info", "warning", "error"] = _setting(
+        "warning", "which messages a server writes to stderr"
+    )
     max_memory_length: int | None = _setting(
-        None, "characters of a memory, for the profile `simplemem`; 0 is no limit", eg=2500
+        None, "longest memory of the profile `simplemem`, in characters; 0 means no limit", eg=2500
     )
     search: SearchSettings = SearchSettings()
     embed: EmbedSettings = EmbedSettings()
@@ -419,10 +445,10 @@ _FIELDS = dict(_by_dotted_name(Settings))
 def example_config() -> str:
     """A settings file with every setting in it, each commented out: its default, or an example where there is none."""
     lines = [
-        '## Settings of simplemem. Every line is the default, or an example where there is none; take away its "# "',
+        '## Settings of simplemem. Every line is the default, or an example if there is none; remove its "# "',
         "## to set it. They are read from <vault>/.simplemem/config.toml and ~/.config/simplemem/config.toml, and each",
-        "## has a name in the environment: search.limit is SIMPLEMEM_SEARCH_LIMIT. A flag beats the environment, which",
-        "## beats these files. What is marked (not in a vault) stands in your own file only.",
+        "## has an environment variable: search.limit is SIMPLEMEM_SEARCH_LIMIT. A flag overrides the environment, which",
+        "## overrides these files. What is marked (not in a vault) is allowed only in your own file.",
         "",
     ]
     section = ""
@@ -432,7 +458,7 @@ def example_config() -> str:
             section = table
             lines += ["", f"[{section}]"]
         setting = f"# {name} = {_toml(field.default if field.example is None else field.example)}"
-        mark = {"no": " (not in a vault)", "adds": " (what all files say adds up)"}.get(str(field.vault), "")
+        mark = {"no": " (not in a vault)", "adds": " (all files add up)"}.get(str(field.vault), "")
         lines.append(f"{setting:<30} # {field.meaning}{mark}")
     return "\n".join(lines) + "\n"
 
@@ -498,8 +524,8 @@ def _allowed_from_vault(
             shown = "" if policy == "no" else f" = {value!r}"
             hint = f"Set it in {user_file}, in the environment or as a flag."
             raise Invalid(
-                f"{vault_file} sets {key}{shown}, which a vault may not say of itself",
-                hint=hint if policy == "no" else f"{hint} A vault may say {' or '.join(policy)}.",
+                f"{vault_file} sets {key}{shown}, which a vault may not set",
+                hint=hint if policy == "no" else f"{hint} A vault may set {' or '.join(policy)}.",
             )
         if policy == "narrower":
             order = _allowed_values(key) or (False, True)  # from wide to narrow
@@ -563,7 +589,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise Invalid(f"{path} is not valid TOML: {error}") from error
     except ValueError as error:  # what Python says of its limits would tell nobody what to do
-        raise Invalid(f"{path} is not valid TOML: it is no UTF-8, or a number in it is too long") from error
+        raise Invalid(f"{path} is not valid TOML: it is not UTF-8, or a number in it is too long") from error
 
 
 def read_bounded(path: Path, most: int) -> bytes:
@@ -571,9 +597,9 @@ def read_bounded(path: Path, most: int) -> bytes:
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(path, flags), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise Invalid(f"{path} is no regular file", hint="Put one there, or remove it.")
+            raise Invalid(f"{path} is not a regular file", hint="Replace it by a regular file, or remove it.")
         if len(data := file.read(most + 1)) > most:
-            raise Invalid(f"{path} has more than {most:,} bytes", hint="Put a smaller file there, or remove it.")
+            raise Invalid(f"{path} is larger than {most:,} bytes", hint="Replace it by a smaller file, or remove it.")
         return data
 
 
@@ -586,8 +612,8 @@ def _flat(table: Mapping[str, Any], path: Path, above: str = "") -> Iterator[tup
             yield from _flat(value, path, f"{key}.")
         elif key not in _GONE:
             near = get_close_matches(key, _FIELDS, 1, 0.5) or get_close_matches(name, _FIELDS, 1, 0.5)
-            hint = f"Did you mean {near[0]}?" if near else "`simplemem config list` shows all settings."
-            raise Invalid(f"{path} sets {key}, which is no setting", hint=hint)
+            hint = f"Did you mean {near[0]}?" if near else "`simplemem config list` lists all settings."
+            raise Invalid(f"{path} sets {key}, which is not a setting", hint=hint)
 
 
 def _validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Settings:
@@ -650,7 +676,7 @@ def find_existing_vault(flag: str | Path | None = None) -> Path:
     if not _vault_named(flag, os.environ):
         raise _no_vault_around(os.getcwd())
     if vault.exists():
-        raise NotFound(f"{vault} is a file", hint="A vault is a folder.")
+        raise NotFound(f"{vault} is a file", hint="A vault is a folder. Name the folder that contains it.")
     raise NotFound(f"no vault at {vault}", hint=f"`simplemem init {shlex.quote(str(vault))}` creates it.")
 
 

@@ -81,10 +81,10 @@ def read_questions(file: Path) -> Questions:
     try:
         return _QUESTIONS.validate_json(read_bounded(file, 50_000_000).decode("utf-8-sig"))
     except FileNotFoundError as error:
-        raise NotFound(f"there are no questions at {file}", hint="`simplemem eval init` makes them.") from error
+        raise NotFound(f"no questions at {file}", hint="`simplemem eval init` creates them.") from error
     except ValueError as error:
         why = f"{error.errors()[0]['loc']}: {error.errors()[0]['msg']}" if isinstance(error, ValidationError) else error
-        hint = "`simplemem eval init` makes one; docs/eval.md tells what stands in it."
+        hint = "`simplemem eval init` creates one; docs/eval.md describes its format."
         raise Invalid(f"{file} is not a file of questions: {why}", hint=hint) from error
 
 
@@ -169,8 +169,8 @@ def run(
         vault, rows, first = Path(folder) / "vault", list[dict[str, Any]](), list[dict[str, float]]()
         asked = _make_copy(store, questions, vault)
         if not asked:
-            why = "none of the questions is about notes that are in the vault and not private"
-            raise Invalid(why, hint="`simplemem eval init` makes new ones.")
+            why = "no question is about a note in the vault that is not private"
+            raise Invalid(why, hint="`simplemem eval init` creates new questions.")
         for number, (label, settings) in enumerate(variants.items()):
             changed: dict[str, Any] = {"vault": vault, "db": vault.with_name(f"{number}.db"), "read_only": False}
             changed["write"] = settings.write.model_copy(update={"durability": "fast"})

@@ -78,12 +78,12 @@ class Exchange:
         self.repo, self.place, self._room = repo, place, room
         if repo.state() != RepositoryState.NONE:
             what = repo.state().name.lower().replace("_", " ")
-            raise Unavailable(f"a {what} is under way in the repository", hint="Finish it, or give it up, first.")
+            raise Unavailable(f"a {what} is in progress in the repository", hint="Finish or abort it first.")
         branch = repo.lookup_reference("HEAD").target
         if not isinstance(branch, str) or repo.head_is_unborn:
-            raise Unavailable("no branch with a commit is checked out", hint="Check one out, and commit once.")
+            raise Unavailable("no branch with a commit is checked out", hint="Check out a branch, and commit once.")
         if (place.common / "shallow").exists():
-            raise Unavailable("this is a shallow clone", hint="`git fetch --unshallow` makes it whole.")
+            raise Unavailable("the repository is a shallow clone", hint="`git fetch --unshallow` completes it.")
         self.branch = branch
         name = branch.removeprefix("refs/heads/")
         config = pygit2.Config(str(place.common / "config"))
@@ -93,18 +93,18 @@ class Exchange:
         self._tracking = f"refs/remotes/{self.remote}/{self.their_branch.removeprefix('refs/heads/')}"
         self.url = self._address(said.get(f"remote.{self.remote}.url"))
         if git.signature(repo) is None:
-            hint = 'git config --global user.name "Your Name", and user.email.'
-            raise Unavailable("git does not know who you are", hint=hint)
+            hint = 'Run `git config --global user.name "Your Name"`, and the same for user.email.'
+            raise Unavailable("git has no name and address for you", hint=hint)
         self.ours = repo.head.peel(pygit2.Commit)
         self.theirs: pygit2.Commit | None = None
 
     def _address(self, url: str | None) -> str:
         if not url:
-            raise Unavailable("the repository has no remote", hint="`git remote add origin ADDRESS` names one.")
+            raise Unavailable("the repository has no remote", hint="`git remote add origin ADDRESS` adds one.")
         path = self.place.top / os.path.expanduser(url)
         if not ADDRESS.fullmatch(url) and not (path.is_dir() and not url.startswith("-")):
-            hint = "Give it a path, or an address of ssh or https."
-            raise Unavailable(f"the address of the remote {self.remote} is none that is used here: {url!r}", hint=hint)
+            hint = "Give it a path, or an ssh or https address."
+            raise Unavailable(f"the address of the remote {self.remote} is of an unsupported kind: {url!r}", hint=hint)
         return url if ADDRESS.fullmatch(url) else str(path)
 
     def fetch(self) -> None:
@@ -123,12 +123,12 @@ class Exchange:
         self._adopt()
         found = self.repo.get(theirs)
         if not isinstance(found, pygit2.Commit):
-            raise Unavailable(f"the branch {self.their_branch} of the remote holds no commit")
+            raise Unavailable(f"the branch {self.their_branch} of the remote does not lead to a commit")
         self.theirs = found
         last = self.repo.references.get(self._tracking)
         if last is not None and last.target != found.id and not self.repo.descendant_of(found.id, last.target):
-            hint = "If that was meant so, `git pull` or `git reset` takes it over."
-            raise Unavailable(f"{self.remote} no longer holds what it held: its history was rewritten", hint=hint)
+            hint = "If that was intended, take over the new history with `git pull` or `git reset`."
+            raise Unavailable(f"the history of {self.remote} was rewritten", hint=hint)
 
     def _adopt(self) -> None:
         """Give the repository the packs that were fetched: each whole, and its index last."""
@@ -237,11 +237,11 @@ def run(git_dir: Path, top: Path, remote: str, *arguments: str) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise Unavailable(f"git gave no answer within {_SECONDS} s", hint="Is the network there?") from None
+        raise Unavailable(f"git did not answer within {_SECONDS} s", hint="Check the network.") from None
     said = done.stderr.decode("utf-8", "replace")
     if done.returncode:
         words = " ".join(line.strip() for line in said.splitlines()[-6:] if not line.startswith("hint:"))
-        raise Unavailable(f"{remote} cannot be reached: {words[:500]}", hint="Does `git fetch` do it?")
+        raise Unavailable(f"{remote} cannot be reached: {words[:500]}", hint="Check whether `git fetch` works.")
     return done.stdout.decode("utf-8", "replace")
 
 
@@ -251,7 +251,7 @@ def _program(top: Path) -> str:
     outside = [each for each in folders if not Path(os.path.realpath(each)).is_relative_to(os.path.realpath(top))]
     found = shutil.which("git", path=os.pathsep.join(outside))
     if found is None:
-        raise Unavailable("git is not installed", hint="`simplemem sync` uses your own git to fetch and push.")
+        raise Unavailable("git is not installed", hint="Install git: `simplemem sync` uses it to fetch and push.")
     return found
 
 

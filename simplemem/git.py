@@ -71,20 +71,22 @@ def _find(root: Path, allowed: Sequence[str]) -> Checkout:
         common = Path(os.path.realpath(git_dir / (_pointer(git_dir / "commondir") or ".")))
         if (git_dir / "HEAD").is_file() and (common / "objects").is_dir():
             if git_dir == here and common != git_dir:
-                raise Unavailable(f"{here} leads to {common} by its `commondir`, which only a worktree's may.")
+                raise Unavailable(
+                    f"{here} leads to {common} by its `commondir`, which only the one of a worktree may do"
+                )
             for folder in dict.fromkeys((git_dir, common)):
-                _check_inside(folder, top, allowed, "lies in")
+                _check_inside(folder, top, allowed, "is in")
                 _check_borrowed(folder / "objects", top, allowed)
             return Checkout(top, git_dir, common, "" if real == top else real.relative_to(top).as_posix() + "/")
-    raise NotFound("The vault is not in git.")
+    raise NotFound("the vault is not in a git repository")
 
 
 def _check_inside(folder: Path, top: Path, allowed: Sequence[str], how: str) -> None:
     """Unavailable for what is neither in the working tree nor where the person allows it: it may be anybody's."""
     roots = (top, *(Path(os.path.realpath(os.path.expanduser(each))) for each in allowed))
     if not any(folder.is_relative_to(each) for each in roots):
-        hint = f"If it is yours, name {folder} or a folder above it in `git.folders` of your own settings."
-        raise Unavailable(f"The repository of {top} {how} {folder}, which is outside of it.", hint=hint)
+        hint = f"If the repository is yours, add {folder} or a folder above it to `git.folders` in your own settings."
+        raise Unavailable(f"the repository of {top} {how} {folder}, which is outside of it", hint=hint)
 
 
 def _check_borrowed(objects: Path, top: Path, allowed: Sequence[str], depth: int = 0) -> None:
@@ -92,10 +94,10 @@ def _check_borrowed(objects: Path, top: Path, allowed: Sequence[str], depth: int
     _check_plain(objects)
     file = objects / "info" / "alternates"
     if depth > 5 or (file.is_file() and file.stat().st_size > 4000):
-        raise Unavailable(f"The repository of {top} borrows objects of too many others.")
+        raise Unavailable(f"the repository of {top} borrows objects from too many others")
     for line in filter(None, re.split(r"[\r\n]+", _pointer(file))):  # read as libgit2 does, comments as well
         folder = Path(os.path.realpath(objects / line if line.startswith(".") else line))
-        _check_inside(folder, top, allowed, "borrows objects of")
+        _check_inside(folder, top, allowed, "borrows objects from")
         _check_borrowed(folder, top, allowed, depth + 1)
 
 
@@ -115,17 +117,19 @@ def opened(root: Path, allowed: Sequence[str]) -> Iterator[tuple[pygit2.Reposito
         _check_plain(folder, _PARTS)
     for file in (place.common / "config", place.git_dir / "config.worktree"):
         if file.exists() and _INCLUDES.search(file.read_bytes()):
-            raise Unavailable(f"The settings of {place.top} include other files ({file.name}), which may lie anywhere.")
+            raise Unavailable(
+                f"the git configuration of {place.top} includes other files ({file.name}), which may be anywhere"
+            )
     try:
         repo = pygit2.Repository(str(place.git_dir), RepositoryOpenFlag.NO_SEARCH)
         if repo.workdir is None or Path(os.path.realpath(repo.workdir)) != place.top:
-            message = f"{place.top}/.git leads to {place.git_dir}, which does not name {place.top} as its working tree."
-            hint = f"If it is yours: git --git-dir={place.git_dir} config core.worktree {place.top}"
+            message = f"{place.top}/.git leads to {place.git_dir}, which does not name {place.top} as its working tree"
+            hint = f"If the repository is yours, run `git --git-dir={place.git_dir} config core.worktree {place.top}`."
             raise Unavailable(message, hint=hint)
         yield repo, place
         repo.free()
     except pygit2.GitError as error:
-        raise Unavailable(f"libgit2 cannot use the repository at {place.top}: {error}.") from error
+        raise Unavailable(f"libgit2 cannot use the repository at {place.top}: {error}") from error
 
 
 def _check_plain(folder: Path, only: Collection[str] = ()) -> None:
@@ -137,7 +141,7 @@ def _check_plain(folder: Path, only: Collection[str] = ()) -> None:
             if each.is_dir(follow_symlinks=False):
                 _check_plain(Path(each.path))
             elif not each.is_file(follow_symlinks=False):
-                message = f"{each.path} is a link, or no plain file; simplemem reads no repository through one."
+                message = f"{each.path} is a link or not a regular file, and simplemem reads no repository through one"
                 raise Unavailable(message)
 
 
@@ -162,13 +166,13 @@ def text_at(repository: Opened, path: str, commit: str) -> tuple[str, bytes]:
         )  # of a branch: none of another
         is_told = isinstance(found, pygit2.Commit) and (tip in (None, found.id) or repo.descendant_of(tip, found.id))
         if not isinstance(found, pygit2.Commit) or not is_told:
-            raise NotFound(f"There is no commit {commit[:64]!r}.")
+            raise NotFound(f"no commit {commit[:64]!r}")
         for name in chain([path], (each.path for each in _commits_of(repo, place, path))):
             file = _file(found.tree, place.prefix + name)
             data = _text(repo, file) if file is not None and file.mode in PLAIN else None
             if data is not None:
                 return name, data
-    raise NotFound(f"{path!r} was not there at commit {commit[:12]}, under no name it has had.")
+    raise NotFound(f"commit {commit[:12]} does not contain {path!r} under any of its names")
 
 
 def _commits_of(repo: pygit2.Repository, place: Checkout, path: str) -> Iterator[Commit]:
@@ -178,7 +182,10 @@ def _commits_of(repo: pygit2.Repository, place: Checkout, path: str) -> Iterator
     name, until, cut = place.prefix + path, time.monotonic() + _SECONDS, len(place.prefix)
     for commit in repo.walk(head.resolve().target, SortMode.TOPOLOGICAL | SortMode.TIME):
         if time.monotonic() > until:
-            raise Unavailable(f"git gave no answer within {_SECONDS:g} s.", hint="git.history = false leaves it out.")
+            raise Unavailable(
+                f"git did not answer within {_SECONDS:g} s",
+                hint="To leave out the commits of git, set git.history = false.",
+            )
         known: list[object] = [repo.get(oid) for oid in commit.parent_ids]
         parents = [each for each in known if isinstance(each, pygit2.Commit)]  # a shallow clone has not all of them
         now, before = _file(commit.tree, name), [_file(parent.tree, name) for parent in parents] or [None]
@@ -225,10 +232,10 @@ def commit(
     with opened(root, allowed) as (repo, place), index_held(repo, place) as index:
         settle(repo, place)
         if repo.state() != RepositoryState.NONE:
-            raise Unavailable(f"A {repo.state().name.lower().replace('_', ' ')} is under way in the repository.")
+            raise Unavailable(f"a {repo.state().name.lower().replace('_', ' ')} is in progress in the repository")
         branch = repo.lookup_reference("HEAD").target
         if not isinstance(branch, str) or repo.head_is_unborn:
-            raise Unavailable("No branch with a commit is checked out.")
+            raise Unavailable("no branch with a commit is checked out")
         draft = _Draft(repo, place, index)
         for patch in patches:
             draft.apply(*patch)
@@ -264,8 +271,8 @@ def go_on(repo: pygit2.Repository, place: Checkout, index: pygit2.Index, branch:
     try:
         patiently(lambda: repo.references[branch].set_target(commit, "simplemem"), OSError)
     except OSError as error:
-        hint = "If no other git is at work, remove the file that ends with .lock."
-        raise Unavailable(f"The branch cannot go on: {error}.", hint=hint) from error
+        hint = "If no other git is running, remove the file that ends with .lock."
+        raise Unavailable(f"the branch cannot be updated: {error}", hint=hint) from error
     mark.unlink()
 
 
@@ -329,7 +336,7 @@ class _Draft:
             with suppress(KeyError):
                 staged = self._index[path]
             if staged not in (committed, file):
-                raise Unavailable(f"{path!r} is staged by you.")
+                raise Unavailable(f"{path!r} has staged changes")
             if file != committed:
                 changed[path] = file
         return changed
@@ -350,7 +357,7 @@ class _Draft:
         if held is not None and old == new:
             new = held  # it only moved, with whatever a person has or has not committed of it
         elif held not in (old, new):
-            raise Unavailable(f"{path!r} holds what a person has written and not committed.")
+            raise Unavailable(f"{path!r} has changes that you have not committed")
         self._files[path] = None
         mode = there.mode if there is not None else FileMode.BLOB
         self._files[target] = None if new is None else pygit2.IndexEntry(target, new, mode)
@@ -362,15 +369,15 @@ class _Draft:
         rules = (folder / name for folder in folders for name in (".gitignore", ".gitattributes"))
         for file in chain(rules, (place.common / "info" / name for name in ("exclude", "attributes"))):
             if os.path.lexists(file) and not file.is_file():
-                raise Unavailable(f"{path!r} stands under {file}, which is no plain file.")
+                raise Unavailable(f"{path!r} is subject to {file}, which is not a regular file")
         if self._repo.path_is_ignored(path) and path not in self._index:
             return True
         filtered = self._repo.get_attr(path, "filter") not in (None, False)
         if filtered or self._repo.get_attr(path, "working-tree-encoding"):  # the plain text must not go in
-            raise Unavailable(f"{path!r} goes through a filter, and simplemem runs none.")
+            raise Unavailable(f"{path!r} has a git filter, and simplemem runs none")
         entry = C.git_index_get_bypath(self._index._index, os.fsencode(path), 0)  # noqa: SLF001  (pygit2 shows no flags)
         if entry and (entry.flags & 0x8000 or entry.flags_extended & 0x4000):  # assume-unchanged, skip-worktree
-            raise Unavailable(f"{path!r} is one that git was told not to look at.")
+            raise Unavailable(f"{path!r} is marked assume-unchanged or skip-worktree in git")
         return False
 
     def _stored(self, path: str, text: bytes | None) -> pygit2.Oid | None:
@@ -389,7 +396,9 @@ def index_held(repo: pygit2.Repository, place: Checkout) -> Iterator[pygit2.Inde
     try:
         patiently(lambda: lock.open("xb").close(), FileExistsError)
     except FileExistsError as error:
-        raise Unavailable("Another git is at work in the repository.", hint=f"If none is, remove {lock}.") from error
+        raise Unavailable(
+            "another git is running in the repository", hint=f"If none is running, remove {lock}."
+        ) from error
     try:
         if index.exists():
             shutil.copy2(index, copy)

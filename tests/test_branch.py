@@ -531,7 +531,7 @@ def test_an_answer_is_never_of_before_the_commit_it_was_asked_for(server: Openin
     other.reach(commit)
     assert [hit.name for hit in other.search("blue").hits] == ["Plum"]
     assert other.commit() == other.search("blue").index.commit == commit
-    with pytest.raises(Unavailable, match="not here yet"):
+    with pytest.raises(Unavailable, match="not arrived yet"):
         other.reach("0" * 40)
 
 
@@ -546,7 +546,7 @@ def test_resources_too_are_not_of_before_the_commit_they_were_asked_for(
         said = {"uri": "memory://Plum", "_meta": {"simplemem/commit": store.commit()}}
         assert "Blue." in str(apart.request("resources/read", said))
         said["_meta"] = {"simplemem/commit": "0" * 40}
-        assert "not here yet" in str(apart.answer(apart.post("resources/read", said), 60)["error"])
+        assert "not arrived yet" in str(apart.answer(apart.post("resources/read", said), 60)["error"])
 
 
 # -- a repository elsewhere
@@ -612,7 +612,7 @@ def test_a_write_of_which_nobody_knows_whether_it_arrived_is_said_to_be_one(
     store = server(repository=f"file://{truth}")
     store.create("list", "Begin.")
     unsound('case "$*" in *" push "*) git "$@"; exit 1;; *ls-remote*|*fetch*) exit 1;; esac')
-    with pytest.raises(Unavailable, match="may be in the branch all the same") as failed:
+    with pytest.raises(Unavailable, match="may nevertheless be in the branch") as failed:
         store.update("list", append="- once")
     assert "Read the note again" in failed.value.hint
     unsound("")

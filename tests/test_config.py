@@ -84,7 +84,7 @@ def test_a_list_in_the_environment_may_stand_there_as_in_a_file(tmp_path: Path, 
     assert read('["journal/", "*.secret", "a, b"]') == ("journal/", "*.secret", "a, b")
     assert read("journal/, *.secret") == ("journal/", "*.secret")
     for broken in ('["journal/", "*.secret"', "['a/' 'b/']", "[2024]/, [x]"):
-        with pytest.raises(Invalid, match="is no list of names"):
+        with pytest.raises(Invalid, match="is not a list of names"):
             read(broken)
 
 
@@ -187,10 +187,10 @@ HOSTILE = {
     "not valid TOML": b"[search]\nlimit = " + b"9" * 10_000,
     "a number in it is too long": b"[search]\nlimit = 0x" + b"f" * 10_000,
     "too deeply": b".".join([b"search"] * 5000) + b" = 1",
-    "which is no setting": b"[nothing]\nof = 1",
+    "which is not a setting": b"[nothing]\nof = 1",
     "less than or equal to": b"[index]\nscan_minutes = inf",
     "keep_days": b"[history]\nkeep_days = " + b"9" * 30,
-    "more than 64,000 bytes": b"#" * 64_001,
+    "larger than 64,000 bytes": b"#" * 64_001,
 }
 
 
@@ -214,7 +214,7 @@ def test_a_pipe_in_place_of_a_settings_file_keeps_nobody_waiting(vault: Path) ->
         lambda: read_questions(file),
         lambda: original_settings(vault, {}, Path(".simplemem/config.toml")),
     ):
-        with pytest.raises(Invalid, match="no regular file"):
+        with pytest.raises(Invalid, match="not a regular file"):
             read()
 
 

@@ -82,7 +82,7 @@ def test_an_unknown_commit_and_a_note_that_was_not_there_are_said(git: Any, vaul
     for wrong in ("0" * 40, "HEAD", "main", "--all", "deadbeef", ""):
         with pytest.raises(NotFound):
             text_at(vault, "a.md", wrong)
-    with pytest.raises(NotFound, match="was not there"):
+    with pytest.raises(NotFound, match=r"does not contain 'b\.md'"):
         text_at(vault, "b.md", first)
 
 
@@ -303,8 +303,8 @@ def _fails(git: Any, *args: str) -> str:
 @pytest.mark.parametrize(
     ("what", "said"),
     [
-        ("alternates", "borrows objects"), ("include", "include other files"),
-        ("pipe", "no plain file"), ("link to an object", "link"), ("link to logs", "link"), ("link for HEAD", "link"),
+        ("alternates", "borrows objects"), ("include", "includes other files"),
+        ("pipe", "not a regular file"), ("link to an object", "link"), ("link to logs", "link"), ("link for HEAD", "link"),
     ],
 )  # fmt: skip
 def test_what_leads_out_of_a_repository_or_never_answers_is_refused(

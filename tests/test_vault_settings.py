@@ -73,7 +73,7 @@ def test_every_setting_has_been_decided() -> None:
 @pytest.mark.parametrize("key", keys("never"))
 def test_it_never_says_where_to_read_what_to_send_or_what_it_may_cost(key: str, tmp_path: Path) -> None:
     said(tmp_path / ".simplemem" / "config.toml", key, _VALUES.get(key, "x"))
-    with pytest.raises(Invalid, match="a vault may not say of itself") as refused:
+    with pytest.raises(Invalid, match="a vault may not set") as refused:
         value_of(key, tmp_path, tmp_path / "home")
     assert key in refused.value.message
 
@@ -112,7 +112,7 @@ def test_it_takes_a_provider_off_the_network_and_never_onto_it(key: str, tmp_pat
     assert value_of(key, tmp_path, tmp_path / "home") == "none"
     for value in ("openai", "ollama", "voyage", "http", "cross-encoder", "transformer"):
         said(tmp_path / ".simplemem" / "config.toml", key, value)
-        with pytest.raises(Invalid, match="a vault may not say of itself"):
+        with pytest.raises(Invalid, match="a vault may not set"):
             value_of(key, tmp_path, tmp_path / "home")
 
 

@@ -44,7 +44,9 @@ class BranchLog(Log):
             if (newest := self.branch.newest()) != self._followed:
                 with self._seen.held(10.0) as is_held:
                     if not is_held:
-                        raise Unavailable("another process is reading the branch's history", hint="Try again.")
+                        raise Unavailable(
+                            "another process is reading the branch's history", hint="Try again in a moment."
+                        )
                     self._read()
                     with super()._opened() as (_, size):
                         is_cut = size < self._size

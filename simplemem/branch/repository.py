@@ -28,7 +28,7 @@ _ENTRY = {size: re.compile(rb"(\d+) ([^\0]+)\0(.{%d})" % size, re.DOTALL) for si
 _OURS = b"\nSimplemem-Version: "  # in the message of a commit
 _LONG = 10.0  # seconds that no git takes from making a lock to writing into it
 _NOWHERE = ""  # the commit of a branch without one
-_LOCKED = "If no other git is at work, remove the file that ends with .lock."
+_LOCKED = "If no other git is running, remove the file that ends with .lock."
 _MOST_ENTRIES = 2_000_000  # files and folders of a branch: one that has more, by folders within themselves, has no end
 
 
@@ -43,7 +43,7 @@ class Branch:
         if self.url and not copy.exists():
             pygit2.init_repository(str(copy), bare=True)
         if not self.repo.is_bare:
-            hint = "A bare one, which nobody works in: git clone --bare, or git init --bare."
+            hint = "Use a bare repository: create one with `git clone --bare` or `git init --bare`."
             raise Unavailable(f"{self.path} is a repository with a working tree", hint=hint)
         pygit2.settings.enable_fsync_gitdir(True)
         if self.url:
@@ -57,15 +57,18 @@ class Branch:
             try:
                 found = self._local.repo = pygit2.Repository(str(self.path), RepositoryOpenFlag.NO_SEARCH)
             except pygit2.GitError as error:
-                hint = "`git init --bare PATH` makes one."
-                raise Unavailable(f"there is no repository at {self.path} ({error})", hint=hint) from error
+                hint = "`git init --bare PATH` creates one."
+                raise Unavailable(f"no repository at {self.path} ({error})", hint=hint) from error
         return found
 
     def newest(self) -> str:
         """The newest commit, "" before the first."""
         found, newest = self._head()
         if found is None and not (self.path / "HEAD").exists():  # else all notes would seem to be deleted
-            raise Unavailable(f"the repository {self._shown} is away", hint="Is its disk there? It is asked again.")
+            raise Unavailable(
+                f"the repository {self._shown} is not reachable",
+                hint="Check that its disk is connected. simplemem tries again.",
+            )
         return newest
 
     def _head(self) -> tuple[pygit2.Reference | None, str]:
@@ -120,7 +123,7 @@ class Branch:
                     with suppress(pygit2.GitError, pygit2.AlreadyExistsError):  # somebody was faster
                         git.patiently(partial(self._put_on, found, theirs), OSError)
                 except OSError as error:
-                    raise Unavailable(f"the branch cannot go on: {error}", hint=_LOCKED) from error
+                    raise Unavailable(f"the branch cannot be updated: {error}", hint=_LOCKED) from error
         return self.newest() != before
 
     def _newest_there(self) -> str:
@@ -161,7 +164,7 @@ class Branch:
                 return  # what was pushed has not failed; it will be fetched
             if self.newest() != parent:
                 raise Overtaken from error
-            raise Unavailable(f"the branch cannot go on: {error}", hint=_LOCKED) from error
+            raise Unavailable(f"the branch cannot be updated: {error}", hint=_LOCKED) from error
 
     def _is_left_behind(self) -> bool:
         """Whether git's lock of the branch was left by a server that was killed; then it is gone. Those that live make
@@ -182,8 +185,8 @@ class Branch:
             try:
                 self.fetch()  # the answer may have been lost, not the push
             except Unavailable:
-                hint = "Read the note again before you repeat it: an append would be there twice."
-                raise Unavailable(f"{error}; the change may be in the branch all the same", hint=hint) from error
+                hint = "Read the note again before you repeat the change, so that nothing is appended twice."
+                raise Unavailable(f"{error}; the change may nevertheless be in the branch", hint=hint) from error
             if not self.is_before(commit, newest := self.newest()):
                 if newest == parent and "lock" not in str(error):
                     raise  # nobody was faster: it is refused
@@ -210,7 +213,7 @@ def at(tree: pygit2.Tree | None, path: str) -> pygit2.Object | None:
 def bounded() -> Iterator[None]:
     """A turn for each entry that a branch may have, then Unavailable."""
     yield from repeat(None, _MOST_ENTRIES)
-    hint = "No vault has so many; a commit with folders within themselves pretends to."
+    hint = "Check its commits: no vault has so many files, but folders that contain themselves look like it."
     raise Unavailable(f"the branch has more than {_MOST_ENTRIES:,} files and folders", hint=hint)
 
 

@@ -137,7 +137,7 @@ class BranchVault(Vault):
             elif each.filemode in git.PLAIN and is_path(path):
                 yield self._entry_of(path, each)
             elif each.filemode in git.PLAIN:
-                problems[path.encode("utf-8", "backslashreplace").decode()] = "Its name cannot be spelled in a path."
+                problems[path.encode("utf-8", "backslashreplace").decode()] = "its name is not valid in a path"
 
     def entry(self, path: str) -> Entry | None:
         check_path(path)
@@ -172,7 +172,7 @@ class BranchVault(Vault):
                 return _Draft(self, here, wishes).carry_out(change)
             self.branch.fetch()
             time.sleep(random.uniform(0, 0.01 * min(number, 10)))  # noqa: S311
-        raise Unavailable("others commit to the branch without a pause", hint="Try again in a moment.")
+        raise Unavailable("other writers commit to the branch without a pause", hint="Try again in a moment.")
 
     def recover(self) -> tuple[int, list[Entry]]:
         with suppress(Unavailable):  # what is here is served

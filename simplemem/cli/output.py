@@ -54,8 +54,8 @@ _UNSAFE = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # which JSON need
 _TYPED = {  # what agents call it in a hint, and what a person types
     "Use update_memory to change it; overwrite=true": "`simplemem edit` changes it; --overwrite",
     "change it with update_memory": "change it with `simplemem edit`",
-    "with overwrite those": "with --overwrite those",
-    "Append to `daily`, and it is made": "`simplemem daily` makes it",
+    "With overwrite=true, those": "With --overwrite, those",
+    "Append to `daily` to create it": "`simplemem daily` creates it",
     "Search for it, or list": "`simplemem search` finds it by what it says; `simplemem list` shows",
     'Give {"todo": true, "status": "done"} or ["todo", "status/done"]': "Give todo, status=done or -todo",
     "delete_memory deletes it": "`simplemem delete` deletes it",
@@ -65,8 +65,8 @@ _TYPED = {  # what agents call it in a hint, and what a person types
 _TYPED_CALLS = (  # the same for calls that have arguments
     (re.compile(r'undo_change\(version="(v\d+)"\)'), r"`simplemem undo \1`"),
     (
-        re.compile(r'read_memory\(name="(.+)", version="v\d+"\) shows what it said'),
-        r"`simplemem restore '\1'` brings it back",
+        re.compile(r'read_memory\(name="(.+)", version="v\d+"\) shows its text'),
+        r"`simplemem restore '\1'` restores it",
     ),
 )
 

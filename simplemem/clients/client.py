@@ -58,11 +58,11 @@ class Client(NamedTuple):
     def remote_entry(self, name: str, url: str, variable: str) -> dict[str, Any]:
         """Its entry for a server that runs, with the variable that holds a token ("" for none)."""
         if self.remote is None:
-            hint = "It starts servers itself: leave out --http, or add a connector in its settings."
-            raise Invalid(f"{self.title} reads no addresses of servers from its file", hint=hint)
+            hint = "Leave out --http, so that it starts the server itself, or add a connector in its settings."
+            raise Invalid(f"the configuration file of {self.title} cannot contain the address of a server", hint=hint)
         if variable and self.token is None:
-            hint = "Leave out --token-env: it may sign in itself, or you put the token into its file."
-            raise Invalid(f"{self.title} reads no variables of the environment", hint=hint)
+            hint = "Leave out --token-env, and sign in from the client or put the token into its file."
+            raise Invalid(f"the configuration file of {self.title} cannot name environment variables", hint=hint)
         known = {"$name": name, "$url": url, "%": variable}
         shape = {**self.remote, **(self.token or {})} if variable else self.remote
         return {key: _filled(each, known) for key, each in shape.items()}
@@ -93,8 +93,8 @@ def client_called(name: str) -> Client:
     plain = "-".join(name.lower().replace("_", " ").replace("-", " ").split())
     if plain not in clients():
         near = get_close_matches(plain, clients(), 1)
-        hint = (f"Did you mean {near[0]}? " if near else "") + "There are " + ", ".join(clients()) + "."
-        raise Invalid(f"{name!r} is no client that is known here", hint=hint)
+        hint = (f"Did you mean {near[0]}? " if near else "") + "The clients are " + ", ".join(clients()) + "."
+        raise Invalid(f"no client called {name!r}", hint=hint)
     return clients()[plain]
 
 

@@ -31,7 +31,7 @@ def entries(form: str, text: str, key: str) -> dict[str, Any]:
     """The entries that are there. Unreadable when the file cannot be read, or has something else in their place."""
     servers = _read(form, text.removeprefix(_BOM)).get(key)
     if not isinstance(servers, dict | None):
-        raise Unreadable(f"{key!r} is not a map of servers in it", hint="Mend it first.")
+        raise Unreadable(f"{key!r} in it is not a map of servers", hint="Fix the file in an editor first.")
     return servers or {}
 
 
@@ -66,7 +66,7 @@ def _checked(form: str, before: str, after: str, key: str, servers: Entry) -> st
         data = _read(form, after)
         if {**data, key: data.get(key) or {}} == {**_read(form, before), key: servers}:
             return after
-    raise Unreadable("it is written in a form that is not changed here", hint="Change it in an editor.")
+    raise Unreadable("it is written in a form that simplemem does not change", hint="Change it in an editor.")
 
 
 def _read(form: str, text: str) -> dict[str, Any]:
@@ -80,9 +80,9 @@ def _read(form: str, text: str) -> dict[str, Any]:
         said: object = error
         if isinstance(error, RefusedError):
             said = f"{error.message} (line {text.count(chr(10), 0, error.offset) + 1})"
-        raise Unreadable(f"it is no {form.upper()} that can be read: {said}", hint="Mend it first.") from error
+        raise Unreadable(f"it is not valid {form.upper()}: {said}", hint="Fix the file in an editor first.") from error
     if not isinstance(data, dict):
-        raise Unreadable("it holds something else than settings", hint="Is it the right file?")
+        raise Unreadable("it does not contain settings", hint="Check that it is the right file.")
     return data
 
 
@@ -120,7 +120,7 @@ def _bare(text: str) -> tuple[str, str]:
 
 def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     if len(data := dict(pairs)) < len(pairs):
-        raise ValueError(f"{Counter(key for key, _ in pairs).most_common(1)[0][0]!r} is there twice")
+        raise ValueError(f"{Counter(key for key, _ in pairs).most_common(1)[0][0]!r} occurs twice")
     return data
 
 

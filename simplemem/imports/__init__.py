@@ -31,7 +31,7 @@ class Source(NamedTuple):
         from simplemem.imports.export import files
 
         if not path.exists():
-            raise Unavailable(f"there is no {path}", hint=f"What is read is {self.file[0].lower()}{self.file[1:]}")
+            raise Unavailable(f"no file or folder {path}", hint=f"Give the path of this: {self.file}")
         with files(path, self.wanted) as every:
             yield from pkgutil.resolve_name(f"simplemem.imports.{self.reader}")(every)
 

@@ -66,12 +66,14 @@ def _records(name: str, file: File) -> Iterator[tuple[str, Any]]:
                     number += 1
                     yield f"{name} {number}", value
     except (SimplememError, *UNREADABLE) as error:
-        yield name, Unreadable(f"it cannot be read, nor what is behind it: {error}")
+        yield name, Unreadable(f"it cannot be read, nor can the records after it: {error}")
         return
     if text[at:].strip("] \t\r\n"):
         if not number:
-            raise Unreadable(f"{name} is no JSON of an export", hint="Give its zip, or its conversations.json.")
-        yield name, Unreadable(f"what stands behind record {number} cannot be read")
+            raise Unreadable(
+                f"{name} is not the JSON of an export", hint="Give the zip of the export, or its conversations.json."
+            )
+        yield name, Unreadable(f"the part after record {number} cannot be read")
 
 
 def _items(where: str, record: Any) -> Iterator[Item]:
@@ -93,7 +95,7 @@ def _items(where: str, record: Any) -> Iterator[Item]:
                 of = f"claude:{id_}/{doc.get('uuid') or 'instructions'}"
                 yield from _beside(where, path, doc["content"], of, doc.get("created_at"))
         case _:
-            raise Invalid("it is no conversation")
+            raise Invalid("it is not a conversation")
 
 
 def _beside(where: str, path: str, text: str | None, source: str, created: Any = None) -> Iterator[Item]:
@@ -192,7 +194,7 @@ def body_of(turns: Sequence[Turn]) -> str:
 def _conversation(where: str, source: str, title: str | None, every: Sequence[Turn]) -> Iterator[Item]:
     """The notes of a conversation: one, unless it is very long."""
     if not every:
-        raise Invalid("nobody asked anything in it")
+        raise Invalid("it contains no message of the user")
     label = " ".join(_clean(title or "").split())[:_MOST_LABEL] or label_of(every[0].message)
     parts, size = list[list[Turn]](), 0
     for turn in every:

@@ -74,8 +74,8 @@ def files(export: Path, wanted: Sequence[str] = ("*",)) -> Iterator[dict[str, Fi
         try:
             for path, file in _in_folder(export) if export.is_dir() else _in_zip(stack, export):
                 if (total := total + file.size) > _MOST_TOGETHER or (file.size and len(every) >= _MOST_FILES):
-                    hint = "Unpack it, and import parts of it."
-                    raise Unreadable(f"{export} holds more than an export does", hint=hint)
+                    hint = "Unpack it, and import its parts one by one."
+                    raise Unreadable(f"{export} contains more files or bytes than an export may have", hint=hint)
                 if not _HIDDEN.search(path) and any(fnmatchcase(f"/{path}", form) for form in wanted):
                     every[path] = file
         except UNREADABLE as error:
@@ -90,7 +90,7 @@ def _in_folder(folder: Path) -> Iterator[tuple[str, File]]:
         folders[:] = sorted(each for each in folders if not each.startswith("."))
         for name in sorted([*names, *(each for each in folders if Path(above, each).is_symlink())]):
             file = Path(above, name)
-            problem = "it is a link, or no file at all" if file.is_symlink() or not file.is_file() else ""
+            problem = "it is a link or not a regular file" if file.is_symlink() or not file.is_file() else ""
             yield file.relative_to(folder).as_posix(), File(file, problem=problem)
     for error in unread:
         yield os.path.relpath(error.filename, folder), File(problem=f"it cannot be read: {error.strerror}")
@@ -107,7 +107,7 @@ def _in_zip(stack: ExitStack, file: Path | IO[bytes], depth: int = 0) -> Iterato
             yield from _in_zip(stack, inner, depth + 1)
         elif not each.is_dir():
             leads_out = ".." in path.split("/") or path.startswith("/") or "\\" in path
-            problem = "it leads out of the archive" if leads_out else ""
+            problem = "its path leads out of the archive" if leads_out else ""
             yield path, File(None, partial(archive.open, each), each.file_size, problem)
 
 
@@ -149,7 +149,7 @@ def each(records: Iterable[tuple[str, R]], made: Callable[[str, R], Iterable[Ite
         except UnicodeDecodeError as error:
             yield Left(where, f"byte {error.start} is not UTF-8 text")
         except (OSError, AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-            yield Left(where, f"it is not as its program writes it: {error}")
+            yield Left(where, f"it is not in the format of its program: {error}")
 
 
 def note(where: str, path: str, body: str, source: str, properties: Mapping[str, Any]) -> Item:

@@ -33,7 +33,7 @@ def read_mem0(files: Mapping[str, File]) -> Iterator[Item | Left]:
             whole = data if isinstance(data, dict) else {"results": data}
             named = [row for key in ("categories", "apps") for row in whole.get(key) or () if isinstance(row, dict)]
         except (SimplememError, ValueError, TypeError, RecursionError) as error:
-            raise Unreadable(f"{path} is not JSON that can be read: {error}", hint="Export it again.") from error
+            raise Unreadable(f"{path} is not valid JSON: {error}", hint="Export it again.") from error
         names = {str(row.get("id")): str(row.get("name")) for row in named}  # of categories and programs
         rows = next((whole[key] for key in ("results", "memories", "items") if key in whole), whole)
         records = enumerate(rows if isinstance(rows, list) else [rows], 1)
@@ -43,7 +43,7 @@ def read_mem0(files: Mapping[str, File]) -> Iterator[Item | Left]:
 def _memory(names: Mapping[str, str], where: str, row: Any) -> Iterator[Item]:
     match row:
         case {"state": "deleted"}:
-            raise Invalid("it was deleted there")
+            raise Invalid("it was deleted in the other program")
         case {"id": str() | int() as id_, "memory": str(text)} | {"id": str() | int() as id_, "content": str(text)}:
             if not text.strip():
                 raise Invalid("its text is empty")
@@ -68,7 +68,9 @@ def read_mempalace(files: Mapping[str, File]) -> Iterator[Item | Left]:
             with closing(sqlite3.connect(f"{palace.as_uri()}?mode=ro", uri=True)) as db:
                 drawers = [(drawer, json.loads(said)) for drawer, said in db.execute(_DRAWERS)]
         except sqlite3.Error as error:
-            raise Unreadable(f"{palace} cannot be read: {error}", hint="MemPalace may be at work on it.") from error
+            raise Unreadable(
+                f"{palace} cannot be read: {error}", hint="Close MemPalace, which may be using it, and try again."
+            ) from error
         for drawer, said in drawers:
             of_file = tuple(str(said.get(key) or "") for key in ("wing", "room", "source_file"))
             part_of = said.get("parent_drawer_id") or said.get("parent_entry_id") or drawer

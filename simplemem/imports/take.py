@@ -58,7 +58,9 @@ def plan(store: EnhancedStore, kind: str, file: str, folder: str, found: Iterabl
             planner.place(each)
     drafts = planner.drafts()
     if not (drafts or planner.there or planner.left):
-        raise NotFound(f"nothing to import was found in {file}", hint="`simplemem import --help` says what is read.")
+        raise NotFound(
+            f"nothing to import was found in {file}", hint="`simplemem import --help` lists what can be imported."
+        )
     counts = len(planner.new), len(drafts) - len(planner.new), planner.there
     return Plan(kind, file, folder, tuple(drafts), *counts, tuple(planner.left))
 
@@ -102,12 +104,12 @@ class _Planner:
         """Find the place of an item: that of the note that was made of it before, or a new one."""
         with self._or_left(item):
             if item.source and item.source in self._sources:
-                raise Invalid("a record above it has the same id")
+                raise Invalid("an earlier record has the same id")
             self._sources.add(item.source)
             data = item.data.encode() if isinstance(item.data, str) else item.data
             if item.path.lower().endswith(".md"):
                 if len(data) > self.bench.max_note_bytes:
-                    raise Invalid("it is larger than a note may be")
+                    raise Invalid("it is larger than the limit for a note")
                 if self.store.settings.write.secrets == "refuse":
                     self.bench.judge(name_of(item.path), "", data.decode("utf-8", "replace"))
             if path := self._known.get(item.source, "") if item.source else "":
@@ -130,12 +132,14 @@ class _Planner:
                 self.there += 1
                 return there
         else:
-            raise Invalid(f"{name_of(wanted)} is there already and says something else")
+            raise Invalid(f"{name_of(wanted)} already exists with another text")
         check_name(name_of(path))
         if file := next(filter(None, map(self._places.get, _above(key))), ""):
-            raise Invalid(f"{file} is a file there, and no folder")
+            raise Invalid(f"{file} is a file in the vault, not a folder")
         if self._bytes + len(data) > _MOST_BYTES:
-            raise Invalid(f"more than {_MOST_BYTES // 1_000_000_000} GB came before it; import again for the rest")
+            raise Invalid(
+                f"more than {_MOST_BYTES // 1_000_000_000} GB were imported before it; import again for the rest"
+            )
         self._bytes += len(data)
         self._settle(path)
         self.new[path] = item

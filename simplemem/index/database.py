@@ -121,7 +121,7 @@ def connect(path: Path) -> Connection:
     ours = [path.parent] if is_beside_notes(path) else []
     for each in (*ours, *(Path(f"{path}{end}") for end in ("", *_LOGS, "-journal"))):
         if each.is_symlink() or each.is_fifo():  # SQLite would write through it, anywhere, or wait for its other end
-            hint = "Remove it. Another place for the index is chosen with --db."
+            hint = "Remove it, or choose another place for the index with --db."
             raise Unavailable(f"{each} is a link or a pipe, and simplemem writes nothing through one", hint=hint)
     connection = Connection(str(path))
     connection.set_busy_timeout(BUSY_MS)
@@ -188,11 +188,13 @@ class Database:
                         remove(self.path)
                         create(self.path)
         except OSError as error:
-            hint = "Is its folder writable, and the disk not full?"
-            raise Unavailable(f"the index {self.path} cannot be made: {error.strerror or error}", hint=hint) from error
+            hint = "Check that its folder is writable and that the disk is not full."
+            raise Unavailable(
+                f"the index {self.path} cannot be created: {error.strerror or error}", hint=hint
+            ) from error
         except (Damaged, apsw.Error) as error:  # its folder, and the lock in it, went away under those who made it
-            hint = "Does another program delete it? Try again in a moment."
-            raise Unavailable(f"the index was taken away while it was made ({error})", hint=hint) from error
+            hint = "Check whether another program deletes it, then try again."
+            raise Unavailable(f"the index was deleted while it was created ({error})", hint=hint) from error
         with self._guard:
             if bad is not None or self._identity_on_disk() != self._identity:
                 self._identity = self._identity_on_disk()
@@ -201,7 +203,7 @@ class Database:
     def _is_made(self, bad: tuple[int, int] | None) -> bool:
         """Whether a sound index of ours lies there. Another program's file is refused."""
         if (found := what_lies_at(self.path)) == "foreign":
-            hint = "Choose another place with --db; simplemem never touches a file that is not its own."
+            hint = "Choose another place with --db. simplemem never changes a file of another program."
             raise Unavailable(f"{self.path} belongs to another program", hint=hint)
         return found == "ours" and (bad is None or self._identity_on_disk() != bad)
 
@@ -366,15 +368,15 @@ def errors_as_ours() -> Iterator[None]:
     try:
         yield
     except apsw.BusyError as error:
-        raise Unavailable("the index is busy", hint="Another process is writing to it; try again.") from error
+        raise Unavailable("the index is busy", hint="Another process is writing to it. Try again.") from error
     except apsw.Error as error:
         said, extended = str(error), getattr(error, "extendedresult", 0)
         if isinstance(error, apsw.FullError) or extended in _NOT_TAKEN:
-            why = "the disk is full" if isinstance(error, apsw.FullError) else f"the disk does not take it ({said})"
-            hint = "Free some space; notes are safe without it."
-            raise Unavailable(f"{why}; the index could not be written", hint=hint) from error
+            why = "the disk is full" if isinstance(error, apsw.FullError) else f"the disk refuses writes ({said})"
+            hint = "Free some space and try again. The notes are safe."
+            raise Unavailable(f"the index could not be written: {why}", hint=hint) from error
         if isinstance(error, apsw.CantOpenError):
-            hint = "Are too many files open? Is its folder readable?"
+            hint = "Check that its folder is readable and that not too many files are open."
             raise Unavailable(f"the index cannot be opened ({said})", hint=hint) from error
         # A file that was emptied has none of our tables; one whose pages were mixed up has none of FTS5's.
         lacks_tables = isinstance(error, apsw.SQLError) and ("no such" in said or "fts5 file format" in said)

@@ -164,10 +164,12 @@ class Sidecar:
                     if attempt == _TRIES or not (is_damage or self.database.check()):
                         raise
                     self._make_anew(error)
-            raise Unavailable("the index is replaced again and again", hint="Does another program delete it?")
+            raise Unavailable(
+                "the index is replaced repeatedly", hint="Check whether another program deletes it, then try again."
+            )
         except Damaged as error:
-            hint = "Does another program delete it? Try again in a moment."
-            raise Unavailable(f"the index is damaged again and again ({error})", hint=hint) from error
+            hint = "Check whether another program deletes it, then try again."
+            raise Unavailable(f"the index is damaged again after each rebuild ({error})", hint=hint) from error
         finally:
             self._local.asked = False
 

@@ -141,7 +141,7 @@ class Sync:
             seen, believe, newest = None, True, self.vault.newest()
             self.follow_settings()
             if (commit := self.database.meta(COMMIT)) and not newest:  # else all would be gone, and their vectors
-                hint = "`git push` brings it back; a rebuild of the index begins with nothing."
+                hint = "Restore the branch with `git push`, or start with an empty index by rebuilding it."
                 raise Unavailable("the branch is no longer in its repository", hint=hint)
             changed = self.vault.changed(commit, newest) if commit else None
             if changed is not None and len(changed) <= BATCH:

@@ -180,8 +180,8 @@ class Filling:
             widths = sorted({len(vector) for vector in made.values()} | ({space.dimension} - {0}))
             if len(widths) > 1:
                 numbers = " and ".join(map(str, widths))
-                message = f"{name} gives vectors of {numbers} numbers; it is not the model it was"
-                hint = "`simplemem index --rebuild` makes all vectors with the model as it is now."
+                message = f"{name} returned vectors of {numbers} dimensions, so its model has changed"
+                hint = "`simplemem index --rebuild` creates all vectors again with the current model."
                 raise Unavailable(message, hint=hint)
             if made and not space.dimension:  # the first vector has come
                 db.execute("UPDATE vector_space SET dimension = ?", (widths[0],)).fetchall()

@@ -97,11 +97,11 @@ class ChangeSet:
         if read is None or read.sha256 != self._shelf.items[path].sha256:
             self.bench.look_at([path])
             self._shelf.take([read] if read is not None else [], gone=[path] if read is None else [])
-            raise Conflict(f"{name_of(path)} has changed", current_sha256=read and read.sha256)
+            raise Conflict(f"{name_of(path)} has changed since it was read", current_sha256=read and read.sha256)
         broken = read_header(read.text).problem
         if problem := read.problem or (broken and broken.message):
             why = f"{name_of(path)} cannot be changed: {problem}"
-            raise Unreadable(why, hint="Mend it in an editor, then try again.")
+            raise Unreadable(why, hint="Fix it in an editor, then try again.")
         self._before[path] = self._after[path] = read.text
         return read.text
 
@@ -111,7 +111,7 @@ class ChangeSet:
             if (there := self.bench.bytes_of(path)) is not None:
                 self._before[path] = there
         elif len(text.encode("utf-8", "replace")) > (most := self.bench.max_note_bytes):
-            raise TooLong(f"{name_of(path)} would have more than {most:,} bytes", hint="Divide it, then try again.")
+            raise TooLong(f"{name_of(path)} would have more than {most:,} bytes", hint="Split it, then try again.")
         self._after[path] = text
 
     def set(self, path: str, **properties: Any) -> None:
@@ -345,7 +345,7 @@ class StateLog(Generic[M]):
         self._bench.must_be_writable()
         with self._guard, self._file.held(patience) as has_turn:
             if not has_turn:
-                raise Unavailable("another process has been at work for long", hint="Try again when it is done.")
+                raise Unavailable("another process is still working on this vault", hint="Try again when it is done.")
             self._file.append(b"")  # whatever is in the way of writing is found before anything is done
             yield lambda line: self._file.append(_encoded(line), sync=True)
 
@@ -358,7 +358,9 @@ def clean_text(text: str, what: str, most: int, hint: str) -> str:
     """A text that a client gave, with its lines ended in one way. Invalid and TooLong say what a note cannot carry."""
     clean = re.sub(r"\r\n?", "\n", text)
     if "\0" in clean or clean != well_formed(clean):
-        raise Invalid(f"the {what} holds a character that no note can carry", hint="Leave out NUL and half characters.")
+        raise Invalid(
+            f"the {what} contains a character that a note cannot contain", hint="Leave out NUL and lone surrogates."
+        )
     if len(clean) > most:
-        raise TooLong(f"the {what} has {len(clean):,} characters; {most:,} are allowed", hint=hint)
+        raise TooLong(f"the {what} has {len(clean):,} characters; the limit is {most:,}", hint=hint)
     return clean

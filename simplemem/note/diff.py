@@ -12,8 +12,8 @@ from typing import Final, TypeVar
 
 SHORT_DIFF: Final = 4_000  # characters of a diff inside an error
 LONG_DIFF: Final = 40_000  # of one that was asked for
-WHAT_YOU_HAD: Final = ("what you had", "what is there now")
-WHAT_YOU_WANT: Final = ("what you want", "what is there now")
+WHAT_YOU_HAD: Final = ("the text you had", "the current text")
+WHAT_YOU_WANT: Final = ("the text you want", "the current text")
 
 _MOST_BYTES: Final = 200_000  # of a text whose diff may be shortened
 _AROUND: Final = 3  # equal lines shown around a change, so that a reader finds the place

@@ -237,7 +237,7 @@ class _YamlReader:
         self.originals: dict[int, str] = {}  # by what stands in their place
         self.values = 0
         if impossible := _IMPOSSIBLE.search(self.source):
-            raise RefusedError(f"it holds the character U+{ord(impossible[0]):04X}", base + impossible.start())
+            raise RefusedError(f"it contains the character U+{ord(impossible[0]):04X}", base + impossible.start())
         if strange := set(_STRANGE.findall(self.source)):
             lowered = self.source.lower()
             spare = (c for c in range(0xF0000, 0xFFFFE) if chr(c) not in lowered and f"{c:08x}" not in lowered)
@@ -262,7 +262,7 @@ class _YamlReader:
             elif style in "|>":  # blank lines below it stay when it changes
                 end = start + len(self.text[start:end].rstrip(" \t\r\n"))
             elif style == '"' and re.search("[\ud800-\udfff]", value):
-                raise RefusedError("it holds half of a character", start)
+                raise RefusedError("it contains half of a character", start)
             return Node(style, value, start, end)
         if levels == 0:
             raise RefusedError(f"it is nested more than {DEPTH_LIMIT} deep", start)
@@ -288,7 +288,7 @@ class _YamlReader:
                 raise RefusedError("a key that is not plain text (a {{placeholder}} needs quotes)", at)
             key = inner.value.translate(self.originals)
             if key in found:  # obsidian.md §3.1: no properties at all; unnamed, since this is said among our own words
-                raise RefusedError("a key is there twice", at)
+                raise RefusedError("a key occurs twice", at)
             name = self.node(inner, events, levels - 1)._replace(value=key)
             value = self.node(next(events), events, levels - 1)
             if not event.flow_style and not _COLON.match(self.text, name.end):

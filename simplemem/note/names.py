@@ -36,9 +36,9 @@ def check_name(name: str) -> str:
     longest = max(len(well_formed(part).encode()) for part in parts)
     if longest > MOST_SEGMENT_BYTES or len(wanted) > MOST_NAME_CHARACTERS:
         most = f"{MOST_NAME_CHARACTERS} characters, each part of it {MOST_SEGMENT_BYTES} bytes"
-        raise TooLong(f"{_shown(name)} is too long: a name has at most {most}.", hint=_proposal(name))
+        raise TooLong(f"{_shown(name)} is too long for a name; the limit is {most}", hint=_proposal(name))
     if any(part != legal_name(part) for part in parts):
-        message = f"{_shown(name)} cannot be the name of a note on every system and in every link."
+        message = f"{_shown(name)} does not work as a note name on every system and in every link"
         raise Invalid(message, hint=_proposal(name), name=_shown(name))
     return wanted
 
@@ -99,9 +99,9 @@ def clean_reference(name: str) -> str:
     while wanted.startswith(("/", "./")):
         wanted = wanted.lstrip("/").removeprefix("./")
     if not wanted:
-        raise Invalid("A name is needed.", hint="Names are paths in the vault without .md, such as 'projects/apollo'.")
+        raise Invalid("no name given", hint="Note names are paths in the vault without .md, such as projects/apollo.")
     if "\\" in wanted or "\0" in wanted or any(part in ("", ".", "..") for part in wanted.split("/")):
-        raise Invalid(f"{_shown(name)} is not the name of a note.", hint=_proposal(name))
+        raise Invalid(f"{_shown(name)} is not a valid note name", hint=_proposal(name))
     return wanted
 
 
@@ -136,7 +136,7 @@ def _proposal(name: str) -> str:
     """The hint of a refused name: the nearest legal one."""
     parts = [part for part in name_of(name).replace("\\", "/").split("/") if part.strip(" .~")]
     legal = "/".join(map(legal_name, parts)) or NAMELESS
-    return "Use fewer or shorter folders." if len(legal) > MOST_NAME_CHARACTERS else f"A name that works: {legal}"
+    return "Use fewer or shorter folders." if len(legal) > MOST_NAME_CHARACTERS else f"Use {legal} instead."
 
 
 def _shown(name: str) -> str:

@@ -91,7 +91,7 @@ class Note:
         """Raise Unreadable where rewriting would mean guessing."""
         if self.problem is not None:
             where = self.header.problem
-            hint = "It is served and searched as it is. Mend it in an editor, then try again."
+            hint = "The note is served and searched as it is. Fix it in an editor, then try again."
             raise Unreadable(f"{path} cannot be changed: {self.problem}", hint=hint, line=where and where.line)
 
 
@@ -107,11 +107,11 @@ def read_note(data: bytes, sha256: str | None = None) -> Note:
     """The note these bytes are. Never raises and never stalls. `sha256` is their hash, where it is known already."""
     text, problem = decoded(data)
     if b"\0" in data[:_BINARY_PROBE]:
-        problem = "it holds binary data or UTF-16 text, not UTF-8"
+        problem = "it contains binary data or UTF-16 text, not UTF-8"
     header = read_header(text)
     if problem is None and header.problem is not None:
         message, line, column = header.problem
-        problem = f"its header cannot be read: {message} (line {line}, column {column})"
+        problem = f"its frontmatter cannot be read: {message} (line {line}, column {column})"
     return Note(text, sha256 or hashlib.sha256(data).hexdigest(), header, problem)
 
 

@@ -80,8 +80,8 @@ def _read_to_edit(text: str) -> Header:
     header = read_header(text)
     if header.problem is not None:
         why, line, column = header.problem
-        message = f"The properties cannot be changed: {why} (line {line}, column {column})."
-        raise Unreadable(message, hint="Mend the lines between the --- fences in an editor, then try again.", line=line)
+        message = f"the properties cannot be changed: {why} (line {line}, column {column})"
+        raise Unreadable(message, hint="Fix the lines between the --- fences in an editor, then try again.", line=line)
     return header
 
 
@@ -90,8 +90,8 @@ def _checked(before: str, was: Header, after: str, expected: dict[str, Any]) -> 
     now = read_header(after)
     body = before[was.body_start :].removeprefix("\ufeff" if was.style == "none" else "")
     if now.style != "yaml" or after[now.body_start :] != body or not same(dict(now.properties), expected):
-        message = "This property cannot be changed without changing something else, so the header was left alone."
-        raise Unreadable(message, hint="Write it in a plainer way in an editor (name: value), then try again.")
+        message = "this property cannot be changed without changing other frontmatter, so nothing was changed"
+        raise Unreadable(message, hint="Write it as `name: value` in an editor, then try again.")
     return after
 
 
@@ -104,8 +104,8 @@ def render_header(properties: Mapping[str, Any], newline: str = "\n") -> str:
     lines = frontmatter.dumps(post, handler()).split("\n") if post.metadata else ["---", "---"]
     written = newline.join([*lines, ""])
     if not same(dict(read_header(written).properties), post.metadata):
-        message = "These properties cannot be written as a header that reads back the same."
-        raise Invalid(message, hint="Use simpler ones.")
+        message = "these properties cannot be written as frontmatter that reads back the same"
+        raise Invalid(message, hint="Use simpler names and values.")
     return written
 
 
@@ -212,7 +212,7 @@ def _change_flow(text: str, node: Node, wanted: list[Any] | dict[str, Any]) -> l
     """A list in brackets or a map in braces, written on one line; an item that stays is spelled as it was."""
     source = text[node.start : node.end]
     if "#" in source and _LINE_END.search(source):
-        raise Unreadable("A list in brackets with comments in it is not rewritten.", hint="Change it in an editor.")
+        raise Unreadable("a list in brackets that contains comments is not rewritten", hint="Change it in an editor.")
     if isinstance(wanted, list):
         spelled = {repr(item.value): text[item.start : item.end] for item in node.children}
         items = [spelled.get(repr(item)) or _write_scalar(item, flow=True) for item in wanted]
@@ -281,7 +281,7 @@ def is_plain_safe(value: str, *, flow: bool = False) -> bool:
 def _write_text(value: str, style: str = "", *, flow: bool = False) -> str:
     """A text in the quotes of what it replaces ("", "'" or '"'), escaped in double ones where it must be."""
     if half := re.search("[\ud800-\udfff]", value):
-        message = f"A text holds half of a character (U+{ord(half[0]):04X}), which no file can hold."
+        message = f"a text contains half of a character (U+{ord(half[0]):04X}), which cannot be stored in a file"
         raise Invalid(message, hint="Send the text again as valid Unicode.")
     if style == "'" and not _UNWRITABLE.search(value):
         return "'" + value.replace("'", "''") + "'"
@@ -294,7 +294,7 @@ def _write_key(key: str) -> str:
     """A property's name: one line, and short enough for every parser to see the colon."""
     if not key or len(key) > _KEY_LIMIT or key != key.strip() or _UNWRITABLE.search(key):
         hint = f"Use one line of at most {_KEY_LIMIT} characters, without control characters or spaces around it."
-        raise Invalid(f"{key[:40]!r} cannot be the name of a property.", hint=hint)
+        raise Invalid(f"{key[:40]!r} is not a valid name of a property", hint=hint)
     return _write_text(key, flow=":" in key or "," in key)
 
 
@@ -309,7 +309,7 @@ def _write_scalar(value: Any, style: str = "", *, flow: bool = False) -> str:
 
         return str(yaml.representer.SafeRepresenter().represent_float(value).value)
     hint = "Use text, numbers, true, false or null, and flat lists of these."
-    raise Invalid(f"A value of type {type(value).__name__} cannot stand in a property here.", hint=hint)
+    raise Invalid(f"a value of type {type(value).__name__} is not possible in a property here", hint=hint)
 
 
 def _clean_value(value: Any, there: Any = None) -> Any:
@@ -324,6 +324,6 @@ def _clean_value(value: Any, there: Any = None) -> Any:
 
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
-            raise Invalid("The entries of a property must have names that are text.", hint="Quote the names.")
+            raise Invalid("the entries of a property must have names that are text", hint="Put the names in quotes.")
         return {key: clean(entry) for key, entry in value.items()}
     return [clean(item) for item in value] if isinstance(value, (list, tuple)) else clean(value)

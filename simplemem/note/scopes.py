@@ -47,12 +47,12 @@ def check_scope(scope: str) -> str:
     """Return the scope in NFC. Raise Invalid or TooLong if it cannot be one."""
     name = _to_nfc(scope)
     if len(name) > _MAX_SCOPE_CHARACTERS:
-        raise TooLong(f"the scope has {len(name)} characters; {_MAX_SCOPE_CHARACTERS} are allowed")
+        raise TooLong(f"the scope has {len(name)} characters; the limit is {_MAX_SCOPE_CHARACTERS}")
     has_forbidden = any(unicodedata.category(character) in _FORBIDDEN_CATEGORIES for character in name)
     if not name or name != name.strip() or has_forbidden:
         raise Invalid(
-            f"{scope[:40]!r} is no scope",
-            hint="Give 1 to 200 characters without blanks around them.",
+            f"{scope[:40]!r} is not a valid scope",
+            hint="Give 1 to 200 characters without spaces around them.",
         )
     return name
 
@@ -101,8 +101,8 @@ def check_scope_is_own(
         _check_visible(claim, hides)
     elif folder_of(claim.scope) != folder:
         raise Invalid(
-            f"the frontmatter names the scope {_shown(claim.scope)}, but the note lies in {path.rpartition('/')[0]}",
-            hint="Leave `scope` out: the folder decides whose note it is.",
+            f"the frontmatter names the scope {_shown(claim.scope)}, but the note is in {path.rpartition('/')[0]}",
+            hint="Leave `scope` out: the folder determines the scope.",
         )
 
 
@@ -130,7 +130,7 @@ def _check_visible(claim: _Claim, hides: Callable[[str], bool]) -> None:
     """Raise Invalid if the folder of a claimed scope is hidden. A blank claim is the default scope."""
     if claim.scope.strip() and hides(claim.sample_path):
         raise Invalid(
-            f"the frontmatter names the scope {_shown(claim.scope)}, which is closed to this token or server",
+            f"the frontmatter names the scope {_shown(claim.scope)}, which is hidden from this token or server",
             hint="Leave `scope` out, or name your own.",
         )
 

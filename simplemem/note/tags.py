@@ -56,9 +56,9 @@ def respelled(value: object, written: Mapping[str, Any]) -> list[str]:
         if isinstance(entry, str) and written.get(name) == note.joined(entry):
             name, asked = f"{name}/{note.joined(entry)}", f"{asked}/{entry.strip()}"
         if entry is False and name not in written:
-            said.append(f"{key}: false says that the note has no tag {name}")
+            said.append(f"`{key}: false` was stored, which means that the note does not have the tag {name}")
         elif asked != name and entry not in (None, False):
-            said.append(f"the tag {asked!r} was written as {name}: a tag has no spaces")
+            said.append(f"the tag {asked!r} was written as {name}, because a tag has no spaces")
     return said
 
 
@@ -95,7 +95,10 @@ def without_header(content: str | None, metadata: Mapping[str, Any] | None) -> t
     header = read_header(text := (content or "").lstrip())
     if header.style == "broken" and re.match(r"---\s*[\w-]+:\s", text):
         why = header.problem.message if header.problem else ""
-        raise Invalid(f"the YAML block that the content begins with cannot be read: {why}", hint="Give it as metadata.")
+        raise Invalid(
+            f"the YAML block that the content begins with cannot be read: {why}",
+            hint="Give the properties as metadata.",
+        )
     if not header.properties:
         return content, dict(metadata or {}), []
     given = {str(key).casefold(): value for key, value in (metadata or {}).items() if value is not None}
@@ -129,7 +132,7 @@ def _entries(value: object) -> Iterator[tuple[Any, Any]]:
 
 def _refused(value: object) -> Invalid:
     hint = 'Give {"todo": true, "status": "done"} or ["todo", "status/done"].'
-    return Invalid(f"These are not tags: {str(value)[:80]!r}.", hint=hint)
+    return Invalid(f"{str(value)[:80]!r} is not a valid set of tags", hint=hint)
 
 
 def _name_of(key: object) -> str:
@@ -157,8 +160,8 @@ def _legal(name: str) -> str:
     if all(name.split("/")) and not note.NOT_IN_TAG.search(name) and re.search(r"[^0-9/]", name):
         return name
     proposed = nearest_tag(name)
-    hint = f"Tags are letters, digits, _, - and /, and more than a number. Use {proposed!r}."
-    raise Invalid(f"{name!r} cannot be a tag.", hint=hint, proposed=proposed)
+    hint = f"A tag consists of letters, digits, _, - and /, and is not only a number. Use {proposed!r}."
+    raise Invalid(f"{name!r} is not a valid tag", hint=hint, proposed=proposed)
 
 
 def nearest_tag(name: str) -> str:
@@ -213,8 +216,10 @@ def _with_tag(
     there = find_value(properties, name)
     nested = None if is_there and note.kept_value(properties, name) is not None else note.nested_tag(name, value)
     if nested is None and (name.lower() in note.RESERVED_KEYS or "/" in name or isinstance(there, (list, Mapping))):
-        message = f"The tag {name!r} cannot carry {str(value)[:60]!r}: no tag and no property here can hold it."
-        raise Invalid(message, hint="Use letters, digits, _ and - in the value, or another key.")
+        message = (
+            f"the tag {name!r} cannot have the value {str(value)[:60]!r}: no tag and no property here can express it"
+        )
+        raise Invalid(message, hint="Use only letters, digits, _ and - in the value, or another key.")
     wanted = nested or name
     # The first value there is gives up its place to the new one; the others of that key go.
     values = [at for at, item in enumerate(items) if _is_named(item, name) and not _is_tag(item, name)]

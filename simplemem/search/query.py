@@ -104,7 +104,7 @@ class Query:
 
 def read_query(text: str) -> Query:
     """Take a question apart. Never raises: what is not syntax on purpose is words."""
-    said = f"Only the first {MAX_CHARACTERS:,} characters of the question were read."
+    said = f"Only the first {MAX_CHARACTERS:,} characters of the query were read."
     instead = [said] if len(text) > MAX_CHARACTERS else []
     text = lexicon.well_formed(text[:MAX_CHARACTERS]).replace("\0", "\ufffd")
     phrases, without, beginnings = list[str](), list[str](), list[str]()
@@ -136,7 +136,7 @@ def read_query(text: str) -> Query:
     words = lexicon.words_in_order(plain)
     ranked = lexicon.content_words(list(dict.fromkeys(words + lexicon.words_in_order(lexicon.parts_of_names(plain)))))
     if len(ranked) > _MAX_WORDS:
-        instead.append(f"Of its words the first {_MAX_WORDS} were looked for.")
+        instead.append(f"Only the first {_MAX_WORDS} words of the query were searched for.")
     ranked = ranked[:_MAX_WORDS]
     return Query(
         text,
@@ -181,12 +181,14 @@ def with_forms(query: Query, vocabulary: Vocabulary) -> tuple[Query, Standing]:
     if unspaced and set(unspaced) <= set(unknown):
         characters = [_held([Term((character,)) for character in word], vocabulary) for word in unspaced]
         forms |= dict(zip(unspaced, characters, strict=True))
-        said += [f'No memory holds "{word}"; its characters were looked for.' for word in unspaced if forms[word]][:1]
+        said += [f'No note contains "{word}"; its characters were searched for.' for word in unspaced if forms[word]][
+            :1
+        ]
     begun = {*unknown}.difference(unspaced, query.beginnings)
     last = query.last if query.last in begun and len(query.last) >= _SHORTEST_START else ""
     if last and (found := _held([Term((last,), beginning=True)], vocabulary)):
         forms[last] = found
-        said.append(f'No memory holds "{last}"; words that begin so were looked for.')
+        said.append(f'No note contains "{last}"; words that begin with it were searched for.')
     absent = tuple(word for word in unknown if (forms.get(word) or ()) == query.forms.get(word, ()))
     return replace(query, forms=forms, instead=" ".join(said), absent=absent), standing
 
@@ -235,7 +237,7 @@ def read_when(text: str, now: datetime, *, end: bool = False) -> str:
     """The moment a text means, in the form notes are sorted by; with `end`, the end of the span it names."""
     if (span := _span_said(" ".join(text.casefold().split()), now)) is None:
         hint = 'Use 2026-01-24, 2026-01, 2026-01-24T12:00:00, "yesterday", "last week" or "3 days ago".'
-        raise Invalid(f"{text!r} is not a date that can be understood", hint=hint)
+        raise Invalid(f"{text!r} is not a valid date", hint=hint)
     return span[end].strftime("%Y-%m-%dT%H:%M:%S")
 
 

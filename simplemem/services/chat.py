@@ -77,7 +77,7 @@ class Chat:
         except (KeyError, IndexError, TypeError, ValueError, RecursionError):
             raise Unavailable(f"{self.name} did not answer in JSON") from None
         if not isinstance(found, dict) or found.keys() != question["shape"].keys():
-            raise Unavailable(f"{self.name} answered in another shape than was asked for")
+            raise Unavailable(f"{self.name} returned an answer without the requested shape")
         return found
 
     def _answer(self, path: str, request: Mapping[str, Any], ends: float) -> Any:
@@ -87,8 +87,8 @@ class Chat:
             with self._guard:
                 now = time.monotonic()
                 if not self._per_hour or (len(self._calls) == self._per_hour and now - self._calls[0] <= 3600):
-                    hint = "llm.max_calls_per_hour sets how many there are."
-                    raise Refused(f"{self.name} has had its {self._per_hour} calls of this hour", hint=hint)
+                    hint = "Wait, or raise llm.max_calls_per_hour."
+                    raise Refused(f"{self.name} has used its {self._per_hour} calls of this hour", hint=hint)
                 self._calls.append(now)
             return self._client.attempt(path, request, seconds)
 

@@ -39,7 +39,7 @@ _MOST_BYTES_OF_A_KEY = 4_096
 _PATH_STARTS = ("/", "./", "~/", ".\\", "~\\")  # capabilities.md SM-17: a key that begins so is a path
 KeySource: TypeAlias = "SecretStr | Mapping[str, str] | None"  # as the settings have checked it
 VOYAGE = "https://api.voyageai.com/v1"
-_EXAMPLE = "For example http://localhost:1234/v1 or https://api.openai.com/v1."
+_EXAMPLE = "Give a URL such as http://localhost:1234/v1 or https://api.openai.com/v1."
 # What local servers say with a 500 when they are well, and the model cannot read this text (llama.cpp, Ollama).
 _ABOUT_A_TEXT = re.compile(r"too large to process|context (length|size)|unsupported value: NaN", re.IGNORECASE)
 _MOST_CHARACTERS, _MOST_READ = 200, 500
@@ -90,7 +90,7 @@ class Patience:
         breaker = self._calm if deadline is None else self._hurried
         rests = max(breaker.rests_until, self._calm.rests_until) - time.monotonic()
         if rests > 0:
-            said, hint = f"{self._last} (it is tried again in {max(1, round(rests))} s)", "It may come back by itself."
+            said, hint = f"{self._last} (next attempt in {max(1, round(rests))} s)", "simplemem tries again by itself."
             raise Unavailable(said, hint=hint, retry_after=round(rests, 1))
         attempts, ends = (self._attempts, float("inf")) if deadline is None else (min(2, self._attempts), deadline)
         failures, wait = 0, 0.0
@@ -135,7 +135,7 @@ class Patience:
         ends = time.monotonic() + seconds
         while (left := ends - time.monotonic()) > 0 and not futures.wait([answer], min(_LOOK_SECONDS, left)).done:
             if stopped():
-                raise _NotWanted(f"{self.name} was not waited for: the work was stopped")
+                raise _NotWanted(f"the request to {self.name} was cancelled")
         return answer.done()
 
 
@@ -156,9 +156,11 @@ def address_of(url: str, setting: str = "embed.url") -> Address:
     except ValueError as error:
         raise Invalid(f"the setting {setting} is not a URL", hint=_EXAMPLE) from error
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise Invalid(f"the setting {setting} is not the URL of a service, without ? and #", hint=_EXAMPLE)
+        raise Invalid(f"the setting {setting} is not the URL of a service without ? and #", hint=_EXAMPLE)
     if parts.username is not None or parts.password is not None:
-        raise Invalid(f"the setting {setting} holds a name or a password", hint="A key has a setting of its own.")
+        raise Invalid(
+            f"the setting {setting} contains a user name or a password", hint="Put the key into its own setting."
+        )
     host = parts.hostname if ":" not in parts.hostname else f"[{parts.hostname}]"
     try:
         local = ipaddress.ip_address(parts.hostname).is_loopback
@@ -184,7 +186,7 @@ class Key:
     def value(self) -> str | None:
         """The key now; None when none was named. One that was named and is not there is an error."""
         where, found = f"the setting {self.setting}", self._text
-        hint = f"The setting {self.setting} names it; the key must stand there alone."
+        hint = f"Put the key there, and nothing else. The setting {self.setting} names the place."
         if self._env:
             where, found = f"the environment variable {self._env}", os.environ.get(self._env, "").strip()
         elif self._path:
@@ -197,10 +199,10 @@ class Key:
         elif not found:
             return None
         if not found:
-            raise Unavailable(f"there is no key in {where}", hint=hint)
+            raise Unavailable(f"no key in {where}", hint=hint)
         if not (found.isascii() and found.isprintable()) or " " in found or len(found) >= _MOST_BYTES_OF_A_KEY:
-            wrong = "it has spaces, line breaks or letters no key has"
-            raise Unavailable(f"what lies in {where} is not a key: {wrong}", hint=hint)
+            wrong = "it has spaces, line breaks or characters that no key has"
+            raise Unavailable(f"the content of {where} is not a key: {wrong}", hint=hint)
         return found
 
 
@@ -210,7 +212,7 @@ class ServiceClient:
     def __init__(self, name: str, address: Address, key: Key, *, timeout: float = 30.0, section: str = "embed") -> None:
         self.patience = Patience(name, timeout=timeout)
         self.name, self.address, self.key = name, address, key
-        self.hint = f"Are {section}.url ({address.url}), {section}.model and {section}.api_key what the service knows?"
+        self.hint = f"Check {section}.url ({address.url}), {section}.model and {section}.api_key."
 
     @cached_property
     def _http(self) -> httpx2.Client:
@@ -241,15 +243,17 @@ class ServiceClient:
                     if not answer.is_success and len(data) > _MOST_BYTES_OF_A_REFUSAL:
                         break
                     if len(data) > _MOST_MB << 20:
-                        raise Unavailable(f"{self.name} gave an answer of more than {_MOST_MB} MB; it was not read")
+                        raise Unavailable(
+                            f"{self.name} returned an answer of more than {_MOST_MB} MB, which was not read"
+                        )
                     if time.monotonic() > ends:
                         raise Passing("the answer came too slowly")
         except httpx2.TimeoutException as error:
             raise Passing(f"no answer within {seconds:.3g} s") from error
         except httpx2.ConnectError as error:
-            raise Passing(f"{where} cannot be reached ({error})", hint="Is the service running?") from error
+            raise Passing(f"{where} cannot be reached ({error})", hint="Check that the service is running.") from error
         except (httpx2.RequestError, httpx2.InvalidURL) as error:
-            raise Passing(f"the answer of {self.address.host} broke off") from error
+            raise Passing(f"the connection to {self.address.host} was interrupted") from error
         if not answer.is_success:
             raise self.failure_of(answer.status_code, answer.headers, bytes(data), payload, key)
         try:
@@ -258,7 +262,7 @@ class ServiceClient:
             if data.lstrip()[:1] == b"<":
                 message = f"{self.name} answered with a web page where JSON was expected"
                 raise Unavailable(message, hint=self.hint) from error
-            raise Passing("its answer is not JSON, or only the beginning of it", hint=self.hint) from error
+            raise Passing("its answer is not JSON or is incomplete", hint=self.hint) from error
 
     def failure_of(
         self, status: int, headers: Mapping[str, str], body: bytes, sent: Mapping[str, Any], key: str | None
@@ -274,7 +278,7 @@ class ServiceClient:
             if re.fullmatch(r"\d{1,8}(\.\d+)?", told):  # seconds; a date is not read
                 passing.details["retry_after"] = float(told)
             return passing
-        what = "lives at another address" if 300 <= status < 400 else "does not know what was asked"
+        what = "has moved to another address" if 300 <= status < 400 else "does not know the model or the path"
         what = "does not accept the key" if status in (401, 403) else what
         return Unavailable(f"{self.name} {what}: {spoken}", hint=self.hint, status=status)
 

@@ -113,7 +113,7 @@ class ServiceEmbedder:
         address = address_of(choice.url or protocol.home)
         at_home = address.url == protocol.home
         if not choice.model and not at_home and provider == "openai":
-            hint = "It is the model's name as that service lists it, for example at /v1/models."
+            hint = "Give the model's name as that service lists it, for example at /v1/models."
             raise Invalid(f"the setting embed.model is needed for {address.url}", hint=hint)
         model = choice.model or protocol.model
         self._provider, self._path = provider, protocol.path
@@ -168,7 +168,9 @@ class ServiceEmbedder:
             made = self._client.patience.call(attempt, deadline, stopped)
         except SimplememError as error:
             if self._provider == "ollama" and error.details.get("status") == 404:
-                error.hint = f"`ollama pull {request['model']}` fetches the model; `ollama list` shows those there are."
+                error.hint = (
+                    f"`ollama pull {request['model']}` downloads the model; `ollama list` lists the installed models."
+                )
             raise
         self.dimension = self.dimension or len(made[0])
         return made
@@ -178,22 +180,22 @@ def _vectors_in(answer: Any, count: int, dimension: int | None, name: str) -> li
     """One vector for each of `count` texts, scaled to its own largest number. One bad vector is refused alone."""
     rows = _rows_in_order(answer, name)
     if len(rows) != count:
-        raise Unavailable(f"{name} gave {counted(len(rows), 'vector')} for {counted(count, 'text')}")
+        raise Unavailable(f"{name} returned {counted(len(rows), 'vector')} for {counted(count, 'text')}")
     widths = {len(row) if isinstance(row, list) else 0 for row in rows}
     wanted = dimension or max(widths, default=0)
     if widths != {wanted} or not wanted:
         wrong = min(widths - {wanted} or widths)
-        said = f"{name} gave a vector of {wrong} dimensions where {wanted or 'some'} were expected"
-        raise Unavailable(said, hint="If another model answers now, give it its own name in embed.model.")
+        said = f"{name} returned a vector of {wrong} dimensions where {wanted or 'some'} were expected"
+        raise Unavailable(said, hint="If the model has changed, give its name in embed.model.")
     try:
         numbers = [array("d", (math.nan if number is None else number for number in row)) for row in rows]
     except (ValueError, TypeError, OverflowError) as error:
-        raise Unavailable(f"{name} gave vectors that are not of numbers") from error
+        raise Unavailable(f"{name} returned vectors that contain other values than numbers") from error
     largest = [max(map(abs, row)) if all(map(math.isfinite, row)) else math.nan for row in numbers]
     if bad := [size for size in largest if not size > 0]:
         kind = Unavailable if count > 1 and len(bad) == count else Refused
-        what = "with NaN or infinity in it" if any(map(math.isnan, bad)) else "of zeros alone"
-        raise kind(f"{name} gave a vector {what} for {counted(len(bad), 'text')} of {count}")
+        what = "with NaN or infinity in it" if any(map(math.isnan, bad)) else "of zeros only"
+        raise kind(f"{name} returned a vector {what} for {counted(len(bad), 'text')} of {count}")
     pairs = zip(numbers, largest, strict=True)
     return [array("b", [round(number / size * 127) for number in row]).tobytes() for row, size in pairs]
 
@@ -205,8 +207,8 @@ def _rows_in_order(answer: Any, name: str) -> list[Any]:
         return list(known["embeddings"])
     data = known.get("data")
     if not isinstance(data, list) or not all(isinstance(row, dict) for row in data):
-        said = "embed.url ends where /embeddings begins; Ollama's is without /v1, like http://localhost:11434."
-        raise Unavailable(f"{name} gave an answer without vectors", hint=said)
+        said = "Leave /embeddings out of embed.url. For Ollama, leave out /v1 too, as in http://localhost:11434."
+        raise Unavailable(f"{name} returned an answer without vectors", hint=said)
     indexes = [row.get("index") for row in data]
     if any(index is not None for index in indexes):
         if sorted(index for index in indexes if isinstance(index, int)) != list(range(len(data))):

@@ -27,7 +27,7 @@ class Reranker:
         is_voyage, self._model = provider == "voyage", model.strip()
         bare = url.strip().rstrip("/") or (VOYAGE if is_voyage else "")
         if not bare:
-            hint = "For example https://api.cohere.com/v2/rerank or http://localhost:8000/v1/rerank."
+            hint = "Give a URL such as https://api.cohere.com/v2/rerank or http://localhost:8000/v1/rerank."
             raise Invalid("the setting rerank.url is empty", hint=hint)
         if not is_voyage and not bare.rpartition("/")[2].startswith("rerank"):
             bare += "/rerank"  # the last word of the address may be left out
@@ -51,17 +51,17 @@ class Reranker:
             answer = self._client.attempt(self._path, request, seconds)
             rows = answer.get("results", answer.get("data")) if isinstance(answer, dict) else answer
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-                raise Unavailable(f"{self.name} gave an answer without scores")
+                raise Unavailable(f"{self.name} returned an answer without scores")
             scores: dict[int, float] = {}
             for row in rows:
                 index, score = row.get("index"), row.get("relevance_score", row.get("score"))
                 if type(index) is not int or not 0 <= index < len(texts) or index in scores:
-                    raise Unavailable(f"{self.name} scored a text twice, or one it was not given")
+                    raise Unavailable(f"{self.name} scored a text twice or scored an unknown text")
                 if type(score) not in (int, float) or not abs(score) <= sys.float_info.max:
-                    raise Unavailable(f"{self.name} gave a score that is no number")
+                    raise Unavailable(f"{self.name} returned a score that is not a number")
                 scores[index] = float(score)
             if len(scores) < len(texts):
-                raise Unavailable(f"{self.name} gave {len(scores)} scores for {len(texts)} texts")
+                raise Unavailable(f"{self.name} returned {len(scores)} scores for {len(texts)} texts")
             return [scores[index] for index in range(len(texts))]
 
         return self._client.patience.call(attempt, deadline)

@@ -16,8 +16,8 @@ class VoyageClient(ServiceClient):
 
     def __init__(self, *service: Any, **more: Any) -> None:
         if importlib.util.find_spec("voyageai") is None:
-            way = "Install it: `pip install 'simplemem-vault[voyage]'`."
-            raise Unavailable("voyage needs the package voyageai", hint=way)
+            way = "Install it with `pip install 'simplemem-vault[voyage]'`."
+            raise Unavailable("the provider voyage needs the package voyageai", hint=way)
         super().__init__(*service, **more)
 
     def attempt(self, path: str, payload: Mapping[str, Any], seconds: float) -> Any:
@@ -39,9 +39,9 @@ class VoyageClient(ServiceClient):
             if isinstance(error, voyageai.error.Timeout):
                 raise Passing("no answer in time") from None
             if isinstance(error, voyageai.error.APIConnectionError):
-                raise Passing("it cannot be reached, or the answer broke off") from None
+                raise Passing("it cannot be reached or the connection was interrupted") from None
             if body.lstrip()[:1] == b"<":
                 raise Unavailable(f"{self.name} answered with a web page where JSON was expected") from None
             if status is None or 200 <= status < 300:
-                raise Passing("its answer is not what the protocol says, or only the beginning of it") from None
+                raise Passing("its answer does not follow the protocol or is incomplete") from None
             raise self.failure_of(status, getattr(error, "headers", {}), body, payload, key) from None

@@ -60,7 +60,7 @@ class WordLlama:
             self._weights: NDArray[np.float16] = np.memmap(_FOLDER / _WEIGHTS, np.float16, "r", start, shape)
             self._tokenizer = Tokenizer(_FOLDER / _TOKENIZER)
         except OSError as error:
-            hint = "Set embed.provider to 'none', or install simplemem anew."
+            hint = "Install simplemem again, or set embed.provider to none."
             raise Unavailable("the word vectors that come with simplemem cannot be read", hint=hint) from error
         self._lock = threading.Lock()
         self._rows: dict[str, int] = {}

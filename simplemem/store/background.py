@@ -201,7 +201,7 @@ class Background:
                 self._again_at = time.monotonic() + self._waits
                 self._waits = min(2 * self._waits, _LONGEST_WAIT)
         except Exception:  # noqa: BLE001  (the thread must outlive whatever it meets)
-            _LOG.exception("the index could not be updated, for an unexpected reason")
+            _LOG.exception("the index could not be updated because of an unexpected error")
         return None
 
 

@@ -180,7 +180,7 @@ class Bench:
         self._core.prepare()
         self._core.state_of_answer(self._core.state_if_behind())
         if not (query := read_query(as_words(question))).words:
-            return Likeness({}, {}, "The question has no word.")
+            return Likeness({}, {}, "The query contains no words.")
         vector, missing = self._core.embedding.question(query.text)
         if not paths:
             return Likeness({}, {}, missing)

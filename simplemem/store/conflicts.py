@@ -26,7 +26,7 @@ from simplemem.vault.vault import File, Wish
 Keep = Literal["merge", "note", "copy", "marked"]
 _MOST_VERSIONS = 200
 _DIGITS = 12  # of each hash in an offer
-_READ_AGAIN = "Read it again, make the change on what is there now, and pass its sha256."
+_READ_AGAIN = "Read the note again, apply your change to its current text, and pass its sha256."
 
 
 def settled(core: Core, file: File, making: Making, if_sha256: str) -> str | None:
@@ -36,7 +36,7 @@ def settled(core: Core, file: File, making: Making, if_sha256: str) -> str | Non
     kept, given_out = core.vault.history.content, core.remembered  # by the beginning of a hash, and by all of it
     base = kept(base_sha256) or given_out(base_sha256)
     if accepting and base is None:
-        message = f"the version your change of {name_of(file.path)} was made of is no longer in the history"
+        message = f"the version of {name_of(file.path)} that your change is based on is no longer in the history"
         raise Conflict(message, current_sha256=file.sha256, hint=_READ_AGAIN)
     both = _merged(base, making, file.data)
     if accepting and file.sha256.startswith(current):
@@ -64,8 +64,11 @@ def _refuse_repeated(core: Core, file: File, seen: bytes, text: str) -> None:
         if version.before == sha256(seen) and version.before != version.after:
             made = core.vault.history.content(version.after or "")
             if made is not None and _is_but_for_its_time(text, made):
-                message = f"this change of {name_of(file.path)} was made already, as {version.id}, and others since"
-                diff, hint = unified_diff(made, file.data, WHAT_YOU_HAD), "Read it: there may be nothing left to do."
+                message = f"{name_of(file.path)} already has this change, as version {version.id}, and later changes"
+                diff, hint = (
+                    unified_diff(made, file.data, WHAT_YOU_HAD),
+                    "Read the note: there may be nothing left to do.",
+                )
                 raise Conflict(message, current_sha256=file.sha256, diff=diff, hint=hint)
 
 
@@ -97,13 +100,13 @@ def _lost(core: Core, file: File, base: bytes | None, both: tuple[str, Merged] |
     for text in (base, file.data, ours_data):
         core.vault.keep_text(text)
     shown: dict[str, Any] = {"clean": merged.clean, "conflicts": merged.conflicts, "sha256": sha256(data)}
-    shown["diff"] = unified_diff(file.data, data, ("what is there now", "both together"))
+    shown["diff"] = unified_diff(file.data, data, ("the current text", "both changes merged"))
     shown |= {"text": merged.text} if len(merged.text) <= 4_000 else {}  # a long one is read instead
     details |= {"base_sha256": sha256(base), "ours_sha256": sha256(ours_data), "merged": shown}
-    hint = "You and they changed the same lines: make your change on what is there now, and pass its sha256."
+    hint = "Both changes touch the same lines. Apply yours to the current text, and pass its sha256."
     if merged.clean:
         offer = details["accept"] = f"{sha256(base)[:_DIGITS]}+{file.sha256[:_DIGITS]}"
-        hint = f'Your change and theirs fit together: repeat the call with if_sha256="{offer}" to write the merge.'
+        hint = f'The changes do not overlap. Repeat the call with if_sha256="{offer}" to write the merge.'
     return Conflict(message, **details, hint=hint)
 
 
@@ -131,9 +134,9 @@ def conflict_merges(core: Core, name: str | None = None, *, together: bool = Fal
         wanted = clean_reference(name).removesuffix(".md")
         found = tuple(e for e in copies if wanted in (e.name, e.of, base_name(e.path), base_name(e.original)))
         if not found:
-            message = f"there is no conflict copy called {name!r}, and none of a note of that name"
+            message = f"no conflict copy called {name!r}, and no note of that name has one"
             candidates = [copy.name for copy in copies][:10]
-            raise NotFound(message, hint="`simplemem conflicts` lists those there are.", candidates=candidates)
+            raise NotFound(message, hint="`simplemem conflicts` lists the conflict copies.", candidates=candidates)
     if not together:
         return tuple(_preview(core, copy) for copy in found)
     merged: dict[str, str] = {}  # by note: its text with the copies before
@@ -166,7 +169,7 @@ def _preview(core: Core, copy: ConflictCopy, so_far: str | None = None) -> Confl
     sides = (copy.original.rsplit("/", 1)[-1], copy.path.rsplit("/", 1)[-1])
     ours = _decoded(note.data) if so_far is None else so_far
     merged = merge(base, ours, _decoded(other.data), sides)
-    diff = unified_diff(ours.encode(), merged.text.encode(), (copy.original, "both together"), LONG_DIFF)
+    diff = unified_diff(ours.encode(), merged.text.encode(), (copy.original, "both changes merged"), LONG_DIFF)
     return ConflictMerge(copy, merged.text, where, merged.clean, merged.conflicts, diff, *hashes)
 
 
@@ -234,7 +237,11 @@ def merge_conflicts(
         if is_rewritten:
             wishes.insert(0, Wish.update(copy.original, note_sha256, data))
         elif (now := core.vault.read(copy.original).sha256) != note_sha256:
-            raise Conflict(f"{copy.of!r} has changed since.", current_sha256=now, hint="Look at both again.")
+            raise Conflict(
+                f"{copy.of!r} has changed since it was compared with its copy",
+                current_sha256=now,
+                hint="Compare the two again.",
+            )
         written, _ = carry_out(core, wishes, change_by(by, "conflicts"))
 
     digest = (written[0].sha256 if is_rewritten else note_sha256) or ""
@@ -252,11 +259,11 @@ def _must_be_mergeable(merge: ConflictMerge, keep: Keep) -> None:
         return
     name = merge.copy.name
     if merge.text is None:
-        hint = "Keep one of the two with --keep note or --keep copy, or mend it in an editor first."
+        hint = "Keep one of the two with --keep note or --keep copy, or fix it in an editor first."
         raise Unreadable(f"{name} cannot be merged: {merge.problem}", hint=hint)
     if keep == "merge" and not merge.clean:
         hint = "Keep one of the two with --keep note or --keep copy, or both, marked in the note, with --keep both."
-        message = f"{merge.copy.of} and its copy {name} say different things in {counted(merge.conflicts, 'place')}"
+        message = f"{merge.copy.of} and its copy {name} differ in {counted(merge.conflicts, 'place')}"
         raise Conflict(message, current_sha256=merge.note_sha256, diff=merge.diff, hint=hint)
 
 
@@ -268,7 +275,7 @@ def _text_kept(core: Core, merges: Sequence[ConflictMerge], keep: Keep) -> bytes
         if len({merge.copy_sha256 for merge in merges}) > 1:
             names = ", ".join(merge.copy.name for merge in merges)
             message = f"{merges[0].copy.of} has {len(merges)} copies that differ: {names}"
-            raise Invalid(message, hint="Merge the one to keep by its own name, then the others with --keep note.")
+            raise Invalid(message, hint="Merge the copy to keep by its own name, then the others with --keep note.")
         return core.vault.read(merges[0].copy.path).data
     text = merges[-1].text or ""
     return text.encode("utf-8", "surrogatepass")

@@ -75,7 +75,7 @@ class Core:
         if not self.root.exists() and not self.read_only:
             self.root.mkdir(parents=True)
         if not self.root.is_dir():
-            raise NotFound(f"there is no vault at {self.root}", hint="`simplemem init PATH` makes one.")
+            raise NotFound(f"no vault at {self.root}", hint="`simplemem init PATH` creates one.")
         if not os.access(self.root, os.W_OK):
             self.read_only = True  # a read-only disk: reading goes on, the index lies elsewhere
         self._settings_seen: object = None
@@ -182,8 +182,8 @@ class Core:
 
     def must_be_writable(self) -> None:
         if self.read_only or self.vault.read_only:
-            hint = "Ask whoever serves it to allow writing: without --read-only, in a folder that may be written."
-            raise ReadOnly(f"the vault {self.root} is open for reading only", hint=hint)
+            hint = "To allow changes, serve it without --read-only, from a folder that its user may write."
+            raise ReadOnly(f"the vault {self.root} is read-only", hint=hint)
         self.follow_obsidian()
 
     def entry(self, path: str) -> Entry | None:
@@ -233,7 +233,7 @@ class Core:
         if compare_key(wanted) == "daily":
             wanted = self.conventions.daily_note(local())
             if self.entry(path_of(wanted)) is None:
-                raise NotFound(f"there is no daily note {wanted} yet", hint="Append to `daily`, and it is made.")
+                raise NotFound(f"no daily note {wanted} yet", hint="Append to `daily` to create it.")
             return path_of(wanted)
         self.prepare(vectors=False)
         for kind, found in zip(("path", "name", "title", "alias"), self.index.called(compare_key(wanted)), strict=True):
@@ -244,7 +244,7 @@ class Core:
             if len(there) == 1:
                 return there[0]
             if there:
-                names, many = [name_of(path) for path in there], f"{name!r} is the {kind} of {len(there)} memories"
+                names, many = [name_of(path) for path in there], f"{name!r} is the {kind} of {len(there)} notes"
                 raise Ambiguous(many, candidates=names, hint="Use one of the candidates.")
         former = self.find_former_note(wanted)
         if former is not None:
@@ -255,10 +255,10 @@ class Core:
         close = difflib.get_close_matches(key, keys, 3, 0.6)
         close += [by_base[each] for each in difflib.get_close_matches(key.rsplit("/", 1)[-1], by_base, 3, 0.7)]
         near = [keys[each] for each in dict.fromkeys(close)][:5]
-        hint = f"Did you mean {near[0]}?" if near else "Search for it, or list what there is."
+        hint = f"Did you mean {near[0]}?" if near else "Search for it, or list the notes."
         if (behind := self.state_if_behind()) is not None and not behind.is_ready:
-            hint = f"Not all notes are indexed yet: give its whole name, or ask again. {behind.reason}"
-        raise NotFound(f"there is no memory called {name!r}", candidates=near, hint=hint)
+            hint = f"Not all notes are indexed yet. Give the whole name, or try again later. {behind.reason}"
+        raise NotFound(f"no note called {name!r}", candidates=near, hint=hint)
 
     def find_former_note(self, name: str) -> FormerNote | None:
         """Return the note that last had a name, as far as the change log knows; None if no change names it."""
@@ -315,7 +315,7 @@ class Core:
             if not self.read_only and self.vault.history.is_full():
                 self.vault.thin_history()
         except (SimplememError, OSError) as error:
-            _LOG.warning("the history could not be thinned: %s", error)
+            _LOG.warning("old versions could not be pruned from the history: %s", error)
 
     @property
     def is_in_doubt(self) -> bool:
@@ -361,9 +361,9 @@ class Core:
         if unread:
             reason = f"{counted(unread, 'new or changed note')} {'is' if unread == 1 else 'are'} still to be read."
         elif self._background is not None and not self._background.settled.is_reached:
-            reason = "The vault is being compared with its index: what changed lately may be missing."
+            reason = "The vault is being compared with its index: recent changes may be missing."
         elif self._doubted:
-            reason = f"{self._doubted} notes seem to have vanished at once; they are kept until this is confirmed."
+            reason = f"{self._doubted} notes disappeared at once; the index keeps them until this is confirmed."
         elif self._owed:
             reason = f"{len(self._owed)} changed notes could not be indexed yet: is the disk full?"
         elif pending:
@@ -371,7 +371,7 @@ class Core:
             reason = f"{waiting} searchable by words, not yet by meaning. {self.embedding.trouble()}".strip()
         else:
             private = self.embedding.kept_private()
-            reason = f"{private} private notes are searched by words only: their text stays on this machine."
+            reason = f"{private} private notes are searched by words only: their text is not sent to remote services."
             return IndexState("ready", notes, 0, reason if private else "", standing.commit)
         return IndexState("partial", notes, pending + unread, reason, standing.commit, unread, pending)
 
@@ -390,8 +390,8 @@ class Core:
         index = self.index.standing().commit
         if self.vault.is_branch and not (commit == index or self.vault.is_before(commit, index)):
             if not self.vault.reach(commit):
-                hint = "Is it of this branch, and pushed? Ask again in a moment, or without it."
-                raise Unavailable(f"the commit {commit[:40]} is not here yet", hint=hint)
+                hint = "Check that it is on this branch and pushed. Try again in a moment, or leave it out."
+                raise Unavailable(f"the commit {commit[:40]} has not arrived yet", hint=hint)
             self.index.consistently(self._scan)
 
     def not_indexed(self) -> list[tuple[str, str]]:
@@ -504,7 +504,7 @@ def _tables_of(path: Path, settings: Settings, root: Path, vault: Vault) -> Tabl
     try:
         from simplemem.index.postgres.database import PostgresDatabase
     except ImportError as error:
-        hint = "pip install 'simplemem-vault[postgres]'"
+        hint = "Install it with `pip install 'simplemem-vault[postgres]'`."
         raise Unavailable(f"an index in PostgreSQL needs {error.name}", hint=hint) from error
     place = vault.place if vault.is_branch else str(root)
     plain = re.sub(r"[^a-z0-9]+", "_", Path(place).name.lower()).strip("_")[:20]

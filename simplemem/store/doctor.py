@@ -29,14 +29,16 @@ from simplemem.vault.vault import Wish
 from simplemem.vault.watch import SHARED, file_system
 
 _PLACE = re.compile(r" \(line (\d+), column (\d+)\)$")
-_ANEW = "`simplemem index --rebuild` makes it anew"
-_ELSEWHERE = "Put it on this computer alone: `--db` when serving, or $SIMPLEMEM_DB for every command."
+_ANEW = "`simplemem index --rebuild` rebuilds it"
+_ELSEWHERE = "Put the index on a local disk: with `--db` when serving, or with $SIMPLEMEM_DB for every command."
 _SYNCED = re.compile(
     r"/(Dropbox|OneDrive|iCloud ?Drive|Mobile Documents|Google ?Drive|My Drive|CloudStorage|Nextcloud)([ (-][^/]*)?(/|$)"
 )
 # Names that many folders have: the one that is elsewhere is not the one that was meant.
 _COMMON_NAMES = frozenset({"readme", "index", "untitled", "home", "notes", "note", "todo", "inbox", "log", "template"})
-_WHY = {"name": "the only file of that name is", "alias": "it is another name of", "title": "it is the title of"}
+_WHY = {"name": "the only file of that name is", "alias": "it is an alias of", "title": "it is the title of"}
+# How `problem` of a note begins where its frontmatter cannot be read; the latter in indexes of older versions.
+_UNREADABLE_FRONTMATTER = ("its frontmatter", "its header")
 _MOST = 3  # candidates
 _MOST_ASKED = 100  # names that are compared with every other; a vault full of broken links must not take all day
 
@@ -45,7 +47,7 @@ def examine(core: Core, progress: Progress | None = None, *, only: Collection[st
     """What is wrong with the vault, its index or what they are on, by all checks or those in `only`. Changes no note.
     Of a damaged index nothing but that is asked."""
     for name in sorted(set(only) - CHECKS.keys()):
-        raise Invalid(f"there is no check {name!r}", hint=f"There are {', '.join(CHECKS)}.")
+        raise Invalid(f"no check called {name!r}", hint=f"The checks are {', '.join(CHECKS)}.")
     tell, found = progress or (lambda _stage, _done, _total: None), list[Finding]()
     for name, check in CHECKS.items():
         if not only or name in only:
@@ -61,12 +63,12 @@ def _check_notes(core: Core, _: Progress) -> Iterator[Finding]:
         hint = "Split it, or raise the setting index.max_note_mb." if why.endswith("are not indexed") else ""
         yield Finding("notes", "warning", path, why, hint)
     for path, problem in ((row["path"], row["problem"]) for row in core.index.counts()["problems"]):
-        if problem.startswith("its header"):
+        if problem.startswith(_UNREADABLE_FRONTMATTER):
             place = _PLACE.search(problem)
-            why = f"{_PLACE.sub('', problem)}; served and searched, but not changed by any tool"
-            yield Finding("headers", "warning", path, why, "Mend it in an editor.", int(place[1]) if place else 0)
+            why = f"{_PLACE.sub('', problem)}; it is served and searched, and no tool changes it"
+            yield Finding("headers", "warning", path, why, "Fix it in an editor.", int(place[1]) if place else 0)
         else:
-            hint = "Save it as UTF-8 in an editor; if it is no text, it wants another extension than .md."
+            hint = "Save it as UTF-8 in an editor. If it is not text, give it an extension other than .md."
             yield Finding("notes", "warning", path, problem, hint)
 
 
@@ -80,7 +82,7 @@ def _check_secrets(core: Core, tell: Progress) -> Iterator[Finding]:
     """Their kind and line, never what they are; only a name has to be shown, to say which note it is."""
     from simplemem.note.hidden import find_secrets  # its patterns take a moment
 
-    hint = "Keep it in a password manager, write here where it is, and renew it: it may have been copied and sent."
+    hint = "Keep it in a password manager, note where, and replace it: it may have been copied and sent."
     notes = [entry for entry in core.vault.scan() if entry.path.casefold().endswith(".md")]
     with core.vault.reading() as read:
         for done, entry in enumerate(notes):
@@ -91,7 +93,9 @@ def _check_secrets(core: Core, tell: Progress) -> Iterator[Finding]:
                 if entry.size <= core.settings.max_note_bytes:
                     text = read(entry.path).data.decode("utf-8", "replace")
             for secret in find_secrets(entry.path[:-3]):
-                yield Finding("secrets", "warning", entry.path, f"its name holds a {secret.kind}: {secret.shown}", hint)
+                yield Finding(
+                    "secrets", "warning", entry.path, f"its name contains a {secret.kind}: {secret.shown}", hint
+                )
             for secret in find_secrets(text)[:20]:  # a dump of keys is one finding too many
                 yield Finding("secrets", "warning", entry.path, f"{secret.kind}: {secret.shown}", hint, secret.line)
 
@@ -104,31 +108,41 @@ def _check_place(core: Core, _: Progress) -> Iterator[Finding]:
         ago = f"compared with the notes {time.monotonic() - core.compared_at:.0f} s ago"
         message = f"the index is in {tables.engine}, {tables.size() / 1e6:.1f} MB, {ago}: {tables.place}"
         yield Finding(
-            "place", "note", "", message, "Back up the notes, and `.simplemem/` with the history and the trash."
+            "place",
+            "note",
+            "",
+            message,
+            "Back up the notes and `.simplemem/`, which contains the history and the trash.",
         )
     by_name, inside = _SYNCED.search(root.as_posix()), is_here and index.resolve().is_relative_to(root.resolve())
     has_mark = any((above / ".stfolder").exists() for above in (root, *root.parents))
     service = "Syncthing" if has_mark else by_name[1] if by_name is not None else ""
     if service and inside:
-        message = f"the vault is in a folder of {service}, and its index with it, which other computers may overwrite"
+        message = f"the vault and its index are in a folder of {service}, so other computers may overwrite the index"
         yield Finding("place", "warning", "", message, _ELSEWHERE)
     elif service:
-        message = f"the vault is in a folder of {service}: the lock that keeps writers apart holds on one computer only"
-        yield Finding("place", "note", "", message, "Notes changed on two computers at once come as conflict copies.")
+        message = f"the vault is in a folder of {service}: the lock protects it from writers on this computer only"
+        yield Finding(
+            "place", "note", "", message, "If a note is changed on two computers at once, a conflict copy appears."
+        )
     of_vault, of_index = file_system(str(root)), file_system(str(index.parent))
     if of_vault in SHARED:
-        message = f"the vault is on a {of_vault} disk: what other computers change is looked for, and not announced"
-        yield Finding("place", "note", "", message, "The lock that keeps writers apart may not hold between computers.")
+        message = f"the vault is on a {of_vault} disk: simplemem polls for changes that other computers make"
+        yield Finding(
+            "place", "note", "", message, "The lock may not protect the vault from writers on other computers."
+        )
     if is_here and of_index in SHARED:
-        message = f"the index is on a {of_index} disk, where SQLite cannot keep several computers apart"
+        message = f"the index is on a {of_index} disk, where SQLite cannot protect it from writers on other computers"
         yield Finding("place", "warning", "", message, _ELSEWHERE)
 
 
 def _check_git(core: Core, _: Progress) -> Iterator[Finding]:
     state = core.committing.state()
     if state.get("ahead") or state.get("behind"):
-        message = "{ahead} commits of here are not on {remote}, and {behind} of there not here".format(**state)
-        yield Finding("git", "note", "", message, "`simplemem sync` brings both together.")
+        message = "{ahead} local commits are not on {remote}, and {behind} commits of {remote} are not here".format(
+            **state
+        )
+        yield Finding("git", "note", "", message, "`simplemem sync` exchanges them.")
 
 
 def _check_index(core: Core, tell: Progress) -> Iterator[Finding]:
@@ -158,9 +172,9 @@ def _check_index(core: Core, tell: Progress) -> Iterator[Finding]:
     for here, there in found:
         row = here or there or ("", "")
         ours, theirs = ("nothing" if each is None else shorten(repr(each), 160) for each in (here, there))
-        message = f"the index holds {ours} where a rebuilt one holds {theirs}"
+        message = f"the index contains {ours} where a rebuilt index contains {theirs}"
         path = str(row[1]) if len(row) > 1 else ""
-        yield Finding("index", "error", path, message, f"{_ANEW}; please report how it came to this.")
+        yield Finding("index", "error", path, message, f"{_ANEW}. Please report how it happened.")
 
 
 def _check_links(core: Core, _: Progress) -> Iterator[Finding]:
@@ -169,7 +183,7 @@ def _check_links(core: Core, _: Progress) -> Iterator[Finding]:
     for link in core.index.links():
         if link.path is not None and link.ambiguous:
             message = f"[[{link.target}]] could mean {', '.join(map(name_of, link.ambiguous))}"
-            hint = f"It is taken for {name_of(link.path)}. A folder before the name says which is meant."
+            hint = f"It resolves to {name_of(link.path)}. Put a folder before the name to choose another note."
             yield Finding("links", "note", link.source, message, hint, link.line, link.ambiguous)
 
 
@@ -204,9 +218,11 @@ def plan_mending(core: Core, progress: Progress | None = None, *, only: Collecti
             continue
         text = lead_links(note, path, aims[path], named, core.conventions.link_format)
         nowhere = {link.target for link in read_note(text.encode()).links if not resolve(link.target, path, named).path}
-        what = [f"[[{link}]] leads to {name_of(aim.path)}" for link, aim in aims[path].items() if link not in nowhere]
+        what = [
+            f"[[{link}]] now leads to {name_of(aim.path)}" for link, aim in aims[path].items() if link not in nowhere
+        ]
         stuck = nowhere & aims[path].keys()
-        unmended += [f"{path}: [[{target}]] can be written in no way that leads there" for target in sorted(stuck)]
+        unmended += [f"{path}: no form of [[{target}]] leads to that note" for target in sorted(stuck)]
         if what:
             diff = unified_diff(file.data, text.encode(), (path, path), most=None)
             changes[path] = Mend(path, tuple(what), diff, file.sha256, text)
@@ -221,7 +237,7 @@ def mend(core: Core, mending: Mending, **by: Unpack[By]) -> Mended:
         return Mended("", (), mending.unmended)
     core.must_be_writable()
     wishes = [Wish.update(each.path, each.sha256, each.text.encode()) for each in mending.changes]
-    by["reason"] = by.get("reason") or "broken links were mended"
+    by["reason"] = by.get("reason") or "fixed unresolved links"
     with core.vault.lock():
         written, warnings = carry_out(core, wishes, change_by(by, "doctor"))
     return Mended(written[0].version, tuple(each.path for each in written), (*mending.unmended, *warnings))
@@ -236,10 +252,10 @@ def _broken_links(core: Core) -> Iterator[tuple[Finding, tuple[str, Aim] | None]
             continue
         paths, aim, why = targets.of(link.target, link.source)
         names = tuple(map(name_of, paths))
-        message = f"[[{link.target}]] leads nowhere" + (f": {why}" if why else "")
+        message = f"unresolved link [[{link.target}]]" + (f": {why}" if why else "")
         sure = aim is not None and link.source not in closed
-        hint = f"Perhaps {' or '.join(names)}." if names and not sure else ""
-        fix = f"lead [[{link.target}]] to {names[0]}" if sure else ""
+        hint = f"Did you mean {' or '.join(names)}?" if names and not sure else ""
+        fix = f"point [[{link.target}]] to {names[0]}" if sure else ""
         level: Literal["warning", "note"] = "warning" if names or why else "note"
         finding = Finding("links", level, link.source, message, hint, link.line, names, fix)
         yield finding, (link.target, aim) if aim is not None and sure else None
@@ -268,7 +284,7 @@ class _LikelyTargets:
             last = changes[0]
             now = last.new_path or last.path
             if last.after is None:
-                why = f"{name_of(last.path)} was deleted in {last.id}, `simplemem undo {last.id}` brings it back"
+                why = f"{name_of(last.path)} was deleted in {last.id}, and `simplemem undo {last.id}` restores it"
                 return self._near(target), None, why
             if now in self._files and now != was:
                 moved = next((change for change in changes if change.new_path == now), last)

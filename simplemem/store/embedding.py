@@ -96,7 +96,7 @@ class Embedding:
         if embedder is None:
             return None, why_not
         if (space := standing.space).embedder != embedder.name:
-            made = f"Searched by words only: vectors of {embedder.name} have still to be made (`simplemem index`)."
+            made = f"Searched by words only: no vectors of {embedder.name} exist yet (`simplemem index` creates them)."
             return None, self.trouble() or made
         if not space.dimension:
             none = "Searched by words only: no note has a vector yet."
@@ -108,12 +108,12 @@ class Embedding:
             return None, f"{_said(embedder.name, error)}; searched by words only."
         if len(vector) != space.dimension:
             anew = "searched by words only until `simplemem index --rebuild`."
-            return None, f"The embedder {embedder.name} gives other dimensions than its vectors have; {anew}"
+            return None, f"The embedder {embedder.name} returns vectors of other dimensions than the index has; {anew}"
         return QueryVector(vector, embedder.name), self.trouble()
 
     def trouble(self) -> str:
         """Why vectors are not being made just now; nothing when they are."""
-        return f"{self._failure}; new texts are searched by words only until it does." if self._failure else ""
+        return f"{self._failure}; new texts are searched by words only until then." if self._failure else ""
 
     def fill(
         self,

@@ -25,7 +25,7 @@ _BESIDE = {"tags": "require_all", "without": "without_forms", "archive": "archiv
 def unmet(core: Core, narrow: Narrow) -> str:
     """Which conditions of a filter no note meets, with what is near or else there; "" where some note passes it."""
     is_left_out = not narrow.archived and bool(core.index.with_notes(narrow.archive))
-    past = "Past sessions were left out; `archive:` asks for them." if is_left_out else ""
+    past = "Past sessions were not searched; `archive:` includes them." if is_left_out else ""
     asked = replace(narrow, phrases=(), without=(), without_forms=(), archive=narrow.archive if narrow.archived else ())
     if core.is_in_doubt or core.is_behind or asked.is_open() or _passing(core, replace(asked, archive=narrow.archive)):
         return past
@@ -38,8 +38,10 @@ def unmet(core: Core, narrow: Narrow) -> str:
         if label != "tag" and not _passing(core, Narrow(**changes)):
             notes = core.index.known() if label in ("type", "path") else {}
             there = {row.type if label == "type" else f"{row.path.rpartition('/')[0]}/" for row in notes.values()}
-            said.append(f"No note passes {label}={value}{_near(value, sorted(there - {'', '/'}))}.")
-    return " ".join(said) or f"No note passes all of {', '.join(f'{label}={value}' for label, value, _ in conditions)}."
+            said.append(f"No note matches {label}={value}{_near(value, sorted(there - {'', '/'}))}.")
+    return (
+        " ".join(said) or f"No note matches all of {', '.join(f'{label}={value}' for label, value, _ in conditions)}."
+    )
 
 
 def _passing(core: Core, narrow: Narrow) -> int:
@@ -52,7 +54,7 @@ def _near(wanted: str, names: Iterable[str], mark: str = "") -> str:
     begins = key.partition("/")[0]
     near = get_close_matches(key, keys, 3, 0.6) or [each for each in keys if each.startswith(begins)][:3]
     shown = ", ".join(f"{mark}{keys[each][:40]}" for each in near or list(keys)[:3])
-    return f"; {'near' if near else 'there are'}: {shown}" if shown else ""
+    return f"; {'similar' if near else 'existing'}: {shown}" if shown else ""
 
 
 class Explained:
@@ -85,7 +87,7 @@ class Explained:
             left = _passing(self._core, narrow)
             filters.append({"filter": label, "value": value, "removed": before - left, "left": left})
         added = " + ".join(f"{round(each.weight, 4):g} × {each.name}" for each in ranking.signals if each.weight)
-        formula = f"rank_score = {added}, each divided by the best of its kind."
+        formula = f"rank_score = {added}, each signal divided by its best value."
         state = self._core.state(ranking.standing)
         not_searched = {
             "hidden": index.counts()["hidden"],
@@ -102,7 +104,9 @@ class Explained:
             "mode": ranking.mode,
             "embedder": getattr(ranking.question.vector, "embedder", "none"),
             "weights": {signal.name: round(signal.weight, 4) for signal in ranking.signals},
-            "formula": formula if query.words else "There are no words to rank by: the newest come first.",
+            "formula": formula
+            if query.words
+            else "The query contains no words to rank by: the newest notes come first.",
             "ranked": len(ranking.every),
             "filters": filters,
             "notes": notes,
@@ -119,11 +123,11 @@ class Explained:
         numbers: dict[str, Any] = {}
         if row is None:
             reason = next((why for file, why in self._core.not_indexed() if f"{path}/".startswith(f"{file}/")), "")
-            verdict, hint = "not_indexed", "" if reason else "Ask again in a moment."
+            verdict, hint = "not_indexed", "" if reason else "Try again in a moment."
             because = f"It is not in the index: {reason.rstrip('.')}." if reason else "It is not indexed yet."
         elif row.hidden is not None:
-            verdict, because = "hidden", f"It is left out of every search: {row.hidden}."
-            hint = "Move or rename it to have it found, or change Obsidian's settings where they exclude it."
+            verdict, because = "hidden", f"It is hidden from search: {row.hidden}."
+            hint = "To have it found, move or rename it, or change the setting of Obsidian that excludes it."
             if is_copy_reason(row.hidden):
                 hint = "`simplemem conflicts` shows how it differs from its note, and merges the two."
         else:
@@ -146,20 +150,20 @@ class Explained:
         if stopped_by and not place:
             numbers["filters"] = [{"filter": label, "value": value} for label, value, _ in stopped_by]
             said = " and ".join(f"{label} {value}" for label, value, _ in stopped_by)
-            hint = "Ask without this filter, or change the note."
+            hint = "Search without this filter, or change the note."
             if stopped_by[0][0] == "outside of":
-                hint = "Put `archive:` before the question, which looks through past sessions."
-            return "filtered", f"It does not pass the filter {said}.", hint
+                hint = "Put `archive:` before the query to search past sessions too."
+            return "filtered", f"It does not match the filter {said}.", hint
         if place and place <= self._limit:
-            return "below", f"By words and meaning it is number {place}; the reranker put others first.", ""
+            return "below", f"By words and meaning it ranks {place}; the reranker put others first.", ""
         if place:
-            hint = f"A limit of {place} shows it." if place <= 200 else ""
-            return "below", f"It is number {place} of {len(every)}.", hint
+            hint = f"A limit of {place} would show it." if place <= 200 else ""
+            return "below", f"It ranks {place} of {len(every)}.", hint
         if numbers["matched"] or not (self._query.words or self._query.asks_nothing()):
-            return "below", f"{len(every)} notes or more come before it.", ""
-        why = [] if self._ranking.mode == "semantic" else ["it holds none of the question's words"]
+            return "below", f"{len(every)} or more notes rank above it.", ""
+        why = [] if self._ranking.mode == "semantic" else ["it contains none of the query's words"]
         if self._ranking.question.vector is not None:
-            why.append("its meaning is nowhere near" if self._core.index.vectors_of(row.id) else "it has no vectors")
+            why.append("its meaning is not similar" if self._core.index.vectors_of(row.id) else "it has no vectors")
         return "no_match", f"{', and '.join(why).capitalize()}.", ""
 
     def _which_hold(self, some: Sequence[NoteId]) -> dict[str, tuple[int, set[NoteId]]]:

@@ -13,9 +13,9 @@ from simplemem.vault.paths import SIDECAR
 _CONTENTS: Final = {
     "history": "the log of changes and the earlier texts of notes",
     "trash": "deleted notes",
-    "drafts": "texts of `simplemem edit` that could not be saved",
-    "state": "counters that no note has",
-    "imports.jsonl": "what was imported, so that it is imported once",
+    "drafts": "texts that `simplemem edit` could not save",
+    "state": "counters that are kept outside the notes",
+    "imports.jsonl": "a record of imports, so that nothing is imported twice",
     "exports": "exported entries",
     "config.toml": "the settings of this vault",
     "eval.json": "questions for `simplemem eval`",

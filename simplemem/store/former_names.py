@@ -37,10 +37,10 @@ class FormerNote:
             note = f"{self.name} became {self.last_name}, which"
         if self.is_deleted:
             message = f"{note} was deleted (version {self.version})"
-            hint = f'undo_change(version="{self.version}") brings it back.'
+            hint = f'undo_change(version="{self.version}") restores it.'
         else:
-            message = f"{note} was removed or renamed outside simplemem (last change: version {self.version})"
-            hint = f'read_memory(name="{self.last_name}", version="{self.version}") shows what it said.'
+            message = f"{note} was deleted or renamed outside simplemem (last change: version {self.version})"
+            hint = f'read_memory(name="{self.last_name}", version="{self.version}") shows its text.'
         return NotFound(message, hint=hint, version=self.version)
 
 

@@ -140,7 +140,7 @@ def path_with_a_past(core: Core, name: str) -> str:
         key = compare_key(clean_reference(name))
         gone = [path for path in core.changes.gone() if compare_key(name_of(path).rsplit("/", 1)[-1]) == key]
         if len(gone) > 1:
-            many, hint = f"{name!r} is the name of {len(gone)} deleted memories", "Use one of the candidates."
+            many, hint = f"{name!r} is the name of {len(gone)} deleted notes", "Use one of the candidates."
             raise Ambiguous(many, candidates=list(map(name_of, gone)), hint=hint) from None
         # Deleted, and known to git alone: it may have gone to a hidden place, so where there are such it is not told.
         if not gone and (core.vault.access.is_partial or not commits_of(core, path, 1)):
@@ -152,8 +152,8 @@ def last_change(core: Core, path: str) -> Version:
     """The last change of a memory."""
     for version in core.changes.of(path, 1):
         return version
-    hint = "Only changes made through simplemem are kept."
-    raise NotFound(f"nothing is known of earlier changes of {name_of(path)}", hint=hint)
+    hint = "The history has only changes made through simplemem."
+    raise NotFound(f"no earlier changes of {name_of(path)} are recorded", hint=hint)
 
 
 def moment_of(core: Core, wanted: str, *, start: bool = False) -> Moment:
@@ -175,7 +175,7 @@ def moment_of(core: Core, wanted: str, *, start: bool = False) -> Moment:
         meant = datetime.fromisoformat(read_when(wanted, now, end=not start))
         moment = moment_at(core, min(meant, now))
     except (OverflowError, OSError, ValueError) as error:
-        raise Invalid(f"{wanted[:40]!r} is too far away to be a date of a note") from error
+        raise Invalid(f"{wanted[:40]!r} is not a date that a note can have") from error
     is_now = not start and meant > now - timedelta(seconds=1)  # dates are read to the second: nothing is left out
     return moment._replace(number=core.changes.newest()) if is_now else moment
 
@@ -232,7 +232,7 @@ def _then(core: Core, path: str, left: Version | None, found: Version | None, mo
     beside = found if moment.before else left  # a change of the very operation that the moment was given by says it
     is_beside = beside is not None and moment.version is not None and beside.group == moment.version.group
     sha = afterwards if left is None or rested or (is_beside and moment.before) else after
-    doubt = "" if rested or is_beside or after == afterwards else "it was changed outside simplemem, nobody knows when"
+    doubt = "" if rested or is_beside or after == afterwards else "it was changed outside simplemem at an unknown time"
     differs = sha != (None if now is None else now.sha256)
     data = core.vault.history.content(sha) if sha and differs else now.data if now and sha else None
     if sha is not None and data is None:
@@ -287,7 +287,7 @@ def text_at_commit(core: Core, path: str, commit: str) -> tuple[str, bytes]:
             if not core.vault.access.hides(then):
                 return then, data
     hint = "The history of a note lists its commits."
-    raise NotFound(f"there is no commit {commit[:12]}, or {name_of(path)} was not in it", hint=hint)
+    raise NotFound(f"no commit {commit[:12]} that contains {name_of(path)}", hint=hint)
 
 
 def commits_of(core: Core, path: str, limit: int) -> list[Commit]:
@@ -303,7 +303,7 @@ def commits_of(core: Core, path: str, limit: int) -> list[Commit]:
                 hides = core.vault.access.hides
                 return [each for each in found if not hides(each.path) and not hides(each.old_path or each.path)]
     except SimplememError as error:
-        core.git_trouble = f"git's history is left out: {error}" + (f" {error.hint}" if error.hint else "")
+        core.git_trouble = f"the commits of git are not shown: {error}" + (f". {error.hint}" if error.hint else "")
         _LOG.warning("%s", core.git_trouble)
     return []
 
@@ -316,8 +316,10 @@ def _names(core: Core, path: str) -> list[str]:
 
 def nothing_there(name: str, at: str, then: NoteThen) -> NotFound:
     """The error for a note that was not there at a moment, or whose text is lost."""
-    message = f"there was no {name} at {at}" if then.sha256 is None else f"the text of {name} at {at} is no longer kept"
-    return NotFound(message, hint="history lists its versions, also of what was deleted.")
+    message = (
+        f"{name} did not exist at {at}" if then.sha256 is None else f"the text of {name} at {at} is no longer kept"
+    )
+    return NotFound(message, hint="The history lists its versions, also those of deleted notes.")
 
 
 def diff(core: Core, what: str, other: str | None = None, *, since: str | None = None) -> tuple[Difference, ...]:
@@ -354,7 +356,7 @@ def _difference(
     names = name_of(paths[0]), name_of(paths[1])
     shown = _shown(before, after, (f"{names[0]} ({labels[0]})", f"{names[1]} ({labels[1]})"))
     if not shown and before != after:
-        doubt = doubt or (GONE if shown is None else "the texts are too large to be compared")
+        doubt = doubt or (GONE if shown is None else "the texts are too large to compare")
     return Difference(*names, *labels, shown or "", doubt)
 
 

@@ -90,8 +90,8 @@ def _move_in_lock(core: Core, moves: Moves, change: Change) -> tuple[Moved, ...]
 def _check_free(core: Core, old: str, new: str) -> None:
     """Raise AlreadyExists if another note has the new name. A note may change the case of its own."""
     if compare_key(old) != compare_key(new) and core.entry(new) is not None:
-        hint = "Choose another name, or move or delete that memory first."
-        raise AlreadyExists(f"there is already a memory called {name_of(new)}", hint=hint, name=name_of(new))
+        hint = "Choose another name, or move or delete that note first."
+        raise AlreadyExists(f"a note called {name_of(new)} already exists", hint=hint, name=name_of(new))
 
 
 def _check_scope(core: Core, old: str, new: str, data: bytes) -> None:

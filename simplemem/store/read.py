@@ -86,8 +86,8 @@ def memory_of(core: Core, path: str, data: bytes, section: str | None, version: 
     span = find_section(note.text, note.body, section) if section else (note.content_start, len(note.text))
     if span is None:
         headings = [heading.text for heading in note.body.headings][:50]
-        hint = "" if headings else "It has no headings. Read it without a section."
-        raise NotFound(f"{name_of(path)} has no section {section!r}", hint=hint, candidates=headings)
+        hint = "" if headings else "The note has no headings. Read it without a section."
+        raise NotFound(f"no section {section!r} in {name_of(path)}", hint=hint, candidates=headings)
     return replace(_memory(core, path, note, head_of(path, note, mtime), span, note.tags, links), version=version)
 
 

@@ -57,7 +57,7 @@ class Ranking(NamedTuple):
         phrases = ""
         if self.narrow.phrases and not self.question.narrow.phrases:
             said = " and ".join(f'"{phrase}"' for phrase in self.narrow.phrases)
-            phrases = f"No memory holds {said} word for word{'; these are found by its words' if self.best else ''}."
+            phrases = f"No note contains {said} word for word{'; the hits match its words' if self.best else ''}."
         return " ".join(filter(None, (self.query.instead, phrases, self.degraded)))
 
 
@@ -79,7 +79,7 @@ def search(
     Scores fall from hit to hit; with `own_scores` each is what the hit has by itself, for a caller that filters by it."""
     limit = within(limit if limit is not None else core.settings.search.limit, 1, MAX_LIMIT, "limit")
     if mode not in rank.MODES:
-        raise Invalid(f"there is no search mode {mode!r}", hint=f"Modes are: {', '.join(rank.MODES)}.")
+        raise Invalid(f"no search mode called {mode!r}", hint=f"The modes are {', '.join(rank.MODES)}.")
     core.prepare(vectors=mode != "text")
     behind = core.state_if_behind()
     ranking = ranked(core, query, filter, limit, mode, rerank=rerank)
@@ -138,7 +138,7 @@ def ranked(
 
 def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit: int, mode: Mode) -> Ranking:
     if query.asks_nothing():
-        said = "The question has no word that could be looked for."
+        said = "The query contains no words to search for."
         return Ranking(query, narrow, standing, "text", (), {}, (), (), Question(narrow=narrow), said)
     if not query.words:
         question = Question(narrow=narrow)
@@ -148,7 +148,7 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
         return Ranking(query, narrow, standing, "text", newest, shown, newest, (), question, "")
     vector, less = (None, "") if mode == "text" else core.embedding.question(query.text, standing)
     if vector is None and mode == "semantic" and not less:
-        less = "Searched by words only: there are no vectors (embed.provider)."
+        less = "Searched by words only: the setting embed.provider is none, so there are no vectors."
     mode = "text" if vector is None else mode
     question = Question(vector=vector, narrow=narrow, title=query.text.strip(" \"'“”„«»"), names=query.names())
     weights = rank.weights_of(query.words, query.holders, standing.notes)
@@ -396,7 +396,7 @@ def narrow(core: Core, given: Filter, query: Query | None = None) -> Narrow:
     now, query = local(), query or Query("", ())
     author = query.author or well_formed(given.author).strip()
     if len(given.tags) + len(given.properties) + len(query.tags) > _MOST_NARROWING:
-        raise Invalid(f"a filter takes at most {_MOST_NARROWING} tags and properties", hint="Ask for fewer at once.")
+        raise Invalid(f"a filter takes at most {_MOST_NARROWING} tags and properties", hint="Ask for fewer of them.")
     if author:
         core.changes.newest()  # the filter stands on what the log has
     kind = query.type or well_formed(given.type)
@@ -437,12 +437,12 @@ def list_page(
     """Memories that pass a filter, newest first unless told otherwise."""
     limit = within(limit, 1, 1000, "limit")
     if sort not in SORTS:
-        raise Invalid(f"cannot sort by {sort!r}", hint=f"Sort by one of: {', '.join(SORTS)}.")
+        raise Invalid(f"cannot sort by {sort!r}", hint=f"Sort by one of {', '.join(SORTS)}.")
     core.prepare(vectors=False)
     behind = core.state_if_behind()
     after, _, made_for = (cursor or f"0-{sort}").partition("-")
     if made_for != sort or not (after.isdecimal() and len(after) < 10):
-        raise Invalid("this cursor does not belong to this list", hint="Begin again without a cursor.")
+        raise Invalid("this cursor does not belong to this list", hint="Start again without a cursor.")
     narrowed = narrow(core, filter or Filter())
     listing = core.fresh(lambda: core.index.page(narrowed, sort, limit, int(after)), lambda found: found.rows)
     items = tuple(
@@ -468,8 +468,8 @@ def backlinks(
     core.prepare(vectors="semantic" in kinds)
     path, limit = core.path_meant(name), within(limit, 1, MAX_LIMIT, "limit")
     if unknown := [kind for kind in kinds if kind not in ("link", "semantic")]:
-        hint = 'There are "link" and "semantic".'
-        raise Invalid(f"There is no kind of backlink called {unknown[0][:40]!r}.", hint=hint)
+        hint = 'The kinds are "link" and "semantic".'
+        raise Invalid(f"no kind of backlink called {unknown[0][:40]!r}", hint=hint)
 
     def once() -> tuple[Mapping[str, Sequence[StoredLink]], Sequence[tuple[Shown, float]]]:
         linking = {source: list(links) for source, links in groupby(core.index.links(path), lambda link: link.source)}

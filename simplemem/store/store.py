@@ -210,10 +210,10 @@ class EnhancedStore:
         folder = self._core.conventions.templates_folder
         paths = self._core.vault.entries_below(folder) if folder else []
         names = [name_of(entry.path).removeprefix(f"{folder}/") for entry in paths if entry.path.endswith(".md")]
-        hint = f"There are: {', '.join(names[:_MAX_TEMPLATES])}."
+        hint = f"The templates are {', '.join(names[:_MAX_TEMPLATES])}."
         if not names:
-            hint = "Obsidian's settings name no folder with templates; any note can be one, by its name."
-        return NotFound(f"there is no template called {template!r}", candidates=names[:_MAX_TEMPLATES], hint=hint)
+            hint = "Obsidian's settings name no folder of templates. Any note can serve as a template: give its name."
+        return NotFound(f"no template called {template!r}", candidates=names[:_MAX_TEMPLATES], hint=hint)
 
     update = _method(write.update)
     write_text = _method(write.write_text)

@@ -44,7 +44,7 @@ def sync(core: Core, **by: Unpack[By]) -> Synced:
         committed += found
         with suppress(Overtaken, Conflict):
             return _exchanged(core, by, committed, waiting)
-    raise Unavailable(f"others were faster {_TRIES} times", hint="Try again in a moment.")
+    raise Unavailable(f"other writers pushed first {_TRIES} times in a row", hint="Try again in a moment.")
 
 
 def _committed(core: Core) -> tuple[int, tuple[str, ...]]:
@@ -69,7 +69,7 @@ def _exchanged(core: Core, by: By, committed: int, waiting: tuple[str, ...]) -> 
                 ex.push(ex.ours.id)
             return Synced(ex.remote, committed, (), (), waiting, ex.theirs != ex.ours, "")
         if base is None:
-            raise Unavailable(f"{ex.remote} holds another history, which has nothing in common with this one")
+            raise Unavailable(f"the history of {ex.remote} has no commit in common with this one")
         merging = _Merging(ex, base, ex.theirs)
         files, copies, version = merging.files, tuple(map(name_of, merging.copies)), ""
         _follow(core, ex, files, merging.moves)
@@ -110,14 +110,14 @@ def _wishes(core: Core, ex: Exchange, files: _Files, waiting: tuple[str, ...]) -
     wishes = []
     for path, data in files.items():
         if path in waiting:
-            hint = "Commit it, or take it out of the index: git restore --staged."
-            raise Unavailable(f"{path} is staged by you, and was changed there too", hint=hint)
+            hint = "Commit it, or unstage it with `git restore --staged`."
+            raise Unavailable(f"{path} is staged here, and the remote changed it too", hint=hint)
         here = core.bytes_of(path)
         if here == data:
             continue
         found = None if here is None else sha256(here)
         if here != ex.held(path):
-            raise Conflict(f"{path} was saved meanwhile", current_sha256=found)
+            raise Conflict(f"{path} was saved during the merge", current_sha256=found)
         wishes.append(Wish.update(path, found, data))
     return wishes
 
@@ -146,9 +146,9 @@ class Syncing:
                     with closing(Core(self._root, self._settings, read_only=False, person=True)) as core:
                         sync(core, who="simplemem", tool="sync")
                 except (SimplememError, OSError) as error:
-                    _LOG.warning("not exchanged with the remote: %s", error)
+                    _LOG.warning("changes were not exchanged with the remote: %s", error)
                 except Exception:  # noqa: BLE001  (the thread must outlive whatever it meets)
-                    _LOG.exception("not exchanged with the remote, for an unexpected reason")
+                    _LOG.exception("changes were not exchanged with the remote because of an unexpected error")
         finally:
             self._turn.give_back()
 
@@ -166,8 +166,8 @@ class _Merging:
         for each in there:
             for file in each.files:
                 if not file.is_ours:
-                    hint = "`git pull` brings such changes; simplemem exchanges notes and the files beside them."
-                    message = f"{ex.remote} changed {file.path!r}, which is none; nothing was changed here"
+                    hint = "Nothing was changed here. Get such changes with `git pull`."
+                    message = f"{ex.remote} changed {file.path!r}, which is not a note or an attachment"
                     raise Unavailable(message, hint=hint)
             self._take(each, mine.get(each.files[0].path))
         moved = ((was.path, now.path) for was, now in [*there, *mine.values()] if was and now)

@@ -48,7 +48,7 @@ def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
         try:
             written = core.vault.undo(version.id, change_by({**by, "reason": reason}, "undo"))
         except Conflict as error:
-            error.hint = f"Undo what came since first, or restore the note as it was before {version.id}."
+            error.hint = f"Undo the later changes first, or restore the note as it was before {version.id}."
             raise
         paths = {path for step in steps for path, _, _ in step.effects} | {each.path for each in written}
         core.indexed(paths, lambda: core.look_at(paths))
@@ -79,8 +79,8 @@ def _change_to_undo(core: Core, version_or_name: str) -> Version:
     except NotFound as no_version:
         if core.entry(path_of(clean_reference(version_or_name))) is None:
             if history.means_commit(core, version_or_name):
-                hint = "Restore a note as it was at a commit, or revert the commit in git."
-                message = f"{version_or_name} is a commit of git, and no change to take back"
+                hint = "Restore a note as it was at that commit, or revert the commit with git."
+                message = f"{version_or_name} is a commit of git, which simplemem cannot undo"
                 raise Invalid(message, hint=hint) from None
             if history.is_version_id(version_or_name):
                 no_version.hint = _versions_there_are(core)
@@ -92,7 +92,7 @@ def _versions_there_are(core: Core) -> str:
     """Say which version is the newest that may be seen, and where the others are listed."""
     newest = core.changes.recent(1)
     if not newest:
-        return "Nothing was changed through simplemem yet."
+        return "The history is empty."
     return f"The newest version is {newest[0].id}; memory_history lists the latest."
 
 
@@ -115,8 +115,8 @@ def last_step(core: Core, name: str | None = None, *, undone: bool = False) -> s
             if not target:
                 break
             taken_back.add(target)
-    message = f"there is nothing {f'of {name} ' if name else ''}to {'redo' if undone else 'undo'}"
-    raise NotFound(message, hint="Only changes made through simplemem are kept.")
+    message = f"nothing to {'redo' if undone else 'undo'}{f' in {name}' if name else ''}"
+    raise NotFound(message, hint="The history has only changes made through simplemem.")
 
 
 def restore(core: Core, name: str, *, at: str | None = None, new_name: str | None = None, **by: Unpack[By]) -> Restored:
@@ -131,7 +131,7 @@ def restore(core: Core, name: str, *, at: str | None = None, new_name: str | Non
                 raise Invalid(f"{name_of(path)} already exists", hint=hint)
             last = history.last_change(core, path)
             since = f"before {last.id}" if last.after is None else last.id
-            doubt = "" if last.after is None else "it was deleted outside simplemem, perhaps after other changes there"
+            doubt = "" if last.after is None else "it was deleted outside simplemem, perhaps after other changes"
         then = history.note_at(core, path, since, name=name)
         if then.data is None or then.sha256 is None:
             raise history.nothing_there(name_of(path), since, then)
@@ -139,8 +139,8 @@ def restore(core: Core, name: str, *, at: str | None = None, new_name: str | Non
         now = core.file(target)
         other = _taken_since(core, path, since, now.sha256) if now is not None and target == path else None
         if now is not None and (target != path or other is not None):
-            hint = f"It has the name since {other.id}. Restore the old one under another name." if other else ""
-            message = f"there is another memory called {name_of(target)}"
+            hint = f"It got this name in {other.id}. Restore the old note under another name." if other else ""
+            message = f"another note called {name_of(target)} exists"
             raise AlreadyExists(message, hint=hint or "Choose another name.", name=name_of(target))
         wish = Wish("restore", target, before=now.sha256 if now else None, data=then.data)
         written = carry_out(core, [wish], change_by(by, "restore"))[0][0]
@@ -170,14 +170,16 @@ def undo_all(
     `preview` changes nothing; given its `plan` as `expected`, it is done only if it is still what was shown."""
     if not by.strip() or not since.strip():
         missing = "`by`, the client whose changes to undo" if not by.strip() else "`since`, a date or version"
-        raise Invalid(f"undo of all changes needs {missing}", hint="The history shows who changed what, and when.")
+        raise Invalid(
+            f"an undo of several changes needs {missing}", hint="The history shows who changed what, and when."
+        )
     if preview:
         return _plan(core, by, since)[0]
     core.must_be_writable()
     with core.vault.lock():
         shown, wishes = _plan(core, by, since)
         if expected is not None and shown.plan != expected:
-            message, hint = "the vault has changed since this was looked at", "Look at the preview again."
+            message, hint = "the vault has changed since the preview", "Read the new preview, then repeat the call."
             raise Conflict(message, current_sha256=None, hint=hint)
         if not wishes:
             return shown
@@ -200,7 +202,7 @@ def _plan(core: Core, by: str, since: str) -> tuple[UndoneMany, list[Wish]]:
             moves[version.new_path] = moves.pop(version.path, version.path)
     if not chains:
         names = dict.fromkeys(version.who for version in lines if version.who)
-        raise NotFound(f"nothing was changed by {by} since {since}", candidates=list(names)[:10])
+        raise NotFound(f"{by} has changed nothing since {since}", candidates=list(names)[:10])
     files = {path: history.file_now(core, path) for path in sorted(chains)}
     now = {path: None if file is None else file.sha256 for path, file in files.items()}
     then = {path: chains[path][0][1] for path in now if now[path] != chains[path][0][1]}  # what is to be there again
@@ -209,13 +211,13 @@ def _plan(core: Core, by: str, since: str) -> tuple[UndoneMany, list[Wish]]:
     whys = {path: _why_left(core, by, path, chains[path], now[path], path in moved) for path in then}
     moving = {new: old for new, old in moved.items() if not whys[new]}
     if would_break_unseen_links(core.vault, Moves(moving), _texts_then(core, moving, then)):
-        whys |= dict.fromkeys(moving, "a link in a place that is closed here, or to one, would break")
+        whys |= dict.fromkeys(moving, "it would break a link from or to a hidden folder")
     todo = [path for path, why in whys.items() if why]
     while todo:  # what shares an operation with something that is left is left too
         other = todo.pop()
         for path in then:
             if not whys[path] and (shared := groups[path] & groups[other]):
-                whys[path] = f"{min(shared)} changed it together with {name_of(other)}"
+                whys[path] = f"{min(shared)} changed it together with {name_of(other)}, which is left as it is"
                 todo.append(path)
     notes, wishes = [], []
     for path in then:
@@ -248,14 +250,14 @@ def _why_left(core: Core, by: str, path: str, chain: Sequence[_Step], now: str |
     rules, log, then = core.vault.access, core.vault.history.log, chain[0][1]
     other = next((version for version, _, _ in chain if not is_called(version.who, by)), None)
     if other is not None:
-        return f"changed since by {other.who or 'somebody'} ({other.id})"
+        return f"{other.who or 'another client'} changed it later ({other.id})"
     if [after for _, _, after in chain] != [*(before for _, before, _ in chain[1:]), now]:
-        return "changed since outside simplemem"
+        return "it was changed later outside simplemem"
     if then is not None and history.text_of(core, then) is None:
         return history.GONE
     is_hidden = (len(core.changes.step(each.group)) < len(log.group(each.group)) for each, _, _ in chain)
     if rules.is_partial and any(is_hidden):
-        return "it was changed together with what may not be changed here"
+        return "it was changed together with a hidden note"
     if not rules.may_change(path):
-        return "it may be read here, not changed"
-    return "nothing may be deleted here" if rules.no_delete and then is None and not moves else ""
+        return "it is read-only here"
+    return "deleting is not allowed here" if rules.no_delete and then is None and not moves else ""

@@ -37,8 +37,8 @@ def check_unseen_links(vault: Vault, moves: Moves, new_texts: Mapping[str, bytes
     """
     if would_break_unseen_links(vault, moves, new_texts):
         names = ", ".join(repr(name_of(path)) for path in list(moves.new_paths)[:_MAX_NAMED])
-        message = f"{names} cannot be moved: a link in a place that is closed here, or to one, would break"
-        raise ReadOnly(message, hint="Leave it where it is, or ask somebody who sees the whole vault to move it.")
+        message = f"{names} cannot be moved: it would break a link from or to a hidden folder"
+        raise ReadOnly(message, hint="Leave it where it is, or ask the user to move it.")
 
 
 def would_break_unseen_links(vault: Vault, moves: Moves, new_texts: Mapping[str, bytes] = _NO_TEXTS) -> bool:
@@ -77,8 +77,8 @@ def check_new_path(vault: Vault, path: str) -> None:
     concerned = {folder for folder in folders if _takes_links_in(folder, path, before, after)}
     sources = [source for source in unseen if posixpath.dirname(source) in concerned]
     if _breaks_link_from_unseen(vault, sources, moves, before, after):
-        message = f"{name_of(path)!r} cannot be created: a link in a place that is closed here would lead to it"
-        raise ReadOnly(message, hint="Choose another name, or ask somebody who sees the whole vault to create it.")
+        message = f"{name_of(path)!r} cannot be created: a link in a hidden folder would lead to it"
+        raise ReadOnly(message, hint="Choose another name, or ask the user to create it.")
 
 
 def _files_called(paths: Iterable[str], keys: tuple[str, ...]) -> list[str]:

@@ -74,7 +74,7 @@ def create(
     with core.vault.lock():
         old = core.file(path)
         if old is not None and overwrite:
-            core.vault.access.check_gone(path, instead="Read it, and change it with update_memory.")
+            core.vault.access.check_gone(path, instead="Read the note, and change it with update_memory.")
             if if_sha256 is not None:
                 _check_unchanged(core, old, if_sha256, data)
             warnings = judge(core.settings, clean, read_note(old.data).text, text)
@@ -84,14 +84,16 @@ def create(
             if stamped and encoded(new_text(content, metadata or {}, stamped)) == old.data:
                 return unchanged(core, old)  # this very call, whose answer was lost
             hint = "Use update_memory to change it; overwrite=true replaces it, and the old text stays in the history."
-            message = f"there is already a memory called {clean}"
+            message = f"a note called {clean} already exists"
             raise AlreadyExists(message, hint=hint, name=clean, current_sha256=old.sha256)
         warnings = judge(core.settings, "", "", clean) + judge(core.settings, clean, "", text)
         rewrites, stuck = rewrites_for(core, Moves({}, (path,)))
         if (rewrites or stuck) and not overwrite:
             linking = ", ".join(name_of(each.path) for each in rewrites[:_MOST_NAMED]) or stuck[0]
-            hint = "Choose another name; with overwrite those links are written out first, and keep their meaning."
-            raise AlreadyExists(f"links to another note would lead to {clean}, in {linking}", hint=hint, name=clean)
+            hint = "Choose another name. With overwrite=true, those links are rewritten first and keep their targets."
+            raise AlreadyExists(
+                f"links in {linking} that lead to another note would lead to {clean}", hint=hint, name=clean
+            )
         check_new_path(core.vault, path)
         written = core.vault.create(path, data, change, rewrites=rewrites)
         saved = answer(core, written, data, [*warnings, *stuck], rewrites)
@@ -106,7 +108,7 @@ def _check_unchanged(core: Core, file: File, if_sha256: str, wanted: bytes) -> N
         return
     had = core.vault.history.content(if_sha256) or core.remembered(if_sha256)
     message = f"{name_of(file.path)} has changed since it was read"
-    hint = "Read it again. If you still want to replace all of it, repeat the call."
+    hint = "Read the note again. If you still want to replace all of it, repeat the call."
     raise Conflict(message, current_sha256=file.sha256, diff=unified_diff(had, file.data, WHAT_YOU_HAD), hint=hint)
 
 
@@ -126,9 +128,9 @@ def update(
     `append` becomes a block of its own at the end, or more of the list or table that the note ends with.
     """
     if sum(given is not None for given in (content, append, edits)) > 1:
-        raise Invalid("give one of content, append and edits, not several")
+        raise Invalid("more than one of content, append and edits given")
     if content is None and append is None and not edits and not metadata:
-        raise Invalid("nothing to change", hint="Give content, append, edits or metadata.")
+        raise Invalid("no change given", hint="Give content, append, edits or metadata.")
 
     remarks: list[str] = []
 
@@ -141,7 +143,7 @@ def update(
             text = append_content(note, append)
             block = open_at_end(note)
             if block:
-                remarks.append(f"the note ends in {block} that is not closed: what was appended is part of it")
+                remarks.append(f"the note ends in {block} that is not closed: the appended text is part of it")
         elif edits:
             text = apply_edits(note, edits)
         if metadata:
@@ -220,7 +222,7 @@ def _remarks(core: Core, path: str, note: Note) -> list[str]:
     """What is to be said of a new note: what it links to that is not there, and the notes that say nearly the same."""
     targets = dict.fromkeys(link.target for link in note.links if link.target)
     lost = [f"[[{each}]]" for each in targets if resolve(each, path, core.index.files_named).path is None]
-    said = [f"not there yet: {', '.join(lost[:_MOST_NAMED])}"] if lost and core.wait_until_settled(0) else []
+    said = [f"unresolved links: {', '.join(lost[:_MOST_NAMED])}"] if lost and core.wait_until_settled(0) else []
     if len(words := _words_of(note)) < _LEAST_WORDS:
         return said
     space, vector = core.index.standing().space, None
@@ -231,7 +233,7 @@ def _remarks(core: Core, path: str, note: Note) -> list[str]:
     for other in sorted({*near.values()} - {path}):
         held = _words_of(read_note(core.vault.read(other).data))
         if (share := len(words & held) / len(words | held)) >= _ALIKE:
-            said.append(f"{name_of(other)} says nearly the same ({share:.0%} of the words): is one of them enough?")
+            said.append(f"{name_of(other)} is nearly the same ({share:.0%} of the words): one of the two may be enough")
     return said
 
 
@@ -255,7 +257,9 @@ def rewrites_for(core: Core, moves: Moves) -> tuple[list[Wish], list[str]]:
         note = read_note(file.data)
         text = rewrite_links(note, path, moves, before, after, link_format, is_unseen=is_unseen)
         if text != note.text and note.problem is not None:
-            warnings.append(f"{name_of(path)} has a link that should follow, but cannot be changed: {note.problem}")
+            warnings.append(
+                f"a link in {name_of(path)} should be updated, but the note cannot be changed: {note.problem}"
+            )
         elif text != note.text:
             rewrites.append(Wish.update(path, file.sha256, encoded(text)))
     return rewrites, warnings
@@ -299,7 +303,7 @@ def indexed(
         if (entry := entries.get(path) or core.entry(path)) is not None:
             notes.append((path, read_note(data), entry))
             if entry.size > core.rows.max_note_bytes:
-                warnings.append("written, but too large to be indexed; index.max_note_mb says how large notes may be")
+                warnings.append("written, but too large to be indexed; the setting index.max_note_mb is the limit")
     if changed := {*texts, *gone, *moved, *moved.values()}:
         warnings += core.indexed(changed, lambda: core.rows.put(notes, gone=gone, moved=moved))
     came = [each.path for each in written if each.previous_sha256 is None and each.sha256 is not None]
@@ -324,7 +328,7 @@ def answer(core: Core, written: Written, data: bytes, warnings: Sequence[str], r
     name, note, more = name_of(written.path), read_note(data, written.sha256), []
     if written.changed:
         more = indexed(core, {written.path: data, **{each.path: each.data or b"" for each in rewrites}}, [written])
-    more += [f"links in {each.path} were qualified: {name} has the same name" for each in rewrites]
+    more += [f"links in {each.path} now have a folder: {name} has the same name" for each in rewrites]
     return Saved(
         name, written.path, note.sha256, written.previous_sha256, written.changed, written.version,
         tuple(tag.name for tag in note.tags), tag_map(note.tags, note.header.properties), (*warnings, *more),
@@ -368,29 +372,29 @@ def apply_edits(note: Note, edits: Sequence[Mapping[str, str]]) -> str:
     for edit in edits:
         given, new = edit.get("old"), edit.get("new")
         if not isinstance(given, str) or not isinstance(new, str):
-            raise Invalid("an edit needs `old` and `new`, both text")
+            raise Invalid("an edit needs `old` and `new`, both strings", hint='Give {"old": "text", "new": "text"}.')
         if not given:
-            raise Invalid("an edit has no text to replace", hint="Give `old` as it stands in the note, or use append.")
+            raise Invalid("an edit has no text to replace", hint="Give `old` exactly as in the note, or use append.")
         old, new = given, _in_line_ends_of(note.text, new)
         if old not in body:
             old, new = _NEWLINE.sub(newline, old), _NEWLINE.sub(newline, new)
         count, shown = body.count(old), repr(given if len(given) <= 80 else given[:77] + "...")
         if count == 0 and old in note.text:
-            hint = 'Edits reach the text below it. Give metadata={"key": "value"} for a property; null removes one.'
-            raise Invalid(f"the text to replace stands in the frontmatter: {shown}", hint=hint)
+            hint = 'Edits apply to the text below it. Give metadata={"key": "value"} for a property; null removes it.'
+            raise Invalid(f"the text to replace is in the frontmatter: {shown}", hint=hint)
         if count == 0:
             wanted = given.strip().split("\n", 1)[0].strip()[:200]
             lines = [line.strip()[:200] for line in body[:200_000].split("\n")[:2000] if line.strip()]
             near = difflib.get_close_matches(wanted, lines, 1, 0.6) if wanted else []
-            hint = f"The nearest line is: {near[0]!r}." if near else "Read the note again; give the text exactly."
-            raise Invalid(f"the text to replace does not stand in the note: {shown}", hint=hint)
+            hint = f"The nearest line is: {near[0]!r}." if near else "Read the note again, and give the text exactly."
+            raise Invalid(f"the text to replace is not in the note: {shown}", hint=hint)
         if count > 1:
             places, at = list[int](), -1
             while len(places) < 10 and (at := body.find(old, at + 1)) >= 0:
                 places.append(at)
             where = ", ".join(str(len(_NEWLINE.findall(head + body[:place])) + 1) for place in places)
-            hint = "Give more of the text around it, so that it stands once."
-            raise Invalid(f"the text to replace stands {count} times, in lines {where}: {shown}", hint=hint)
+            hint = "Give more of the surrounding text."
+            raise Invalid(f"the text to replace occurs {count} times, in lines {where}: {shown}", hint=hint)
         body = body.replace(old, new, 1)
     return head + body
 
@@ -440,8 +444,8 @@ def encoded(text: str) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
-        message = f"the text holds a character that UTF-8 cannot carry (a lone surrogate at {error.start})"
-        raise Invalid(message, hint="Leave it out, or send it as a proper pair.") from error
+        message = f"the text contains a character that UTF-8 cannot encode (a lone surrogate at {error.start})"
+        raise Invalid(message, hint="Leave it out, or send it as a surrogate pair.") from error
 
 
 def _ends(text: str) -> bool:
@@ -458,7 +462,7 @@ def judge(settings: Settings, name: str, before: str, after: str, *, anew: bool 
     """What is to be said of the secrets that a change adds to a note, or without a `name` to its name. Invalid where
     they are refused, TooLong for a text that grew too long; never for what is not `anew`."""
     if anew and len(after) > max(MAX_TEXT, len(before)):
-        message = f"the text has {len(after)} characters; a note may have {MAX_TEXT}"
+        message = f"the text has {len(after)} characters; the limit for a note is {MAX_TEXT}"
         raise TooLong(message, hint="Split it into several notes.")
     if settings.write.secrets == "off" or before == after:
         return []
@@ -467,10 +471,10 @@ def judge(settings: Settings, name: str, before: str, after: str, *, anew: bool 
     said = []
     for each in (secrets := added_secrets(before, after))[:_MOST_SECRETS]:
         where = f"line {each.line} of {name}" if name else "the name"
-        said.append(f"{where} seems to hold {'an' if each.kind[0] in 'AaEeIiOo' else 'a'} {each.kind}, {each.shown}")
+        said.append(f"{where} seems to contain {'an' if each.kind[0] in 'AaEeIiOo' else 'a'} {each.kind}, {each.shown}")
     if secrets and anew and settings.write.secrets == "refuse":
-        hint = "Leave it out and say where it is kept; write.secrets = warn would let it pass."
+        hint = "Leave it out and write where it is kept, or set write.secrets = warn."
         found = [{"kind": each.kind, "line": each.line} for each in secrets[:50]]
         raise Invalid("; ".join(said) + ": nothing was written", hint=hint, secrets=found)
-    kept = "Notes and their names are plain text, and earlier versions are kept. Keep secrets elsewhere."
+    kept = "Notes and their names are plain text, and the history keeps earlier versions. Keep secrets elsewhere."
     return [*said, kept] if said else []

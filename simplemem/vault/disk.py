@@ -125,9 +125,9 @@ def read_file(here: Beneath, path: str, limit: int = MOST_BYTES) -> tuple[bytes,
         for attempt in range(_TRIES):
             before = os.fstat(fd)
             if not stat.S_ISREG(before.st_mode):
-                raise Unreadable(f"{path!r} is not a regular file.")
+                raise Unreadable(f"{path!r} is not a regular file")
             if before.st_size > limit:
-                raise TooLong(f"{path!r} has {before.st_size:,} bytes; at most {limit:,} are read.")
+                raise TooLong(f"{path!r} has {before.st_size:,} bytes; the limit is {limit:,}")
             data = read_at(fd, 0, before.st_size)
             after = os.fstat(fd)
             if len(data) == after.st_size and entry_of("", before) == entry_of("", after):
@@ -242,7 +242,9 @@ def carry(here: Beneath, source: str, target: str) -> None:
     with staged(here, target, data, like=source) as temp:
         _move_new(here, temp, target)
     if hash_of(here, source) != sha256(data):
-        raise Unavailable(f"{source!r} changed while it was copied to another disk.", hint="It stands at both places.")
+        raise Unavailable(
+            f"{source!r} changed while it was copied to another disk", hint="The file now exists in both places."
+        )
     return remove(here, source)
 
 

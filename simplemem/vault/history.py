@@ -96,7 +96,7 @@ def number_of(version: str) -> int:
 
 def no_version(version: str) -> NotFound:
     """The error for a version that is not there."""
-    return NotFound(f"There is no version {version[:40]!r}.", hint="The history of a note lists its versions.")
+    return NotFound(f"no version {version[:40]!r}", hint="The history of a note lists its versions.")
 
 
 class Log:

@@ -185,7 +185,7 @@ class Journal:
                 self._back_out(here, steps, done, folders)
                 self._put_down(here, _NOTHING)
             except (OSError, SimplememError) as trouble:
-                error.add_note(f"Going back failed too ({trouble}); the next start finishes it.")
+                error.add_note(f"The rollback failed too ({trouble}); the next start finishes it.")
             raise
         self._conclude(here, steps)
 
@@ -271,8 +271,8 @@ class Journal:
             self._sync(here, steps)
         except OSError as error:
             first = steps[0].version
-            what = f"The {first.op} of {first.path!r} stands, but the disk did not confirm it: {error.strerror}."
-            raise Unavailable(what, hint="The disk may be failing: check it, and read the note.") from error
+            what = f"the {first.op} of {first.path!r} was written, but the disk did not confirm it: {error.strerror}"
+            raise Unavailable(what, hint="Check the disk, which may be failing, and read the note.") from error
         if is_tidy:
             with suppress(OSError):
                 self._put_down(here, _NOTHING)

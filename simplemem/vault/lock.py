@@ -187,6 +187,6 @@ def make_sidecar(here: Beneath, folder: Parts = ()) -> None:
         here.make(folder)
     except OSError as error:
         if error.errno in (errno.ENOTDIR, errno.ELOOP):
-            hint = "simplemem writes nothing through a link: make .simplemem a real folder."
-            raise ReadOnly(f"{SIDECAR!r} in the vault is a file or a link, not a folder.", hint=hint) from error
+            hint = "Make .simplemem a real folder: simplemem writes nothing through a link."
+            raise ReadOnly(f"{SIDECAR!r} in the vault is a file or a link, not a folder", hint=hint) from error
         raise

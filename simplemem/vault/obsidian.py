@@ -402,13 +402,13 @@ def _is_found(entry: str, path: str) -> bool:
 
     pattern, where = (unicodedata.normalize("NFC", text) for text in (entry[1:-1], path))
     if len(pattern) > _MAX_PATTERN or math.prod(max(1, int(n)) for n in _COUNT.findall(pattern)) > _MAX_REPEATS:
-        _REFUSED[entry] = "The pattern is too large."
+        _REFUSED[entry] = "the pattern is too large"
     try:
         return entry not in _REFUSED and bool(regex.search(pattern, where, regex.IGNORECASE, timeout=_MATCH_SECONDS))
     except (regex.error, RecursionError) as error:
-        _REFUSED[entry] = f"The pattern cannot be read: {error}."
+        _REFUSED[entry] = f"the pattern is not valid: {error}"
     except (TimeoutError, MemoryError):
-        _REFUSED[entry] = "The pattern takes too long, and was switched off."
+        _REFUSED[entry] = "the pattern takes too long, so it is ignored"
     return False
 
 

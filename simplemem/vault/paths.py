@@ -40,24 +40,24 @@ def check_path(path: str, *, windows: bool = sys.platform == "win32") -> Parts:
     """The components of a vault path of a note or attachment, or Invalid when it could lead elsewhere."""
     parts = tuple(path.split("/"))
     if wrong := _wrong_with(path, parts, windows):
-        hint = "Give a path inside the vault such as 'folder/note.md'."
-        raise Invalid(f"{path[:200]!r} is no path in the vault: {wrong}.", hint=hint)
+        hint = "Give a path inside the vault, such as folder/note.md."
+        raise Invalid(f"{path[:200]!r} is not a valid path in the vault: {wrong}", hint=hint)
     return parts
 
 
 def _wrong_with(path: str, parts: Parts, windows: bool) -> str:
     if "\0" in path or "\\" in path:
-        return "it holds a NUL or a backslash"
+        return "it contains a NUL or a backslash"
     if "" in parts:
         return "it is empty, is absolute or has an empty part"
     if len(parts) > MOST_PARTS:
-        return "it has too many folders, one in the other"
+        return "it has too many nested folders"
     if path[0] == "." or "/." in path:
-        return "a part of it starts with a dot, and such files are not the vault's"
+        return "a part of it starts with a dot, and the vault does not include such files"
     if not is_unicode(path):
         return "it is not valid Unicode"
     if windows and any(part[-1] in ". " or not _NOT_ON_WINDOWS.isdisjoint(part) or is_device(part) for part in parts):
-        return "Windows would take a part of it for a device, a stream or another file, or has no such names"
+        return "Windows does not allow a part of it as a name, or reads it as a device, a stream or another file"
     return ""
 
 
@@ -222,8 +222,8 @@ class Beneath:
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), self.root)
             return Folder(self.root, None if self._by_path else os.open(self.root, _FOLDER))
         except (FileNotFoundError, NotADirectoryError) as error:
-            hint = "If it is on a disk that comes and goes, connect it and try again."
-            raise Unavailable(f"The folder {self.root!r} is not there.", hint=hint) from error
+            hint = "If it is on a removable disk, connect the disk and try again."
+            raise Unavailable(f"no folder at {self.root!r}", hint=hint) from error
 
     def _step(self, above: Folder, part: str) -> Folder:
         path = f"{above.path}{os.sep}{_checked(part)}"
@@ -247,7 +247,7 @@ def _is_link(path: str) -> bool:
 def _checked(name: str) -> str:
     # The last line of defence: a path that never passed `check_path` (a journal, a log) climbs out neither.
     if name in ("", ".", "..") or "/" in name or "\0" in name or (os.sep == "\\" and ("\\" in name or ":" in name)):
-        raise Invalid(f"{name[:80]!r} is no name of a file or folder.")
+        raise Invalid(f"{name[:80]!r} is not a valid name of a file or folder")
     return name
 
 
@@ -276,19 +276,19 @@ class Access(NamedTuple):
     def check(self, path: str, *, asked: bool) -> None:
         """ReadOnly when this path may not be changed. A hidden one is named only when it was asked for by name."""
         if self.hides(path):
-            where = f"{name_of(path)!r}" if asked else "a memory that this would change"
-            raise ReadOnly(f"{where} is in a place that is closed here: nothing was changed.", hint=_ELSEWHERE)
+            where = f"{name_of(path)!r}" if asked else "a note that this would change"
+            raise ReadOnly(f"{where} is hidden here, and nothing was changed", hint=_ELSEWHERE)
         if not self.may_change(path):
-            raise ReadOnly(f"{name_of(path)!r} may be read here, not changed: nothing was changed.", hint=_ELSEWHERE)
+            raise ReadOnly(f"{name_of(path)!r} is read-only here, and nothing was changed", hint=_ELSEWHERE)
 
     def may_change(self, path: str) -> bool:
         """Whether this path, which is not hidden, may be changed."""
         return not (self.read_only and private_by_rule(path, self.read_only))
 
-    def check_gone(self, path: str, *, instead: str = "Tag it, for example as archived, or move it.") -> None:
+    def check_gone(self, path: str, *, instead: str = "Tag it instead, for example as archived, or move it.") -> None:
         """ReadOnly when no note may be deleted, nor its text replaced unread."""
         if self.no_delete:
-            raise ReadOnly(f"Nothing may be deleted here: {name_of(path)!r} was not changed.", hint=instead)
+            raise ReadOnly(f"deleting is not allowed here, and {name_of(path)!r} was not changed", hint=instead)
 
 
 def _lies_in(path: str, place: str) -> bool:
@@ -302,11 +302,11 @@ def _lies_in(path: str, place: str) -> bool:
     return path in (place, f"{place}.md") or path.startswith(place if place.endswith("/") else f"{place}/")
 
 
-_ELSEWHERE = "The settings say so ([access], or no_delete). Choose another place, or ask whose notes these are."
+_ELSEWHERE = "The settings in [access] set this. Choose another folder, or ask the user."
 
-_FULL = (Unavailable, "the disk is full", "Free some space; nothing was changed.")
+_FULL = (Unavailable, "the disk is full", "Free some space and try again. Nothing was changed.")
 _TOO_MANY = (Unavailable, "too many files are open", "Try again in a moment.")
-_REFUSED = (Unreadable, "permission denied", "Check who owns the file and its mode.")
+_REFUSED = (Unreadable, "permission denied", "Check the owner and the permissions of the file.")
 _MEANINGS: dict[int | None, tuple[type[SimplememError], str, str]] = {
     **dict.fromkeys((errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG), _FULL),
     **dict.fromkeys((errno.EMFILE, errno.ENFILE), _TOO_MANY),
@@ -314,14 +314,14 @@ _MEANINGS: dict[int | None, tuple[type[SimplememError], str, str]] = {
     errno.EROFS: (
         ReadOnly,
         "the disk or the permissions do not allow writing",
-        "Check who owns the folder, and its mode.",
+        "Check the owner and the permissions of the folder.",
     ),
     errno.ENAMETOOLONG: (TooLong, "the name is too long for the disk", "Use a shorter name."),
     errno.ELOOP: (Invalid, "it is or leads through a symbolic link", "Name the real file instead."),
     errno.ENOTDIR: (Invalid, "a part of it is a file or a link, not a folder", ""),
     errno.EISDIR: (Unreadable, "it is a folder", ""),
     errno.ENXIO: (Unreadable, "it is not a regular file", ""),
-    errno.ENOENT: (NotFound, "there is no such file", ""),
+    errno.ENOENT: (NotFound, "no such file", ""),
 }
 _OPEN_ELSEWHERE = {32, 33, 1224}  # Windows: a sharing or lock violation, or mapped into another program's memory
 
@@ -339,10 +339,14 @@ def explain(error: OSError, doing: str, path: str, *, writing: bool) -> Simpleme
     """The error of ours that says what `error` means for somebody who wanted to `doing` `path`."""
     code = errno.EROFS if writing and error.errno in (errno.EACCES, errno.EPERM) else error.errno
     # A file that the disk cannot give is one bad file, and hurts no other; a write that failed may have failed anywhere.
-    failing = Unavailable if writing else Unreadable, error.strerror or str(error), "The disk may be failing: check it."
+    failing = (
+        Unavailable if writing else Unreadable,
+        error.strerror or str(error),
+        "Check the disk, which may be failing.",
+    )
     kind, what, hint = _MEANINGS.get(code, failing)
     if writing and code == errno.ENOENT:  # a note that is not there is said elsewhere
-        kind, what, hint = Unavailable, "a folder was taken away meanwhile", "See what is there, then try again."
+        kind, what, hint = Unavailable, "a folder was deleted or moved meanwhile", "List the folder, then try again."
     if getattr(error, "winerror", None) in _OPEN_ELSEWHERE:
         kind, what, hint = Unavailable, "another program has it open", "Try again in a moment."
-    return kind(f"Could not {doing} {path!r}: {what}.", hint=hint)
+    return kind(f"could not {doing} {path!r}: {what}", hint=hint)

@@ -129,8 +129,8 @@ class Vault:
     def lock(self, timeout: float = 10.0) -> Iterator[None]:
         """Hold the vault: no other thread or process writes meanwhile. After `timeout` Unavailable names its holder."""
         if self.read_only:
-            hint = "It was opened so, or its folder does not allow writing."
-            raise ReadOnly(f"The vault {str(self.root)!r} is for reading only.", hint=hint)
+            hint = "Open it without --read-only, from a folder that allows writing."
+            raise ReadOnly(f"the vault {str(self.root)!r} is read-only", hint=hint)
         deadline = time.monotonic() + timeout
         if not self._threads.acquire(timeout=max(timeout, 0)):
             raise _busy(f"another thread of this process ({os.getpid()})", timeout)
@@ -177,13 +177,13 @@ class Vault:
                     self.access.check(path, asked=number == 0 and wish.op != "undo")
                     check_path(path)
                     if path in seen:
-                        raise Invalid(f"{path!r} is changed twice in one operation.")
+                        raise Invalid(f"{path!r} is changed twice in one operation")
                     seen.add(path)
                 if wish.gone:
                     self.access.check_gone(wish.path)
                 if wish.data is not None and len(wish.data) > disk.MOST_BYTES:
-                    most = f"at most {disk.MOST_BYTES:,} are written"
-                    raise TooLong(f"{len(wish.data):,} bytes for {wish.path!r}; {most}.")
+                    most = f"the limit is {disk.MOST_BYTES:,}"
+                    raise TooLong(f"{len(wish.data):,} bytes for {wish.path!r}; {most}")
             with telling(wishes[0].op, wishes[0].path, writing=True):
                 written = self._carried_out(wishes, change)
         if self.on_written is not None and written[0].changed:
@@ -200,8 +200,8 @@ class Vault:
         with self.lock():
             first = self.history.log.find(version)
             if first.op == "recovered":
-                hint = "Read it by its sha256 and write it where it belongs."
-                raise Invalid(f"{first.id} is a text that was found, not a change to undo.", hint=hint)
+                hint = "Read it by its sha256, and write it to the note that it belongs to."
+                raise Invalid(f"{first.id} is a recovered text, not a change that can be undone", hint=hint)
             return self.carry_out([*map(self._reversed, reversed(self.history.log.group(first.group)))], change)
 
     def keep_text(self, data: bytes) -> None:
@@ -276,8 +276,8 @@ class Vault:
                 with self._beneath() as here, telling("read", step.trash), suppress(FileNotFoundError):
                     data, _ = disk.read_file(here, step.trash)
             if data is None or sha256(data) != step.before:
-                hint = "Texts are kept for as many days and megabytes as the settings say."
-                raise NotFound(f"The text before {step.id} is no longer kept.", hint=hint)
+                hint = "The settings history.keep_days and history.keep_mb limit how long texts are kept."
+                raise NotFound(f"the text before {step.id} is no longer kept", hint=hint)
         if step.after is None:
             return Wish("undo", path, data=data, trash=step.trash)
         return Wish("undo", step.new_path or path, step.after, path if step.new_path else None, data)
@@ -360,7 +360,7 @@ def _take_in(item: os.DirEntry[str], prefix: str, scan: Scan) -> bool:
         return False
     if not _can_be_spelled(prefix, name):
         shown = path if len(path) <= 200 else f"{path[:100]}...{path[-97:]}"
-        why = "Its name cannot be spelled in a path, or it lies in too many folders, one in the other."
+        why = "its name is not valid in a path, or it has too many nested folders"
         scan.problems[shown.encode("utf-8", "backslashreplace").decode()] = why
         return False
     if found is not None:
@@ -370,5 +370,5 @@ def _take_in(item: os.DirEntry[str], prefix: str, scan: Scan) -> bool:
 
 
 def _busy(holder: str, timeout: float) -> Unavailable:
-    hint = "It is never taken away from its holder. Try again, or end that process if it hangs."
-    return Unavailable(f"The vault is locked by {holder}; waited {timeout:g} s.", hint=hint)
+    hint = "Try again, or end that process if it hangs."
+    return Unavailable(f"the vault is still locked by {holder} after {timeout:g} s", hint=hint)

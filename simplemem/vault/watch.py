@@ -28,7 +28,7 @@ _PULSE = 1.0  # seconds after which it is looked whether the root is still the s
 _MANY = 1_000  # paths; beyond that a look through the whole vault is no dearer
 _UNTOLD_SECONDS = 30.0  # how long after an event all is looked at, where nobody tells of events that were lost
 _OBSIDIAN = ".obsidian"
-_LIMIT = "this system's limit of watched folders is reached (fs.inotify.max_user_watches raises it)"
+_LIMIT = "this system's limit of watched folders is reached (raise fs.inotify.max_user_watches)"
 # Other computers may write to these at the same time; inotify sees only what this machine does (durability.md F40).
 SHARED = frozenset("9p afs ceph cifs davfs drvfs glusterfs lustre nfs nfs4 smb3 smbfs vboxsf virtiofs".split())
 SHARED |= {"fuse.sshfs", "fuse.rclone", "fuse.s3fs", "fuse.gcsfuse", "fuse.davfs2", "fuse.vmhgfs-fuse"}
@@ -111,7 +111,7 @@ class Watch:
             return
         kind = file_system(base)
         if kind in SHARED or kind == "fuse" or kind.startswith("fuse."):
-            reason = f"a {kind} disk doesn't announce what others change on it"
+            reason = f"a {kind} disk does not report changes by other computers"
         else:
             try:
                 is_linux = sys.platform == "linux"
@@ -123,7 +123,7 @@ class Watch:
                 reason = _LIMIT if is_limit else str(failure) or type(failure).__name__
         if reason:
             self.polling = True
-            self._warn(f"{self._root} can't be watched: {reason}. It is looked through now and then instead.")
+            self._warn(f"{self._root} cannot be watched: {reason}; simplemem polls it instead")
 
 
 class Watchfiles:

@@ -123,7 +123,7 @@ class Operation:
         """Refuse what is write-protected, or no file."""
         with suppress(FileNotFoundError):
             if not self._here.stat(path).st_mode & 0o222:
-                raise ReadOnly(f"{path!r} is write-protected.", hint="Allow writing to the file first.")
+                raise ReadOnly(f"{path!r} is write-protected", hint="Allow writing to the file first.")
 
     def _in_trash(self, path: str, number: int) -> str | None:
         """Where a file goes that is deleted; what clashes there is numbered (obsidian.md §5)."""
@@ -213,12 +213,12 @@ class Operation:
     def _conflict(self, wish: Wish) -> Conflict:
         path, data = wish.path, self._text(wish.path)
         if data is None:
-            hint = "Look for it under another name, or create it anew."
-            return Conflict(f"{path!r} was deleted or moved meanwhile.", current_sha256=None, hint=hint, path=path)
+            hint = "Look for it under another name, or create it again."
+            return Conflict(f"{path!r} was deleted or moved meanwhile", current_sha256=None, hint=hint, path=path)
         had = self._vault.history.content(wish.before) if wish.before else None
         diff = unified_diff(wish.data, data, WHAT_YOU_WANT) if had is None else unified_diff(had, data, WHAT_YOU_HAD)
-        hint = "Read what is there now, and apply your change to that."
-        message = f"{path!r} has changed since." if wish.before else f"{path!r} is there again."
+        hint = "Read its current text, and apply your change to that."
+        message = f"{path!r} has changed since it was read" if wish.before else f"{path!r} exists again"
         return Conflict(message, current_sha256=sha256(data), diff=diff, hint=hint, path=path)
 
     def _stage(self) -> None:
@@ -249,9 +249,9 @@ class Operation:
 
 def no_such(path: str) -> NotFound:
     """The error for a path where nothing is."""
-    return NotFound(f"There is no {path!r} in the vault.")
+    return NotFound(f"no file {path!r} in the vault")
 
 
 def taken(path: str) -> AlreadyExists:
-    hint = "Choose another name, or change the one there is."
-    return AlreadyExists(f"{path!r} is there already.", hint=hint, path=path)
+    hint = "Choose another name, or change the existing file."
+    return AlreadyExists(f"{path!r} already exists", hint=hint, path=path)

@@ -47,7 +47,7 @@ def test_a_dry_run_shows_the_difference_and_writes_nothing(run: Run, kite: Path,
 def test_what_needs_no_decision_is_merged_and_undone_and_else_nothing_is(run: Run, kite: Path, vault: Path) -> None:
     before = notes_of(vault)
     ran = run("conflicts", "merge", "Kite")
-    assert ran.code == 1 and "say different things in 1 place" in ran.err and "--keep" in ran.err
+    assert ran.code == 1 and "differ in 1 place" in ran.err and "--keep" in ran.err
     assert notes_of(vault) == before
     ran = run("conflicts", "merge", SYNCTHING)
     assert kite.read_text() == TEXT + "\nA fourth line.\n" and not (vault / f"{SYNCTHING}.md").exists()

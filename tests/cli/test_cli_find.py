@@ -82,7 +82,7 @@ def test_explain_shows_the_numbers_of_every_hit(run: Run, monkeypatch: pytest.Mo
 
 def test_why_says_where_a_note_is_and_near_names_when_there_is_none(run: Run) -> None:
     shown = run("search", "launch", "--limit", "1", "--explain-note", "log/2026-01-24").out
-    assert shown.startswith("log/2026-01-24  It is number 2 of 2") and "A limit of 2 shows it." in shown
+    assert shown.startswith("log/2026-01-24  It ranks 2 of 2") and "A limit of 2 would show it." in shown
     told = run("search", "launch", "--explain-note", "Ada", "--json").json
     assert (told["why"]["name"], told["why"]["verdict"], len(told["hits"])) == ("people/Ada", "no_match", 2)
     ran = run("search", "launch", "--explain-note", "Appollo")
@@ -108,7 +108,7 @@ def test_a_list_is_narrowed_sorted_and_limited_or_whole(run: Run, vault: Path) -
     assert len(run("list", "--limit", "510", "--json").json["items"]) == 510
     assert "2 of 523 notes" in run("list", "--limit", "2").err
     for asked in (["list"], ["search", "budget"]):
-        assert run(*asked, "--tag", "projct").err == "note: No note has #projct; near: #project.\n"
+        assert run(*asked, "--tag", "projct").err == "note: No note has #projct; similar: #project.\n"
 
 
 # -- show

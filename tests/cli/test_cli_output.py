@@ -98,7 +98,7 @@ def test_a_hint_on_the_command_line_names_commands_not_tools(capsys: pytest.Capt
     tools = [tool.name for tool in choose(PROFILES["default"])]
     hints = [said for said in strings if " " in said and any(name in said for name in tools)]
     assert len(hints) >= 3
-    for hint in [*hints, "Append to `daily`, and it is made."]:
+    for hint in [*hints, "Append to `daily` to create it."]:
         output.print_error(NotFound("x", hint=hint), as_json=False)
         said = capsys.readouterr().err
         assert "simplemem " in said and not any(name in said for name in tools), hint

@@ -56,7 +56,7 @@ def test_a_note_is_shown_and_restored_as_it_was(run: Run, vault: Path, by_an_age
     run("undo")
     assert run("restore", "apollo", "--at", "v2", "--as", "old/apollo", "--json").json["name"] == "old/apollo"
     ran = run("restore", "Ada", "--at", "v1", "--as", "old/apollo")
-    assert ran.code == 1 and "another memory called old/apollo" in ran.err
+    assert ran.code == 1 and "another note called old/apollo" in ran.err
     assert "already as it was" in run("restore", "Ada", "--at", "v2").out
 
 
@@ -87,7 +87,7 @@ def test_all_that_a_client_did_is_shown_first_and_then_undone(
     assert notes_of(vault) == after
     run("tag", "Ada", "todo")
     left = run("undo", "--author", "claude-ai 1.2", "--since", "v1", "--yes").out
-    assert "left as it is" in left and "changed since by command line" in left
+    assert "left as it is" in left and "command line changed it later" in left
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_show_of_a_deleted_note_says_that_it_was_deleted_and_how_to_bring_it_bac
         shown = run("show", name)
         assert shown.code == 1
         assert "projects/apollo was deleted (version v000003)" in shown.err
-        assert "`simplemem undo v000003` brings it back" in shown.err
+        assert "`simplemem undo v000003` restores it" in shown.err
 
 
 def test_show_of_a_note_that_another_program_removed_says_how_to_bring_it_back(
@@ -131,8 +131,8 @@ def test_show_of_a_note_that_another_program_removed_says_how_to_bring_it_back(
 ) -> None:
     (vault / "people" / "Ada.md").unlink()
     shown = run("show", "people/Ada")
-    assert "people/Ada was removed or renamed outside simplemem" in shown.err
-    assert "`simplemem restore 'people/Ada'` brings it back" in shown.err
+    assert "people/Ada was deleted or renamed outside simplemem" in shown.err
+    assert "`simplemem restore 'people/Ada'` restores it" in shown.err
     assert run("restore", "people/Ada").code == 0
 
 
@@ -142,7 +142,7 @@ def test_undo_of_a_version_that_never_was_names_the_newest(
 ) -> None:
     refused = run("undo", version)
     assert refused.code == 1
-    assert "no memory" not in refused.err
+    assert "no note called" not in refused.err
     assert "The newest version is v000003; `simplemem history` lists the latest." in refused.err
 
 

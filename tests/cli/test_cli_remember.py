@@ -63,7 +63,7 @@ def test_what_cannot_be_kept_is_said_and_the_others_are_kept(run: Run, vault: Pa
     done = run("documents", "add", *map(str, sources), "--scope", "alex")
     assert done.code == 1 and done.out.count("Stored") == 1
     for source, why in zip(
-        sources, ("nothing here reads", "No such file", "Is a directory", "127.0.0.1"), strict=False
+        sources, ("simplemem cannot read", "No such file", "Is a directory", "127.0.0.1"), strict=False
     ):
         assert str(source) in done.err and why in done.err
     told = run("documents", "add", str(files / "drawing.xyz"), "--scope", "alex", "--json")

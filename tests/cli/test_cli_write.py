@@ -56,8 +56,8 @@ def test_new_of_a_template_that_is_not_there_lists_the_templates(run: Run, vault
     (vault / ".obsidian" / "templates.json").write_text('{"folder": "Templates"}')
     refused = run("new", "meetings/one", "--template", "Nope")
     assert refused.code == 1
-    assert "there is no template called 'Nope'" in refused.err
-    assert "There are: Meeting." in refused.err
+    assert "no template called 'Nope'" in refused.err
+    assert "The templates are Meeting." in refused.err
     assert not (vault / "meetings").exists()
 
 
@@ -77,7 +77,7 @@ def test_links_follow_a_move_and_what_a_person_should_know_is_said(run: Run, vau
     assert "[[Ada Lovelace]]" in (vault / "projects/apollo.md").read_text()
     assert run("move", "Ada Lovelace", "archive/", "--json").json["name"] == "archive/Ada Lovelace"
     ran = run("move", "Ada Lovelace", "hf_aB3dE5gH7jK9mN1pQ3sT5vX7zA9cD1fG3h")
-    assert ran.code == 0 and "note: the name seems to hold a Hugging Face token, hf_…" in ran.err
+    assert ran.code == 0 and "note: the name seems to contain a Hugging Face token, hf_…" in ran.err
 
 
 def test_what_is_deleted_can_be_brought_back_as_it_says(run: Run, vault: Path) -> None:

@@ -120,7 +120,7 @@ def test_what_is_not_yet_known_is_said(ask, write: Write, vault: Path) -> None:
         early = ask(tool, **arguments)
         assert "still being built" in early.text, tool
         assert early.data.get("index", {"state": "indexing"})["state"] == "indexing"
-        assert not re.search("nothing (was )?found|no memory (holds|contains)", early.text, re.IGNORECASE), tool
+        assert not re.search("nothing (was )?found|no (memory|note) (holds|contains)", early.text, re.IGNORECASE), tool
         (missing,) = re.findall(r"(\d+) of \d+ notes are still to be read, and (\d+) have no vector yet", early.text)
         assert all(int(number) > 0 for number in missing)
     assert any("still being built" in warning for warning in early.data["warnings"])
@@ -412,19 +412,20 @@ def test_a_filter_that_matches_nothing_names_what_is_near(ask, ask_original, wri
     write("b.md", "---\ntags: [crane]\n---\nThe harbour.")
     ask.in_step()
     for asked, said in (
-        ({"tags": "lanter"}, "No note has #lanter; near: #lantern."),
-        ({"tags": {"status": "open"}}, "No note has #status/open; near: #status/done."),
-        ({"tags": "nosuch"}, "No note has #nosuch; there are: #crane, #lantern, #status/done."),
-        ({"type": "jorney"}, "No note passes type=jorney; near: journey."),
-        ({"prefix": "trip/", "since": "2000"}, "No note passes path=trip/; near: trips/."),
-        ({"prefix": "trips/", "tags": "crane"}, "No note passes all of tag=crane, path=trips/."),
+        ({"tags": "lanter"}, "No note has #lanter; similar: #lantern."),
+        ({"tags": {"status": "open"}}, "No note has #status/open; similar: #status/done."),
+        ({"tags": "nosuch"}, "No note has #nosuch; existing: #crane, #lantern, #status/done."),
+        ({"type": "jorney"}, "No note matches type=jorney; similar: journey."),
+        ({"prefix": "trip/", "since": "2000"}, "No note matches path=trip/; similar: trips/."),
+        ({"prefix": "trips/", "tags": "crane"}, "No note matches all of tag=crane, path=trips/."),
     ):
         for answer in (ask("list_memories", **asked), ask("search_memories", query="harbour", **asked)):
             assert said in answer.text and answer.data["degraded"] == said
-    assert "near: #lantern." in ask_original("search_memories", query="harbour", tags="lanter").text
-    assert "near: #crane" in ask("search_memories", query="harbour tag:crana").text
+    assert "similar: #lantern." in ask_original("search_memories", query="harbour", tags="lanter").text
+    assert "similar: #crane" in ask("search_memories", query="harbour tag:crana").text
     assert "degraded" not in ask("search_memories", query="harbour", tags="crane").data
-    assert "No note" not in ask("search_memories", query='"no such words"', tags="crane", mode="text").text
+    unmet = ask("search_memories", query='"no such words"', tags="crane", mode="text").text
+    assert "No note has" not in unmet and "No note matches" not in unmet
 
 
 def test_a_context_pack_never_says_that_memories_speak_of_what_none_mentions(ask, write: Write) -> None:

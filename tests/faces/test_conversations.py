@@ -131,8 +131,8 @@ def test_a_context_says_when_nothing_that_was_said_answers_the_message(asking_wi
     found = ask("retrieve_memory", query=unknown).data
     assert found["only_nearest"] and found["degraded"].startswith("Nothing found")
     text = ask("talk_context", message=unknown, budget_tokens=2000).data["text"]
-    assert "# Said before, about" not in text and "# Nothing said before answers this" in text
+    assert "# Earlier, about" not in text and "# Nothing earlier answers this" in text
 
     known = "When was the boiler in the cellar serviced?"
     assert "only_nearest" not in ask("retrieve_memory", query=known).data
-    assert "Nothing said before" not in ask("talk_context", message=known, budget_tokens=2000).data["text"]
+    assert "Nothing earlier" not in ask("talk_context", message=known, budget_tokens=2000).data["text"]

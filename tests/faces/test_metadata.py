@@ -14,7 +14,7 @@ BLOCK = "---\ntitle: Apollo\ntags: [moon, todo]\nbudget: 12\n---\n\nThe ship.\n"
 def test_a_yaml_block_at_the_start_of_the_content_is_frontmatter(ask: Any, vault: Path) -> None:
     made = ask("create_memory", name="a", content=BLOCK, metadata={"tags": ["Ann Lee"], "title": "Mine"})
     assert "the YAML block at the start of the content was taken as metadata: title, tags, budget" in made.text
-    assert "the tag 'Ann Lee' was written as Ann-Lee: a tag has no spaces" in made.data["warnings"]
+    assert "the tag 'Ann Lee' was written as Ann-Lee, because a tag has no spaces" in made.data["warnings"]
     text = (vault / "a.md").read_text()
     assert text.count("---\n") == 2 and text.endswith("---\n\nThe ship.\n")
     memory = ask("read_memory", name="a").data
@@ -47,8 +47,8 @@ def test_a_block_that_cannot_be_read_is_refused_and_a_rule_stays_text(ask: Any, 
 @pytest.mark.parametrize(
     ("tags", "said"),
     [
-        (["Ann Lee"], "the tag 'Ann Lee' was written as Ann-Lee: a tag has no spaces"),
-        ({"by": "Ann Lee"}, "the tag 'by/Ann Lee' was written as by/Ann-Lee: a tag has no spaces"),
+        (["Ann Lee"], "the tag 'Ann Lee' was written as Ann-Lee, because a tag has no spaces"),
+        ({"by": "Ann Lee"}, "the tag 'by/Ann Lee' was written as by/Ann-Lee, because a tag has no spaces"),
     ],
 )
 def test_a_tag_that_cannot_be_one_says_what_became_of_it_and_the_same_filter_finds_it(
@@ -72,7 +72,7 @@ def _map(tags: Any) -> Any:
 
 def test_a_tag_that_is_false_does_not_vanish(ask: Any, vault: Path) -> None:
     made = ask("create_memory", name="a", content="x", tags={"flag": False, "todo": True})
-    assert "flag: false says that the note has no tag flag" in made.text
+    assert "`flag: false` was stored, which means that the note does not have the tag flag" in made.text
     assert ask("read_memory", name="a").data["frontmatter"]["flag"] is False
     assert "tags:\n  - todo\n" in (vault / "a.md").read_text()
     assert "flag: false" in ask("update_memory", name="a", metadata={"tags": {"flag": False}}).text

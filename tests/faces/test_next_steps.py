@@ -8,7 +8,7 @@ from typing import Any
 def test_an_edit_of_frontmatter_points_to_metadata(ask: Any, write: Any) -> None:
     write("tea.md", "---\nstatus: open\n---\nOolong.\n")
     refused = ask("update_memory", name="tea", edits=[{"old": "status: open", "new": "status: done"}])
-    assert "stands in the frontmatter" in refused.text
+    assert "is in the frontmatter" in refused.text
     assert "metadata=" in refused.text
 
 
@@ -16,7 +16,7 @@ def test_an_undo_of_a_version_that_never_was_is_no_unknown_memory(ask: Any) -> N
     made = ask("create_memory", name="tea", content="Oolong.")
     assert not made.failed
     refused = ask("undo_change", version="999999")
-    assert "no memory" not in refused.text
+    assert "no note called" not in refused.text
     assert "The newest version is v000001; memory_history lists the latest." in refused.text
 
 
@@ -51,4 +51,4 @@ def test_a_note_that_was_moved_to_and_fro_and_deleted_leads_no_agent_in_a_circle
             refused = ask(tool, name=name, **arguments)
             assert refused.code == "not_found"
             assert "is now" not in refused.text
-            assert 'undo_change(version="v000004") brings it back' in refused.text
+            assert 'undo_change(version="v000004") restores it' in refused.text

@@ -77,7 +77,7 @@ def test_a_text_that_asks_to_forget_is_no_document(ask: Any, vault: Path) -> Non
     for kept in ("I prefer window seats.", ""):
         answer = ask.json("ingest_text", content="Forget that I prefer window seats.", container_tag="ann")
         assert [each["memory"] for each in answer["memories"]] == ([kept] if kept else [])
-        assert answer["warnings"] == ([] if kept else ["Nothing was forgotten: no such memory is held."])
+        assert answer["warnings"] == ([] if kept else ["nothing was forgotten: no fact matches"])
         assert not answer["id"] and not [*vault.glob("documents/ann/Forget*")]
     assert ask.json("list_memories", container_tag="ann")["total"] == 2
 
@@ -109,7 +109,7 @@ def test_a_search_of_everything_tells_whose_each_result_is(ask: Any) -> None:
     [chunk] = [row for row in found.data["results"] if row["kind"] == "chunk" and "amberlock" in row["text"]]
     assert chunk["source"]["title"] == "The release guide" and chunk["container_tag"] == "ann"
     steps = {step["step"]: step for step in found.data["steps"]}
-    assert steps["hyde"] == {"step": "hyde", "used": False, "why": "there is no model"} and steps["rerank"]["used"]
+    assert steps["hyde"] == {"step": "hyde", "used": False, "why": "no model is configured"} and steps["rerank"]["used"]
     small = ask("superrag_search", query="ledger seats Lisbon", container_tag="ann", budget_tokens=12).data
     assert small["tokens"] <= 12 and small["left_out"] > 0
     free = ask("superrag_search", query="spare key ledger").data["results"]

@@ -249,7 +249,7 @@ def test_only_existing_notes_can_be_subscribed_to_and_one_session_cannot_use_up_
 
     greedy, other = Session(server, server.new_token("greedy")), Session(server)
     for uri in ("memory://invented", "memory://many/502", "memory://many"):
-        assert "no memory called" in subscribe(greedy, uri)["error"]["message"]
+        assert "no note called" in subscribe(greedy, uri)["error"]["message"]
     answers = [subscribe(greedy, f"memory://many/{number}") for number in range(501)]
     assert ["error" in answer for answer in answers] == [False] * 500 + [True]
     assert "memory://changes" in answers[-1]["error"]["message"]

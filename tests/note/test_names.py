@@ -78,8 +78,8 @@ def test_a_checked_name_is_safe_or_refused_with_a_way_out(title: str) -> None:
         name = check_name(title)
     except (Invalid, TooLong) as error:
         assert error.hint
-        if error.hint.startswith("A name that works: "):
-            proposal = error.hint.removeprefix("A name that works: ")
+        if error.hint.endswith(" instead."):
+            proposal = error.hint.removeprefix("Use ").removesuffix(" instead.")
             assert check_name(proposal) == proposal
     else:
         assert name == unicodedata.normalize("NFC", name) == check_name(name)
@@ -107,7 +107,7 @@ def test_names_that_are_not_safe_everywhere_are_refused(name: str) -> None:
 def test_a_refusal_proposes_the_nearest_legal_name_and_a_good_one_is_normalised() -> None:
     with pytest.raises(Invalid) as refused:
         check_name("../work\\What now?.md")
-    assert refused.value.hint == "A name that works: work/What now"
+    assert refused.value.hint == "Use work/What now instead."
     assert check_name("projects/apollo.md") == "projects/apollo"
     assert check_name(f"a/{DECOMPOSED}") == "a/Café"
 

@@ -23,8 +23,8 @@ def test_a_note_knows_its_bytes_its_header_and_its_body() -> None:
         (b"caf\xe9 in Latin-1", "byte 3 is not UTF-8 text", None),
         ("# Sixteen bits".encode("utf-16"), "binary data or UTF-16", None),
         (b"PK\x03\x04\x00\x00 a zip", "binary data or UTF-16", None),
-        (b"---\na: [b\n---\nThe body [[counts]].", "its header cannot be read", 3),
-        (b"---\na: 1\nA: 2\na: 3\n---\n", "is there twice", 4),
+        (b"---\na: [b\n---\nThe body [[counts]].", "its frontmatter cannot be read", 3),
+        (b"---\na: 1\nA: 2\na: 3\n---\n", "occurs twice", 4),
         (b'---\n{"a": 1}\n---\n', "it is JSON", 2),
     ],
 )

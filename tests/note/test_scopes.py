@@ -28,12 +28,12 @@ def test_a_folder_in_decomposed_letters_is_the_folder_of_its_scope() -> None:
     path = unicodedata.normalize("NFD", "atoms/José/x.md")
     check_scope_is_own(path, {}, {"scope": "José"}, sees())
     assert scope_of(path, "José") == "José"
-    with pytest.raises(Invalid, match="the note lies in"):
+    with pytest.raises(Invalid, match="the note is in"):
         check_scope_is_own(path, {}, {"scope": "Jose"}, sees())
 
 
 def test_a_scope_that_differs_in_letter_case_from_the_folder_is_refused() -> None:
-    with pytest.raises(Invalid, match="the note lies in"):
+    with pytest.raises(Invalid, match="the note is in"):
         check_scope_is_own("atoms/ada/x.md", {}, {"scope": "Ada"}, sees("atoms/ada"))
 
 
@@ -42,7 +42,7 @@ def test_a_scope_may_be_named_by_a_writer_who_sees_its_folder_for_that_type(note
     properties = {"type": note_type, "scope": "bob"}
     check_scope_is_own("papers/x.md", {}, properties, sees(f"{folder}/bob"))
     other = {"atoms": "documents", "documents": "atoms"}[folder]
-    with pytest.raises(Invalid, match="is closed to"):
+    with pytest.raises(Invalid, match="is hidden from"):
         check_scope_is_own("papers/x.md", {}, properties, sees("papers", f"{other}/bob"))
 
 
@@ -57,7 +57,7 @@ def test_a_scope_may_be_named_by_a_writer_who_sees_its_folder_for_that_type(note
     ],
 )
 def test_a_hidden_scope_is_refused_however_it_is_written(path: str, properties: dict[str, Any]) -> None:
-    with pytest.raises(Invalid, match="is closed to"):
+    with pytest.raises(Invalid, match="is hidden from"):
         check_scope_is_own(path, {}, properties, sees("atoms", "documents", "papers"))
 
 
@@ -67,9 +67,9 @@ def test_a_scope_that_a_note_names_already_does_not_stop_other_changes() -> None
 
 
 def test_a_move_may_not_put_a_note_into_a_hidden_scope() -> None:
-    with pytest.raises(Invalid, match="is closed to"):
+    with pytest.raises(Invalid, match="is hidden from"):
         check_move_keeps_scope("papers/x.md", "atoms/x.md", {"scope": "bob"}, sees("papers", "atoms"))
-    with pytest.raises(Invalid, match="is closed to"):
+    with pytest.raises(Invalid, match="is hidden from"):
         check_move_keeps_scope("papers/x.md", "atoms/ada/x.md", {"scope": "Ada"}, sees("papers", "atoms/ada"))
 
 

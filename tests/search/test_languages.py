@@ -111,7 +111,7 @@ def test_a_star_asks_for_every_word_that_begins_so(store: EnhancedStore, write: 
 def test_a_last_word_that_no_memory_holds_is_taken_for_a_beginning(vault_of_all: EnhancedStore) -> None:
     answer = vault_of_all.search("kubern", mode="text")
     assert [hit.name for hit in answer.hits][:1] == ["en"]
-    assert answer.degraded == 'No memory holds "kubern"; words that begin so were looked for.'
+    assert answer.degraded == 'No note contains "kubern"; words that begin with it were searched for.'
 
 
 def test_what_is_excluded_is_so_in_all_its_forms(vault_of_all: EnhancedStore) -> None:
@@ -126,9 +126,9 @@ def test_a_pair_of_characters_that_is_nowhere_is_looked_for_by_them(vault_of_all
 
 
 def test_a_phrase_that_is_nowhere_is_told_without_hits_too(vault_of_all: EnhancedStore) -> None:
-    let_go = 'No memory holds "bread of butter" word for word'
+    let_go = 'No note contains "bread of butter" word for word'
     found = vault_of_all.search('"bread of butter"', mode="text")
-    assert found.hits and found.degraded == f"{let_go}; these are found by its words."
+    assert found.hits and found.degraded == f"{let_go}; the hits match its words."
     found = vault_of_all.search('"bread of butter"', filter=Filter.of(prefix="nowhere/"), mode="text")
     assert (found.hits, found.degraded.partition(" No note")[0]) == ((), f"{let_go}.")
 

@@ -46,9 +46,9 @@ def test_a_long_word_behind_a_minus_is_read_once_whatever_stands_behind_it() -> 
 
 def test_a_question_that_is_not_read_whole_says_so() -> None:
     assert read_query("crane " * 300).instead == ""
-    assert read_query("crane " * 400).instead == "Only the first 2,000 characters of the question were read."
+    assert read_query("crane " * 400).instead == "Only the first 2,000 characters of the query were read."
     many = read_query(" ".join(f"crane{number}" for number in range(65)))
-    assert len(many.words) == 64 and many.instead == "Of its words the first 64 were looked for."
+    assert len(many.words) == 64 and many.instead == "Only the first 64 words of the query were searched for."
 
 
 TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"

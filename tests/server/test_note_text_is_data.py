@@ -152,7 +152,7 @@ def test_no_note_of_the_corpus_says_a_word_outside_its_marks(corpus: Path) -> No
             for number, hostile in enumerate(CORPUS):
                 name, payload = f"note {number:03}", payload_of(number)
                 text, data = await ask("read_memory", name=name)
-                unreadable = any("header cannot be read" in warning for warning in data.get("warnings", ()))
+                unreadable = any("frontmatter cannot be read" in warning for warning in data.get("warnings", ()))
                 assert payload in text or unreadable, hostile
                 assert payload in json.dumps(data) or unreadable, hostile
                 for kind in hostile.hides:

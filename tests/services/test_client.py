@@ -61,7 +61,7 @@ def test_a_redirect_is_not_followed_with_the_key(service: EmbeddingService) -> N
     with EmbeddingService() as elsewhere:
         service.always = Answer(307, b"", {"Location": f"{elsewhere.url}/v1/embeddings"})
         keyed = ServiceClient("the service", address_of(service.url), Key(SecretStr("sk-1234567890")))
-        with pytest.raises(Unavailable, match="lives at another address"):
+        with pytest.raises(Unavailable, match="has moved to another address"):
             asked_of(keyed)
         assert elsewhere.asked == []
 

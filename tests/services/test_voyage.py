@@ -61,9 +61,9 @@ def test_without_a_key_nothing_is_sent_and_the_way_out_is_named(
         (says(500, "the harbour crane was repaired"), "does not answer: 500"),
         (says(401, "no such key"), "does not accept the key: 401, no such key"),
         (PAGE, "a web page where JSON was expected"),
-        (HANGS_UP, "broke off"),
+        (HANGS_UP, "interrupted"),
         (slow(9.0), "no answer"),
-        (Answer(200, b"{}"), "not what the protocol says"),
+        (Answer(200, b"{}"), "does not follow the protocol"),
     ],
 )
 def test_what_is_no_vector_is_named_and_never_given_out(

@@ -125,7 +125,7 @@ def test_what_is_staged_stays_staged_and_is_the_persons_to_commit(git: Any, vaul
         store.update("d", append="ours")
     assert git("diff", "--cached", "--raw", "--no-abbrev") == staged
     assert subjects(git)[1:] == ["simplemem: update a", "simplemem: update d"]
-    assert any("left to you: 'b.md'" in sentence for sentence in store._core.committing.said)
+    assert any("commit it yourself: 'b.md'" in sentence for sentence in store._core.committing.said)
     assert git("diff", "--name-only").split() == ["b.md"]
 
 
@@ -158,7 +158,7 @@ def test_a_note_with_uncommitted_edits_is_left_to_the_person(git: Any, vault: Pa
         store.move("draft", "drafts/one")
     assert subjects(git)[1:] == ["simplemem: update b", "simplemem: move b to c"]
     assert git("status", "--porcelain").split() == ["M", "a.md", "??", "drafts/"] and in_head(git, "a.md") == "one\n"
-    assert any("'a.md'" in sentence and "left to you" in sentence for sentence in store._core.committing.said)
+    assert any("'a.md'" in sentence and "commit it yourself" in sentence for sentence in store._core.committing.said)
 
 
 @pytest.mark.parametrize("how", ["--skip-worktree", "--assume-unchanged"])
@@ -172,7 +172,7 @@ def test_a_note_that_git_was_told_not_to_look_at_is_left_so(git: Any, vault: Pat
     with opened(vault) as store:
         store.update("a", append="ours")
         store.update("b", append="ours")
-    assert any("'a.md'" in sentence and "left to you" in sentence for sentence in store._core.committing.said)
+    assert any("'a.md'" in sentence and "commit it yourself" in sentence for sentence in store._core.committing.said)
     assert subjects(git)[1:] == ["simplemem: update b"]
     assert git("ls-files", "-v") == flags and in_head(git, "a.md") == "one\n"
 
@@ -282,7 +282,7 @@ def test_what_is_changed_while_the_repository_is_busy_is_left_to_the_person(
         (folder / files[state]).write_text(git("rev-parse", "HEAD"))
     with opened(vault) as store:
         assert store.update("a", append="two").changed, "the write itself waits for nothing"
-    assert "left to you" in store._core.committing.said[0] and subjects(git) == ["Begin"]
+    assert "commit it yourself" in store._core.committing.said[0] and subjects(git) == ["Begin"]
     assert "two" in (vault / "a.md").read_text()
 
 

@@ -119,8 +119,8 @@ TOKEN = "ghp_" + "x7Kq9ZbT2mVw4RsD8nLc1YhPf5GjA3uE6oBi"
 @pytest.mark.parametrize(
     ("check", "files", "told"),
     [
-        ("headers", {"a.md": "---\nx: [\n---\n", "b.md": b"caf\xe9"}, {("a.md", 3): "its header cannot be read"}),
-        ("notes", {"binary.md": b"\x00\x01\x02plum"}, {("binary.md", 0): "another extension"}),
+        ("headers", {"a.md": "---\nx: [\n---\n", "b.md": b"caf\xe9"}, {("a.md", 3): "its frontmatter cannot be read"}),
+        ("notes", {"binary.md": b"\x00\x01\x02plum"}, {("binary.md", 0): "an extension other than .md"}),
         ("notes", {"latin.md": b"caf\xe9", "good.md": "caf\u00e9"}, {("latin.md", 0): "byte 3 is not UTF-8"}),
         ("notes", {"huge.md": "plum " * 5000}, {("huge.md", 0): "25000 bytes; notes over 10485 are not indexed"}),
         (
@@ -131,7 +131,7 @@ TOKEN = "ghp_" + "x7Kq9ZbT2mVw4RsD8nLc1YhPf5GjA3uE6oBi"
         (
             "secrets",
             {"hf_aB3dE5gH7jK9mN1pQ3sT5vX7zA9cD1fG3h.md": "Nothing else.\n"},
-            {("hf_aB3dE5gH7jK9mN1pQ3sT5vX7zA9cD1fG3h.md", 0): "its name holds a Hugging Face token: hf_…"},
+            {("hf_aB3dE5gH7jK9mN1pQ3sT5vX7zA9cD1fG3h.md", 0): "its name contains a Hugging Face token: hf_…"},
         ),
         (
             "conflicts",
@@ -166,7 +166,7 @@ def test_an_index_in_a_synced_folder_is_warned_of(tmp_path: Path) -> None:
 
     assert place("notes") == []
     (finding,) = place("Dropbox/notes")
-    assert finding.level == "warning" and "a folder of Dropbox, and its index with it" in finding.message
+    assert finding.level == "warning" and "its index are in a folder of Dropbox" in finding.message
     (finding,) = place("Dropbox/notes", db=str(tmp_path / "cache/notes.db"))
     assert finding.level == "note" and "the lock" in finding.message
     (tmp_path / "shared/.stfolder").mkdir(parents=True)

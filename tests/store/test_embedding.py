@@ -156,7 +156,7 @@ def test_while_the_vectors_of_another_embedder_are_made_words_answer_and_the_ans
     store.sync(embed=False)
     found = store.search("honey")
     assert [hit.name for hit in found.hits] == ["n1"] and "vectors of openai/tiny at 127.0.0.1" in found.degraded
-    assert "have still to be made" in found.degraded and "not yet by meaning" in store.state().reason
+    assert "exist yet" in found.degraded and "not yet by meaning" in store.state().reason
     service.next(WELL, failing(404, "the model is gone"))
     report = store.sync()
     assert (report.embedded, "the model is gone" in report.trouble) == (0, True)

@@ -44,7 +44,7 @@ def test_history_is_narrowed_by_who_and_span(plain_store: EnhancedStore) -> None
     assert versions(since="v2", until="v3") == [3, 2]
     assert versions(since="yesterday") == [4, 3, 2, 1] and versions(until="yesterday") == []
     assert [entry.version for entry in plain_store.history("a", by="claude-ai", limit=1)] == ["v000002"]
-    with pytest.raises(Invalid, match="not a date"):
+    with pytest.raises(Invalid, match="not a valid date"):
         versions(since="whenever")
 
 
@@ -116,7 +116,7 @@ def test_a_note_that_another_program_made_under_an_old_name_is_not_overwritten(
         plain_store.move("n", "m")
     write("n.md", "by hand\n")
     for at in ("v1", "before v2"):
-        with pytest.raises(AlreadyExists, match="another memory called n") as trouble:
+        with pytest.raises(AlreadyExists, match="another note called n") as trouble:
             plain_store.restore("n", at=at)
         assert "under another name" in trouble.value.hint
     assert (vault / "n.md").read_text() == "by hand\n"
@@ -125,9 +125,9 @@ def test_a_note_that_another_program_made_under_an_old_name_is_not_overwritten(
 
 def test_what_cannot_be_brought_back_says_why(plain_store: EnhancedStore, vault: Path) -> None:
     files = texts_of(plain_store, vault, "n", "one", "two")
-    with pytest.raises(NotFound, match="there was no n at 2001-01-01"):
+    with pytest.raises(NotFound, match="n did not exist at 2001-01-01"):
         plain_store.restore("n", at="2001-01-01")
-    with pytest.raises(NotFound, match="no memory called"):
+    with pytest.raises(NotFound, match="no note called"):
         plain_store.restore("nowhere")
     for kept in (vault / ".simplemem/history").rglob("*"):
         if kept.is_file() and kept.name != "log.jsonl":

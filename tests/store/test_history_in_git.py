@@ -126,11 +126,11 @@ def test_a_git_that_cannot_answer_costs_only_what_it_would_have_told(git: Any, v
     with opened(vault) as store:
         store.update("a", append="two")
         assert [entry.source for entry in store.history("a")] == ["simplemem"]
-        assert "borrows objects of /somewhere/else" in store.git_trouble and "git.folders" in store.git_trouble
+        assert "borrows objects from /somewhere/else" in store.git_trouble and "git.folders" in store.git_trouble
         reply = memory_history.run(store, name="a")
-        assert "git's history is left out" in reply.text and reply.data()["warnings"] == [store.git_trouble]
+        assert "the commits of git are not shown" in reply.text and reply.data()["warnings"] == [store.git_trouble]
         reply = memory_history.run(store)
-        assert "left out" not in reply.text and "warnings" not in reply.data()
+        assert "not shown" not in reply.text and "warnings" not in reply.data()
     (vault / ".git" / "objects" / "info" / "alternates").unlink()
     with opened(vault, history=False) as store:
         assert [entry.source for entry in store.history("a")] == ["simplemem"]

@@ -72,7 +72,7 @@ def test_a_link_to_a_note_that_was_moved_is_led_to_where_the_history_says(
     told = {(finding.level, finding.line, finding.candidates) for finding in findings}
     assert told == {("warning", 3, ("archive/Apollo eleven",))}
     assert "it was moved to archive/Apollo eleven in v000003" in findings[0].message
-    assert findings[0].fix == "lead [[Apollo]] to archive/Apollo eleven"
+    assert findings[0].fix == "point [[Apollo]] to archive/Apollo eleven"
     assert mended(plain_store, "diary.md") == (
         "one\r\n\r\nAbout [[Apollo eleven]], [[archive/Apollo eleven#Crew|the crew]] and [it](archive/Apollo%20eleven.md)."
     )
@@ -83,7 +83,7 @@ def test_a_deleted_note_is_brought_back_by_a_person_only(plain_store: EnhancedSt
     write("diary.md", "[[Apollo]]\n")
     plain_store.delete("Apollo")
     finding = broken(plain_store)
-    assert "Apollo was deleted in v000002, `simplemem undo v000002` brings it back" in finding.message
+    assert "Apollo was deleted in v000002, and `simplemem undo v000002` restores it" in finding.message
     assert (finding.level, finding.fix, plain_store.plan_mending().changes) == ("warning", "", ())
 
 

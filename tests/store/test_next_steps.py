@@ -26,7 +26,7 @@ def test_an_edit_of_frontmatter_points_to_metadata(plain_store: EnhancedStore, w
     before = file.read_text()
     edits = [{"old": old, "new": "status: done"}]
     error = refused(lambda: plain_store.update("tea", edits=edits), Invalid)
-    assert "stands in the frontmatter" in error.message
+    assert "is in the frontmatter" in error.message
     assert "metadata=" in error.hint
     assert file.read_text() == before
 
@@ -43,7 +43,7 @@ def test_an_edit_of_text_that_stands_in_the_frontmatter_too_is_made_in_the_text(
 def test_an_undo_of_a_version_that_never_was_names_the_newest_one(plain_store: EnhancedStore, version: str) -> None:
     empty = refused(lambda: plain_store.undo(version), NotFound)
     assert "no version" in empty.message
-    assert empty.hint == "Nothing was changed through simplemem yet."
+    assert empty.hint == "The history is empty."
 
     made = plain_store.create("tea", "Oolong.")
     error = refused(lambda: plain_store.undo(version), NotFound)
@@ -60,7 +60,7 @@ def test_a_rename_to_a_name_that_is_taken_says_what_to_do(plain_store: EnhancedS
     plain_store.create("tea", "Oolong.")
     plain_store.create("coffee", "Black.")
     error = refused(lambda: plain_store.move("tea", "coffee"), AlreadyExists)
-    assert error.message == "there is already a memory called coffee"
+    assert error.message == "a note called coffee already exists"
     assert "Choose another name" in error.hint
 
 
@@ -79,14 +79,14 @@ def test_a_write_that_is_refused_as_read_only_says_what_to_do(plain_store: Enhan
 
 def test_a_template_that_is_not_there_names_those_that_are(plain_store: EnhancedStore, write: Write) -> None:
     error = refused(lambda: plain_store.create_from("Nope", "new"), NotFound)
-    assert error.message == "there is no template called 'Nope'"
-    assert "name no folder with templates" in error.hint
+    assert error.message == "no template called 'Nope'"
+    assert "name no folder of templates" in error.hint
 
     write("Templates/Meeting.md", "# {{title}}\n")
     write("Templates/people/Person.md", "# {{title}}\n")
     write(".obsidian/templates.json", json.dumps({"folder": "Templates"}))
     error = refused(lambda: plain_store.create_from("Nope", "new"), NotFound)
-    assert error.hint == "There are: Meeting, people/Person."
+    assert error.hint == "The templates are Meeting, people/Person."
     assert error.details["candidates"] == ["Meeting", "people/Person"]
     assert plain_store.create_from("people/Person", "Ida").name == "Ida"
 

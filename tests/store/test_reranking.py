@@ -122,7 +122,7 @@ def test_the_order_of_words_stands_and_the_answer_says_so(
         plain = store.search(QUERY, rerank=False)
     assert found.hits == plain.hits
     assert found.degraded.startswith(f"The reranker m at {service.host} does not answer (")
-    assert found.degraded.endswith("; the order is that of words and meaning.")
+    assert found.degraded.endswith("; the hits are in the order of words and meaning.")
     assert plain.degraded == ""
 
 
@@ -150,7 +150,7 @@ def test_a_dead_one_is_asked_a_few_times_and_then_costs_nothing(
     with opened(vault, service) as store:
         for _ in range(8):
             assert names(store.search(QUERY)) == ORDER
-        assert "tried again in" in store.search(QUERY).degraded
+        assert "next attempt in" in store.search(QUERY).degraded
         assert any("does not answer" in warning for warning in store.stats()["warnings"])
     assert len(service.asked) == 3
 

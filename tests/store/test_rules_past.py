@@ -156,9 +156,9 @@ def test_undoing_many_leaves_what_may_not_be_changed_and_says_so(opened: Open, w
         done = store.undo_all("eve", "v1", expected=preview.plan)
         assert [note.name for note in preview.notes] == [note.name for note in done.notes] == ["tea"]
         why = {left.name: left.why for left in done.left}
-        assert why["Archive/old"] == "it may be read here, not changed"
-        assert why["new"] == "nothing may be deleted here"
-        assert why["b/pu-erh"] == "it was changed together with what may not be changed here"
+        assert why["Archive/old"] == "it is read-only here"
+        assert why["new"] == "deleting is not allowed here"
+        assert why["b/pu-erh"] == "it was changed together with a hidden note"
         assert "Private" not in repr(done)
     assert (vault / "tea.md").read_text() == "Oolong.\n"
     assert (vault / "b" / "pu-erh.md").exists()

@@ -43,7 +43,7 @@ def test_every_write_that_adds_a_secret_says_so(vault: Path, write: Callable[...
     assert saved.changed
     said = " ".join(saved.warnings)
     assert "GitHub token, ghp_… (40 characters)" in said or "a password, … (11 characters)" in said
-    assert f"of {saved.name} seems to hold" in said
+    assert f"of {saved.name} seems to contain" in said
     assert TOKEN not in said
     assert PASSWORD not in said
 
@@ -55,7 +55,7 @@ def test_every_such_write_is_refused_where_that_is_wanted_and_leaves_nothing(
     write("there.md", "Nothing here.\n")
     with opened(vault, "refuse") as store:
         store.sync()
-        with pytest.raises(Invalid, match=r"line \d+ of (new|there) seems to hold a") as refused:
+        with pytest.raises(Invalid, match=r"line \d+ of (new|there) seems to contain a") as refused:
             doing(store)
         assert store.history() == ()
         assert store.names() == ["there"]
@@ -77,12 +77,14 @@ def test_a_name_is_judged_as_well(vault: Path, write: Callable[..., Path], how: 
 
     with opened(vault, "refuse") as store:
         store.sync()
-        with pytest.raises(Invalid, match=r"the name seems to hold a GitHub token, ghp_… \(40 characters\)") as refused:
+        with pytest.raises(
+            Invalid, match=r"the name seems to contain a GitHub token, ghp_… \(40 characters\)"
+        ) as refused:
             doing(store)
         assert TOKEN not in str(refused.value.as_dict())
         assert store.names() == ["there"] and store.history() == ()
     with opened(vault, "warn") as store:
-        assert any("the name seems to hold" in each for each in doing(store).warnings)
+        assert any("the name seems to contain" in each for each in doing(store).warnings)
         assert store.move(f"key {TOKEN}", f"keys/key {TOKEN}").warnings == (), "it had that name before"
     with opened(vault, "off") as store:
         assert store.create(f"again {TOKEN}", "x").warnings == ()
@@ -113,7 +115,9 @@ def test_a_restore_that_brings_a_secret_back_says_so_and_is_never_refused(
         store.update("there", content="It is in the safe.")
         restored = store.restore("there", at="before v1")
         assert restored.changed and TOKEN in note.read_text()
-        assert "of there seems to hold a GitHub token" in restored.warnings[0] and TOKEN not in str(restored.warnings)
+        assert "of there seems to contain a GitHub token" in restored.warnings[0] and TOKEN not in str(
+            restored.warnings
+        )
         assert store.restore("there", at="before v1").warnings == (), "nothing was added"
 
 

@@ -147,7 +147,7 @@ def test_what_is_staged_stays_so_and_waits(home: Path) -> None:
     assert (one / "Other.md").read_text() == "other\n"
     (two / "Start.md").write_text("changed there\n")
     sync(two)
-    with pytest.raises(Unavailable, match="staged by you"):
+    with pytest.raises(Unavailable, match="is staged here"):
         sync(one)
     assert git(one, "show", ":Start.md") == "staged\n" and (one / "Start.md").read_text() == "staged\nand not\n"
 
@@ -155,12 +155,12 @@ def test_what_is_staged_stays_so_and_waits(home: Path) -> None:
 @pytest.mark.parametrize(
     ("state", "said"),
     [
-        (["mkdir .git/rebase-merge", "touch .git/rebase-merge/interactive"], "under way"),
+        (["mkdir .git/rebase-merge", "touch .git/rebase-merge/interactive"], "in progress"),
         (["git remote remove origin"], "no remote"),
         (["git checkout -q --detach"], "no branch"),
-        (["git config remote.origin.url ext::touch%20ran"], "none that is used"),
-        (["git config remote.origin.url '-u./ran'"], "none that is used"),
-        (["git config remote.origin.url ../gone.git"], "none that is used"),
+        (["git config remote.origin.url ext::touch%20ran"], "of an unsupported kind"),
+        (["git config remote.origin.url '-u./ran'"], "of an unsupported kind"),
+        (["git config remote.origin.url ../gone.git"], "of an unsupported kind"),
         (["git config remote.origin.url https://127.0.0.1:9/x.git"], "cannot be reached"),
     ],
 )
@@ -208,7 +208,7 @@ def test_what_is_no_note_is_not_taken_in(home: Path, what: str) -> None:
     git(two, *quiet, "push", "-q")
     (home / "ran").unlink(missing_ok=True)
     (one / "Start.md").write_text("changed here\n")
-    with pytest.raises(Unavailable, match="nothing was changed here"):
+    with pytest.raises(Unavailable, match="not a note or an attachment"):
         sync(one)
     assert tree(one) == {"Start.md": b"changed here\n"} and not (home / "ran").exists()
 
@@ -311,7 +311,7 @@ def test_a_server_exchanges_now_and_then_if_the_person_says_so(home: Path) -> No
         git(two, "-c", "core.hooksPath=/dev/null", "commit", "-qam", "by hand")
         told = store.stats()["git"]
         assert (told["remote"], told["ahead"], told["behind"]) == ("origin", 1, 0)
-        assert [each.hint for each in store.doctor(only=["git"])] == ["`simplemem sync` brings both together."]
+        assert [each.hint for each in store.doctor(only=["git"])] == ["`simplemem sync` exchanges them."]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -73,7 +73,10 @@ def test_what_somebody_else_changed_since_is_left_and_named(grown: EnhancedStore
     write("kept.md", "by hand")
     grown.sync()
     assert becomes(grown, "v6") == {"gone": "changed back"}
-    assert left(grown, "v6") == {"edited": "changed since by me (v000009)", "kept": "changed since outside simplemem"}
+    assert left(grown, "v6") == {
+        "edited": "me changed it later (v000009)",
+        "kept": "it was changed later outside simplemem",
+    }
     grown.undo_all("claude-ai", "v6")
     assert (vault / "kept.md").read_bytes() == b"by hand"
     assert "mine" in grown.read("edited").content and "theirs" not in grown.read("gone").content
@@ -120,7 +123,7 @@ def test_it_is_done_only_if_it_is_still_what_was_shown(grown: EnhancedStore, vau
     shown = grown.undo_all("claude-ai", "v6", preview=True)
     grown.update("edited", append="more of theirs", who=AGENT)
     there = files(vault)
-    with pytest.raises(Conflict, match="changed since this was looked at"):
+    with pytest.raises(Conflict, match="changed since the preview"):
         grown.undo_all("claude-ai", "v6", expected=shown.plan)
     assert files(vault) == there
 

@@ -46,7 +46,7 @@ def check_refused(vault: Path, change: Callable[[], Any]) -> None:
     with pytest.raises(ReadOnly) as refused:
         change()
     told = str(refused.value.as_dict())
-    assert "closed here" in told
+    assert "hidden folder" in told
     assert SECRET not in told
     assert "Private" not in told
     assert notes_of(vault) == before
@@ -335,6 +335,6 @@ def test_a_move_is_refused_if_a_link_of_the_note_would_change_between_what_is_se
     with opened(**rules) as store:
         store.sync()
         before = notes_of(vault)
-        with pytest.raises(ReadOnly, match="closed here"):
+        with pytest.raises(ReadOnly, match="hidden folder"):
             store.move(name, new_name)
         assert notes_of(vault) == before

@@ -44,14 +44,14 @@ def test_a_note_behind_the_last_hit_is_told_its_number_and_what_it_lacked(harbou
     told = why(harbour, "crane storm", every[6], limit=2)
     assert (told["verdict"], told["rank"], told["of"], told["limit"]) == ("below", 7, 8, 2)
     assert told["missing"] == ["storm"]
-    assert told["hint"] == "A limit of 7 shows it."
+    assert told["hint"] == "A limit of 7 would show it."
     assert every[6] in [hit.name for hit in harbour.search("crane storm", limit=7).hits]
 
 
 def test_a_note_without_a_word_of_it_is_no_match(harbour: EnhancedStore) -> None:
     told = why(harbour, "crane", "The hive")
     assert (told["name"], told["verdict"]) == ("bees", "no_match")
-    assert "none of the question's words" in told["because"]
+    assert "none of the query's words" in told["because"]
     assert told["missing"] == ["crane"]
     assert "rank" not in told
 

@@ -107,8 +107,8 @@ def test_a_new_note_names_what_it_links_to_in_vain_and_what_says_nearly_the_same
         "lift", "Ida repaired the harbour crane in spring. It lifts forty tonnes. See [[tea]], [[Ida]]."
     )
     assert saved.warnings == (
-        "not there yet: [[Ida]]",
-        "crane says nearly the same (80% of the words): is one of them enough?",
+        "unresolved links: [[Ida]]",
+        "crane is nearly the same (80% of the words): one of the two may be enough",
     )
     assert plain_store.create("other", "The crane stands by the water, as cranes do. [[lift]]").warnings == ()
 
@@ -119,7 +119,7 @@ def test_a_new_note_names_what_it_links_to_in_vain_and_what_says_nearly_the_same
 def test_of_several_edits_all_are_made_or_none(plain_store: EnhancedStore) -> None:
     saved = plain_store.create("a", "one two two three")
     for edits, why in (
-        ([{"old": "one", "new": "1"}, {"old": "nowhere", "new": "x"}], "does not stand"),
+        ([{"old": "one", "new": "1"}, {"old": "nowhere", "new": "x"}], "is not in the note"),
         ([{"old": "one", "new": "1"}, {"old": "two", "new": "x"}], "2 times"),
         ([{"old": "", "new": "x"}], "no text"),
         ([{"old": "one"}], "needs"),

@@ -151,10 +151,10 @@ class TestReplacing:
         details = trouble.value.details
         assert details["current_sha256"] == sha256(theirs)
         assert "-line 50\n" in details["diff"] and "+line fifty\n" in details["diff"]
-        assert "line 10\n" not in details["diff"] and "what you had" in details["diff"]
+        assert "line 10\n" not in details["diff"] and "the text you had" in details["diff"]
         with pytest.raises(Conflict) as trouble:
             opened.replace("n.md", text + b"more\n", sha256(b"never seen"), CHANGE)
-        assert "what you want" in trouble.value.details["diff"] and "-more\n" in trouble.value.details["diff"]
+        assert "the text you want" in trouble.value.details["diff"] and "-more\n" in trouble.value.details["diff"]
         assert files(vault) == {"n.md": theirs}
 
 

@@ -66,7 +66,7 @@ class PostgresDatabase:
         if self._replica is None:
             return self._primary.engine
         rests = time.monotonic() < self._replica_rests_until
-        return f"{self._primary.engine}; its replica {self._replica_place} {'does not answer' if rests else 'is read'}"
+        return f"{self._primary.engine}; its replica {self._replica_place} {'does not answer' if rests else 'answers reads'}"
 
     def _prepare(self, db: Connection, *, anew: bool = False) -> None:
         """Make the tables if there are none, or others than ours. Cold starts of many servers meet here."""
@@ -185,8 +185,8 @@ class PostgresDatabase:
             with self._locked(db):
                 self._look(db)
                 if (ours := getattr(self._local, "fence", 0)) and ours != leader_in(db)[0]:
-                    hint = "It goes on by itself, as one of the others."
-                    raise Unavailable("another server leads by now; nothing was written", hint=hint)
+                    hint = "This server continues as a follower. Nothing needs to be done."
+                    raise Unavailable("another server is the leader now, and nothing was written", hint=hint)
                 if generation not in (None, self.generation):
                     raise Replaced
                 yield db
@@ -340,8 +340,8 @@ def address_of(url: str, setting: str = "index.engine") -> str:
     try:
         parts = conninfo_to_dict(url)
     except psycopg.ProgrammingError:  # whose message quotes it
-        hint = "postgresql://USER@HOST/DATABASE; the password in ~/.pgpass or PGPASSWORD."
-        raise Invalid(f"what `{setting}` names is not the address of a PostgreSQL", hint=hint) from None
+        hint = "Write postgresql://USER@HOST/DATABASE, and put the password in ~/.pgpass or PGPASSWORD."
+        raise Invalid(f"the setting {setting} does not name the address of a PostgreSQL database", hint=hint) from None
     user, host, port, name = (str(parts.get(key) or "") for key in ("user", "host", "port", "dbname"))
     return f"postgresql://{user and f'{user}@'}{host}{port and f':{port}'}/{name}"
 
@@ -354,9 +354,11 @@ def _errors_as_ours() -> Iterator[None]:
     except (errors.UndefinedTable, errors.InvalidSchemaName, errors.UndefinedColumn) as error:
         raise Damaged(str(error)) from error
     except errors.InsufficientPrivilege as error:
-        hint = "Each vault has a schema and a role of its own: docs/engine.md has the SQL. Notes are safe without it."
-        raise Unavailable(f"the index's database refuses this user ({error})", hint=hint) from error
+        hint = "Each vault needs its own schema and role: docs/engine.md has the SQL. The notes are safe."
+        raise Unavailable(f"the database of the index refuses this user ({error})", hint=hint) from error
     except (psycopg.OperationalError, errors.IdleInTransactionSessionTimeout) as error:
-        hint = "Is the database of `index.engine` running, and may this user connect? Notes are safe without it."
+        hint = (
+            "Check that the database of `index.engine` is running and that this user may connect. The notes are safe."
+        )
         said = str(error).strip().partition("\n")[0]
-        raise Unavailable(f"the index's database does not answer ({said})", hint=hint) from error
+        raise Unavailable(f"the database of the index does not answer ({said})", hint=hint) from error

@@ -114,7 +114,7 @@ class Memories(Keeper):
     @staticmethod
     def no_memory(id_: str) -> NotFound:
         """The error for an id that no memory of the scope has."""
-        return NotFound(f"there is no memory {id_[:80]!r}", hint="search_memory names the ids there are.")
+        return NotFound(f"no memory with the id {id_[:80]!r}", hint="search_memory returns the ids.")
 
     def add(
         self, scope: str, statements: Sequence[Statement], *, source: str = "", outside: bool = False, **by: Unpack[By]
@@ -185,7 +185,7 @@ class Memories(Keeper):
         """Give a statement other words; its id stays, and the history has the old ones."""
         text = " ".join(clean_text(text, "content", _MOST_CHARACTERS, "Give a shorter one.").split())
         if not re.search(r"\w", text):
-            raise Invalid("there is no content", hint="Give a text with a word in it.")
+            raise Invalid("the content contains no word", hint="Give a text that contains a word.")
         atom, slot = self.find(id_, scope), read_statement(text).slot or Slot()
 
         def draft(step: ChangeSet) -> None:
@@ -346,8 +346,12 @@ class _Adding:
             del self.held[target.path]
             self._tell("DELETE", None, target, rule)
         else:
-            why = "no such memory is held" if target is None else target.problem or "it was not said by a page"
-            self.added.warnings.append(f"Nothing was forgotten: {why}.")
+            why = (
+                "no fact matches"
+                if target is None
+                else target.problem or "a web page cannot withdraw what the user stated"
+            )
+            self.added.warnings.append(f"nothing was forgotten: {why}")
 
     def _write(
         self, statement: Statement, rule: str, old: Atom | None = None, relation: str = "", parents: Sequence[Atom] = ()

@@ -62,7 +62,7 @@ def _note_of(memories: Memories, scope: str) -> tuple[str, str | None]:
     while (read := next(memories.bench.read([path]), None)) is not None:
         header = read_header(read.text)
         if read.problem or header.problem:
-            raise Unreadable(f"{path} cannot be changed", hint="Mend its header in an editor.")
+            raise Unreadable(f"{path} cannot be changed", hint="Fix its frontmatter in an editor.")
         if str(header.get("scope") or folder_of(scope)) == scope:
             return path, read.text
         number += 1

@@ -20,9 +20,12 @@ def located(folder: Path, vault: Path) -> tuple[Path, str]:
     """Where a knowledge base lies, and how its paths begin in the vault, "" beside it. Invalid where it can be none."""
     root, base = (Path(os.path.realpath(each.expanduser())) for each in (vault, folder))
     if not base.is_dir():
-        raise Invalid(f"the knowledge base {folder} is no folder", hint="Make it, or name another.")
+        raise Invalid(f"the knowledge base {folder} is not a folder", hint="Create the folder, or name another.")
     if root.is_relative_to(base):
-        raise Invalid(f"the knowledge base {folder} holds the vault", hint="Name a folder in it, or beside it.")
+        raise Invalid(
+            f"the knowledge base {folder} contains the vault",
+            hint="Name a folder inside the vault, or one outside it that does not contain it.",
+        )
     return base, f"{base.relative_to(root).as_posix()}/" if base.is_relative_to(root) else ""
 
 
@@ -41,7 +44,7 @@ class KnowledgeBase(Keeper):
     def __init__(self, store: EnhancedStore) -> None:
         super().__init__(store)
         if (folder := self.settings.documents.knowledge_base) is None:
-            raise NotFound("there is no knowledge base", hint="`simplemem serve --knowledge-base FOLDER` names one.")
+            raise NotFound("no knowledge base is set", hint="Set it with `simplemem serve --knowledge-base FOLDER`.")
         base, self._prefix = located(folder, store.root)
         self._base = base
         self._beside: EnhancedStore | None = None
@@ -96,13 +99,16 @@ class KnowledgeBase(Keeper):
         """
         path = f"{self._prefix}{file_path}"
         if name_of(file_path) == file_path:
-            raise Invalid(f"{file_path[:200]!r} is no path of a note", hint="Give one in the folder: docs/plan.md")
+            raise Invalid(
+                f"{file_path[:200]!r} is not a path of a note",
+                hint="Give a path in the knowledge base, such as docs/plan.md.",
+            )
 
         def draft() -> list[Draft]:
             before = self.bench.bytes_of(path)
             current = hashlib.sha256(before).hexdigest() if before is not None else None
             if known and current not in (None, known) and before != content.encode("utf-8", "surrogatepass"):
-                hint = "query_knowledge_base shows what it says now. To replace all of it, repeat the call."
+                hint = "query_knowledge_base shows its current text. To replace all of it, repeat the call."
                 raise Conflict(f"{file_path} has changed since it was written", current_sha256=current, hint=hint)
             return [Draft(path, content, before)]
 

@@ -48,11 +48,11 @@ class File(NamedTuple):
 def form_of(data: bytes, name: str = "", content_type: str = "") -> str:
     """What a file is: pdf, docx, html or text. Invalid where nothing reads it."""
     if len(data) > MOST_BYTES:
-        raise TooLong(f"{name[:60] or 'the file'} has more than {MOST_BYTES:,} bytes")
+        raise TooLong(f"{name[:60] or 'the file'} is larger than {MOST_BYTES:,} bytes")
     by_name = "pdf" if data.startswith(b"%PDF-") else _FORMS["ending"].get(name.rpartition(".")[2].lower(), "")
     form = by_name if content_type in _FORMS["vague"] else _FORMS["type"].get(content_type, "")
     if not form:
-        raise Invalid(f"nothing here reads {(content_type or name or 'this')[:60]}", hint=_FORMS["unknown"])
+        raise Invalid(f"simplemem cannot read {(content_type or name or 'this format')[:60]}", hint=_FORMS["unknown"])
     return str(form)
 
 
@@ -63,7 +63,7 @@ def convert(data: bytes, form: str, charset: str = "") -> tuple[str, str]:
     if "missing" in told:
         raise Unavailable(f"{told['missing']} is not installed", hint=_FORMS["install"])
     if not re.search(r"\w", told.get("text", "")):
-        raise Unreadable(f"the file could not be read: {told.get('error', 'it has no text')[:200]}")
+        raise Unreadable(f"the file could not be read: {told.get('error', 'it contains no text')[:200]}")
     heading = _HEADING_LINE.search(told["text"])
     return told["text"].strip(), " ".join((told.get("title") or (heading[1] if heading else "")).split())[:200]
 
@@ -79,7 +79,7 @@ def _told(data: bytes, form: str) -> dict[str, str]:
         except subprocess.TimeoutExpired:
             return {"error": f"it took longer than {_MOST_SECONDS} s"}
         except (ValueError, subprocess.CalledProcessError):
-            return {"error": "its reader ended, maybe for want of memory"}
+            return {"error": "the reader of this format crashed, perhaps for lack of memory"}
 
 
 def _decoded(data: bytes, charset: str) -> str:

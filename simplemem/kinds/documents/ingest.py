@@ -220,7 +220,7 @@ class Documents(Keeper):
         text = self._text_of(document.path)
         count = len(cut_passages(text, read_note(text.encode()).body))
         if count > 1:
-            why = f"{id_} is one of {count} passages of the document {document.title!r}"
+            why = f"{id_} is only one of {count} passages of the document {document.title!r}"
             raise Invalid(why, hint=f"Give {document.id} to change or delete the whole document.")
         return document
 
@@ -317,7 +317,7 @@ class Documents(Keeper):
             warnings = [*carried.warnings]
             if is_version:
                 name = name_of(kept.path)
-                warnings.append(f"This is a new version of {name}; the text it had before is in its history.")
+                warnings.append(f"This is a new version of {name}. The history has its earlier text.")
             if kept.status == "extracting" and self.chat is None:
                 drawn = self._draw(kept, by)
                 drawn = drawn._replace(warnings=[*warnings, *drawn.warnings])
@@ -430,14 +430,14 @@ class Documents(Keeper):
     def asked(self, chat: Chat | None, task: str, *said: Any) -> tuple[Any, str, str]:
         """What the model says to a task, None for nothing of use; who it is; and why that is so."""
         if chat is None:
-            return None, "none", "there is no model"
+            return None, "none", "no model is configured"
         from simplemem.kinds.atoms import asking
 
         try:
             answer = getattr(asking, task)(self, chat, *said)
         except SimplememError as error:
-            return None, "none", f"the model was no help: {error.message}"
-        return (answer, chat.method, "") if answer else (None, "none", "the model said nothing of use")
+            return None, "none", f"the model returned no usable answer: {error.message}"
+        return (answer, chat.method, "") if answer else (None, "none", "the model returned nothing usable")
 
     def _draw_later(self) -> None:
         if not self.bench.read_only and self._next.acquire(blocking=False):
@@ -468,9 +468,9 @@ documents_of: Final = Documents.of
 
 
 def _document(text: str, title: str, scope: str, content_type: str, **more: Any) -> Document:
-    said = clean_text(text, "content", _MOST_CHARACTERS, "Divide it, then try again.").strip()
+    said = clean_text(text, "content", _MOST_CHARACTERS, "Split it, then try again.").strip()
     if not re.search(r"\w", said):
-        raise Invalid("there is no content", hint="Give a text with a word in it.")
+        raise Invalid("the content contains no word", hint="Give a text that contains a word.")
     called = " ".join(clean_text(title, "title", _MOST_TITLE, "Give a shorter one.").split())
     is_titled = bool(called) or re.match(r"#{1,6}\s", said) is not None
     called = called or _title_in(said)

@@ -79,15 +79,15 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
     graph = graph_of(store).read(scope) if asked.mode != "rag" else Graph()
     entities = {each.path: each for each in graph.entities if not each.is_note}
     slots = _filled(question, atoms.values())
-    note("slots", slots, "a statement fills it" if slots else "the question names none that is filled")
-    said, by, why = documents.asked(documents.chat, "rewrite", question) if asked.rewrite else ("", "", "not asked for")
+    note("slots", slots, "a fact answers the question directly" if slots else "no fact answers the question directly")
+    said, by, why = documents.asked(documents.chat, "rewrite", question) if asked.rewrite else ("", "", "not requested")
     note("hyde", said, why or by)
     wider = f"{question} {said or ''}"
     sought = [[*atoms, *entities], [*texts] if asked.mode != "memory" else []] if words_in_order(wider) else [[], []]
     stated = bench.answers(wider, sought[0], asked.limit, rerank=asked.rerank)
     written = bench.answers(wider, sought[1], asked.limit, passages=2 * asked.limit, rerank=asked.rerank)
     degraded = " ".join(dict.fromkeys(filter(None, (stated.degraded, written.degraded))))
-    note("vectors", stated.by_meaning or written.by_meaning, degraded or bench.embedder or "there are none")
+    note("vectors", stated.by_meaning or written.by_meaning, degraded or bench.embedder or "there are no vectors")
     share, safe = (_scale(leg) for leg in (stated, written))
     scores = {each.path: _Score(1.0, 1.0) for each in slots}
     _raise_to(scores, {path: _Score(share * score, stated.quality * score) for path, score in stated.notes.items()})
@@ -99,9 +99,9 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
     best = {path for path, score in scores.items() if score.rank > _NEAREST}
     edges, met = _walked(question, best, atoms, graph)
     _raise_to(scores, {path: _Score(score, score) for path, score in met.items()})
-    note("graph", edges, "from name to name" if edges else "no name leads on")
+    note("graph", edges, "followed related names" if edges else "no related names")
     by = stated.reranker or written.reranker or "words and meaning"
-    note("rerank", asked.rerank, by if asked.rerank else "not asked for")
+    note("rerank", asked.rerank, by if asked.rerank else "not requested")
 
     found = [atoms[path] for path in scores if path in atoms]
     hits = _hits_of(documents, found, scores, texts)
@@ -120,7 +120,7 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
     repeated = len(hits) - len(once)
     once = _with_disputes(documents, once, atoms, texts)
     once = with_outdated_marks(documents, once, scope)
-    note("dedupe", repeated, f"{repeated} said what another says")
+    note("dedupe", repeated, f"{repeated} repeated another hit")
     taken, tokens = list[Hit](), 0
     for hit, size in ((hit, count_tokens(hit.result["text"])) for hit in once[: asked.limit]):
         if asked.budget is None or tokens + size <= asked.budget:
@@ -128,7 +128,7 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
             tokens += size
     taken = _with_falling_scores(taken)
     left_out = len(once[: asked.limit]) - len(taken)
-    note("budget", asked.budget is not None, "none was given" if asked.budget is None else f"{left_out} left out")
+    note("budget", asked.budget is not None, "no budget given" if asked.budget is None else f"{left_out} left out")
     notices = [leg.notice for leg in (stated, written) if leg.notes]
     if taken and not slots and not edges and notices and all(notices):
         degraded = f"{notices[0]} {degraded}".strip()

@@ -149,7 +149,7 @@ class GraphEdit(ChangeSet):
         every = {name: self._graph.all_named(name) for name in names}
         for found in every.values():
             if found and not any(page.is_own for page in found):
-                why = f"{found[0].name} is a note, not an entity: it is not deleted from the graph"
+                why = f"{found[0].name} is a note, not an entity, so it was not deleted"
                 raise Invalid(why, hint=f"delete_memory deletes it; its name is {name_of(found[0].path)}.")
         gone = {page.path: page.name for found in every.values() for page in found if page.is_own}
         ends = [*gone.items(), *(("", name) for name in every)]

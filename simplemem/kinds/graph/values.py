@@ -89,7 +89,7 @@ class NoSuchEntity(NotFound):
     """An entity that a change is for is not there. The message is the one that clients of graph servers know."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"Entity with name {name} not found", hint="create_entities makes it.")
+        super().__init__(f"Entity with name {name} not found", hint="create_entities creates it.")
 
 
 Direction = Literal["out", "in", "both"]

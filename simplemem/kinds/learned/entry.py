@@ -144,8 +144,8 @@ def body_of(content: str, context: str) -> str:
     """The body of a new entry."""
     body = f"{content}\n" + (f"\n## Context\n\n{context}\n" if context else "")
     if read_page("", text := f"---\n---\n{body}").opened < len(text):
-        why = "the content leaves something open that would swallow what follows it"
-        raise Invalid(why, hint="Close the code block or comment in it.")
+        why = "the content leaves a code block or comment open"
+        raise Invalid(why, hint="Close it, so that the text after it is not swallowed.")
     return body
 
 

@@ -190,7 +190,7 @@ class Knowledge(Keeper):
         Returns the entry as it is now, and warnings.
         """
         if all(value is None for value in change):
-            raise Invalid("there is nothing to change", hint="Give content, context, confidence, verified or tags.")
+            raise Invalid("no change given", hint="Give content, context, confidence, verified or tags.")
         warnings = list[str]()
         if change.tags is not None:
             legal, warnings = _legal_tags(change.tags)
@@ -254,7 +254,7 @@ class Knowledge(Keeper):
         def draft(step: ChangeSet) -> tuple[KnowledgeEntry, KnowledgeEntry, bool]:
             one, other = (_pick(self.shelf.in_order(), ref) for ref in (source, target))
             if one.path == other.path:
-                raise Invalid("an entry is not related to itself")
+                raise Invalid("an entry cannot be related to itself")
             is_new = (kind, other) not in self.leading_to([one])[one.path]
             if is_new:
                 step.put(one.path, entries.with_tie(step.text(one.path), kind, other.name))
@@ -305,7 +305,7 @@ class Knowledge(Keeper):
         reason = f"{len(decided)} contradictions resolved"
         stale, carried = self.shelf.change(draft, By(tool="auto_resolve_contradictions", reason=reason) | by)
         if stale:
-            raise Conflict(f"{stale} has changed since it was looked at", current_sha256=None, hint="Ask again.")
+            raise Conflict(f"{stale} has changed since it was read", current_sha256=None, hint="Repeat the call.")
         return carried.written[0].version if carried.written else ""
 
 
@@ -364,11 +364,11 @@ def _pick(every: Sequence[KnowledgeEntry], ref: str) -> KnowledgeEntry:
         or [each for each in every if len(key) >= _LEAST_PREFIX and each.id.casefold().startswith(key)]
     )
     if not found:
-        hint = "An id, the first letters of one, or the name of a note in knowledge/."
+        hint = "Give an id, the first letters of an id, or the name of a note in knowledge/."
         raise NotFound(f"Knowledge entry not found: {wanted[:100]}", hint=hint)
     if len(found) > 1:
         candidates = [f"{each.id} ({each.name})" for each in found]
-        raise Ambiguous(f"{wanted[:60]} may be any of {len(found)} entries", candidates=candidates)
+        raise Ambiguous(f"{wanted[:60]} matches {len(found)} entries", candidates=candidates)
     return found[0]
 
 
@@ -380,7 +380,7 @@ def _legal_tags(tags: Sequence[str]) -> tuple[list[str], list[str]]:
             legal += tags_for_new_note([tag])[0]
         except Invalid as refused:
             legal.append(str(refused.details.get("proposed", "tag")))
-            warnings.append(f"the tag {tag!r} is kept as {legal[-1]!r}: a tag has letters, digits, _, - and / only")
+            warnings.append(f"the tag {tag!r} was written as {legal[-1]!r}: a tag has only letters, digits, _, - and /")
     return list(dict.fromkeys(legal)), warnings
 
 
@@ -390,7 +390,7 @@ def _as_number(share: float) -> float:
 
 
 def _clean(text: str, what: str) -> str:
-    hint = "Nothing was saved or cut. Keep the point, or make several entries and link them."
+    hint = "Nothing was saved or cut. Shorten the text, or create several entries and link them."
     return clean_text(text.strip(), what, _MOST_CHARACTERS, hint)
 
 

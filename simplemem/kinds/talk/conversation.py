@@ -92,15 +92,15 @@ def said_now(
         raise Invalid("the message is empty")
     at = clock.moment_of(timestamp) if timestamp.strip() else clock.now()
     if at is None or not EPOCH <= at <= clock.now() + timedelta(days=1):
-        why = f"{timestamp[:40]!r} is no time between 1970 and a day from now"
-        raise Invalid(why, hint="For example 2026-11-20T14:05:10Z.")
+        why = f"{timestamp[:40]!r} is not a time between 1970 and tomorrow"
+        raise Invalid(why, hint="Give a time such as 2026-11-20T14:05:10Z.")
     known = {each.key: each for each in statements(message)}
     for pair in facts:
         key, value = (" ".join(_clean(text, "fact", _MOST["fact"]).split()) for text in pair)
         said = stated_by("agent", key, value, message, 0.9)
         if not said.key or not value:
-            hint = 'For example {"key": "harbour phone", "value": "0431 778"}.'
-            raise Invalid("a fact needs a key and a value, both of words", hint=hint)
+            hint = 'Give, for example, {"key": "harbour phone", "value": "0431 778"}.'
+            raise Invalid("a fact needs a key and a value, both with words", hint=hint)
         known[said.key] = said
     answer, context = (context, "") if response is None else (answer, context)
     turn_id = f"turn_{at:%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"
@@ -159,8 +159,8 @@ class Conversation(Keeper):
     def tell(self, saying: Saying, **by: Unpack[By]) -> Stored:
         """Keep a turn, as one step with one undo."""
         if saying.has_secret and self.settings.write.secrets == "refuse":
-            hint = "Leave the credential out, or allow it with write.secrets = warn."
-            raise Invalid("the message holds a credential, and the settings refuse secrets", hint=hint)
+            hint = "Leave the credential out, or set write.secrets = warn."
+            raise Invalid("the message contains a credential, and the settings refuse secrets", hint=hint)
         advice = self._advice(saying)
         stored, carried = self.shelf.change(lambda step: self._draft(step, saying, advice), by)
         stored["warnings"].extend(carried.warnings)
@@ -197,7 +197,7 @@ class Conversation(Keeper):
         meant, reason, method = decision.block, decision.reason, "agent" if topic else decision.method
         chosen = {each.id: each for each in decision.ranked} | {"": None}
         if advice is not None and decision.is_close and advice[1] in chosen:  # else it was closed or deleted meanwhile
-            reason, (method, id_, topic) = "a model was asked, as the numbers were close", advice
+            reason, (method, id_, topic) = "a model decided, because the scores were close", advice
             meant = chosen[id_]
         scenario = "shift" if meant is None else "continuation" if meant is current else "resumption"
         scenario = f"topic_{scenario}" if every else "new_topic_first"
@@ -276,7 +276,7 @@ class Conversation(Keeper):
         if not saying.traits and not changes:
             return []
         if known and known.problem:
-            return [f"nothing was kept in {known.path[:-3]}: {known.problem}"]
+            return [f"nothing was stored in {known.path[:-3]}: {known.problem}"]
         path = known.path if known else self.free(step, f"{PROFILE.folder}/default", between="-")
         text = step.text(path) if known else PROFILE.render({"title": "Profile"}, "", now())
         text = with_disputes(text, changes, saying.turn.at, link[2:-2], is_read=bool(saying.traits))
@@ -314,7 +314,7 @@ class Conversation(Keeper):
             except SimplememError as error:
                 done["warnings"].append(error.message)
         if (ripe or read) and not dry_run:
-            _, carried = self.shelf.change(draft, By(reason="closed what was paused for long") | by)
+            _, carried = self.shelf.change(draft, By(reason="archived topics that were inactive for long") | by)
             done["warnings"] += carried.warnings
         done["continued"] = [each.id for each in ripe if each.is_full and each.id in done["closed"]]
         return done

@@ -131,8 +131,8 @@ def context_for(talk: Conversation, message: str, budget: int, session: str = ""
     current = talk.decide(said_now(message, session=session), every)[1].block
     found, now = remembered(talk, message, _ELSEWHERE + 1), current.id if current else ""
     must = {_constraint_line(each): {"kind": "constraint", "text": each["text"]} for each in profile.constraints}
-    sections = ["\n".join(["# What always holds", *must])] if must else []
-    items, left_out, last = list[dict[str, Any]](must.values()), 0, f"# The message\n{message.strip()}"
+    sections = ["\n".join(["# Constraints", *must])] if must else []
+    items, left_out, last = list[dict[str, Any]](must.values()), 0, f"# Message\n{message.strip()}"
 
     def needed(*more: str) -> int:
         return count_tokens("\n\n".join([*sections, *more, last]))
@@ -153,16 +153,16 @@ def context_for(talk: Conversation, message: str, budget: int, session: str = ""
             items.extend(lines[line] for line in lines if line in taken)
 
     if (least := needed()) > budget:
-        raise TooLong(f"constraints and message need {least} tokens", hint=f"budget_tokens={least} would do.")
+        raise TooLong(f"constraints and message need {least} tokens", hint=f"Set budget_tokens to at least {least}.")
     person = [f"Name: {profile.name}"] if profile.name else []
     person += [*profile.preferences.values(), *profile.identity]
-    take("# The person", {f"- {each}": {"kind": "person", "text": each} for each in person}, _PERSON)
+    take("# The user", {f"- {each}": {"kind": "person", "text": each} for each in person}, _PERSON)
     facts = {_fact_line(fact): {"kind": "fact", "key": fact["key"]} for fact in found["facts"]}
     take("# Facts", facts, (budget - needed()) // _FACTS)
     if current is not None:
         lines, most = _lines(now, turns_out(current.turns)), (budget - needed()) // _NOW
-        take(f"# Spoken of now: {current.label}", lines, most, newest=True)
-    before = "Nothing said before answers this; the nearest is" if found.get("only_nearest") else "Said before,"
+        take(f"# Current topic: {current.label}", lines, most, newest=True)
+    before = "Nothing earlier answers this; the closest is" if found.get("only_nearest") else "Earlier,"
     earlier = [each for each in found["memories"] if each["block_id"] != now]
     if found.get("only_nearest") and not _stems(message):
         earlier = []  # "And so?" asks for nothing, so nothing is near it
@@ -172,7 +172,7 @@ def context_for(talk: Conversation, message: str, budget: int, session: str = ""
     window, shown = Lines(), {now, *(item.get("turn_id") for item in items)}
     for _, id_, turn in reversed(nlargest(_WINDOW, said)):
         window |= _lines(id_, turns_out([turn])) if not {id_, turn.id} & shown else {}
-    take("# Said last, about something else", window, budget, newest=True)
+    take("# Last messages, on other topics", window, budget, newest=True)
     return Context(text="\n\n".join([*sections, last]), tokens=needed(), items=items, left_out=left_out)
 
 

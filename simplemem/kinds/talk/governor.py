@@ -64,11 +64,11 @@ def found(every: Sequence[Block], ref: str) -> Block:
     alike = [each for each in every if each.id == ref] or [*called]
     if len(alike) > 1:
         candidates = [f"{each.id} ({each.path[:-3]})" for each in alike]
-        raise Ambiguous(f"{ref[:80]} may be any of {len(alike)} topics", candidates=candidates)
+        raise Ambiguous(f"{ref[:80]} matches {len(alike)} topics", candidates=candidates)
     if not alike:
         near = get_close_matches(ref[:80], [each.id for each in every], 3, 0.5)
-        hint = f"Near: {', '.join(near)}." if near else "list_active_topics lists them."
-        raise NotFound(f"there is no topic {ref[:80]}", hint=hint, candidates=near)
+        hint = f"Did you mean {' or '.join(near)}?" if near else "list_active_topics lists the topics."
+        raise NotFound(f"no topic called {ref[:80]}", hint=hint, candidates=near)
     return alike[0]
 
 
@@ -101,17 +101,17 @@ class Governor:
     def decide(self, message: str, at: datetime, blocks: Sequence[Block], current: Block | None) -> Decision:
         """Rules 2 to 6: where a message belongs that no agent placed. `blocks` are all that can be read."""
         if not blocks:
-            return Decision(None, "the first message of all")
+            return Decision(None, "the first message")
         head = message[: LIMITS["text"]]
         words, kinds = cues.content_words(head), ("shift", "greeting", "opening", "follow", "news")
         manner = {kind: bool(cues.PATTERNS[kind].match(head)) for kind in kinds} | {"always": True, "begun": False}
         if (object_ := cues.back_to(head)) and (block := _named(object_, blocks)):
-            return Decision(block, f'goes back to "{" ".join(object_)}"')
+            return Decision(block, f'returns to "{" ".join(object_)}"')
         manner["day"] = current is not None and (at - current.last).total_seconds() >= 3600 * LIMITS["hours"]
         is_hello = manner["greeting"] and manner["news"]
         is_vague = object_ == () or (len(words) < LIMITS["few_words"] and not manner["shift"] and not is_hello)
         if current and is_vague and not manner["day"]:
-            return Decision(current, "says too little to be about something else")
+            return Decision(current, "too short to start another topic")
         live = [block for block in blocks if block.status != "closed" and block is not current]
         live = [*sorted(live, key=attrgetter("last"), reverse=True)[: LIMITS["live"]], *filter(None, [current])]
         if current and not manner["day"]:
@@ -126,14 +126,14 @@ class Governor:
         except Exception as error:  # noqa: BLE001 - rule 6: whatever fails, the turn is kept
             import numpy as np
 
-            method = f"rules (words alone: {getattr(error, 'message', type(error).__name__)})"
+            method = f"rules (words only: {getattr(error, 'message', type(error).__name__)})"
             near = Governor(lambda texts: np.zeros((len(texts), 1), np.float32)).nearness(head, words, live)
         scores |= {each: n + (stay if each is current else back) for each, n in zip(live, near, strict=True)}
         best, *rest = sorted(scores, key=lambda block: (-scores[block], block is not current))
         ranked = tuple(block for block in (best, *rest) if block is not None)[:_NEAREST]
-        reason = "goes on with what was said last" if best is current else "nearest to what was said there last"
+        reason = "continues the current topic" if best is current else "closest to the last messages of that topic"
         is_close = bool(rest) and scores[best] - scores[rest[0]] < LIMITS["close"]
-        return Decision(best, reason if best else "begins something new", ranked, is_close, method)
+        return Decision(best, reason if best else "starts a new topic", ranked, is_close, method)
 
     def nearness(self, head: str, words: Sequence[str], live: Sequence[Block]) -> list[float]:
         """How near a message is to each block, however it is said."""

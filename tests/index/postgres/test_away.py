@@ -57,7 +57,7 @@ def test_a_store_opens_without_it_and_answers_once_it_is_there(vault: Path, serv
         for ask in (lambda: store.search("pear"), lambda: store.create("new", "plum"), lambda: store.delete("pear")):
             with pytest.raises(Unavailable, match="does not answer") as refused:
                 ask()
-            assert "Notes are safe" in refused.value.hint
+            assert "The notes are safe" in refused.value.hint
         assert texts(vault) == {str(vault / "pear.md"): b"A pear, and a [[plum]].\n"}
         (vault / "by hand.md").write_text("A pear by hand.\n")
         server.start()
@@ -106,7 +106,7 @@ def test_a_server_lists_its_tools_says_that_it_is_away_and_goes_on_when_it_is_ba
             return dict(client.request("tools/call", {"name": tool, "arguments": arguments})["result"])
 
         refused = ask("search_memories", query="pear")
-        assert refused["isError"] and "unavailable" in str(refused) and "Notes are safe" in str(refused)
+        assert refused["isError"] and "unavailable" in str(refused) and "The notes are safe" in str(refused)
         assert ask("create_memory", name="new", content="x")["isError"] and len(texts(vault)) == 1
         server.start()
         assert eventually(lambda: "'pear'" in str(ask("search_memories", query="pear").get("structuredContent")))

@@ -190,12 +190,12 @@ def test_one_leads_until_it_says_nothing_and_is_then_refused(tmp_path: Path) -> 
         with one.exclusively() as db:  # eight seconds without a word
             db.execute("UPDATE meta SET value = split_part(value, ' ', 1) || ' 0' WHERE key = 'leader'")
         assert second.held()
-        with pytest.raises(Unavailable, match="another server leads"):
+        with pytest.raises(Unavailable, match="another server is the leader"):
             one.set_meta("kept", "no")
         assert other.meta("kept") is None
         fresh = other.beside()  # a rebuild gives no number twice
         other.replace_with(fresh)
-        with pytest.raises(Unavailable, match="another server leads"):
+        with pytest.raises(Unavailable, match="another server is the leader"):
             one.set_meta("kept", "no")
         second.give_back()
         third = PostgresDatabase(url, "lead", tmp_path / "index.db")
@@ -211,7 +211,7 @@ def test_one_leads_after_the_tables_were_made_anew_or_a_clock_was_put_back(tmp_p
         assert first.held()
         other.discard()
         assert second.held()  # with another number: what the first one writes is refused as before
-        with pytest.raises(Unavailable, match="another server leads"):
+        with pytest.raises(Unavailable, match="another server is the leader"):
             one.set_meta("kept", "no")
         second.give_back()
         with one.exclusively() as db:  # of a time that will not come for a while

@@ -165,5 +165,5 @@ def test_an_address_lies_where_keys_may_lie_but_never_in_the_vault(
         EnhancedStore(vault, Settings.model_validate({"index": {"engine": {"env": "ELSEWHERE"}}}))
     (vault / ".simplemem").mkdir(exist_ok=True)
     (vault / ".simplemem" / "config.toml").write_text(f'[index]\nengine = "{server}"\n')
-    with pytest.raises(Invalid, match="may not say of itself"):
+    with pytest.raises(Invalid, match="may not set"):
         load_settings(vault=vault)

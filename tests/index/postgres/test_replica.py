@@ -133,6 +133,6 @@ def test_one_that_is_away_is_said_and_not_missed(store: EnhancedStore, replica: 
 
 def test_a_replica_without_an_address_is_refused(vault: Path, primary: Relay) -> None:
     index = {"engine": primary.url, "replica": "db2-secret"}
-    with pytest.raises(Invalid, match=r"what `index.replica` names is not") as refused:
+    with pytest.raises(Invalid, match=r"the setting index.replica does not name") as refused:
         EnhancedStore(vault, Settings.model_validate({"index": index}))
     assert "secret" not in f"{refused.value} {refused.value.hint}"

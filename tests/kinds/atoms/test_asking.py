@@ -87,7 +87,7 @@ def test_an_answer_that_cites_nothing_or_what_is_not_there_is_none(vault: Path, 
     with asking(vault, {"answer": text, "cites": cites}) as (store, service):
         money(store, vault)
         found, answer = ask(store)
-        assert answer == (None, "none", "the model said nothing of use") and len(found.hits) == 3
+        assert answer == (None, "none", "the model returned nothing usable") and len(found.hits) == 3
         assert len(service.asked) == 1
 
 
@@ -105,7 +105,7 @@ def test_a_question_is_asked_in_other_words_for_searching_only(vault: Path) -> N
         assert [hit.atom and hit.atom.statement for hit in ask(store, "it", rewrite=True)[0].hits] == ["Cows sleep."]
         wider |= {"passage": None, "terms": [["bank"]]}
         found, _ = ask(store, "where is it", rewrite=True)
-        assert not found.hits and found.steps[1]["why"] == "the model said nothing of use"
+        assert not found.hits and found.steps[1]["why"] == "the model returned nothing usable"
 
 
 @pytest.mark.parametrize("bad", [HANGS_UP, PAGE, failing(500), failing(401), slow(30), failing(400)])
@@ -114,8 +114,12 @@ def test_a_model_that_is_down_leaves_all_to_the_rules_and_that_is_said(vault: Pa
         service.always = bad
         money(store, vault)
         found, answer = ask(store, rewrite=True)
-        assert not found.steps[1]["used"] and found.steps[1]["why"].startswith("the model was no help: ")
-        assert len(found.hits) == 3 and answer[:2] == (None, "none") and answer[2].startswith("the model was no help: ")
+        assert not found.steps[1]["used"] and found.steps[1]["why"].startswith("the model returned no usable answer: ")
+        assert (
+            len(found.hits) == 3
+            and answer[:2] == (None, "none")
+            and answer[2].startswith("the model returned no usable answer: ")
+        )
         added = add(store, "Money grows on trees.")
         assert added.reconciliation == "rules" and len(added.warnings) == 1
         assert [each["rule"] for each in added.events] == ["rule:new"]

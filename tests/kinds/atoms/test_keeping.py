@@ -161,7 +161,7 @@ def test_a_scope_sees_nothing_of_another(memories: Memories) -> None:
     assert add(memories, "I moved to Lisbon", scope="ann") == [("UPDATE", "UPDATES")]
     assert said(memories, "Ann") == said(memories, "bob") == ["I live in Berlin"]
     for work, said_too in ((memories.find, ()), (memories.update, ("changed",)), (memories.forget, ())):
-        with pytest.raises(NotFound, match="there is no memory"):
+        with pytest.raises(NotFound, match="no memory with the id"):
             work(theirs, *said_too, "ann")  # type: ignore[operator]
 
 
@@ -318,7 +318,7 @@ def test_forget_that_takes_away_what_says_it_and_nothing_else(memories: Memories
     assert add(memories, "Forget that I like cocoa.") == []
     assert said(memories, expired=True) == ["I like coffee"]
     page = memories.add("ann", [Statement("Forget that I like coffee")], source="documents/ann/Page.md", outside=True)
-    assert not page.events and "Nothing was forgotten" in page.warnings[0] and said(memories) == ["I like coffee"]
+    assert not page.events and "nothing was forgotten" in page.warnings[0] and said(memories) == ["I like coffee"]
 
 
 def test_a_dated_state_is_still_held_months_later(memories: Memories, at: Callable[[datetime], None]) -> None:

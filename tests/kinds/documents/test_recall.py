@@ -174,6 +174,6 @@ def test_a_reranker_that_the_settings_name_orders_and_is_named(vault: Path) -> N
         rerank = {"provider": "http", "url": service.url}
         with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}, "rerank": rerank})) as store:
             tell(store, "The ferry stops in fog.", "The ferry stops at night.")
-            assert step(ask(store, "when does the ferry stop", rerank=False), "rerank") == (False, "not asked for")
+            assert step(ask(store, "when does the ferry stop", rerank=False), "rerank") == (False, "not requested")
             used, why = step(ask(store, "when does the ferry stop"), "rerank")
             assert used and why != "words and meaning" and service.asked

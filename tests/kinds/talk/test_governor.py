@@ -177,7 +177,7 @@ def test_words_alone_decide_when_vectors_fail(talk: Talk) -> None:
 
     vectors, talk.governor = talk.governor, Governor(unreadable)
     decided = talk.decide("Which spices would you serve with the smoked trout?")
-    assert decided.method == "rules (words alone: the word vectors cannot be read)"
+    assert decided.method == "rules (words only: the word vectors cannot be read)"
     assert decided.block is talk.blocks["block_1"]  # in doubt it goes on
     assert talk.goes_to("Back to the rain gauge: which bearing would rust least?") == "block_0"
     assert talk.goes_to("By the way, my knee hurts when I walk down the stairs.") == ""
