@@ -68,8 +68,9 @@ pages: pass `next_section` as `section` for the next page.""",
     "update_memory": """Appended text follows a blank line, unless it continues the last list or table, or begins with a
 space. Without `if_sha256`, appends, edits and metadata apply to the current text. `content` replaces the whole text. If
 the client read the note in this session, the hash of that read is used, and an edit made since then is a `conflict`. If
-it did not read the note, `warnings` say what was replaced, and `version` undoes it. With `if_sha256`, a change
-that has already been made succeeds with `changed: false`, so a retry is safe; without it, a repeated append is added again. All other bytes of the file stay the same.""",
+it did not read the note, `warnings` say what was replaced, and `version` undoes it. With
+`if_sha256`, a change that has already been made succeeds with `changed: false`, so a retry is safe. Without it, a
+repeated append is added again. All other bytes of the file stay the same.""",
     "change_tag": "A tag in the text (`Call Bob #todo`) is not removed. `warnings` name the lines that have it.",
     "build_context": """Duplicate passages are included once. If notes differ only in a number or a date, the newest passage
 comes first, with the others quoted below it. `left_out` counts passages that did not fit.""",
