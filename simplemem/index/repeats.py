@@ -28,7 +28,7 @@ def ask_counts(db: Connection, blocks: Sequence[Match]) -> Iterable[tuple[PlaceI
 
     `blocks` are the best first. Returns a lazy iterable of rows of a block's id and its number of notes,
     at most `_MAX_COUNTED_NOTES`, so that other queries can be sent before the rows are read. Blocks
-    without a `text_key` have no row.
+    without a `text_key`, and those whose text no more than `_MIN_UNWEIGHTED_NOTES` blocks have, have no row.
     """
     blocks_of_note = Counter[NoteId]()
     block_ids = list[PlaceId]()
@@ -54,9 +54,18 @@ def ask_counts(db: Connection, blocks: Sequence[Match]) -> Iterable[tuple[PlaceI
                 ) n
             ) AS notes
             FROM (SELECT DISTINCT text FROM asked) t
+            WHERE {_has_rows("t.text", _MIN_UNWEIGHTED_NOTES + 1)}
         )
         SELECT a.place, c.notes FROM asked a JOIN counted c ON c.text = a.text"""
     return db.execute(sql, {"ids": db.many(block_ids)})
+
+
+def _has_rows(text: str, count: int) -> str:
+    """Return the SQL condition that at least `count` blocks have a text.
+
+    Most texts are of one block. To count the different notes of each takes a temporary table, so few are counted.
+    """
+    return f"(SELECT count(*) FROM (SELECT 1 FROM places r WHERE r.text_key = {text} LIMIT {count}) k) = {count}"
 
 
 def weights_of(counts: Iterable[tuple[PlaceId, int]], note_count: int) -> dict[PlaceId, float]:
@@ -79,6 +88,7 @@ def ask_spans(db: Connection, notes: Iterable[NoteId]) -> Iterable[tuple[NoteId,
         FROM carray(:ids) n CROSS JOIN places p
         WHERE p.id >= (n.value << {SHIFT} | {BLOCK}) AND p.id < (n.value + 1) << {SHIFT}
           AND p.text_key IS NOT NULL
+          AND {_has_rows("p.text_key", MIN_NOTES_OF_REPEATED_TEXT)}
           AND (
               SELECT count(*) FROM (
                   SELECT DISTINCT s.id >> {SHIFT} AS note
