@@ -57,7 +57,8 @@ def history(
     for entry in entries:
         title = f"{entry.name} → {entry.new_name}" if entry.new_name else entry.name
         title += f", {entry.notes} notes" if entry.notes > 1 else ""
-        details = (ago(entry.when), entry.who, entry.tool, one_line(entry.reason))
+        author = entry.who or "a program"
+        details = (ago(entry.when), author, entry.tool, one_line(entry.reason))
         table.append([(entry.version, "yellow"), entry.op, (title, "cyan"), *((each, "dim") for each in details)])
         if diff:
             lines += [[part for cell in table.pop() for part in (cell, "  ")], *diff_lines(entry.diff), []]
