@@ -195,7 +195,10 @@ def _rest_page() -> str:
     api = document()
     lines = ["# HTTP routes", "", _GENERATED, ""]
     lines += ["`simplemem serve --http` serves these routes beside MCP. The machine-readable form is"]
-    lines += ["[openapi.json](../openapi.json), which the server also answers at `/openapi.json`.", ""]
+    lines += [
+        "[openapi.json](../openapi.json), which the server also answers at `/api/v1/openapi.json`, with a token.",
+        "",
+    ]
     for path, operations in api["paths"].items():
         for method, operation in operations.items():
             if method != "parameters":

@@ -161,7 +161,7 @@ def _serve(asked: argparse.Namespace, streams: tuple[int, int] | None = None) ->
     is_behind_proxy = asked.behind_proxy or asked.trusted_proxy
     if asked.allow_host or is_behind_proxy or asked.stateless or asked.tls_cert or asked.tls_key:
         raise Invalid("standard streams have no address, no certificate and no proxy", hint="Add --http.")
-    profile, tools, root, settings, opening = _chosen(asked)
+    profile, tools, root, settings, opening = _chosen(asked, has_client=True)
     from simplemem.server.serve import Door, serve_stdio, take_standard_streams
 
     if streams is None and sys.stdin is not None and sys.stdin.isatty():
@@ -179,6 +179,7 @@ def _answer_commands(door: Door) -> Callable[[], None]:
 
 
 def _serve_http(asked: argparse.Namespace, streams: Streams | None = None) -> int:
+    has_client = streams is not None
     from simplemem.network.serve import Address, address_of, serve_http
     from simplemem.network.site import Served
 
@@ -189,7 +190,7 @@ def _serve_http(asked: argparse.Namespace, streams: Streams | None = None) -> in
     vaults, usual = [], asked.profile
     for name in asked.vaults or [""]:
         asked.vault, asked.profile = asked.vaults.get(name), asked.profiles.get(name, usual)
-        profile, tools, root, settings, opening = _chosen(asked)
+        profile, tools, root, settings, opening = _chosen(asked, has_client=has_client)
         reading = partial(_settings, copy(asked), profile, root)
         vaults.append(Served(name, root, profile, tools, settings, opening, reading, _answer_commands))
     if len(vaults) > 1 and any(each.settings.db for each in vaults):
@@ -218,8 +219,13 @@ def _serve_http(asked: argparse.Namespace, streams: Streams | None = None) -> in
     )
 
 
-def _chosen(asked: argparse.Namespace) -> tuple[Face, tuple[Tool, ...], Path, Settings, Callable[[Settings], Any]]:
-    """The face, its tools, the vault with its settings, and how its store is opened."""
+def _chosen(
+    asked: argparse.Namespace, *, has_client: bool
+) -> tuple[Face, tuple[Tool, ...], Path, Settings, Callable[[Settings], Any]]:
+    """The face, its tools, the vault with its settings, and how its store is opened.
+
+    Raises Invalid or NotFound if the vault cannot be served. `has_client`: an MCP client may have started the server.
+    """
     from simplemem.faces.face import choose
     from simplemem.note.clock import now
     from simplemem.server.serve import take_over
@@ -227,9 +233,13 @@ def _chosen(asked: argparse.Namespace) -> tuple[Face, tuple[Tool, ...], Path, Se
     now()  # a clock that is no time is said at once
     profile, toolsets, tools = _profile(asked)
     root = _vault(asked, profile)
+    if root.exists() and not root.is_dir():
+        hint = "A vault is a folder. Name the folder that contains it."
+        raise Invalid(f"{root} is a file, not a folder", hint=hint)
+
     settings = _settings(asked, profile, root)
-    if not (root.exists() or settings.read_only or asked.yes):
-        _confirm_new_vault(root)
+    if not root.exists():
+        _check_new_vault(root, is_read_only=settings.read_only, is_confirmed=asked.yes, has_client=has_client)
     if base := settings.documents.knowledge_base:
         from simplemem.kinds.documents.base import base_of, located
 
@@ -259,14 +269,29 @@ def _chosen(asked: argparse.Namespace) -> tuple[Face, tuple[Tool, ...], Path, Se
     return profile, tools, root, settings, opening
 
 
-def _confirm_new_vault(root: Path) -> None:
-    """Ask the user at a terminal whether to create a vault, and create it. Raises NotFound if the answer is no.
+def _check_new_vault(root: Path, *, is_read_only: bool, is_confirmed: bool, has_client: bool) -> None:
+    """Raise NotFound if the server must not create a vault that does not exist.
 
-    A client that starts the server has no terminal, and must not fail: its first call creates the vault.
+    At a terminal, the user is asked, and the vault is created. A client that starts the server has no terminal and
+    must not fail: its first call creates the vault. A service must not serve an empty vault because of a typo.
     """
-    has_terminal = all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
-    if not has_terminal:
+    from shlex import quote
+
+    init = f"`simplemem init {quote(str(root))}` creates it"
+    if is_read_only:
+        raise NotFound(f"no vault at {root}", hint=f"{init}; a read-only server does not.")
+    if is_confirmed:
         return
+
+    has_terminal = all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+    if has_terminal:
+        _confirm_new_vault(root)
+    elif not has_client:
+        raise NotFound(f"no vault at {root}", hint=f"{init}; `--yes` creates it here.")
+
+
+def _confirm_new_vault(root: Path) -> None:
+    """Ask the user whether to create a vault, and create it. Raises NotFound if the answer is no."""
     print(f"There is no vault at {root}. Create it? [y/N]: ", end="", file=sys.stderr, flush=True)
     answer = sys.stdin.readline().strip().lower()
     if answer not in ("y", "yes"):

@@ -48,6 +48,10 @@ def new(
     scopes = ("read", *(("write",) if write else ()), *(("admin",) if admin else ()))
     if user == "" or not all(each.strip("/") for each in folder or ()):
         raise Invalid("--user and --folder want a name", hint="Without them a token sees the whole vault.")
+    for each in folder or ():
+        if os.path.isabs(each) or each.startswith("/") or ".." in each.replace("\\", "/").split("/"):
+            hint = "Name a folder in the vault by its path from there, such as projects/apollo."
+            raise Invalid(f"--folder {each[:60]!r} is not a folder in the vault", hint=hint)
     places = tuple(f"{each.strip('/')}/" for each in folder or ())
     until = (
         int(time.time() + duration(expires, "--expires", least=timedelta(hours=1)).total_seconds()) if expires else None

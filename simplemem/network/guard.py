@@ -153,10 +153,15 @@ class Guard:
         said = head.one(b"authorization").decode("latin-1")
         if said:
             kind, _, token = said.partition(" ")
-            if kind.lower() == "bearer" and (grant := await self._authenticate(token.strip())) is not None:
+            is_bearer = kind.lower() == "bearer" and bool(token.strip())
+            grant = await self._authenticate(token.strip()) if is_bearer else None
+            if grant is not None:
                 return grant
             self._guesses.count(client[0])
-            raise self._unauthorized('error="invalid_token"')
+            message = 'the header must be "Authorization: Bearer TOKEN"'
+            if is_bearer:
+                message = "this token is unknown, revoked or expired"
+            raise self._unauthorized(message, 'error="invalid_token"')
         if key := head.one(b"x-api-key").decode("latin-1"):
             if grant := await self._authenticate(key.strip()):
                 return grant
@@ -169,14 +174,12 @@ class Guard:
         is_sign_in = scope["path"].endswith("/login")
         if is_sign_in or head.one(b"accept").startswith(b"text/html"):
             return None
-        raise self._unauthorized("")
+        raise self._unauthorized("a token is needed")
 
-    def _unauthorized(self, why: str) -> Refused:
+    def _unauthorized(self, message: str, why: str = "") -> Refused:
         said = ", ".join(filter(None, (why, self._challenge.removeprefix("Bearer").strip())))
         hint = "Send `Authorization: Bearer TOKEN`. To create a token, run `simplemem token new NAME`."
-        return Refused(
-            401, "the request needs a token", hint=hint, headers={"WWW-Authenticate": f"Bearer {said}".strip()}
-        )
+        return Refused(401, message, hint=hint, headers={"WWW-Authenticate": f"Bearer {said}".strip()})
 
     def _headers(self, ident: str, there: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         names = {name.lower() for name, _ in there}

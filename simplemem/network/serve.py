@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import ipaddress
 import logging
 import os
 import signal
 import socket
+import ssl
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -86,6 +88,8 @@ class Address:
         """Invalid when others could reach it and something is missing that keeps strangers out."""
         if bool(self.certificate) != bool(self.key):
             raise Invalid("--tls-cert and --tls-key must be passed together")
+        _check_is_readable(self.certificate, "--tls-cert")
+        _check_is_readable(self.key, "--tls-key")
         for proxy in self.trusted_proxies:
             _check_network(proxy)
         if self.is_here:
@@ -101,9 +105,66 @@ def _check_network(text: str) -> None:
     """Invalid unless a text is an address or a network."""
     try:
         ipaddress.ip_network(text)
+        return
     except ValueError:
         hint = "Pass an address, such as 172.30.0.2, or a network, such as 172.30.0.0/24."
-        raise Invalid(f"--trusted-proxy {text[:60]!r} is not an address or a network", hint=hint) from None
+
+    with suppress(ValueError):  # an address in a network, such as 10.0.0.1/8
+        hint = f"Did you mean {ipaddress.ip_network(text, strict=False)}?"
+    raise Invalid(f"--trusted-proxy {text[:60]!r} is not an address or a network", hint=hint)
+
+
+def _check_is_readable(file: Path | None, option: str) -> None:
+    """Invalid if a file is named and cannot be read."""
+    if file is None:
+        return
+    try:
+        with file.open("rb"):
+            return
+    except OSError as error:
+        raise Invalid(f"cannot read {file} ({option}): {_reason(error)}") from None
+
+
+def _reason(error: OSError) -> str:
+    """Say in the words of the system why it refused something."""
+    return error.strerror or str(error)
+
+
+def _load_certificate(address: Address, load: Callable[[], object]) -> None:
+    """Call `load`, which reads the certificate and its key. Raises Invalid, with the names of the files."""
+    _check_is_readable(address.certificate, "--tls-cert")
+    _check_is_readable(address.key, "--tls-key")
+    try:
+        load()
+    except ssl.SSLError as error:
+        if error.reason == "KEY_VALUES_MISMATCH":
+            message = f"the key in {address.key} (--tls-key) does not belong to {address.certificate} (--tls-cert)"
+            raise Invalid(message) from None
+        message = f"{address.certificate} (--tls-cert) and {address.key} (--tls-key) are not a certificate and its key"
+        raise Invalid(message, hint="Both files must be in PEM format. The key must have no password.") from None
+    except OSError as error:
+        message = f"cannot read {address.certificate} (--tls-cert) or {address.key} (--tls-key): {_reason(error)}"
+        raise Invalid(message) from None
+
+
+def _reload_certificate(context: ssl.SSLContext, address: Address) -> None:
+    """Read the certificate again. If that fails, log why and keep the old one."""
+    certificate = address.certificate
+    key = address.key
+    assert certificate is not None
+
+    def load() -> None:
+        # OpenSSL drops the old key when it reads a certificate that does not match, so try elsewhere first.
+        trial = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        trial.load_cert_chain(certificate, key, password=lambda: "")  # without a password it would ask the terminal
+        context.load_cert_chain(certificate, key)
+
+    try:
+        _load_certificate(address, load)
+    except Invalid as error:
+        log.error("the certificate could not be reloaded: %s", error.message)
+        return
+    log.info("the certificate was reloaded")
 
 
 def address_of(said: str, default_port: int) -> tuple[str, int]:
@@ -185,18 +246,22 @@ def serve_http(
         ssl_keyfile=address.key,
         **bounds(),
     )
+    if address.certificate is not None:
+        _load_certificate(address, config.load)
     connections = Connections(_max_connections(), address.is_proxy)
-    scheme = "https" if address.certificate else "http"
-    host, port = listening.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    print(
-        f"simplemem serves {', '.join(str(each.root) for each in vaults)} at {scheme}://{shown}:{port}", file=sys.stderr
-    )
-    if where is not None:
-        print(f"The owner's token is in {where}. Press Ctrl-C to stop.", file=sys.stderr, flush=True)
+
+    def announce() -> None:
+        scheme = "https" if address.certificate else "http"
+        host, port = listening.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        folders = ", ".join(str(served.root) for served in vaults)
+        print(f"simplemem serves {folders} at {scheme}://{shown}:{port}", file=sys.stderr, flush=True)
+        if where is not None:
+            print(f"The owner's token is in {where}. Press Ctrl-C to stop.", file=sys.stderr, flush=True)
+
     code = 0
     try:
-        asyncio.run(_run(_Server(config, connections), listening, site, address, streams))
+        asyncio.run(_run(_Server(config, connections, announce), listening, site, address, streams))
     except KeyboardInterrupt:
         pass
     except BaseException:
@@ -217,9 +282,8 @@ async def _run(
     again: set[asyncio.Task[None]] = set()
 
     def read_again() -> None:
-        with suppress(OSError):
-            if server.config.ssl is not None and address.certificate is not None:
-                server.config.ssl.load_cert_chain(address.certificate, address.key)
+        if server.config.ssl is not None:
+            _reload_certificate(server.config.ssl, address)
         again.add(task := asyncio.ensure_future(site.read_settings_again()))
         task.add_done_callback(again.discard)
 
@@ -273,9 +337,10 @@ def _quiet_strangers() -> None:
 class _Server(uvicorn.Server):
     """Accepts connections itself, and ends at the first signal, without passing it on."""
 
-    def __init__(self, config: uvicorn.Config, connections: Connections) -> None:
+    def __init__(self, config: uvicorn.Config, connections: Connections, announce: Callable[[], None]) -> None:
         super().__init__(config)
         self._connections = connections
+        self._announce = announce  # called once, when connections are accepted
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await self.lifespan.startup()
@@ -287,6 +352,7 @@ class _Server(uvicorn.Server):
             for listening in sockets or ()
         ]
         self.started = True
+        self._announce()
 
     def _protocol(self, pending: PendingConnection, address: str) -> Wire:
         return Wire(self.config, self.server_state, self.lifespan.state, self._connections, pending, address)
@@ -312,6 +378,8 @@ def _listen(address: Address) -> socket.socket:
         listening.listen(2048)
         return listening
     except OSError as error:
-        why = f"cannot listen on {address.host}:{address.port}: {error.strerror}"
-        hint = "Another program may use the port. Choose another with --http HOST:PORT."
-        raise Unavailable(why, hint=hint) from None
+        shown = f"[{address.host}]" if ":" in address.host else address.host
+        why = f"cannot listen on {shown}:{address.port}: {_reason(error)}"
+        if error.errno == errno.EADDRINUSE:
+            why = f"the address {shown}:{address.port} is in use"
+        raise Unavailable(why, hint="Choose another with --http HOST:PORT.") from None

@@ -231,12 +231,14 @@ class Site:
 
     async def read_settings_again(self) -> None:
         """Go by what the settings say now. Whoever is in the midst of a session of MCP begins a new one."""
+        is_read = True
         for name, served in [*self.vaults.items()]:
             try:
                 now = await asyncio.to_thread(served.reading)
                 settings = now.model_copy(update={"db": served.settings.db})  # an index stays where it is
             except SimplememError as error:
                 log.error("the settings could not be reloaded: %s", error.message)
+                is_read = False
                 continue
             if settings != served.settings:
                 async with self._opening:
@@ -244,7 +246,8 @@ class Site:
                     gone = [self._views.pop(key) for key in [*self._views] if key[0] == name]
                 (await self._view(self.vaults[name], ())).door.tend()
                 await _end(gone)
-        log.warning("the settings were reloaded")
+        if is_read:
+            log.info("the settings were reloaded")
 
     def views(self) -> list[View]:
         return [*self._views.values()]

@@ -22,7 +22,7 @@ def granted(scope: Scope, right: Right) -> Grant:
     """Who asks, if they have that right."""
     grant: Grant | None = scope.get("grant")
     if grant is None:
-        raise Refused(401, "the request needs a token", headers={"WWW-Authenticate": "Bearer"})
+        raise Refused(401, "a token is needed", headers={"WWW-Authenticate": "Bearer"})
     if not grant.may(right):
         headers = {"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{right}"'}
         option = "" if right == "read" else f" --{right}"

@@ -48,7 +48,7 @@ class Served:
     ) -> None:
         self.config, self.token = config, OWNER
         self.env = {**os.environ, "XDG_CONFIG_HOME": str(config), "SIMPLEMEM_TOKEN": OWNER, **env}
-        command = [sys.executable, "-m", "simplemem", "serve", *http, *arguments]
+        command = [sys.executable, "-m", "simplemem", "serve", "--yes", *http, *arguments]
         self.process = subprocess.Popen(command, env=self.env, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
         self.said: list[str] = []

@@ -74,7 +74,7 @@ def test_a_signal_ends_both(vault: Path) -> None:
 
 
 def test_without_a_client_at_the_streams_http_goes_on(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "simplemem", "serve", "--rest-api-serve"]
+    command = [sys.executable, "-m", "simplemem", "serve", "--yes", "--rest-api-serve"]
     command += ["--profile", "remembrances", "--vault", str(tmp_path / "vault")]
     env = {**os.environ, **ENV, "XDG_CONFIG_HOME": str(tmp_path / "config")}
     with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -55,6 +55,16 @@ def test_only_health_and_readiness_need_no_token_and_tell_nothing(server: Served
     assert server.ask("GET", "/api/v1/memories/health", token=None).status == 401
 
 
+def test_a_refusal_says_whether_the_token_is_missing_unknown_or_misplaced(server: Served) -> None:
+    def detail(**headers: str) -> str:
+        return str(server.ask("GET", "/api/v1/tags", token=None, **headers).problem["detail"])
+
+    assert detail() == "a token is needed"
+    assert detail(Authorization="Bearer wrong") == "this token is unknown, revoked or expired"
+    for header in (OWNER, f"Token {OWNER}", "Bearer", "Bearer "):
+        assert detail(Authorization=header) == 'the header must be "Authorization: Bearer TOKEN"', header
+
+
 def test_a_token_does_what_it_was_given_and_is_gone_when_revoked(server: Served) -> None:
     reads, writes = server.new_token("reader"), server.new_token("writer", "--write")
     note = {"name": "a", "content": "of the writer"}

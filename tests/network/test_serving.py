@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from waiting import eventually
 
 from tests.network.conftest import OWNER, Served
 
@@ -20,7 +22,7 @@ from tests.network.conftest import OWNER, Served
 def _refused(tmp_path: Path, *arguments: str, **env: str) -> str:
     """What a server says that does not start."""
     folder = [] if "--vault" in arguments else ["--vault", str(tmp_path / "vault")]
-    command = [sys.executable, "-m", "simplemem", "serve", *folder, *arguments]
+    command = [sys.executable, "-m", "simplemem", "serve", "--yes", *folder, *arguments]
     told = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config"), **env}
     ended = subprocess.run(command, env=told, capture_output=True, text=True, timeout=30, check=False)
     assert ended.returncode == 1, ended
@@ -45,6 +47,7 @@ def test_options_of_the_network_without_it_and_ports_that_are_none_are_told(tmp_
     assert "--http" in _refused(tmp_path, "--trusted-proxy", "192.0.2.1")
     for proxy in ("*", "caddy", "192.0.2.1/24", "192.0.2.1:80"):
         assert "not an address or a network" in _refused(tmp_path, "--http", "--trusted-proxy", proxy)
+    assert "Did you mean 10.0.0.0/8?" in _refused(tmp_path, "--http", "--trusted-proxy", "10.0.0.1/8")
     assert "not an address" in _refused(tmp_path, "--http", MCP_SERVER_PORT="many")
 
 
@@ -157,6 +160,67 @@ def test_settings_are_read_again_without_an_end(serve: Callable[..., Served], tm
         time.sleep(0.1)
     assert server.api("GET", "/memories/secret/a").status == 404
     assert any("could not be reloaded" in each for each in server.said)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no such signal")
+def test_the_log_says_that_settings_were_reloaded_only_if_they_were(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    settings = tmp_path / "vault" / ".simplemem" / "config.toml"
+    settings.parent.mkdir(parents=True)
+    server = serve("--log-level", "info")
+
+    def times(message: str) -> int:
+        return sum(message in line for line in server.said)
+
+    for wrong in (1, 2):
+        settings.write_text("nonsense = 1\n")
+        server.process.send_signal(signal.SIGHUP)
+        assert eventually(lambda wrong=wrong: times("could not be reloaded") == wrong)
+    assert times("the settings were reloaded") == 0
+    settings.write_text("")
+    server.process.send_signal(signal.SIGHUP)
+    assert eventually(lambda: times(" info simplemem.network: the settings were reloaded") == 1)
+
+
+def test_an_http_server_without_a_terminal_creates_no_vault_unless_told_to(tmp_path: Path) -> None:
+    missing = tmp_path / "a typo"
+    ended = _started_by_a_service(tmp_path, "--vault", str(missing), "--http", "127.0.0.1:0")
+    assert ended.returncode == 1 and not missing.exists()
+    hint = f"`simplemem init '{missing}'` creates it; `--yes` creates it here."
+    assert ended.stderr == f"simplemem: no vault at {missing}\n{hint}\n"
+    both = _started_by_a_service(tmp_path, "--vault", str(missing), "--rest-api-serve", MCP_SERVER_PORT="0")
+    assert both.returncode == 1 and not missing.exists()
+
+
+@pytest.mark.parametrize("options", [["--http", "127.0.0.1:0"], []])
+def test_a_vault_that_cannot_be_served_ends_the_server_at_its_start(tmp_path: Path, options: list[str]) -> None:
+    file = tmp_path / "note.md"
+    file.write_text("A note.")
+    ended = _started_by_a_service(tmp_path, "--vault", str(file), "--yes", *options)
+    assert ended.returncode == 1 and ended.stderr.startswith(f"simplemem: {file} is a file, not a folder\n")
+    missing = tmp_path / "missing"
+    ended = _started_by_a_service(tmp_path, "--vault", str(missing), "--read-only", "--yes", *options)
+    assert ended.returncode == 1 and ended.stderr.startswith(f"simplemem: no vault at {missing}\n")
+    assert not missing.exists()
+
+
+def test_a_port_in_use_is_reported_with_the_address(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        refused = _refused(tmp_path, "--http", address)
+    assert refused == f"simplemem: the address {address} is in use\nChoose another with --http HOST:PORT.\n"
+
+
+def _started_by_a_service(tmp_path: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run `serve` as a service manager does: without a terminal, and with nothing at standard input."""
+    command = [sys.executable, "-m", "simplemem", "serve", *arguments]
+    environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config"), **env}
+    return subprocess.run(
+        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False
+    )
 
 
 def test_nothing_of_the_network_is_loaded_by_a_server_over_standard_streams(tmp_path: Path) -> None:

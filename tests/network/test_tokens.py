@@ -122,6 +122,15 @@ def test_a_name_that_is_none_makes_no_token_for_everything(tmp_path: Any, option
     assert not (tmp_path / "simplemem" / "tokens.json").exists()
 
 
+@pytest.mark.parametrize("folder", ["/projects", "..", "../work", "projects/../secret", "projects\\..\\secret"])
+def test_a_token_is_limited_only_to_a_folder_in_the_vault(tmp_path: Any, folder: str) -> None:
+    command = [sys.executable, "-m", "simplemem", "token", "new", "x", "--folder", folder]
+    env = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
+    ended = subprocess.run(command, env=env, capture_output=True, text=True)
+    assert ended.returncode == 1 and "is not a folder in the vault" in ended.stderr
+    assert not (tmp_path / "simplemem" / "tokens.json").exists()
+
+
 def test_users_whose_names_look_alike_on_a_disk_are_apart(server: Served) -> None:
     users = ["a?b", "a-b", "a", "a/b", "a/files", "a.md", "files", "a/b/c", "A b", "a b 0123456789abcdef"]
     tokens = {user: server.new_token(f"of {at}", "--write", "--user", user) for at, user in enumerate(users)}

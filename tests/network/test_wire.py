@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import datetime
 import http.client
+import os
 import select
+import signal
 import socket
 import ssl
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from ipaddress import IPv4Address
 from pathlib import Path
 
@@ -17,6 +22,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from waiting import eventually
 
 from tests.network.conftest import OWNER, Served
 
@@ -123,6 +129,56 @@ def test_requests_that_are_refused_leave_no_line_in_the_log(serve: Callable[...,
             assert _first_line(stream)
     assert server.end() == 0
     assert not _warnings(server)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no such signal")
+def test_a_certificate_that_cannot_be_reloaded_is_logged_and_the_old_one_stays(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    certificate, key = _certificate(tmp_path)
+    first = certificate.read_bytes(), key.read_bytes()
+    server = serve("--tls-cert", str(certificate), "--tls-key", str(key), "--log-level", "info")
+
+    def reload_and_find(message: str) -> None:
+        begin = len(server.said)
+        server.process.send_signal(signal.SIGHUP)
+        assert eventually(lambda: any(message in line for line in server.said[begin:])), server.said[begin:]
+
+    _certificate(tmp_path)
+    key.write_bytes(first[1])  # of another certificate
+    reload_and_find(f"error simplemem.network: the certificate could not be reloaded: the key in {key} (--tls-key)")
+    certificate.write_text("nonsense")
+    reload_and_find(f"could not be reloaded: {certificate} (--tls-cert) and {key} (--tls-key) are not a certificate")
+    certificate.unlink()
+    reload_and_find(f"could not be reloaded: cannot read {certificate} (--tls-cert): No such file or directory")
+    certificate.write_bytes(first[0])
+    assert _ask_over_tls(server, "/api/v1/tags") == 200  # with the certificate of the start
+
+    _certificate(tmp_path)
+    reload_and_find("info simplemem.network: the certificate was reloaded")
+    assert _ask_over_tls(server, "/api/v1/tags") == 200  # with the new one, which the client reads from the file
+
+
+@pytest.mark.parametrize("option", ["--tls-cert", "--tls-key"])
+def test_a_certificate_that_cannot_be_read_ends_the_server_before_it_serves(tmp_path: Path, option: str) -> None:
+    certificate, key = _certificate(tmp_path)
+    file = certificate if option == "--tls-cert" else key
+    started = partial(_refused_start, tmp_path, "--tls-cert", str(certificate), "--tls-key", str(key))
+    file.write_text("nonsense")
+    refused = started()
+    assert str(file) in refused and option in refused and "PEM" in refused
+    file.unlink()
+    assert started() == f"simplemem: cannot read {file} ({option}): No such file or directory\n"
+
+
+def _refused_start(tmp_path: Path, *options: str) -> str:
+    """Return what a server prints that ends at its start with the exit code 1."""
+    command = [sys.executable, "-m", "simplemem", "serve", "--yes", "--vault", str(tmp_path / "vault")]
+    command += ["--http", "127.0.0.1:0", *options]
+    env = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    ended = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)
+    assert ended.returncode == 1 and "serves" not in ended.stderr, ended.stderr
+    return ended.stderr
 
 
 def _certificate(folder: Path) -> tuple[Path, Path]:
