@@ -129,8 +129,8 @@ def _restore_command(store: EnhancedStore, name: str, new_name: str | None) -> s
     words = ["simplemem restore", shlex.quote(name), "--at", at]
     if new_name is not None:
         words += ["--as", shlex.quote(new_name)]
-    command_line = " ".join(words)
-    return f"Pass `--at`: `{command_line}` restores an earlier text; `simplemem history {shlex.quote(name)}` lists the versions."
+    restores = f"Pass `--at`: `{' '.join(words)}` restores an earlier text"
+    return f"{restores}; `simplemem history {shlex.quote(name)}` lists the versions."
 
 
 @command(commands, _PANEL, old_options={"--by": "author"})
