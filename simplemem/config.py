@@ -30,6 +30,7 @@ from typing import (
 from simplemem.errors import Invalid, NotFound, Unavailable
 from simplemem.place import (
     ENV_PREFIX,
+    contains_home,
     enclosing_vault,
     home_vault,
     may_use_home_vault,
@@ -677,7 +678,21 @@ def find_existing_vault(flag: str | Path | None = None) -> Path:
         raise _no_vault_around(os.getcwd())
     if vault.exists():
         raise NotFound(f"{vault} is a file", hint="A vault is a folder. Name the folder that contains it.")
-    raise NotFound(f"no vault at {vault}", hint=f"`simplemem init {shlex.quote(str(vault))}` creates it.")
+    near = similar_folder(vault)
+    suggestion = f"Did you mean {near}? " if near else ""
+    raise NotFound(f"no vault at {vault}", hint=f"{suggestion}`simplemem init {shlex.quote(str(vault))}` creates it.")
+
+
+def similar_folder(missing: Path) -> Path | None:
+    """Return the folder beside a folder that does not exist whose name is nearest to its name; None if none is near."""
+    try:
+        names = [each.name for each in missing.parent.iterdir() if each.is_dir() and not each.name.startswith(".")]
+    except OSError:
+        return None
+
+    by_key = {name.casefold(): name for name in sorted(names)}
+    near = get_close_matches(missing.name.casefold(), by_key, 1, 0.75)
+    return missing.parent / by_key[near[0]] if near else None
 
 
 def _vault_named(flag: str | Path | None, env: Mapping[str, str]) -> str | None:
@@ -686,7 +701,11 @@ def _vault_named(flag: str | Path | None, env: Mapping[str, str]) -> str | None:
 
 
 def _no_vault_around(here: str) -> NotFound:
+    home = str(Path.home())
+    makes_vault = "`simplemem init .` makes this folder a vault"
+    if contains_home(here, home):
+        makes_vault = "`simplemem init FOLDER` makes a folder of notes a vault"
     return NotFound(
         f"no vault in {here} or in a folder above it",
-        hint=f"`simplemem init .` makes this folder a vault; `--vault {home_vault(str(Path.home()))}` names another.",
+        hint=f"{makes_vault}; `--vault {home_vault(home)}` names another.",
     )

@@ -52,6 +52,11 @@ def may_use_home_vault(here: str, home: str) -> bool:
     return not is_among_notes(here, home) or _is_within(here, home_vault(home))
 
 
+def contains_home(folder: str, home: str) -> bool:
+    """Whether a folder is the home folder or a folder above it."""
+    return _is_within(home, folder)
+
+
 def is_among_notes(here: str, home: str) -> bool:
     """Whether `here` contains Markdown files or is inside a folder that does.
 

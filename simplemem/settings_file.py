@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from simplemem.config import check_is_setting, check_settings, fields
-from simplemem.errors import Invalid
+from simplemem.errors import Invalid, NotFound
 
 _SECRETS = frozenset({"api_key", "engine", "replica"})
 _BOM = "\ufeff"
@@ -19,30 +19,87 @@ def is_secret(key: str) -> bool:
     return key.rpartition(".")[2] in _SECRETS
 
 
+def is_list(key: str) -> bool:
+    """Whether the value of a setting is a list. Raises NotFound if there is no such setting."""
+    check_is_setting(key)
+    kind, _ = _type_of(key)
+    return get_origin(kind) is tuple
+
+
 def with_setting(text: str, key: str, typed: str, file: Path, *, is_of_vault: bool) -> str:
     """Return the text of a settings file with one setting changed or added.
 
     Raises NotFound if there is no such setting, and Invalid if the text is not TOML, if the value is not allowed, or if
     the file is the vault's own and a vault may not set it.
     """
-    import tomlkit
-    from tomlkit.exceptions import ParseError
-
     check_is_setting(key)
     value = _parsed(key, typed)
-    body = text.removeprefix(_BOM)
-    try:
-        document: Any = tomlkit.parse(body)
-    except ParseError as error:
-        raise Invalid(f"{file} is not valid TOML: {error}", hint="Fix it in an editor first.") from error
+    document = _document(text, file)
 
     _check_value(key, value, typed, file)
     _put(document, key, value)
     check_settings(document.unwrap(), file, is_of_vault=is_of_vault)
+    return _text_of(document, text)
+
+
+def without_setting(text: str, key: str, file: Path, *, is_of_vault: bool) -> str:
+    """Return the text of a settings file without one setting.
+
+    Raises NotFound if there is no such setting or if the file does not contain it, and Invalid if the text is not TOML
+    or if the rest of it is not allowed.
+    """
+    check_is_setting(key)
+    document = _document(text, file)
+    table, name = _place_of(document, key)
+    if name not in table:
+        raise NotFound(
+            f"{file} does not set {key}", hint="`simplemem config list` shows where each setting comes from."
+        )
+
+    del table[name]
+    check_settings(document.unwrap(), file, is_of_vault=is_of_vault)
+    return _text_of(document, text)
+
+
+def value_in(text: str, key: str, file: Path) -> Any:
+    """Return the value that the text of a settings file gives a setting; None if it gives none.
+
+    Raises Invalid if the text is not TOML.
+    """
+    table, name = _place_of(_document(text, file).unwrap(), key)
+    return table.get(name)
+
+
+def _document(text: str, file: Path) -> Any:
+    """The text of a settings file as tomlkit has it. Raises Invalid if it is not TOML."""
+    import tomlkit
+    from tomlkit.exceptions import ParseError
+
+    try:
+        return tomlkit.parse(text.removeprefix(_BOM))
+    except ParseError as error:
+        raise Invalid(f"{file} is not valid TOML: {error}", hint="Fix it in an editor first.") from error
+
+
+def _text_of(document: Any, before: str) -> str:
+    """The text of a changed document, with the byte order mark and the line endings of the text before."""
+    import tomlkit
+
     changed = tomlkit.dumps(document)
-    if "\r\n" in body:
+    if "\r\n" in before:
         changed = re.sub(r"(?<!\r)\n", "\r\n", changed)
-    return text[: len(text) - len(body)] + changed
+    return f"{_BOM}{changed}" if before.startswith(_BOM) else changed
+
+
+def _place_of(document: Any, key: str) -> tuple[Any, str]:
+    """The table that contains a dotted key, and the name in it. The table is empty if there is none."""
+    *tables, name = key.split(".")
+    table = document
+    for each in tables:
+        table = table.get(each)
+        if not isinstance(table, Mapping):
+            return {}, name
+    return table, name
 
 
 def _put(document: Any, key: str, value: Any) -> None:

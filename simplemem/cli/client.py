@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +14,7 @@ import typer
 
 from simplemem.cli.command import Answer, agree, command, finish, preview
 from simplemem.cli.options import DryRunOption, VaultOption, YesOption, argument, completing, flag, option
-from simplemem.cli.output import SHRINKS, WHOLE, Lines, diff_lines
+from simplemem.cli.output import SHRINKS, WHOLE, Lines, Part, diff_lines
 from simplemem.errors import Conflict, Invalid, NotFound, SimplememError, Unavailable, Unreadable
 
 if TYPE_CHECKING:
@@ -21,6 +23,12 @@ if TYPE_CHECKING:
 commands = typer.Typer()
 _PANEL = "Agents and servers"
 _NAME = option("--name", "NAME", "The name of the server in the client's configuration.")
+_STATES = {  # how the table of clients names each state of the JSON answer
+    "knows it": "connected",
+    "has another": "connected to something else",
+    "not yet": "not connected",
+    "not here": "not installed",
+}
 _PLAIN = re.compile(r"[A-Za-z][\w-]*+", re.ASCII)
 
 
@@ -76,7 +84,10 @@ def connect(
     ):  # then kept is what was there before; nothing, if we made it
         keep = not (backup.exists() or _spliced(file, is_put_into, chosen, before or "", name, ""))
     shown = _shown(chosen, file, before, after, dry_run, new_vault)
-    if dry_run or (before == after and new_vault is None):
+    if before == after and new_vault is None:
+        return shown
+    shown = replace(shown, lines=[*shown.lines, [_consequence(chosen, folder or Path(), http, entry)]])
+    if dry_run:
         return shown
     _confirm(shown, yes)
     if new_vault is not None:
@@ -106,19 +117,39 @@ def disconnect(
     file = chosen.find()
     before = _text_of(file) if file else None
     if file is None or before is None:
-        raise NotFound(f"{chosen.title} has no file of servers here", hint="`simplemem connect` lists the clients.")
+        message = f"{chosen.title} is not connected, because it has no file of servers here"
+        raise NotFound(message, hint="`simplemem connect` lists the clients.")
     after, backup = _spliced(file, take, chosen, before, name), _backup(file, name)
     was = _text_of(backup)
     if after != before and _spliced(backup, is_put_into, chosen, before, name, was or ""):
         after = was  # to the byte, also what had to be made around the entry
     shown = _shown(chosen, file, before, after, dry_run)
-    if before == after or dry_run:
+    if before == after:
+        return replace(shown, lines=[[f"{chosen.title} is not connected: ", (str(file), "cyan"), f" has no {name}"]])
+    if dry_run:
         return shown
     _confirm(shown, yes)
     _write(file, before, after, "")
     if was is not None and after == was:
         backup.unlink()
-    return Answer(shown.facts, [[("Written", "green"), f": {file}."]])
+    done: list[Part] = [("Written", "green"), f": {file}."]
+    if after is None:
+        done = [("Removed", "green"), f" {file}, which connect had created."]
+    return Answer(shown.facts, [done, [f"Restart {chosen.title}, because it may still use the server."]])
+
+
+def _consequence(client: Client, folder: Path, http: str, entry: Mapping[str, Any]) -> str:
+    """What a client that is connected can do with the notes, and who receives what it reads."""
+    words = json.dumps(entry)
+    if http:
+        access = f"use the notes of the server at {http}"
+    elif '"--read-only"' in words:
+        access = f"read notes in {folder}"
+    elif '"--no-delete"' in words:
+        access = f"read and change notes in {folder}"
+    else:
+        access = f"read, change and delete notes in {folder}"
+    return f"{client.title} will be able to {access}. What it reads goes to the provider of its model. See docs/privacy.md."
 
 
 def _vault_to_create(folder: Path | None) -> Path | None:
@@ -139,6 +170,7 @@ def _shown(
     new_vault: Path | None = None,
 ) -> Answer:
     """What becomes of a client's file, and of a vault that does not exist. None stands for no file."""
+    from simplemem.config import similar_folder
     from simplemem.note.diff import unified_diff
 
     facts: dict[str, Any] = {"client": client.name, "file": str(file), "changed": before != after, "dry_run": dry_run}
@@ -146,6 +178,8 @@ def _shown(
     if new_vault is not None:
         facts["creates"] = str(new_vault)
         lines.append([("Creates the vault ", "yellow"), (str(new_vault), "cyan"), ", which does not exist."])
+        near = similar_folder(new_vault)
+        lines += [[("Did you mean ", "yellow"), (str(near), "cyan"), "?"]] if near else []
     if before == after:
         return Answer(facts, [*lines, [f"Nothing to change for {client.title}: ", (str(file), "cyan")]])
     diff = unified_diff((before or "").encode(), (after or "").encode(), (str(file), str(file)), most=None)
@@ -154,11 +188,15 @@ def _shown(
 
 def _confirm(shown: Answer, yes: bool) -> None:
     """Show the changes, and have the user confirm them. Raises Invalid without a terminal and without --yes."""
+    from simplemem.config import similar_folder
+
     preview(shown)
+    near = similar_folder(Path(shown.facts["creates"])) if "creates" in shown.facts else None
+    suggestion = f"Did you mean {near}? " if near else ""
     missing = f"the vault {shown.facts['creates']} does not exist, and " if "creates" in shown.facts else ""
     refused = f"{missing}this needs a confirmation, and there is no terminal"
     question = "Create the vault and write this?" if missing else "Write this?"
-    agree(question, refused=refused, hint="Add --yes, or preview with --dry-run.", yes=yes)
+    agree(question, refused=refused, hint=f"{suggestion}Add --yes, or preview with --dry-run.", yes=yes)
     finish()
 
 
@@ -246,7 +284,7 @@ def _listed(name: str, entry_for: Callable[[Client], dict[str, Any]]) -> Answer:
         row = {"client": client.name, "title": client.title, "file": str(file), "state": state}
         facts.append({**row, "now": now, "gets": gets})
         style = {"knows it": "green", "not here": "dim"}.get(state, "yellow")
-        table.append([(client.name, "cyan"), (state, style), (str(file), "dim")])
+        table.append([(client.name, "cyan"), (_STATES.get(state, state), style), (str(file), "dim")])
     plain = entry_for(clients()["json"])
     would = plain.get("url") or " ".join([plain["command"], *plain["args"]])
     hint = f"`simplemem connect CLIENT` shows the difference, asks, and adds {name}: {would}"

@@ -1,9 +1,10 @@
-"""The commands `config list`, `config get` and `config set`."""
+"""The commands `config list`, `config get`, `config set` and `config unset`."""
 
 from __future__ import annotations
 
 import os
 import re
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ import typer
 
 from simplemem.cli.command import Answer, command, finish
 from simplemem.cli.options import DefaultGroup, VaultOption, argument, completing, flag
-from simplemem.cli.output import SHRINKS, WHOLE, Lines, in_words
+from simplemem.cli.output import SHRINKS, WHOLE, Lines, Part, in_words
 from simplemem.errors import Conflict, Invalid, NotFound, Unavailable, Unreadable
 
 commands = typer.Typer()
@@ -29,6 +30,8 @@ commands.add_typer(
     rich_help_panel="Vault",
 )
 _COVERED = "**********"
+_READ_AT_START = ("access.hidden", "access.only", "access.read_only", "embed.private")
+_RESTART = "A running server applies this when it is started again."
 
 
 def _keys() -> list[str]:
@@ -37,6 +40,7 @@ def _keys() -> list[str]:
     return [key for key, _ in fields()]
 
 
+InVault = Annotated[bool, flag("--in-vault", "Write to the vault's own `.simplemem/config.toml`.")]
 Key = Annotated[str, argument("KEY", "A setting, such as `search.limit`.", completing(_keys))]
 
 
@@ -88,8 +92,10 @@ def get(key: Key, vault: VaultOption = None) -> Answer:
 @command(_config, name="set")
 def set_(
     key: Key,
-    value: Annotated[str, argument("VALUE", "The new value. Separate the items of a list with commas.")],
-    in_vault: Annotated[bool, flag("--in-vault", "Write to the vault's own `.simplemem/config.toml`.")] = False,
+    values: Annotated[
+        list[str], argument("VALUE...", "The new value. Separate the items of a list with commas or spaces.")
+    ],
+    in_vault: InVault = False,
     vault: VaultOption = None,
 ) -> Answer:
     """Change one setting in your own settings file.
@@ -98,19 +104,16 @@ def set_(
     own file can only contain settings that a vault may decide: see docs/configuration.md.
 
     $ simplemem config set search.limit 10
-    $ simplemem config set access.hidden 'Private/, Journal/' --in-vault
+    $ simplemem config set access.hidden Private/ Journal/ --in-vault
     $ simplemem config set embed.api_key '{ env = "VOYAGE_API_KEY" }'"""
-    from simplemem.config import find_existing_vault, user_config_path
-    from simplemem.settings_file import is_secret, with_setting
+    from simplemem.settings_file import is_secret, value_in, with_setting
 
-    file = user_config_path(os.environ)
-    if in_vault:
-        file = find_existing_vault(vault) / ".simplemem" / "config.toml"
-        if file.is_symlink() or file.parent.is_symlink():
-            raise Invalid(f"{file} is a link, which is not read", hint="Replace it with a file.")
+    value = _one_value(key, values)
+    file = _file_to_change(vault, in_vault)
     before = _text_of(file)
     after = with_setting(before or "", key, value, file, is_of_vault=in_vault)
     is_changed = after != before
+    old = value_in(before or "", key, file)
     if is_changed:
         finish()
         _write(file, before, after)
@@ -120,12 +123,113 @@ def set_(
     now, source = _in_force(vault)[key]
     shown = _COVERED if is_secret(key) else _shown(value)
     done = "Set" if is_changed else "Already set:"
+    lines: Lines = [[(done, "green"), f" {key} = {shown}", (f"  in {file}", "dim")]]
+    if is_changed and old is not None:
+        lines.append(_was(key, old))
+    if is_changed and key in _READ_AT_START:
+        lines.append([_RESTART])
+
     facts = {"key": key, "value": _COVERED if is_secret(key) else now, "file": str(file), "changed": is_changed}
     warnings = [] if str(file) in source else [f"{key} is still {in_words(now)}, from {source}, which has precedence"]
     if is_secret(key) and not value.startswith("{"):
         elsewhere = """'{ env = "NAME" }' or '{ path = "FILE" }'"""
         warnings.append(f"{file} contains it in plain text; {elsewhere} keeps it elsewhere")
-    return Answer(facts, [[(done, "green"), f" {key} = {shown}", (f"  in {file}", "dim")]], warnings=warnings)
+    if key in _READ_AT_START:
+        warnings += _without_a_match(value_in(after, key, file), vault)
+    return Answer(facts, lines, warnings=warnings)
+
+
+@command(_config)
+def unset(key: Key, in_vault: InVault = False, vault: VaultOption = None) -> Answer:
+    """Remove one setting from your own settings file.
+
+    Another file, the environment or the default decides the setting then. The rest of the file stays as it is.
+
+    $ simplemem config unset search.limit
+    $ simplemem config unset access.hidden --in-vault"""
+    from simplemem.settings_file import is_secret, value_in, without_setting
+
+    file = _file_to_change(vault, in_vault)
+    before = _text_of(file)
+    after = without_setting(before or "", key, file, is_of_vault=in_vault)
+    old = value_in(before or "", key, file)
+    finish()
+    _write(file, before, after)
+
+    now, source = _in_force(vault)[key]
+    lines: Lines = [
+        [("Removed", "green"), f" {key}", (f"  from {file}", "dim")],
+        _was(key, old),
+        [f"now: {_COVERED if is_secret(key) and now else in_words(now)}", (f"  from {source}", "dim")],
+    ]
+    if key in _READ_AT_START:
+        lines.append([_RESTART])
+    facts = {"key": key, "value": now, "source": source, "file": str(file), "changed": True}
+    return Answer(facts, lines)
+
+
+def _one_value(key: str, values: list[str]) -> str:
+    """The value that was typed as one or several words. Raises Invalid for several words if the setting is no list."""
+    from simplemem.settings_file import is_list
+
+    if len(values) > 1 and not is_list(key):
+        raise Invalid(f"{key} takes one value", hint="Put a value that contains spaces in quotation marks.")
+    return ",".join(values)
+
+
+def _file_to_change(vault: Path | None, in_vault: bool) -> Path:
+    """Your own settings file, or the vault's own. Raises Invalid if the vault's own is a link."""
+    from simplemem.config import find_existing_vault, user_config_path
+
+    if not in_vault:
+        return user_config_path(os.environ)
+    file = find_existing_vault(vault) / ".simplemem" / "config.toml"
+    if file.is_symlink() or file.parent.is_symlink():
+        raise Invalid(f"{file} is a link, which is not read", hint="Replace it with a file.")
+    return file
+
+
+def _was(key: str, old: Any) -> list[Part]:
+    """The line that shows which value was replaced or removed."""
+    from simplemem.settings_file import is_secret
+
+    shown = in_words(old if isinstance(old, list) else _shown(old))
+    return [(f"was: {_COVERED if is_secret(key) else shown}", "dim")]
+
+
+def _without_a_match(rules: Any, vault: Path | None) -> list[str]:
+    """A warning for each rule that names one folder or note which the vault does not contain, with the nearest name."""
+    from simplemem.config import find_existing_vault
+    from simplemem.note.names import compare_key, private_by_rule
+
+    plain_rules = [rule for rule in rules if not {"*", "?"} & {*rule} and rule.strip("./\\ ")]
+    try:
+        folders, notes = _folders_and_notes(find_existing_vault(vault))
+    except NotFound:
+        return []
+
+    warnings = []
+    for rule in plain_rules:
+        inside = [f"{folder}any.md" for folder in folders]
+        if any(private_by_rule(path, [rule]) for path in [*notes, *inside]):
+            continue
+        names = folders if rule.endswith("/") else [*folders, *(note.removesuffix(".md") for note in notes)]
+        by_key = {compare_key(name): name for name in names}
+        near = get_close_matches(compare_key(rule.removeprefix("./")), by_key, 1)
+        suggestion = f". Did you mean {by_key[near[0]]}?" if near else ""
+        warnings.append(f"no note matches {rule}{suggestion}")
+    return warnings
+
+
+def _folders_and_notes(root: Path) -> tuple[list[str], list[str]]:
+    """The folders of a vault, each with a slash at its end, and its notes. Hidden folders are left out."""
+    folders, notes = list[str](), list[str]()
+    for folder, below, files in os.walk(root):
+        below[:] = [name for name in below if not name.startswith(".")]
+        above = Path(folder).relative_to(root)
+        folders += [f"{(above / name).as_posix()}/" for name in below]
+        notes += [(above / name).as_posix() for name in files if name.lower().endswith(".md")]
+    return folders, notes
 
 
 def _text_of(file: Path) -> str | None:

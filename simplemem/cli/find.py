@@ -97,13 +97,17 @@ def search(
     found = replace(found, index=with_next_step(found.index))
     lines, labels, warnings = Lines(), dict[str, str](), list[str]()
     if (why_it := found.why) is None or found.explain is not None:
+        contains_none = (one_line(f"No note contains: {', '.join(found.absent)}."), "dim")
+        is_absence_first = bool(found.absent and found.hits and found.only_nearest)
+        if is_absence_first:
+            lines.append([contains_none])
         if not found.hits:
             lines.append(["Nothing found." if found.index.is_ready else "No answer yet."])
         elif found.notice:
             lines.append([found.notice])
         lines += [line for rank, hit in enumerate(found.hits, 1) for line in _hit(rank, hit, found.query)]
-        if found.absent:
-            lines.append([(one_line(f"No memory holds: {', '.join(found.absent)}."), "dim")])
+        if found.absent and not is_absence_first:
+            lines.append([contains_none])
         if found.explain is not None:
             labels = _explained(found.explain)
             left_out = found.explain["not_searched"].items()
@@ -307,7 +311,7 @@ def context(
     with opened(vault, embed=True) as store:
         pack = store.context(" ".join(query), budget_tokens=budget, filter=narrowed)
     pack = replace(pack, index=with_next_step(pack.index))
-    warnings = [one_line(f"No memory holds: {', '.join(pack.absent)}.")] if pack.absent else []
+    warnings = [one_line(f"No note contains: {', '.join(pack.absent)}.")] if pack.absent else []
     left = [f"{pack.left_out} for the budget"] if pack.left_out else []
     left += [f"{pack.duplicates} that say the same"] if pack.duplicates else []
     if left and Screen().is_terminal:  # hardly news, and so no remark for a script to hear

@@ -61,6 +61,7 @@ _TYPED = {  # what agents call it in a hint, and what a person types
     "delete_memory deletes it": "`simplemem delete` deletes it",
     "memory_history lists": "`simplemem history` lists",
     "Pass `at`:": "Pass `--at`:",
+    "simplemem can be undone.": "simplemem can be undone. Undo edits of your own in your editor.",
 }
 _TYPED_CALLS = (  # the same for calls that have arguments
     (re.compile(r'undo_change\(version="(v\d+)"\)'), r"`simplemem undo \1`"),

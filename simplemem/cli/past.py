@@ -17,6 +17,7 @@ from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.memory import Undone, UndoneMany
+    from simplemem.store import EnhancedStore
 
 commands = typer.Typer()
 _PANEL = "History"
@@ -101,8 +102,9 @@ def restore(
 ) -> Answer:
     """Restore an earlier version of a note, or a deleted note.
 
-    The text is restored byte for byte. A date means the end of that day. A deleted note needs no --at. The current
-    text stays in the history, and `undo` takes the restore back.
+    The text is restored byte for byte. A date means the end of that day. A deleted note needs no --at, and if another
+    note has its name now, --as names the restored note. The current text stays in the history, and `undo` takes the
+    restore back.
 
     $ simplemem restore Dipper
     $ simplemem restore Dipper --at '3 days ago' --as 'Dipper as it was'"""
@@ -110,10 +112,26 @@ def restore(
         if new_name is not None:
             new_name = new_name_in_vault(new_name, store.root)
         finish()
-        restored = store.restore(name, at=at, new_name=new_name, who=WHO)
+        try:
+            restored = store.restore(name, at=at, new_name=new_name, who=WHO)
+        except Invalid as error:
+            if at is None and "`at`" in error.hint:
+                raise Invalid(error.message, hint=_restore_command(store, name, new_name)) from error
+            raise
     already, at = "" if restored.changed else "already ", "" if restored.at.startswith("before ") else "at "
     said = f"{restored.name} is {already}as it was {at}{restored.at}."
     return Answer(restored.as_dict(), [[(said, "green")]], warnings=restored.warnings)
+
+
+def _restore_command(store: EnhancedStore, name: str, new_name: str | None) -> str:
+    """The hint with the whole command that restores the text before the last change of a note that is there."""
+    latest = store.history(name, limit=1)
+    at = shlex.quote(f"before {latest[0].version}") if latest else "WHEN"
+    words = ["simplemem restore", shlex.quote(name), "--at", at]
+    if new_name is not None:
+        words += ["--as", shlex.quote(new_name)]
+    restores = f"Pass `--at`: `{' '.join(words)}` restores an earlier text"
+    return f"{restores}; `simplemem history {shlex.quote(name)}` lists the versions."
 
 
 @command(commands, _PANEL, old_options={"--by": "author"})

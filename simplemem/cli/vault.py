@@ -61,8 +61,11 @@ def init(
     root = (folder or vault or Path()).expanduser()
     if root.exists() and not root.is_dir():
         raise Invalid(f"{root} is a file", hint="A vault is a folder.")
-    root.mkdir(parents=True, exist_ok=True)
     is_new = not (root / ".simplemem").exists()
+    if is_new:
+        _refuse_home(root)
+    is_created = not root.exists()
+    root.mkdir(parents=True, exist_ok=True)
     with opened(root) as store:
         (store.root / ".simplemem").mkdir(exist_ok=True)
         root, state, facts = store.root, store.state(), store.stats()
@@ -70,6 +73,8 @@ def init(
     notes = state.notes
     done: Part = ("Vault ready" if is_new else "A vault already", "green")
     ready: list[Part] = [done, f": {root}, {counted(notes, 'note')}"]
+    if is_created:
+        ready = [("Created", "green"), f" {root}. ", done, f": {counted(notes, 'note')}"]
     found = [_links(facts), counted(facts["tags"], "tag")] if notes else ["No note yet"]
     found += ["Obsidian's settings"] if (root / ".obsidian").is_dir() else []
     found += [f"not searched, {each}" for each in _left_out(facts)]
@@ -87,6 +92,16 @@ def init(
     then: Lines = [[(f"  simplemem {step}{where}", "bold"), f"  {what}"] for step, what in steps]
     answer["folder"] = [each.as_dict() for each in own_files]
     return Answer(answer, [*lines, *_contents(own_files), ["Next:"], *then])
+
+
+def _refuse_home(root: Path) -> None:
+    """Raise Invalid for the home folder and the folders above it: a vault there contains everything on the disk."""
+    from simplemem.place import contains_home
+
+    home = str(Path.home())
+    if contains_home(str(root.absolute()), home):
+        hint = "Name the folder of notes, as in `simplemem init ~/notes`."
+        raise Invalid(f"{root.absolute()} contains more than notes: it is or contains your home folder", hint=hint)
 
 
 def _is_found_from_here(root: Path) -> bool:

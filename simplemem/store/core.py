@@ -9,7 +9,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -254,7 +254,7 @@ class Core:
         by_base = {each.rsplit("/", 1)[-1]: each for each in keys}
         close = difflib.get_close_matches(key, keys, 3, 0.6)
         close += [by_base[each] for each in difflib.get_close_matches(key.rsplit("/", 1)[-1], by_base, 3, 0.7)]
-        near = [keys[each] for each in dict.fromkeys(close)][:5]
+        near = [keys[each] for each in dict.fromkeys(close)][:5] or names_with_words(keys, key)[:5]
         hint = f"Did you mean {near[0]}?" if near else "Search for it, or list the notes."
         if (behind := self.state_if_behind()) is not None and not behind.is_ready:
             hint = f"Not all notes are indexed yet. Give the whole name, or try again later. {behind.reason}"
@@ -470,6 +470,15 @@ class Core:
         if self._background is not None:
             self._background.ring(fill=True)
         return failures
+
+
+def names_with_words(names: Mapping[str, str], wanted: str) -> list[str]:
+    """The names whose last part contains every word of `wanted`, the shortest first. `names` has each by its key."""
+    words = set(re.findall(r"\w+", wanted))
+    if not words:
+        return []
+    found = [name for key, name in names.items() if words <= set(re.findall(r"\w+", key.rsplit("/", 1)[-1]))]
+    return sorted(found, key=lambda name: (len(name), name))
 
 
 def change_by(by: By, tool: str) -> Change:

@@ -116,7 +116,10 @@ def last_step(core: Core, name: str | None = None, *, undone: bool = False) -> s
                 break
             taken_back.add(target)
     message = f"nothing to {'redo' if undone else 'undo'}{f' in {name}' if name else ''}"
-    raise NotFound(message, hint="The history has only changes made through simplemem.")
+    hint = "Only changes made through simplemem can be undone."
+    if undone:
+        hint = "The history has only changes made through simplemem."
+    raise NotFound(message, hint=hint)
 
 
 def restore(core: Core, name: str, *, at: str | None = None, new_name: str | None = None, **by: Unpack[By]) -> Restored:
@@ -125,6 +128,9 @@ def restore(core: Core, name: str, *, at: str | None = None, new_name: str | Non
     path = history.path_with_a_past(core, name)
     with core.vault.lock():
         doubt, since = "", at
+        if since is None and new_name is not None and core.entry(path) is not None:
+            deletion = _deletion_of_another(core, path)
+            since = None if deletion is None else f"before {deletion.id}"
         if since is None:
             if core.entry(path) is not None:
                 hint = "Pass `at`: a version of its history, or a date."
@@ -150,6 +156,19 @@ def restore(core: Core, name: str, *, at: str | None = None, new_name: str | Non
         said += judge(core.settings, name_of(target), before, read_note(then.data).text, anew=False)
     outcome = (written.previous_sha256, written.version, since, written.changed, tuple(said))
     return Restored(name_of(target), then.sha256, *outcome)
+
+
+def _deletion_of_another(core: Core, path: str) -> Version | None:
+    """The change that deleted a note whose name another note has now; None if the note there is the only one."""
+    comer = None  # the change that put a note at the path after the deletion
+    for version in core.changes.recent():
+        if version.path == path and version.after is None and version.before is not None:
+            is_another = comer is None or comer.op in ("create", "move")
+            return version if is_another else None
+        is_put_there = version.new_path == path or (version.path == path and version.before is None)
+        if is_put_there and version.op != "recovered":
+            comer = version
+    return None
 
 
 def _taken_since(core: Core, path: str, at: str, now: str) -> Version | None:

@@ -235,3 +235,56 @@ def test_a_vault_that_is_a_file_is_refused(run: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     refused = run("connect", "cursor", "--vault", str(tmp_path / "file"), "--yes")
     assert refused.code == 1 and "is a file" in refused.err
+
+
+def test_before_the_question_connect_says_what_the_client_can_do_and_who_receives_it(
+    run: Run, vault: Path, home: Path
+) -> None:
+    def shown(*options: str) -> str:
+        return " ".join(run("connect", "cursor", "--dry-run", *options).out.split())
+
+    where = ("--vault", str(vault))
+    sends = "What it reads goes to the provider of its model. See docs/privacy.md."
+    assert f"Cursor will be able to read, change and delete notes in {vault}. {sends}" in shown(*where)
+    assert f"Cursor will be able to read notes in {vault}. {sends}" in shown(*where, "--", "--read-only")
+    assert f"Cursor will be able to read and change notes in {vault}." in shown(*where, "--", "--no-delete")
+    assert "use the notes of the server at http://x.y/mcp. What it reads" in shown("--http", "http://x.y/mcp")
+
+
+def test_the_question_of_connect_follows_the_line_about_the_model(vault: Path, home: Path) -> None:
+    code, shown = in_a_terminal("connect", "cursor", "--vault", str(vault), answer=b"n\n")
+    assert code == 1 and 0 < shown.find(b"docs/privacy.md") < shown.find(b"Write this?")
+
+
+def test_the_table_of_clients_says_whether_each_is_connected(run: Run, vault: Path, home: Path) -> None:
+    for name in ("codex", "cursor", "gemini"):
+        (home / f".{name}").mkdir()
+    (home / ".cursor" / "mcp.json").write_text('{"mcpServers": {"simplemem": {"command": "x"}}}')
+    run("connect", "gemini-cli", "--vault", str(vault), "--yes")
+    lines = run("connect", "--vault", str(vault)).out.splitlines()
+    rows = {line.split()[0]: line for line in lines if line.split()}
+    assert " connected to something else " in rows["cursor"] and " connected " in rows["gemini-cli"]
+    assert " not connected " in rows["codex"] and " not installed " in rows["zed"]
+
+
+def test_disconnect_says_that_it_removed_a_file_that_connect_had_created(run: Run, vault: Path, home: Path) -> None:
+    run("connect", "cursor", "--vault", str(vault), "--yes")
+    out = " ".join(run("disconnect", "cursor", "--yes").out.split())
+    assert f"Removed {home / '.cursor' / 'mcp.json'}, which connect had created." in out and "Restart Cursor" in out
+
+
+def test_what_is_not_connected_is_said_to_be_not_connected(run: Run, home: Path) -> None:
+    assert "Cursor is not connected" in run("disconnect", "cursor", "--yes").err
+    (home / ".cursor").mkdir()
+    (home / ".cursor" / "mcp.json").write_text('{"mcpServers": {"other": {}}}')
+    ran = run("disconnect", "cursor", "--yes")
+    assert ran.code == 0 and "Cursor is not connected" in ran.out
+
+
+def test_connect_suggests_a_folder_of_nearly_the_same_name(run: Run, tmp_path: Path, home: Path) -> None:
+    (tmp_path / "Garden").mkdir()
+    shown = run("connect", "cursor", "--vault", str(tmp_path / "gardne"), "--dry-run")
+    assert f"Did you mean {tmp_path / 'Garden'}?" in " ".join(shown.out.split())
+    refused = run("connect", "cursor", "--vault", str(tmp_path / "gardne"))
+    assert refused.code == 1 and f"Did you mean {tmp_path / 'Garden'}?" in " ".join(refused.err.split())
+    assert "Did you mean" not in run("connect", "cursor", "--vault", str(tmp_path / "zzzzzz"), "--dry-run").out

@@ -117,7 +117,7 @@ def test_a_vaults_own_file_takes_only_what_a_vault_may_say(run: Run, vault: Path
     assert own.read_text() == '[access]\nhidden = ["Private/"]\n' and file.read_text() == MINE
     for key, value in (("embed.url", "http://evil.example/v1"), ("embed.provider", "openai")):
         refused = run("config", "set", key, value, "--in-vault")
-        assert refused.code == 1 and "a vault may not say of itself" in refused.err
+        assert refused.code == 1 and "which a vault may not set" in refused.err
     assert own.read_text() == '[access]\nhidden = ["Private/"]\n'
 
 
@@ -140,3 +140,53 @@ def test_a_file_that_is_not_toml_is_left_alone(run: Run, file: Path) -> None:
     file.write_text(broken := "[search\nlimit = 5\n")
     refused = run("config", "set", "search.limit", "3")
     assert refused.code == 1 and "not valid TOML" in refused.err and file.read_text() == broken
+
+
+def test_a_list_can_be_typed_as_several_values_and_another_setting_takes_one(run: Run, file: Path) -> None:
+    assert run("config", "set", "access.hidden", "people/", "log/").code == 0
+    assert run("config", "get", "access.hidden").out == "people/\nlog/\n"
+    refused = run("config", "set", "search.limit", "3", "4")
+    assert refused.code == 1 and "search.limit takes one value" in refused.err
+
+
+@pytest.mark.parametrize("key", ["access.hidden", "access.only", "access.read_only", "embed.private"])
+def test_a_rule_for_servers_is_set_with_the_remark_that_a_server_must_be_started_again(
+    run: Run, file: Path, key: str
+) -> None:
+    assert "A running server applies this when it is started again." in run("config", "set", key, "people/").out
+    assert "A running server" not in run("config", "set", "search.limit", "7").out
+
+
+def test_the_value_that_was_replaced_is_shown(run: Run, file: Path) -> None:
+    assert "was:" not in run("config", "set", "access.hidden", "people/").out
+    assert "was: people/" in run("config", "set", "access.hidden", "log/").out
+    assert "was: 5" in run("config", "set", "search.limit", "6").out
+    run("config", "set", "embed.api_key", "sm-secret-1")
+    shown = run("config", "set", "embed.api_key", "sm-secret-2")
+    assert "was: ****" in shown.out and "sm-secret" not in shown.out
+
+
+def test_a_rule_that_matches_no_note_is_named_with_the_nearest_name(run: Run, file: Path) -> None:
+    ran = run("config", "set", "access.hidden", "poeple/", "log/", "people/Ada", "*/x", "projects/apolo")
+    message = " ".join(ran.err.split())
+    assert "no note matches poeple/. Did you mean people/?" in message
+    assert "no note matches projects/apolo. Did you mean projects/apollo?" in message
+    assert message.count("no note matches") == 2
+    assert "Did you mean" not in run("config", "set", "access.hidden", "zzzzzz/").err
+
+
+def test_unset_removes_a_setting_and_every_other_byte_stays(run: Run, file: Path) -> None:
+    done = run("config", "unset", "search.limit")
+    assert done.code == 0 and "was: 5" in done.out
+    assert file.read_text() == MINE.replace("limit = 5           # enough\n", "")
+    again = run("config", "unset", "search.limit")
+    assert again.code == 1 and "does not set search.limit" in again.err
+    assert "Did you mean search.limit?" in run("config", "unset", "search.limt").err
+
+
+def test_unset_in_the_vault_leaves_your_own_file_alone(run: Run, vault: Path, file: Path) -> None:
+    run("init", str(vault), vault=None)
+    run("config", "set", "access.hidden", "people/", "--in-vault")
+    done = run("config", "unset", "access.hidden", "--in-vault", "--json").json
+    assert done["value"] == [] and done["changed"]
+    assert "hidden" not in (vault / ".simplemem" / "config.toml").read_text() and file.read_text() == MINE

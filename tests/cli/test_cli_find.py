@@ -39,7 +39,7 @@ def test_a_search_for_programs_is_the_stores_answer(run: Run) -> None:
 
 def test_what_changed_by_hand_is_found_at_once_and_nothing_found_is_no_failure(run: Run, vault: Path) -> None:
     ran = run("search", "xylograph")
-    assert (ran.code, ran.out) == (0, "Nothing found.\nNo memory holds: xylograph.\n")
+    assert (ran.code, ran.out) == (0, "Nothing found.\nNo note contains: xylograph.\n")
     (vault / "new.md").write_text("A xylograph.\n", encoding="utf-8")
     assert names(run, "xylograph") == ["new"]
 
@@ -232,3 +232,18 @@ def test_a_search_with_filters_and_no_words_lists_the_newest_notes_that_match(ru
 def test_a_search_with_neither_words_nor_filters_is_a_usage_error(run: Run, words: tuple[str, ...]) -> None:
     refused = run("search", *words)
     assert refused.code == 2 and "give words to search for, or a filter" in refused.err
+
+
+def test_the_words_that_no_note_contains_are_named_above_hits_that_are_only_near(run: Run) -> None:
+    question = ("which", "passport", "for", "the", "launch", "of", "the", "zeppelin?")
+    lines = run("search", *question).out.splitlines()
+    assert lines[0].startswith("No note contains: ") and "passport" in lines[0] and "zeppelin" in lines[0]
+    assert lines[1] == "Nothing found; these are the nearest."
+    assert len(lines) > 2 and "No note contains" not in "\n".join(lines[1:])
+
+
+def test_a_name_that_contains_the_word_is_suggested_if_no_name_is_near(run: Run, vault: Path) -> None:
+    (vault / "Help and support.md").write_text("Ask.\n")
+    ran = run("show", "help")
+    assert ran.code == 1 and "Did you mean Help and support?" in ran.err
+    assert "Did you mean" not in run("show", "hel").err

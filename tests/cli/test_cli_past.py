@@ -157,3 +157,30 @@ def test_undo_by_somebody_without_since_shows_the_whole_command(run: Run, by_an_
     assert "--author needs --since" in refused.err
     assert "simplemem undo --author 'claude ai' --since" in refused.err
     assert "--since needs --author" in run("undo", "--since", "yesterday").err
+
+
+def test_nothing_to_undo_says_where_to_undo_edits_of_your_own(run: Run) -> None:
+    err = " ".join(run("undo").err.split())
+    assert "Only changes made through simplemem can be undone. Undo edits of your own in your editor." in err
+    assert "editor" not in run("redo").err
+
+
+def test_a_deleted_note_is_restored_under_another_name_if_its_own_is_taken(run: Run, vault: Path) -> None:
+    was = notes_of(vault)["people/Ada.md"]
+    run("delete", "people/Ada")
+    run("new", "people/Ada", "--content", "Another Ada.")
+    another = notes_of(vault)["people/Ada.md"]
+    ran = run("restore", "people/Ada", "--as", "people/Ada Lovelace")
+    assert ran.code == 0, ran.err
+    assert notes_of(vault)["people/Ada Lovelace.md"] == was and notes_of(vault)["people/Ada.md"] == another
+
+
+def test_a_note_that_is_there_is_restored_only_with_a_moment_and_the_hint_is_the_command(run: Run, vault: Path) -> None:
+    run("delete", "people/Ada")
+    run("undo")
+    run("tag", "people/Ada", "todo")
+    ran = run("restore", "people/Ada", "--as", "people/Old Ada")
+    message = " ".join(ran.err.split())
+    assert ran.code == 1 and "`simplemem restore people/Ada --at 'before v000003' --as 'people/Old Ada'`" in message
+    assert run("restore", "people/Ada", "--at", "before v3", "--as", "people/Old Ada").code == 0
+    assert "--at WHEN" in run("restore", "projects/apollo").err

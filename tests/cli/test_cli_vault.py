@@ -170,3 +170,18 @@ def test_every_command_has_examples_of_itself_and_takes_a_vault_and_json(name: s
 @pytest.mark.parametrize("group", ["", *_GROUPS])
 def test_help_names_no_type_of_python(group: str) -> None:
     assert "<bool>" not in CliRunner().invoke(app, [*group.split(), "--help"], prog_name="simplemem").stdout
+
+
+def test_init_refuses_the_home_folder_and_the_folders_above_it(run: Run) -> None:
+    for folder in (Path.home(), Path.home().parent, Path("/")):
+        ran = run("init", str(folder), vault=None)
+        assert ran.code == 1 and "Name the folder of notes" in " ".join(ran.err.split())
+        assert not (folder / ".simplemem").exists()
+    assert run("init", vault=None).code == 1
+
+
+def test_init_says_that_it_created_the_folder(run: Run, tmp_path: Path) -> None:
+    new = tmp_path / "garden"
+    first = run("init", str(new), vault=None).out
+    assert first.startswith(f"Created {new}. Vault ready")
+    assert "Created" not in run("init", str(new), vault=None).out

@@ -56,3 +56,17 @@ def test_settings_are_shown_where_there_is_no_vault(run: Run, other_notes: Path)
     ran = run("config", vault=None)
     assert ran.code == 0
     assert f"no vault in {other_notes}" in ran.err
+
+
+@pytest.mark.parametrize("typed", ["GARDEN", "garde"])
+def test_a_named_vault_that_does_not_exist_suggests_the_folder_beside_it(run: Run, tmp_path: Path, typed: str) -> None:
+    (tmp_path / "Garden").mkdir()
+    ran = run("list", vault=tmp_path / typed)
+    assert ran.code == 1 and f"Did you mean {tmp_path / 'Garden'}?" in " ".join(ran.err.split())
+    assert "Did you mean" not in run("list", vault=tmp_path / "zzzzzz").err
+
+
+def test_in_the_home_folder_the_hint_names_a_folder_of_notes(run: Run) -> None:
+    ran = run("list", vault=None)
+    assert ran.code == 1 and "`simplemem init FOLDER` makes a folder of notes a vault" in " ".join(ran.err.split())
+    assert "simplemem init ." not in ran.err
