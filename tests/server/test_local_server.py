@@ -204,7 +204,9 @@ def test_a_message_that_comes_byte_by_byte_does_not_outlast_its_deadline() -> No
 def test_a_folder_of_another_user_is_not_safe(root: Path) -> None:
     folder = root / ".simplemem"
     assert local_protocol.is_safe_folder(str(folder))
-    for mode in (0o775, 0o757):
+    folder.chmod(0o775)  # as a umask of 002 makes it
+    assert local_protocol.is_safe_folder(str(folder))
+    for mode in (0o757, 0o777):
         folder.chmod(mode)
         assert not local_protocol.is_safe_folder(str(folder))
     folder.chmod(0o755)
