@@ -263,7 +263,7 @@ def test_a_lock_of_gits_that_a_killed_server_left_is_taken_away(
         store.create("two", "plum")
         assert not lock.exists() and "two.md" in files(truth)
     else:
-        with pytest.raises(Unavailable, match="cannot go on"):
+        with pytest.raises(Unavailable, match="cannot be updated"):
             store.create("two", "plum")
         assert lock.read_text() == named and "two.md" not in files(truth)
 
@@ -651,7 +651,7 @@ def test_a_branch_that_is_locked_here_is_fetched_once_it_is_not(server: Opening,
     branch = store._core.vault.branch  # type: ignore[attr-defined]
     lock = branch.path / "refs/heads/main.lock"
     lock.touch()
-    with pytest.raises(Unavailable, match="cannot go on") as locked:
+    with pytest.raises(Unavailable, match="cannot be updated") as locked:
         branch.fetch()
     assert ".lock" in locked.value.hint
     lock.unlink()

@@ -22,6 +22,10 @@ _MAX_COUNTED_NOTES = 100  # a weight does not get smaller with more notes
 _MIN_UNWEIGHTED_NOTES = 3
 _MAX_UNWEIGHTED_NOTES = 10
 
+# Most texts are of one block. To count the different notes of a text takes a temporary table, so only texts of so many
+# blocks are counted.
+_MIN_COUNTED_BLOCKS = _MIN_UNWEIGHTED_NOTES + 1
+
 
 def ask_counts(db: Connection, blocks: Sequence[Match]) -> Iterable[tuple[PlaceId, int]]:
     """Query in how many notes the text of a block stands, for the `BLOCKS_COUNTED` best blocks of each note.
@@ -54,18 +58,12 @@ def ask_counts(db: Connection, blocks: Sequence[Match]) -> Iterable[tuple[PlaceI
                 ) n
             ) AS notes
             FROM (SELECT DISTINCT text FROM asked) t
-            WHERE {_has_rows("t.text", _MIN_UNWEIGHTED_NOTES + 1)}
+            WHERE (
+                SELECT count(*) FROM (SELECT 1 FROM places r WHERE r.text_key = t.text LIMIT {_MIN_COUNTED_BLOCKS}) k
+            ) = {_MIN_COUNTED_BLOCKS}
         )
         SELECT a.place, c.notes FROM asked a JOIN counted c ON c.text = a.text"""
     return db.execute(sql, {"ids": db.many(block_ids)})
-
-
-def _has_rows(text: str, count: int) -> str:
-    """Return the SQL condition that at least `count` blocks have a text.
-
-    Most texts are of one block. To count the different notes of each takes a temporary table, so few are counted.
-    """
-    return f"(SELECT count(*) FROM (SELECT 1 FROM places r WHERE r.text_key = {text} LIMIT {count}) k) = {count}"
 
 
 def weights_of(counts: Iterable[tuple[PlaceId, int]], note_count: int) -> dict[PlaceId, float]:
@@ -88,7 +86,11 @@ def ask_spans(db: Connection, notes: Iterable[NoteId]) -> Iterable[tuple[NoteId,
         FROM carray(:ids) n CROSS JOIN places p
         WHERE p.id >= (n.value << {SHIFT} | {BLOCK}) AND p.id < (n.value + 1) << {SHIFT}
           AND p.text_key IS NOT NULL
-          AND {_has_rows("p.text_key", MIN_NOTES_OF_REPEATED_TEXT)}
+          AND (
+              SELECT count(*) FROM (
+                  SELECT 1 FROM places r WHERE r.text_key = p.text_key LIMIT {MIN_NOTES_OF_REPEATED_TEXT}
+              ) k
+          ) = {MIN_NOTES_OF_REPEATED_TEXT}
           AND (
               SELECT count(*) FROM (
                   SELECT DISTINCT s.id >> {SHIFT} AS note

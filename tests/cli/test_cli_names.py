@@ -115,7 +115,7 @@ def test_a_group_without_a_subcommand_lists(run: Run, group: str) -> None:
 
 
 def test_options_may_stand_before_the_subcommand(run: Run, vault: Path) -> None:
-    assert run("conflicts", "--keep", "note", "merge", "nobody").err.startswith("error: there is no conflict copy")
+    assert run("conflicts", "--keep", "note", "merge", "nobody").err.startswith("error: no conflict copy called")
     assert run("topics", "--vault", str(vault), "list", "--json", vault=None).json == {"topics": []}
 
 

@@ -40,7 +40,7 @@ def test_a_token_named_owner_is_refused_because_the_name_is_reserved(run: Run, t
     refused = run("token", "new", name, vault=None)
     assert refused.code == 1
     assert "'owner' is reserved for the owner's own token" in refused.err
-    assert "choose another name" in refused.err
+    assert "Choose another name" in refused.err
     assert not tokens.all()
 
 

@@ -53,7 +53,7 @@ def test_sections_of_ours_in_the_content_are_the_entrys_own() -> None:
 
 @pytest.mark.parametrize("content", ["```\nleft open", "~~~\nleft open", "text\n\n<!-- left open"])
 def test_what_would_swallow_the_sections_behind_it_is_refused(content: str) -> None:
-    with pytest.raises(Invalid, match="leaves something open"):
+    with pytest.raises(Invalid, match="leaves a code block or comment open"):
         body_of(content, "")
 
 

@@ -70,7 +70,7 @@ def test_what_only_reads_is_asked_of_it(store: EnhancedStore, primary: Relay, re
     store.create("pear", "A pear.")
     assert eventually(lambda: is_read_from(replica, primary, store, "pear"))
     assert found(store, "pear") == ["pear"]
-    assert store.stats()["engine"].endswith(" is read")
+    assert store.stats()["engine"].endswith(" answers reads")
 
 
 def test_one_that_lags_is_not_asked_for_what_was_written(
