@@ -363,7 +363,7 @@ def test_links_modules_and_names_that_are_none_are_no_notes(server: Opening, tru
     assert found(store, "plum") == {"seed"}
     with pytest.raises(NotFound):
         store.read("link")
-    assert any("spelled" in each["why"] for each in store.stats()["skipped"])
+    assert any("not valid in a path" in each["why"] for each in store.stats()["skipped"])
 
 
 def test_obsidians_settings_are_those_of_the_branch(server: Opening, clone: Any) -> None:
