@@ -117,7 +117,9 @@ def used_on(pattern: re.Pattern[str], operation: str, text: str) -> None:
 
 def test_a_pattern_that_is_not_linear_would_be_found() -> None:
     quadratic = re.compile(r"\[\[([^\]]+)\]\]")
-    assert grows_too_fast(lambda text: used_on(quadratic, "search", text), "[[", SIZE)
+    # The first look is one measurement, which other work on the machine may spoil.
+    attempts = (grows_too_fast(lambda text: used_on(quadratic, "search", text), "[[", SIZE) for _ in range(5))
+    assert any(attempts)
 
 
 @pytest.mark.parametrize("piece", ["%% a=", "a=x", ' %% a="', ' %% a="\\', " %% a=1", " %%", "%%", "\\", '"', " "])
