@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simplemem.cli.command import Answer, agree, command, finish, preview
+from simplemem.cli.files import replace_text
 from simplemem.cli.options import DryRunOption, VaultOption, YesOption, argument, completing, flag, option
 from simplemem.cli.output import SHRINKS, WHOLE, Lines, Part, diff_lines
-from simplemem.errors import Conflict, Invalid, NotFound, SimplememError, Unavailable, Unreadable
+from simplemem.errors import Invalid, NotFound, SimplememError, Unreadable
 
 if TYPE_CHECKING:
     from simplemem.clients.client import Client
@@ -93,7 +94,7 @@ def connect(
     if new_vault is not None:
         (new_vault / ".simplemem").mkdir(parents=True)
     if before != after:
-        _write(file, before, after, backup.name if keep else "")
+        replace_text(file, before, after, backup.name if keep else "")
     lines: Lines = [[("Created", "green"), f": {new_vault}"]] if new_vault else []
     return Answer(shown.facts, [*lines, [("Written", "green"), f": {file}. Then: {chosen.then}."]])
 
@@ -129,7 +130,7 @@ def disconnect(
     if dry_run:
         return shown
     _confirm(shown, yes)
-    _write(file, before, after, "")
+    replace_text(file, before, after)
     if was is not None and after == was:
         backup.unlink()
     done: list[Part] = [("Written", "green"), f": {file}."]
@@ -198,22 +199,6 @@ def _confirm(shown: Answer, yes: bool) -> None:
     question = "Create the vault and write this?" if missing else "Write this?"
     agree(question, refused=refused, hint=f"{suggestion}Add --yes, or preview with --dry-run.", yes=yes)
     finish()
-
-
-def _write(file: Path, before: str | None, after: str | None, keep: str) -> None:
-    """Write a client's file, or delete it if `after` is None; `keep` is a name for the old file, "" for none."""
-    from simplemem.store import Intruded, change_file
-
-    if before is not None and not os.access(file, os.W_OK):
-        raise Unavailable(f"{file} is write-protected", hint="Allow writing to it first.")
-    real = Path(os.path.realpath(file))  # it may be a link
-    if after is None and _text_of(real) == before:
-        return real.unlink()
-    real.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        return change_file(real, None if before is None else before.encode(), (after or "").encode(), keep)
-    except (Intruded, FileExistsError) as error:
-        raise Conflict(f"{file} has changed meanwhile", current_sha256=None, hint="Try again.") from error
 
 
 def _entries(

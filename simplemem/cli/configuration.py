@@ -11,23 +11,23 @@ from typing import Annotated, Any
 import typer
 
 from simplemem.cli.command import Answer, command, finish
-from simplemem.cli.options import DefaultGroup, VaultOption, argument, completing, flag
+from simplemem.cli.files import replace_text
+from simplemem.cli.options import VaultOption, argument, completing, default_group, flag
 from simplemem.cli.output import SHRINKS, WHOLE, Lines, Part, in_words
-from simplemem.errors import Conflict, Invalid, NotFound, Unavailable, Unreadable
+from simplemem.errors import Invalid, NotFound, Unreadable
 
 commands = typer.Typer()
-_config = typer.Typer(cls=DefaultGroup)
-commands.add_typer(
-    _config,
-    name="config",
-    help="Show and change settings.\n\n"
+_config = default_group(
+    commands,
+    "Vault",
+    "config",
+    "Show and change settings.\n\n"
     "A flag overrides the environment, which overrides the vault's own `.simplemem/config.toml`, which overrides your "
     "`~/.config/simplemem/config.toml`, which overrides the default.\n\n"
     "The vault is `--vault`, else `$SIMPLEMEM_VAULT`, else the setting `vault`, else the nearest folder, from the "
     "current one upwards, that contains `.simplemem/` or `.obsidian/`, else `./.memories`, else `~/simplemem`. The last "
     "is never used inside another folder of Markdown notes.",
-    epilog="$ simplemem config\n$ simplemem config get search.limit\n$ simplemem config set search.limit 10",
-    rich_help_panel="Vault",
+    "$ simplemem config\n$ simplemem config get search.limit\n$ simplemem config set search.limit 10",
 )
 _COVERED = "**********"
 _READ_AT_START = ("access.hidden", "access.only", "access.read_only", "embed.private")
@@ -116,7 +116,7 @@ def set_(
     old = value_in(before or "", key, file)
     if is_changed:
         finish()
-        _write(file, before, after)
+        replace_text(file, before, after)
         if before is None and not in_vault:
             file.chmod(0o600)  # it may come to contain keys
 
@@ -154,7 +154,7 @@ def unset(key: Key, in_vault: InVault = False, vault: VaultOption = None) -> Ans
     after = without_setting(before or "", key, file, is_of_vault=in_vault)
     old = value_in(before or "", key, file)
     finish()
-    _write(file, before, after)
+    replace_text(file, before, after)
 
     now, source = _in_force(vault)[key]
     lines: Lines = [
@@ -244,20 +244,6 @@ def _text_of(file: Path) -> str | None:
         raise Unreadable(f"{file} is not UTF-8 (byte {error.start})", hint="Save it as UTF-8 first.") from error
 
 
-def _write(file: Path, before: str | None, after: str) -> None:
-    """Write a settings file. Raises Conflict if it is no longer what was read."""
-    from simplemem.store import Intruded, change_file
-
-    real = Path(os.path.realpath(file))  # your own file may be a link
-    if before is not None and not os.access(real, os.W_OK):
-        raise Unavailable(f"{file} is write-protected", hint="Allow writing to it first.")
-    real.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        change_file(real, None if before is None else before.encode(), after.encode(), "")
-    except (Intruded, FileExistsError) as error:
-        raise Conflict(f"{file} has changed meanwhile", current_sha256=None, hint="Try again.") from error
-
-
 def _in_force(vault: Path | None) -> dict[str, tuple[Any, str]]:
     """Every setting by its name: its value as JSON has it, and where it comes from."""
     from simplemem.config import find_vault, settings_with_sources
@@ -288,5 +274,5 @@ def _shown(value: Any) -> Any:
     if isinstance(value, tuple):
         return list(value)
     if isinstance(value, str):
-        return re.sub(r"(?<=://)[^/@\s]+@", "**********@", value)  # who asks and by which password, in an address
+        return re.sub(r"(?<=://)[^/@\s]+@", f"{_COVERED}@", value)  # who asks and by which password, in an address
     return value if value is None or isinstance(value, (str, int, float, dict)) else str(value)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from simplemem.cli.command import WHO, Answer, command, finish, opened, preview
-from simplemem.cli.options import DefaultGroup, DryRunOption, VaultOption, argument, complete_name
+from simplemem.cli.options import DryRunOption, VaultOption, argument, complete_name, default_group
 from simplemem.cli.output import SHRINKS, WHOLE, Lines, Part, diff_lines
 from simplemem.cli.write import undo_with
 from simplemem.note.words import counted
@@ -18,14 +18,13 @@ if TYPE_CHECKING:
     from simplemem.memory import ConflictMerge, ConflictMerged
 
 commands = typer.Typer()
-_conflicts = typer.Typer(cls=DefaultGroup)
-commands.add_typer(
-    _conflicts,
-    name="conflicts",
-    help="List and merge conflict copies of notes.\n\n"
+_conflicts = default_group(
+    commands,
+    "Vault",
+    "conflicts",
+    "List and merge conflict copies of notes.\n\n"
     "Synchronisers and git keep a copy of a note that was changed in two places.",
-    epilog="$ simplemem conflicts\n$ simplemem conflicts merge Kite --dry-run",
-    rich_help_panel="Vault",
+    "$ simplemem conflicts\n$ simplemem conflicts merge Kite --dry-run",
 )
 
 Keep = StrEnum("Keep", "note copy both")

@@ -227,6 +227,13 @@ def argument(metavar: str, what: str, complete: Completion | None = None) -> Any
     return typer.Argument(metavar=metavar, help=what, autocompletion=complete, show_default=False)
 
 
+def default_group(commands: typer.Typer, panel: str, name: str, about: str, examples: str) -> typer.Typer:
+    """Add a group of commands of which the first one runs if none is named. Return the group, for its commands."""
+    group = typer.Typer(cls=DefaultGroup)
+    commands.add_typer(group, name=name, help=about, epilog=examples, rich_help_panel=panel)
+    return group
+
+
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 

@@ -58,8 +58,8 @@ def history(
     for entry in entries:
         title = f"{entry.name} → {entry.new_name}" if entry.new_name else entry.name
         title += f", {entry.notes} notes" if entry.notes > 1 else ""
-        author = entry.who or "a program"
-        details = (ago(entry.when), author, entry.tool, one_line(entry.reason))
+        changed_by = entry.who or "a program"
+        details = (ago(entry.when), changed_by, entry.tool, one_line(entry.reason))
         table.append([(entry.version, "yellow"), entry.op, (title, "cyan"), *((each, "dim") for each in details)])
         if diff:
             lines += [[part for cell in table.pop() for part in (cell, "  ")], *diff_lines(entry.diff), []]

@@ -8,19 +8,18 @@ from typing import Annotated
 import typer
 
 from simplemem.cli.command import WHO, Answer, command, opened
-from simplemem.cli.options import DefaultGroup, DryRunOption, VaultOption, argument, duration, flag, option
+from simplemem.cli.options import DryRunOption, VaultOption, argument, default_group, duration, flag, option
 from simplemem.cli.output import OPTIONAL, WHOLE, Part, ago
 from simplemem.note.clock import stamp
 from simplemem.note.words import counted
 
 commands = typer.Typer()
-_topics = typer.Typer(cls=DefaultGroup)
-commands.add_typer(
-    _topics,
-    name="topics",
-    help="Topics of conversations with agents.",
-    epilog="$ simplemem topics\n$ simplemem topics archive --dry-run",
-    rich_help_panel="Collections",
+_topics = default_group(
+    commands,
+    "Collections",
+    "topics",
+    "Topics of conversations with agents.",
+    "$ simplemem topics\n$ simplemem topics archive --dry-run",
 )
 _COLOURS = {"active": "green", "paused": "yellow", "closed": "dim"}
 

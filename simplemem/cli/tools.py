@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simplemem.cli.command import Answer, command
-from simplemem.cli.options import DefaultGroup, VaultOption, completing, option
+from simplemem.cli.options import VaultOption, completing, default_group, option
 from simplemem.cli.output import OPTIONAL, SHRINKS, WHOLE, Lines, one_line
 from simplemem.errors import Invalid, NotFound
 from simplemem.note.words import count_tokens
@@ -21,13 +21,12 @@ if TYPE_CHECKING:
     from simplemem.faces.face import Tool
 
 commands = typer.Typer()
-_tools = typer.Typer(cls=DefaultGroup)
-commands.add_typer(
-    _tools,
-    name="tools",
-    help="Show the tools that an agent sees.",
-    epilog="$ simplemem tools\n$ simplemem tools list --profile chatgpt",
-    rich_help_panel="Agents and servers",
+_tools = default_group(
+    commands,
+    "Agents and servers",
+    "tools",
+    "Show the tools that an agent sees.",
+    "$ simplemem tools\n$ simplemem tools list --profile chatgpt",
 )
 _READ_BY_MODELS = ("name", "description", "inputSchema")
 _STYLES = {"reads": "green", "writes": "yellow", "deletes": "red"}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simplemem.cli.command import WHO, Answer, agree, command, finish, opened, preview, progress_bar, warn, warn_doubted
-from simplemem.cli.options import DefaultGroup, VaultOption, YesOption, argument, flag, option
+from simplemem.cli.options import VaultOption, YesOption, argument, default_group, flag, option
 from simplemem.cli.output import (
     OPTIONAL,
     SHRINKS,
@@ -141,14 +141,12 @@ def _left_out(facts: Mapping[str, Any]) -> list[str]:
     return [f"{why}: {amount(count)}" for why, count in facts["hidden"].items()]
 
 
-_index = typer.Typer(cls=DefaultGroup)
-commands.add_typer(
-    _index,
-    name="index",
-    help="Update the index, rebuild it, or move it to another database.\n\n"
-    "Other commands update the index by themselves.",
-    epilog="$ simplemem index\n$ simplemem index --rebuild\n$ simplemem index move postgresql://memory@db/memory",
-    rich_help_panel=_PANEL,
+_index = default_group(
+    commands,
+    _PANEL,
+    "index",
+    "Update the index, rebuild it, or move it to another database.\n\nOther commands update the index by themselves.",
+    "$ simplemem index\n$ simplemem index --rebuild\n$ simplemem index move postgresql://memory@db/memory",
 )
 
 

@@ -271,22 +271,38 @@ def _confidence_by_vectors(
     Comparing each word of the question with each of the note is the costly part. The words that the note contains are
     covered for certain, so a hit that answers by them alone is not compared further.
     """
+    note = ranking.shown[ranking.best[0].note]
+    called = _called(note)
+    key, texts = _covering(core, note, text)
+    weights = _informative_weights(ranking, coverage)
+    informative = _informative_words(ranking)
     matched = _matched_words(core, ranking, text)
-    if not _contains_only_names(ranking, matched):
-        note = ranking.shown[ranking.best[0].note]
-        passages = _covering(core, note, text)[1]()
-        certain = Evidence(
-            word_count=len(_informative_words(ranking)),
-            similarity=similarity,
-            coverage=rank.share_contained(_informative_weights(ranking, coverage), _called(note), passages),
-            lead=rank.lead_of(ranking.first),
-            missing_similarity=None,
-        )
-        confidence = judgement.confidence(certain)
-        if confidence >= 0:
-            return confidence
+    missing = [word for word in informative if word not in matched]
+    contains_only_names = bool(missing) and bool(matched) and matched <= rank.names_in(ranking.query.text)
 
-    return judgement.confidence(evidence_of(core, ranking, coverage, similarity, matched, text))
+    evidence = Evidence(
+        word_count=len(informative),
+        similarity=similarity,
+        coverage=rank.share_contained(weights, called, texts()),
+        lead=rank.lead_of(ranking.first),
+        missing_similarity=None,
+    )
+    certain = judgement.confidence(evidence)
+    if certain >= 0 and not contains_only_names:
+        return certain
+
+    similarities, passage_number = coverage.by_word(weights, called, key, texts)
+    missing_similarity: float | None = None
+    if contains_only_names:
+        passages = rank.with_words(texts())
+        # The note may have changed since its words were kept: then it has fewer passages.
+        passage = passages[passage_number] if 0 <= passage_number < len(passages) else ""
+        together = coverage.vectors.unit([" ".join(missing), f"{called} {passage}"])
+        by_word = dict(zip(weights, similarities, strict=True))
+        missing_similarity = float(together[0] @ together[1]) + max(by_word[word] for word in missing)
+
+    share = judgement.coverage_of(weights, similarities)
+    return judgement.confidence(replace(evidence, coverage=share, missing_similarity=missing_similarity))
 
 
 def _informative_weights(ranking: Ranking, coverage: Coverage) -> dict[str, float]:
@@ -299,12 +315,6 @@ def _informative_weights(ranking: Ranking, coverage: Coverage) -> dict[str, floa
 
 def _informative_words(ranking: Ranking) -> list[str]:
     return [word for word in ranking.query.words if judgement.is_informative(word)]
-
-
-def _contains_only_names(ranking: Ranking, matched: set[str]) -> bool:
-    """Return whether a hit contains names of the question, and none of its other informative words."""
-    missing = [word for word in _informative_words(ranking) if word not in matched]
-    return bool(missing) and bool(matched) and matched <= rank.names_in(ranking.query.text)
 
 
 def _share_held(core: Core, ranking: Ranking, found: Ranked, text: str | None) -> float:
@@ -322,42 +332,7 @@ def _matched_words(core: Core, ranking: Ranking, text: str | None) -> set[str]:
     note = ranking.shown[ranking.best[0].note]
     whole = (text_of(core, note.row.path) or "") if text is None else text
     searched = f"{_called(note)} {whole[:_MAX_CHECKED_TEXT]}"
-    informative = filter(judgement.is_informative, ranking.query.words)
-    return {word for word in informative if rank.words_begun(searched, [word])}
-
-
-def evidence_of(
-    core: Core, ranking: Ranking, coverage: Coverage, similarity: float, matched: set[str], text: str | None = None
-) -> Evidence:
-    """Return what the best hit has in common with the question, by the bundled word vectors.
-
-    `similarity` is that of the hit, `matched` are the words that it contains, and `text` is the note's, where it is
-    known.
-    """
-    note = ranking.shown[ranking.best[0].note]
-    weights = _informative_weights(ranking, coverage)
-    called = _called(note)
-    key, texts = _covering(core, note, text)
-    similarities, passage_number = coverage.by_word(weights, called, key, texts)
-
-    missing_similarity: float | None = None
-    informative = _informative_words(ranking)
-    missing = [word for word in informative if word not in matched]
-    if _contains_only_names(ranking, matched):
-        passages = rank.with_words(texts())
-        # The note may have changed since its words were kept: then it has fewer passages.
-        passage = passages[passage_number] if 0 <= passage_number < len(passages) else ""
-        together = coverage.vectors.unit([" ".join(missing), f"{called} {passage}"])
-        by_word = dict(zip(weights, similarities, strict=True))
-        missing_similarity = float(together[0] @ together[1]) + max(by_word[word] for word in missing)
-
-    return Evidence(
-        word_count=len(informative),
-        similarity=similarity,
-        coverage=judgement.coverage_of(weights, similarities),
-        lead=rank.lead_of(ranking.first),
-        missing_similarity=missing_similarity,
-    )
+    return {word for word in _informative_words(ranking) if rank.words_begun(searched, [word])}
 
 
 def _similarities(ranking: Ranking) -> tuple[float, list[float]]:
