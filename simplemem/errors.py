@@ -18,6 +18,16 @@ class SimplememError(Exception):
         self.hint = hint
         self.details = details
 
+    @property
+    def hint(self) -> str:
+        """What the caller can do. A traceback shows it below the message."""
+        return self._hint
+
+    @hint.setter
+    def hint(self, text: str) -> None:
+        self._hint = text
+        self.__notes__ = [text] if text else []
+
     def as_dict(self) -> dict[str, Any]:
         """The shape every interface shows: code, message, hint when there is one, and the details."""
         shown: dict[str, Any] = {"code": self.code, "message": self.message}

@@ -6,11 +6,12 @@ import dataclasses
 import json
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
 
-from simplemem import Conflict, EnhancedStore, Filter, NotFound, Settings, SimplememError, open_store
+from simplemem import Conflict, EnhancedStore, Filter, NotFound, Settings, SimplememError, Unavailable, open_store
 
 
 def in_a_fresh_process(code: str, *args: str) -> str:
@@ -28,6 +29,7 @@ def test_importing_the_package_loads_almost_nothing() -> None:
 
 USE = """
 import sys
+import traceback
 from simplemem import open_store
 with open_store(sys.argv[1]) as store:
     store.create("a", "The harbour crane, see [[b]].", {"tags": {"status": "done"}})
@@ -46,6 +48,7 @@ def test_a_store_needs_neither_the_server_nor_the_command_line(vault: Path) -> N
 
 FIND = """
 import sys
+import traceback
 from simplemem import Settings, open_store
 with open_store(sys.argv[1], settings=Settings.model_validate({"embed": {"provider": "none"}})) as store:
     print([hit.name for hit in store.search("crane", mode="text").hits])
@@ -148,3 +151,41 @@ def test_a_write_that_replaces_a_note_names_the_text_and_the_step(vault: Path) -
         assert store.read("tea", version=saved.previous_sha256).content == "Oolong.\n"
         store.undo(saved.version)
     assert (vault / "tea.md").read_text() == "Oolong.\n"
+
+
+def test_a_closed_store_refuses_every_call(vault: Path) -> None:
+    store = open_store(vault)
+    store.create("a", "plum")
+    store.close()
+    store.close()
+    for call in (lambda: store.read("a"), lambda: store.search("plum"), lambda: store.create("b", "x"), store.stats):
+        with pytest.raises(Unavailable, match="closed") as refused:
+            call()
+        assert "open_store" in refused.value.hint
+    assert not (vault / "b.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "named"),
+    [
+        ("read", {"name": None}, "name must be str, not NoneType"),
+        ("search", {"query": 5}, "query must be str, not int"),
+        ("search", {"query": "plum", "limit": "3"}, r"limit must be int \| None, not str"),
+        ("create", {"name": "a", "content": 3}, "content must be str, not int"),
+        ("update", {"name": "a", "append": 7}, "append must be str"),
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_named(
+    vault: Path, method: str, arguments: dict[str, object], named: str
+) -> None:
+    with open_store(vault) as store, pytest.raises(TypeError, match=named):
+        getattr(store, method)(**arguments)
+
+
+def test_a_traceback_shows_the_hint(vault: Path) -> None:
+    with open_store(vault) as store:
+        store.create("Pressure sensor", "x")
+        with pytest.raises(NotFound) as missing:
+            store.read("Presure sensor")
+    shown = "".join(traceback.format_exception(missing.value))
+    assert shown.endswith("no note called 'Presure sensor'\nDid you mean Pressure sensor?\n")

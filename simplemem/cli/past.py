@@ -137,7 +137,9 @@ def _restore_command(store: EnhancedStore, name: str, new_name: str | None) -> s
 @command(commands, _PANEL, old_options={"--by": "author"})
 def undo(
     what: Annotated[str | None, argument("VERSION|NAME", "A version in `history`, or a note.", complete_name)] = None,
-    author: Annotated[str, option("--author", "AUTHOR", f"Undo every change by this author. {_AUTHOR}")] = "",
+    author: Annotated[
+        str, option("--author", "AUTHOR", f"Undo every change by this author; needs --since. {_AUTHOR}")
+    ] = "",
     since: Annotated[str, option("--since", "WHEN", f"With --author: since {WHEN}.")] = "",
     dry_run: Annotated[bool, flag("--dry-run", "With --author: show what would change, and change nothing.")] = False,
     yes: Annotated[bool, flag("--yes", "With --author: do not ask for confirmation.")] = False,
@@ -175,7 +177,10 @@ def undo(
         finish()
         done = store.undo_all(author, since, expected=plan.plan, who=WHO)
         said: list[Part] = [(f"Undid what {done.by} changed in {counted(len(done.notes), 'note')}", "green")]
-        return Answer(done.as_dict(), [said, undo_with(done.version)])
+        lines: Lines = [said, undo_with(done.version)]
+        if done.left:
+            lines.append([(f"{counted(len(done.left), 'note')} left as listed above", "yellow")])
+        return Answer(done.as_dict(), lines)
 
 
 @command(commands, _PANEL)
@@ -221,6 +226,6 @@ def _plan(plan: UndoneMany) -> Answer:
     for note in plan.notes:
         name = f"{note.name} → {note.new_name}" if note.new_name else note.name
         lines.append([f"{note.becomes:<12}  ", (name, "cyan"), (f"  before {note.since}", "dim")])
-    lines = lines or [[f"Nothing that {plan.by} changed since {plan.since} is to be undone."]]
+    lines = lines or [[f"No change by {plan.by} since {plan.since} can be undone."]]
     left = [[("left as it is  ", "yellow"), (each.name, "cyan"), (f"  {each.why}", "dim")] for each in plan.left]
-    return Answer(plan.as_dict(), [*lines, *left])
+    return Answer(plan.as_dict(), [*lines, *left], failed=bool(left) and not plan.notes)

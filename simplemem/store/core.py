@@ -9,7 +9,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from simplemem.index.sync import Sync, collector_at_rest
 from simplemem.memory import By, IndexState
 from simplemem.note.clock import local
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
+from simplemem.note.similar import similar_names
 from simplemem.note.words import counted, well_formed
 from simplemem.services.client import Key
 from simplemem.store.background import Background, CatchUp, Listener, Listeners
@@ -249,12 +250,7 @@ class Core:
         former = self.find_former_note(wanted)
         if former is not None:
             raise former.error()
-        key = compare_key(wanted)  # names that a mistyped one may have meant
-        keys = {compare_key(name_of(path)): name_of(path) for path in self.index.known()}
-        by_base = {each.rsplit("/", 1)[-1]: each for each in keys}
-        close = difflib.get_close_matches(key, keys, 3, 0.6)
-        close += [by_base[each] for each in difflib.get_close_matches(key.rsplit("/", 1)[-1], by_base, 3, 0.7)]
-        near = [keys[each] for each in dict.fromkeys(close)][:5] or names_with_words(keys, key)[:5]
+        near = similar_names(wanted, [name_of(path) for path in self.index.known()])
         hint = f"Did you mean {near[0]}?" if near else "Search for it, or list the notes."
         if (behind := self.state_if_behind()) is not None and not behind.is_ready:
             hint = f"Not all notes are indexed yet. Give the whole name, or try again later. {behind.reason}"
@@ -470,15 +466,6 @@ class Core:
         if self._background is not None:
             self._background.ring(fill=True)
         return failures
-
-
-def names_with_words(names: Mapping[str, str], wanted: str) -> list[str]:
-    """The names whose last part contains every word of `wanted`, the shortest first. `names` has each by its key."""
-    words = set(re.findall(r"\w+", wanted))
-    if not words:
-        return []
-    found = [name for key, name in names.items() if words <= set(re.findall(r"\w+", key.rsplit("/", 1)[-1]))]
-    return sorted(found, key=lambda name: (len(name), name))
 
 
 def change_by(by: By, tool: str) -> Change:

@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack, suppress
 from functools import partial, wraps
+from itertools import chain
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from simplemem.config import Settings, find_vault, load_settings
@@ -46,11 +48,20 @@ def open_store(
 
 
 def _method(do: Callable[Concatenate[Core, P], T], *, asks: bool = False) -> Callable[Concatenate[EnhancedStore, P], T]:
-    """A function of the core as a method; one that only `asks` is asked again when the index was damaged."""
+    """Return a function of the core as a method of the store. If it only `asks`, it is repeated after index damage.
+
+    The method raises TypeError, which names the argument, if a text or a number is of another type.
+    """
+    expected = {name: _CHECKED_TYPES[kind] for name, kind in do.__annotations__.items() if kind in _CHECKED_TYPES}
+    positional = do.__code__.co_varnames[1 : do.__code__.co_argcount]
 
     @wraps(do)
     def method(store: EnhancedStore, *args: P.args, **kwargs: P.kwargs) -> T:
         core = store._core  # noqa: SLF001
+        for name, value in chain(zip(positional, args, strict=False), kwargs.items()):
+            if name in expected and not isinstance(value, expected[name]):
+                wanted = do.__annotations__[name]
+                raise TypeError(f"{do.__name__}(): {name} must be {wanted}, not {type(value).__name__}")
         if asks:
             return core.index.consistently(lambda: do(core, *args, **kwargs))
         return do(core, *args, **kwargs)
@@ -58,15 +69,34 @@ def _method(do: Callable[Concatenate[Core, P], T], *, asks: bool = False) -> Cal
     return method  # type: ignore[return-value]  # it is called as a method
 
 
+# Arguments of these types are checked, by the text of the annotation.
+_CHECKED_TYPES: dict[str, type | tuple[type, ...]] = {
+    "str": str,
+    "int": int,
+    "str | None": (str, NoneType),
+    "int | None": (int, NoneType),
+}
+
+
 class EnhancedStore:
-    """One vault; a context manager. Every change takes `who` made it, with which `tool`, and a `reason`: history."""
+    """One vault; a context manager. Every change takes `who` made it, with which `tool`, and a `reason`: history.
+
+    After `close`, every method raises Unavailable.
+    """
 
     def __init__(
         self, root: Path, settings: Settings | None = None, *, read_only: bool = False, person: bool = False
     ) -> None:
-        core = self._core = Core(root, settings, read_only=read_only, person=person)
+        core = self._open_core = Core(root, settings, read_only=read_only, person=person)
+        self._is_closed = False
         self.root, self.settings, self.read_only = core.root, core.settings, core.read_only
         self.bench = Bench(core)
+
+    @property
+    def _core(self) -> Core:
+        if self._is_closed:
+            raise Unavailable("this store is closed", hint="Open the vault again with open_store.")
+        return self._open_core
 
     def __enter__(self) -> Self:
         return self
@@ -74,7 +104,12 @@ class EnhancedStore:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    close = _method(Core.close)
+    def close(self) -> None:
+        """Stop background work, close all files and commit to git what is due. A second call does nothing."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._open_core.close()
+
     start = _method(Core.start)
     wait_until_settled = _method(Core.wait_until_settled)
     on_change = _method(Core.on_change)

@@ -103,23 +103,49 @@ def undone_by(version: Version) -> str:
 
 
 def last_step(core: Core, name: str | None = None, *, undone: bool = False) -> str:
-    """The version to undo next, of one memory or of all; for a redo, the last undo since which nothing else changed."""
+    """Return the version to undo next, of one note or of all; if `undone`, the undo to take back next.
+
+    Raises NotFound if there is none. Only an undo since which nothing else changed can be taken back.
+    """
     path = None if name is None else history.path_with_a_past(core, name)
     found = core.changes.recent(1000) if path is None else core.changes.of(path)
-    targets = {version.group: undone_by(version) for version in found if version.op != "recovered"}
+    steps: dict[str, list[Version]] = {}  # newest first
+    for version in found:
+        if version.op != "recovered":
+            steps.setdefault(version.group, []).append(version)
+    undos = {group for group, versions in steps.items() if versions[0].op == "undo"}
+
     taken_back = set[str]()
-    for group, target in targets.items():
-        if group not in taken_back:
-            if undone == bool(target) and not targets.get(target):
-                return group
-            if not target:
-                break
+    goals: dict[str, str | None] = {}  # the texts that an undo by author brought back, until their change is reached
+    for group, versions in steps.items():
+        if group in taken_back or _leads_from(versions, goals):
+            continue
+        target = undone_by(versions[0])
+        is_redo = target in undos
+        if undone == (group in undos) and not is_redo:
+            return group
+        if group not in undos:
+            break
+        if target:
             taken_back.add(target)
+        else:
+            goals |= {path: after for version in versions for path, _, after in version.effects}
     message = f"nothing to {'redo' if undone else 'undo'}{f' in {name}' if name else ''}"
     hint = "Only changes made through simplemem can be undone."
     if undone:
         hint = "The history has only changes made through simplemem."
     raise NotFound(message, hint=hint)
+
+
+def _leads_from(versions: Sequence[Version], goals: dict[str, str | None]) -> bool:
+    """Return whether an undo by author took these changes back; remove the goals that they started from."""
+    effects = [effect for version in versions for effect in version.effects]
+    if not any(path in goals for path, _, _ in effects):
+        return False
+    for path, before, _ in effects:
+        if path in goals and goals[path] == before:
+            del goals[path]
+    return True
 
 
 def restore(core: Core, name: str, *, at: str | None = None, new_name: str | None = None, **by: Unpack[By]) -> Restored:
@@ -210,16 +236,25 @@ def undo_all(
 def _plan(core: Core, by: str, since: str) -> tuple[UndoneMany, list[Wish]]:
     """What would become of each note, and the wishes that do it."""
     lines = core.changes.recent(after=history.moment_of(core, since, start=True).number)
+    has_changed = False
+    taken_back: dict[str, list[_Step]] = {}
     chains: dict[str, list[_Step]] = {}
     moves: dict[str, str] = {}  # where a note is now -> where it was
     for version in reversed(lines):
         is_theirs = is_called(version.who, by)
         for path, before, after in version.effects:
-            if is_theirs or path in chains:
-                chains.setdefault(path, []).append((version, before, after))
+            if not is_theirs and path not in chains:
+                if not any(after == text for _, _, text in taken_back.get(path, ())):
+                    continue
+                chains[path] = taken_back.pop(path)  # somebody brought their change back
+            chain = chains.setdefault(path, [])
+            chain.append((version, before, after))
+            has_changed |= is_theirs
+            if after == chain[0][1]:
+                taken_back[path] = chains.pop(path)  # the note is as it was: a later change starts from here
         if is_theirs and version.new_path is not None:
             moves[version.new_path] = moves.pop(version.path, version.path)
-    if not chains:
+    if not has_changed:
         names = dict.fromkeys(version.who for version in lines if version.who)
         raise NotFound(f"{by} has changed nothing since {since}", candidates=list(names)[:10])
     files = {path: history.file_now(core, path) for path in sorted(chains)}

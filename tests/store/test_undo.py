@@ -181,3 +181,36 @@ def test_the_version_of_an_undo_is_undone_to_go_forward(grown: EnhancedStore, va
     undone = grown.undo(moved.version)
     assert grown.undo(undone.version).what == "redid the move of moved to away" and files(vault) == after
     assert grown.history("away", limit=2)[1].reason == f"undoes {moved.version}"
+
+
+def test_after_an_undo_by_author_the_next_undo_goes_further_back(grown: EnhancedStore, vault: Path) -> None:
+    grown.update("kept", append="mine", who="me")
+    mine = files(vault)
+    grown.update("edited", append="theirs", who=AGENT)
+    grown.move("moved", "away", who=AGENT)
+    theirs = files(vault)
+    grown.undo_all("claude-ai", "v7", who="me", reason="it was wrong")
+    assert files(vault) == mine
+    assert grown.last_step() == "v000006", "the change before theirs"
+    assert grown.undo(grown.last_step(undone=True)).what and files(vault) == theirs, "redo brings their changes again"
+    assert grown.undo(grown.last_step()).what.startswith("undid the move of moved to away")
+    assert grown.undo(grown.last_step()).what == "undid the update of edited"
+    assert files(vault) == mine
+    assert grown.undo(grown.last_step()).what == "undid the update of kept"
+
+
+def test_an_undo_of_one_note_after_an_undo_by_author_goes_further_back(grown: EnhancedStore) -> None:
+    grown.update("kept", append="mine", who="me")
+    grown.update("kept", append="theirs", who=AGENT)
+    grown.undo_all("claude-ai", "v7", who="me")
+    grown.undo("kept")
+    assert "mine" not in grown.read("kept").content and "theirs" not in grown.read("kept").content
+
+
+def test_a_change_that_was_taken_back_before_does_not_protect_the_same_change_made_again(grown: EnhancedStore) -> None:
+    for _ in range(2):
+        grown.update("edited", append="theirs", who=AGENT)
+        grown.move("moved", "away", who=AGENT)
+        shown = grown.undo_all("claude-ai", "v6", who="me")
+        assert {note.name for note in shown.notes} == {"edited", "away", "links"} and shown.left == ()
+    assert "theirs" not in grown.read("edited").content and grown.has("moved")
