@@ -29,6 +29,7 @@ PAGES = (
     "configuration.md",
     "conversations.md",
     "doctor.md",
+    "search.md",
     "tutorial-obsidian.md",
     "tutorial-project.md",
 )

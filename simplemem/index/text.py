@@ -99,7 +99,7 @@ def instant(text: str | None) -> str | None:
 
 def units(note_id: int, read: Understood) -> Iterator[tuple[int, Unit, str]]:
     """Every passage and block under its id, in order, with the text of its vector: the heading, then the words. It is
-    empty for headings, for ids, and for blocks that are a whole passage (docs/search.md)."""
+    empty for headings, for ids, and for blocks that are a whole passage."""
     first, whole = note_id << SHIFT, {(passage.start, passage.stop) for passage in read.passages}
     for place, unit in chain(enumerate(read.passages, first), enumerate(read.blocks, first | BLOCK)):
         is_wanted = unit.kind == "passage" or (unit.kind != "heading" and (unit.start, unit.stop) not in whole)

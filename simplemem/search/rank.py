@@ -30,7 +30,7 @@ _Texts = Mapping[Hashable, Callable[[], Sequence[str]]]  # how passages are read
 _BLOCK_WEIGHT = 0.5  # beside 1 of the whole note
 _PHRASES = 0.1  # of a score, when there are words; a plateau from 0.07 to 0.14
 # A question is answered in one place, so this orders the best notes of a question; a statement or a list of words names
-# what a whole note is about, and is left as it was (docs/search.md has the figures of both).
+# what a whole note is about, and is left as it was.
 COVERED_NOTES = 12  # so many of the best are compared; with 60 the order is the same
 COVERED_WEIGHT = 0.4  # beside 1 of all else; a plateau from 0.25 to 0.5
 COVERED_PASSAGES = 64  # of one note
@@ -42,7 +42,7 @@ _KEPT_WORDS, _KEPT_NOTES = 20_000, 400  # 20 MB, and 6 of the longest notes
 COMPARED = 6  # of the ranking: the first with the sixth
 _FAR_AHEAD = 0.3  # few notes lead far, whatever they hold: a farther lead counts no more
 # A note whose name or alias is a part of the question: it gains 3 to 17 thousandths of MRR where notes are asked for by
-# their own descriptions, and nothing where names tell nothing (docs/search.md).
+# their own descriptions, and nothing where names tell nothing.
 NAMED_WEIGHT = 0.3  # beside 1 of all else, for a name that is the whole question; the same up to 0.6
 _NAMED_SHARE = 0.3  # of the question; 0.4 gains as much
 _HALF = 0.5
