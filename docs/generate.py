@@ -171,10 +171,10 @@ def copy_example(folder: Path) -> None:
 
 
 def settings_table() -> list[str]:
-    """Every setting, as its field says: its default, what it may be, what a vault may say of it, and what it is for."""
+    """A table of all settings: default, allowed values, what the file of a vault may set, and meaning."""
     from simplemem.config import fields
 
-    heads = ("Setting", "Default", "May be", "In a vault", "What it is")
+    heads = ("Setting", "Default", "Allowed", "In a vault", "Meaning")
     rows = [heads, ("---",) * len(heads)]
     for key, field in fields():
         default = "" if field.default is None else f"`{json.dumps(field.default)}`"
@@ -186,20 +186,20 @@ def settings_table() -> list[str]:
 
 
 def _allowed(kind: Any, bounds: Iterable[Any]) -> str:
-    """What a setting may be, in words."""
+    """Describe the values that a setting can have."""
     if get_origin(kind) is Literal:
         return ", ".join(f"`{each}`" for each in get_args(kind))
     if kind is bool:
         return "`true`, `false`"
-    words = {"ge": "at least", "gt": "over", "le": "at most"}
-    limits = [f"{words[name]} {getattr(bound, name):g}" for bound in bounds for name in words if hasattr(bound, name)]
+    words = {"ge": "at least", "gt": "more than", "le": "at most"}
+    limits = [f"{words[name]} {getattr(bound, name):,}" for bound in bounds for name in words if hasattr(bound, name)]
     if limits:
         return ", ".join(limits)
     if get_origin(kind) is tuple:
-        return "a list"
+        return "list"
     kinds = get_args(kind) or (kind,)
-    shown = "a path" if Path in kinds else "a number" if int in kinds else "a text"
-    return shown + (", a table" if any(get_origin(each) is dict for each in kinds) else "")
+    shown = "path" if Path in kinds else "number" if int in kinds else "text"
+    return shown + (", table" if any(get_origin(each) is dict for each in kinds) else "")
 
 
 def main() -> int:

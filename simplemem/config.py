@@ -171,10 +171,16 @@ class SearchSettings(_Section):
 
     limit: int = _setting(5, "number of hits that a search returns", ge=1, le=100)
     lexical_weight: float = _setting(
-        0.6, "weight of words against meaning: 1 is words only, 0 is meaning only", ge=0, le=1
+        0.6,
+        "weight of words against meaning: 1 ranks by words alone, 0 by meaning alone; `simplemem eval` compares values",
+        ge=0,
+        le=1,
     )
-    archive: _Names = _setting(("archive/sessions/",), "folders that are searched only with `archive:`")
-    snippet_characters: int = _setting(300, "length of the passage that is shown with a hit", ge=40, le=4000)
+    archive: _Names = _setting(
+        ("archive/sessions/",),
+        "folders that searches and lists leave out unless a query contains `archive:` or a filter names the folder",
+    )
+    snippet_characters: int = _setting(300, "length of the passage shown with each hit, in characters", ge=40, le=4000)
 
 
 class EmbedSettings(_Section):
@@ -182,136 +188,235 @@ class EmbedSettings(_Section):
 
     provider: Literal["wordllama", "voyage", "openai", "ollama", "none"] = _setting(
         "wordllama",
-        "which embedder creates vectors (docs/services.md); wordllama needs no network",
+        "the embedder, which makes the vectors for search by meaning; wordllama needs no network (docs/services.md)",
         ("wordllama", "none"),
     )
-    model: str = _setting("", "the name of the model, as the service lists it", "no")
-    url: str = _setting("", "address of the service, such as http://localhost:1234/v1", "no")
-    api_key: _ApiKey = _setting(None, "the key, or where to read it", "no", eg={"path": "~/.config/embed.key"})
-    dimensions: int | None = _setting(
-        None, "numbers per vector, if the model can shorten its vectors", "no", eg=512, ge=8, le=16_384
+    model: str = _setting("", "name of the model, as the service lists it; if empty, the provider's default", "no")
+    url: str = _setting(
+        "", "address of the service, such as http://localhost:1234/v1; if empty, the provider's own", "no"
     )
-    batch: int | None = _setting(None, "texts per request", eg=64, ge=1, le=2048)
-    timeout_seconds: float = _setting(60.0, "time limit of a request in seconds", gt=0, le=3600)
-    query_prefix: str | None = _setting(None, "text that is put before a query", "no", eg="query: ")
-    document_prefix: str | None = _setting(None, "text that is put before a passage", "no", eg="passage: ")
-    keep_alive: str = _setting("", "how long ollama keeps the model loaded, such as 30m")
+    api_key: _ApiKey = _setting(
+        None,
+        "key of the service, or the environment variable or file that contains it",
+        "no",
+        eg={"path": "~/.config/embed.key"},
+    )
+    dimensions: int | None = _setting(
+        None,
+        "numbers per vector, for a model that can shorten its vectors; fewer need less space and find slightly less",
+        "no",
+        eg=512,
+        ge=8,
+        le=16_384,
+    )
+    batch: int | None = _setting(
+        None, "texts per request; lower it if the service refuses large requests", eg=64, ge=1, le=2048
+    )
+    timeout_seconds: float = _setting(
+        60.0, "time limit of a request, in seconds; raise it for a slow model", gt=0, le=3600
+    )
+    query_prefix: str | None = _setting(
+        None, "text put before each query; set it for a model whose prefix simplemem does not know", "no", eg="query: "
+    )
+    document_prefix: str | None = _setting(
+        None,
+        "text put before each passage; set it for a model whose prefix simplemem does not know",
+        "no",
+        eg="passage: ",
+    )
+    keep_alive: str = _setting(
+        "", "how long Ollama keeps the model in memory after a request, such as 30m; if empty, Ollama decides"
+    )
     private: _Names = _setting(
-        (), "notes whose text is not sent to remote services", "adds", eg=["journal/", "*.secret"]
+        (), "folders, notes or patterns whose text is not sent to remote services", "adds", eg=["journal/", "*.secret"]
     )
     query_seconds: float = _setting(
-        2.0, "seconds that a search waits for its vector, before it uses words only", gt=0, le=60
+        2.0,
+        "seconds that a search waits for the vector of its query; after that it searches by words alone",
+        gt=0,
+        le=60,
     )
 
 
 class HistorySettings(_Section):
     """How long earlier versions are kept."""
 
-    keep_days: int = _setting(30, "days for which the texts of earlier versions are kept...", ge=1, le=100_000)
-    keep_mb: int = _setting(100, "...unless all of them take more megabytes than this", ge=1, le=10_000_000)
+    keep_days: int = _setting(
+        30, "days for which the earlier texts of notes are kept, so that changes can be undone", ge=1, le=100_000
+    )
+    keep_mb: int = _setting(
+        100,
+        "megabytes that the earlier texts may take; beyond that the oldest are deleted, also before keep_days",
+        ge=1,
+        le=10_000_000,
+    )
 
 
 class GitSettings(_Section):
     """What is read from the git repository of a vault, and whether changes are committed, under the person's name."""
 
-    history: bool = _setting(True, "show the commits of a note beside its history")
-    commit: Literal["off", "each"] = _setting("off", "commit each change", "no")
+    history: bool = _setting(True, "show the git commits of a note in its history")
+    commit: Literal["off", "each"] = _setting(
+        "off", "`each` commits every change to the git repository of the vault, under your name", "no"
+    )
     folders: _Names = _setting(
-        (), "folders outside the working tree that a repository may use", "no", eg=["~/src/notes/.git"]
+        (),
+        "folders outside the working tree that may contain the repository, as for a git worktree",
+        "no",
+        eg=["~/src/notes/.git"],
     )
 
 
 class SyncSettings(_Section):
     """Whether a server exchanges changes with the remote of the vault's repository, as `simplemem sync` does."""
 
-    every: float = _setting(0.0, "minutes between two exchanges; 0 means never", "no", eg=10.0, ge=0, le=100_000)
+    every: float = _setting(
+        0.0,
+        "minutes between two syncs by a running server, as `simplemem sync` makes them; 0 means never",
+        "no",
+        eg=10.0,
+        ge=0,
+        le=100_000,
+    )
 
 
 class BranchSettings(_Section):
-    """A branch of a git repository as the vault of many servers, in place of the folder (docs/engine.md)."""
+    """A branch of a git repository as the vault of many servers, in place of the folder (docs/branch.md)."""
 
-    repository: str = _setting("", "a bare repository, or its address", "no", eg="ssh://git@example.org/memory.git")
-    name: str = _setting("main", "the branch", "no", pattern=r"^[\w][\w./-]{0,99}$")
+    repository: str = _setting(
+        "",
+        "git repository that contains the vault as a branch: the path of a bare one, or an address (docs/branch.md)",
+        "no",
+        eg="ssh://git@example.org/memory.git",
+    )
+    name: str = _setting("main", "name of this branch", "no", pattern=r"^[\w][\w./-]{0,99}$")
 
 
 class IndexSettings(_Section):
     """What is indexed, and how often the whole vault is looked through."""
 
     max_note_mb: float = _setting(
-        5.0, "largest note that is searched, in megabytes; `stats` lists larger ones", gt=0, le=64
+        5.0,
+        "megabytes above which a note is not indexed, so searches do not find it; `stats` lists these notes",
+        gt=0,
+        le=64,
     )
     scan_minutes: float = _setting(
-        5.0, "minutes after which a server compares all notes with the index again", ge=0.05, le=1_000_000
+        5.0,
+        "minutes between two comparisons of all notes with the index, which find edits that watching missed",
+        ge=0.05,
+        le=1_000_000,
     )
     engine: _ApiKey = _setting(
         None,
-        "address of a PostgreSQL database that several servers share, or where to read it",
+        "PostgreSQL database for the index, instead of a SQLite file: its address, or where to read it "
+        "(docs/engine.md)",
         "no",
         eg="postgresql://memory@db/memory",
     )
     replica: _ApiKey = _setting(
         None,
-        "address of a replica of it for reads, or where to read it",
+        "read replica of this database, for searches: its address, or where to read it",
         "no",
         eg="postgresql://memory@db2/memory",
     )
     schema_name: str = _setting(
-        "", "the schema in that database; by default from the vault's name", "no", pattern="^[a-z_][a-z0-9_]{0,40}$|^$"
+        "",
+        "schema of the index in this database; if empty, it is made from the vault's folder name and path",
+        "no",
+        pattern="^[a-z_][a-z0-9_]{0,40}$|^$",
     )
-    watch: Literal["auto", "poll", "off"] = _setting("auto", "how a server notices changes; use poll on network drives")
+    watch: Literal["auto", "poll", "off"] = _setting(
+        "auto",
+        "how a server notices edits: auto asks the operating system, poll compares the files once in a while "
+        "(for network drives), off waits for the next comparison of all notes",
+    )
 
 
 class WriteSettings(_Section):
     """How notes are written, and what becomes of a write that adds what looks like a password, key or token."""
 
-    durability: Literal["full", "fast"] = _setting("full", "full waits for the disk; fast may lose the last writes")
+    durability: Literal["full", "fast"] = _setting(
+        "full",
+        "`full` waits until a write is on the disk; `fast` does not, so a power cut can lose the last writes",
+    )
     secrets: Literal["off", "warn", "refuse"] = _setting(
-        "warn", "what to do with a write that contains a secret", "narrower"
+        "warn", "what happens to a write that adds a password, key or token", "narrower"
     )
 
 
 class AccessSettings(_Section):
     """Rules by folder for whoever is served. The command line is the person's own and goes by none of these."""
 
-    read_only: _Names = _setting((), "notes that agents cannot change", "adds", eg=["Archive/", "Templates/"])
-    hidden: _Names = _setting((), "notes that agents cannot see or find", "adds", eg=["Private/"])
-    only: _Names = _setting((), "if set, the only notes that agents can see", "no", eg=["Shared/"])
+    read_only: _Names = _setting(
+        (), "folders, notes or patterns that agents cannot change", "adds", eg=["Archive/", "Templates/"]
+    )
+    hidden: _Names = _setting((), "folders, notes or patterns that agents cannot see or find", "adds", eg=["Private/"])
+    only: _Names = _setting((), "if set, the only folders, notes or patterns that agents can see", "no", eg=["Shared/"])
 
 
 class RerankSettings(_Section):
     """What orders the best notes again: `http` speaks as Cohere's, Jina's or text-embeddings-inference does."""
 
     provider: Literal["none", "voyage", "http"] = _setting(
-        "none", "which reranker is used (docs/services.md)", ("none",)
+        "none", "the reranker, which orders the best hits again (docs/services.md)", ("none",)
     )
     url: str = _setting("", "address of the endpoint, such as http://localhost:8000/v1/rerank", "no")
-    model: str = _setting("", "the name of the model, as the service lists it", "no")
-    api_key: _ApiKey = _setting(None, "the key, or where to read it", "no", eg={"env": "COHERE_API_KEY"})
-    candidates: int = _setting(20, "number of the best notes that are ordered again", "no", ge=2, le=100)
-    seconds: float = _setting(1.5, "seconds that a search waits for the reranker", "no", gt=0, le=60)
+    model: str = _setting("", "name of the model, as the service lists it", "no")
+    api_key: _ApiKey = _setting(
+        None,
+        "key of the service, or the environment variable or file that contains it",
+        "no",
+        eg={"env": "COHERE_API_KEY"},
+    )
+    candidates: int = _setting(
+        20, "number of best notes that the reranker orders; more take longer and cost more", "no", ge=2, le=100
+    )
+    seconds: float = _setting(
+        1.5, "seconds that a search waits for the reranker; after that it keeps its own order", "no", gt=0, le=60
+    )
 
 
 class LlmSettings(_Section):
     """A language model, for what rules leave open in conversations and statements: asked only where a person says so."""
 
     provider: Literal["none", "openai", "ollama"] = _setting(
-        "none", "the protocol of the service (docs/services.md)", ("none",)
+        "none",
+        "the language model for conversations and facts; openai means any service with this protocol "
+        "(docs/services.md)",
+        ("none",),
     )
     url: str = _setting("", "address of the service, such as http://localhost:1234/v1", "no")
-    model: str = _setting("", "the name of the model, as the service lists it", "no")
-    api_key: _ApiKey = _setting(None, "the key, or where to read it", "no", eg={"env": "OPENAI_API_KEY"})
-    timeout_seconds: float = _setting(30.0, "time limit of a request in seconds", "no", gt=0, le=3600)
-    max_calls_per_hour: int = _setting(120, "calls per process and hour", "no", ge=0, le=100_000)
-    route: bool = _setting(False, "ask the model which topic a message belongs to, if the scores are close", "no")
-    route_seconds: float = _setting(3.0, "seconds that a message waits for that", "no", gt=0, le=60)
+    model: str = _setting("", "name of the model, as the service lists it", "no")
+    api_key: _ApiKey = _setting(
+        None,
+        "key of the service, or the environment variable or file that contains it",
+        "no",
+        eg={"env": "OPENAI_API_KEY"},
+    )
+    timeout_seconds: float = _setting(30.0, "time limit of a request, in seconds", "no", gt=0, le=3600)
+    max_calls_per_hour: int = _setting(
+        120, "calls that a process may make per hour, which limits the cost; 0 allows none", "no", ge=0, le=100_000
+    )
+    route: bool = _setting(
+        False, "ask the model which topic a message belongs to if two topics score nearly the same", "no"
+    )
+    route_seconds: float = _setting(
+        3.0, "seconds that a message waits for this answer; after that the rules decide", "no", gt=0, le=60
+    )
 
 
 class DocumentSettings(_Section):
     """What may be fetched from the network to be kept as a document, and a folder of documents beside the vault."""
 
-    allow_private: bool = _setting(False, "also fetch addresses of this machine and its local network", "no")
+    allow_private: bool = _setting(
+        False, "also fetch documents from addresses of this machine and its local network", "no"
+    )
     knowledge_base: Path | None = _setting(
-        None, "a folder of documents that agents may query and add to", "no", eg="~/handbook"
+        None,
+        "folder of Markdown files, in the vault or elsewhere, that two more tools search and add to",
+        "no",
+        eg="~/handbook",
     )
 
 
@@ -319,37 +424,70 @@ class HttpSettings(_Section):
     """Where a server over the network is, and who may reach it beside the tokens of `simplemem token`: an authorization
     server's users."""
 
-    url: str = _setting("", "address of the web page, for links to notes", "no", eg="https://memory.example.org")
+    url: str = _setting(
+        "",
+        "address of the web page; the profile `chatgpt` links notes there, or to Obsidian if this is empty",
+        "no",
+        eg="https://memory.example.org",
+    )
     oauth_issuer: str = _setting(
-        "", "address of the authorization server whose tokens are accepted", "no", eg="https://login.example.org"
+        "",
+        "address of the OAuth authorization server whose tokens are accepted (docs/network.md)",
+        "no",
+        eg="https://login.example.org",
     )
     oauth_audience: str = _setting(
-        "", "address of this server as those tokens name it", "no", eg="https://memory.example.org/mcp"
+        "", "address of this server in these tokens (their audience)", "no", eg="https://memory.example.org/mcp"
     )
-    oauth_keys: str = _setting("", "address of its public keys", "no", eg="https://login.example.org/jwks.json")
-    oauth_user_claim: str = _setting("", "the claim with the user_id that such a token may access", "no", eg="email")
+    oauth_keys: str = _setting(
+        "", "address of the authorization server's public keys", "no", eg="https://login.example.org/jwks.json"
+    )
+    oauth_user_claim: str = _setting(
+        "",
+        "claim whose value is the only user_id that a token may access; if empty, tokens may access all users",
+        "no",
+        eg="email",
+    )
 
 
 class VoyageSettings(_Section):
     """What a file of the original simplemem may say (SM-17), where `embed` and `rerank` name nothing."""
 
-    api_key: _ApiKey = _setting(None, "the key, or where to read it", "no", eg={"path": "~/.config/voyage.key"})
-    model: str = _setting("voyage-3.5", "the model for vectors", "no")
-    rerank_model: str = _setting("rerank-lite-1", "the model for ranking", "no")
+    api_key: _ApiKey = _setting(
+        None,
+        "key of Voyage, used if the provider is voyage and its own api_key is not set",
+        "no",
+        eg={"path": "~/.config/voyage.key"},
+    )
+    model: str = _setting(
+        "voyage-3.5", "model for vectors, used if embed.provider is voyage and embed.model is empty", "no"
+    )
+    rerank_model: str = _setting(
+        "rerank-lite-1", "reranker, used if rerank.provider is voyage and rerank.model is empty", "no"
+    )
 
 
 class Settings(_Section):
     """Everything that can be set, with its default."""
 
-    vault: Path | None = _setting(None, "the vault to use if no other is named", "no", eg="~/notes")
-    db: Path | None = _setting(None, "another place for the index", "no", eg="~/.cache/simplemem/notes.db")
-    read_only: bool = _setting(False, "refuse every write", "narrower")
+    vault: Path | None = _setting(
+        None, "the vault to use if neither `--vault` nor SIMPLEMEM_VAULT names one", "no", eg="~/notes"
+    )
+    db: Path | None = _setting(
+        None,
+        "file of the index, if not .simplemem/index.db; set it if the vault is in a synced folder",
+        "no",
+        eg="~/.cache/simplemem/notes.db",
+    )
+    read_only: bool = _setting(False, "refuse every write, by agents and by commands", "narrower")
     no_delete: bool = _setting(False, "agents cannot delete notes (docs/trust.md)", "narrower")
     log_level: Literal["debug", "info", "warning", "error"] = _setting(
-        "warning", "which messages a server writes to stderr"
+        "warning", "lowest level of the messages that a server writes to stderr; info adds a line per HTTP request"
     )
     max_memory_length: int | None = _setting(
-        None, "longest memory of the profile `simplemem`, in characters; 0 means no limit", eg=2500
+        None,
+        "longest memory in the profile `simplemem`, in characters of text; 0 means no limit, unset means 2500",
+        eg=2500,
     )
     search: SearchSettings = SearchSettings()
     embed: EmbedSettings = EmbedSettings()
@@ -443,13 +581,22 @@ def _from_model(section: type[_SectionType], checked: Any) -> _SectionType:
 _FIELDS = dict(_by_dotted_name(Settings))
 
 
+_POLICY_MARKS = {
+    "no": " Not allowed in a vault's file.",
+    "narrower": " A vault's file can only make it stricter.",
+    "adds": " The lists of all files are combined.",
+}
+
+
 def example_config() -> str:
     """A settings file with every setting in it, each commented out: its default, or an example where there is none."""
     lines = [
-        '## Settings of simplemem. Every line is the default, or an example if there is none; remove its "# "',
-        "## to set it. They are read from <vault>/.simplemem/config.toml and ~/.config/simplemem/config.toml, and each",
-        "## has an environment variable: search.limit is SIMPLEMEM_SEARCH_LIMIT. A flag overrides the environment, which",
-        "## overrides these files. What is marked (not in a vault) is allowed only in your own file.",
+        "## Settings of simplemem. Each line shows a default, or an example if the setting has none.",
+        '## To change a setting, remove the "# " before it and edit its value.',
+        "##",
+        "## Your own file is ~/.config/simplemem/config.toml. A vault can have a file too, .simplemem/config.toml.",
+        "## An option of a command overrides an environment variable (SIMPLEMEM_SEARCH_LIMIT for search.limit), which",
+        "## overrides the vault's file, which overrides your own. A path may begin with ~.",
         "",
     ]
     section = ""
@@ -458,9 +605,10 @@ def example_config() -> str:
         if table != section:
             section = table
             lines += ["", f"[{section}]"]
-        setting = f"# {name} = {_toml(field.default if field.example is None else field.example)}"
-        mark = {"no": " (not in a vault)", "adds": " (all files add up)"}.get(str(field.vault), "")
-        lines.append(f"{setting:<30} # {field.meaning}{mark}")
+        meaning = field.meaning[:1].upper() + field.meaning[1:]
+        mark = _POLICY_MARKS.get(str(field.vault), "")
+        lines.append(f"## {meaning}.{mark}")
+        lines.append(f"# {name} = {_toml(field.default if field.example is None else field.example)}")
     return "\n".join(lines) + "\n"
 
 

@@ -71,7 +71,7 @@ def init(
         root, state, facts = store.root, store.state(), store.stats()
         own_files = store.own_files()
     notes = state.notes
-    done: Part = ("Vault ready" if is_new else "A vault already", "green")
+    done: Part = ("Vault ready" if is_new else "Already a vault", "green")
     ready: list[Part] = [done, f": {root}, {counted(notes, 'note')}"]
     if is_created:
         ready = [("Created", "green"), f" {root}. ", done, f": {counted(notes, 'note')}"]
@@ -81,14 +81,14 @@ def init(
     where = "" if _is_found_from_here(root) else f" --vault {shlex.quote(str(root))}"
     first = ("search 'what do you want to know'", "finds notes") if notes else ("new 'First note' --edit", "writes one")
     client = ("connect", "connects an agent")
-    steps = [first, client, ("doctor", "says what is broken")]
+    steps = [first, client, ("doctor", "checks notes and index")]
     lines: Lines = [ready, [f"  {', '.join(found)}"]]
     answer: dict[str, Any] = {"vault": str(root), "new": is_new, "notes": notes}
     if state.pending:
         answer["pending_vectors"] = state.pending
         missing = counted(state.pending, "note")
-        lines.append([f"  Search goes by words for now: vectors of {missing} are made later"])
-        steps.insert(0, ("index", "makes the vectors now, for search by meaning"))
+        lines.append([f"  No vectors yet for {missing}: search uses words only"])
+        steps.insert(0, ("index", "makes these vectors now"))
     then: Lines = [[(f"  simplemem {step}{where}", "bold"), f"  {what}"] for step, what in steps]
     answer["folder"] = [each.as_dict() for each in own_files]
     return Answer(answer, [*lines, *_contents(own_files), ["Next:"], *then])
@@ -121,13 +121,13 @@ def _contents(own_files: Sequence[OwnFile]) -> Lines:
     lines: Lines = []
     if rebuilt:
         files = ", ".join(f"{each.path} ({each.holds})" for each in rebuilt)
-        lines.append([(f"  Can be made again with `simplemem index --rebuild`: {files}", "dim")])
+        lines.append([(f"  Can be rebuilt with `simplemem index --rebuild`: {files}", "dim")])
     if kept:
         files = ", ".join(f"{each.path} ({each.holds})" for each in kept)
-        lines.append([(f"  Cannot be made again: {files}", "dim")])
+        lines.append([(f"  Cannot be rebuilt, so keep them: {files}", "dim")])
     else:
         lines.append(
-            [("  .simplemem/history and .simplemem/trash will hold earlier and deleted notes: keep them", "dim")]
+            [("  Keep .simplemem/history and .simplemem/trash: they will contain earlier and deleted notes", "dim")]
         )
     return lines
 

@@ -29,7 +29,7 @@ def test_init_makes_a_folder_a_vault_and_changes_no_note(run: Run, vault: Path, 
     ran = run("init", str(vault), vault=None)
     assert ran.code == 0 and "Vault ready" in ran.out and "3 notes" in ran.out
     assert (vault / ".simplemem" / ".gitignore").read_text().strip() == "*" and notes_of(vault) == before
-    assert "A vault already" in run("init", str(vault), vault=None).out
+    assert "Already a vault" in run("init", str(vault), vault=None).out
     new = tmp_path / "a" / "b"
     answer = run("init", str(new), "--json", vault=None).json
     folder = answer.pop("folder")
