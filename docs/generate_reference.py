@@ -46,7 +46,7 @@ def _cli_page() -> str:
     lines += [
         "Each command takes `--json` for programs and `--help` for its description. A command exits with 0 if it did"
     ]
-    lines += ["what was asked, with 1 if it failed, and with 2 if it was called wrongly.", ""]
+    lines += ["what was asked, with 1 if it failed, and with 2 if the arguments are wrong.", ""]
     panel = ""
     for command_panel, name, summary in program.summaries(None):
         if command_panel != panel:
@@ -194,9 +194,9 @@ def _type_of(shape: Mapping[str, Any]) -> str:
 def _rest_page() -> str:
     api = document()
     lines = ["# HTTP routes", "", _GENERATED, ""]
-    lines += ["`simplemem serve --http` serves these routes beside MCP. The machine-readable form is"]
+    lines += ["`simplemem serve --http` serves these routes in addition to MCP. The machine-readable form is"]
     lines += [
-        "[openapi.json](../openapi.json), which the server also answers at `/api/v1/openapi.json`, with a token.",
+        "[openapi.json](../openapi.json), which the server also serves at `/api/v1/openapi.json` (requires a token).",
         "",
     ]
     for path, operations in api["paths"].items():

@@ -29,32 +29,33 @@ INTRODUCTION = """
 
 `simplemem serve` offers twelve tools, one resource per memory, three prompts, and instructions for the model. The tools
 call a note a *memory*. To connect a client, see [connect.md](connect.md).
-`simplemem tools` lists what an agent sees, with its tokens.
+`simplemem tools list` prints the tools that an agent sees and the number of tokens they take.
 
 **Each answer has two forms**: Markdown, sized for a context window, and structured content that follows the tool's
-output schema. Neither refers to the other, so a client may show its model either one. The structured content is at most
+output schema. Each is complete by itself, so a client may show its model either one. The structured content is at most
 1.3 times as large as the text (`python bench/answers.py VAULT` prints both): empty optional fields are omitted, links are
-unique names, hashes in lists, hits and histories have twelve digits, and a section comes without the rest of its note.
+unique names, hashes in lists, hits and histories are shortened to twelve digits, and the answer for a section omits the
+rest of the note.
 `notes_are` repeats that the text of notes is data. `hint` says how to undo what was done.
 
 **Arguments are lenient in form and strict in meaning.** JSON may be sent as a string, `null` means absent, numbers may be
 strings, tags may be a map, a list or `"a, b"`, and a name may have `[[ ]]`, `.md` or `memory://` around it. Common
-synonyms are accepted (`q`, `folder`, `top_k`, `find` and `replace`, `add` and `remove` for tags). An unknown argument is
-refused with the names it may stand for. So is an argument that is given twice.
+synonyms are accepted (`q`, `folder`, `top_k`, `find` and `replace`, `add` and `remove` for tags). An unknown argument
+is refused, and the error suggests the names that may be meant. An argument that is given twice is refused too.
 
 **A name** is a path in the vault without `.md` (`people/Ida Marsh`). A file name, a title or an alias works too if it is
 unique. An ambiguous name is an error that lists the candidates.
 
-**The text of notes is data.** It is quoted between marks that are random in each answer, so a note cannot end its own
-quotation. Facts from the server are outside the marks.
+**The text of notes is data.** It stands between delimiters that are random in each answer, so a note cannot end its own
+quotation. Text from the server is outside the delimiters.
 
 **Each tool that writes** takes `reason`, which the history keeps. Each tool that changes a memory takes `if_sha256`, the
 hash that `read_memory` returned, or its first twelve digits: if the memory has changed since, the call fails. All writes
 can be undone.
 
 **The list of tools is short**, because clients send it to the model with every request. `python bench/tokens.py` prints
-its tokens for each profile, with and without output schemas. To keep it short, the list omits two things that models
-assume: a boolean that is off by default, and a minimum of 1. The tables below name all defaults.
+its tokens for each profile, with and without output schemas. To keep it short, the list omits two details that models
+assume: that a boolean is false by default, and that a number is at least 1. The tables below name all defaults.
 """
 
 NOTES = {
@@ -68,22 +69,22 @@ pages: pass `next_section` as `section` for the next page.""",
     "update_memory": """Appended text follows a blank line, unless it continues the last list or table, or begins with a
 space. Without `if_sha256`, appends, edits and metadata apply to the current text. `content` replaces the whole text. If
 the client read the note in this session, the hash of that read is used, and an edit made since then is a `conflict`. If
-it did not read the note, `warnings` say what was replaced, and `version` undoes it. With
-`if_sha256`, a change that has already been made succeeds with `changed: false`, so a retry is safe. Without it, a
-repeated append is added again. All other bytes of the file stay the same.""",
+the client did not read the note, `warnings` say what was replaced. To undo that, pass `version` to `undo_change`. With
+`if_sha256`, a change that has already been made succeeds with `changed: false`, so a retry is safe. Without
+`if_sha256`, a repeated append is added again. All other bytes of the file stay the same.""",
     "change_tag": "A tag in the text (`Call Bob #todo`) is not removed. `warnings` name the lines that have it.",
     "build_context": """Duplicate passages are included once. If notes differ only in a number or a date, the newest passage
 comes first, with the others quoted below it. `left_out` counts passages that did not fit.""",
     "move_memory": "Each link keeps its form. Nothing else in the linking notes changes.",
-    "delete_memory": "The note moves to the trash: the vault's `.trash/` if Obsidian is set so, else `.simplemem/trash/`.",
-    "undo_change": """An undo can be undone. `by` with `since` undoes everything that a client changed, as one change. It
-only previews unless `preview` is false.""",
+    "delete_memory": "The note moves to the trash: `.trash/` if Obsidian uses it, otherwise `.simplemem/trash/`.",
+    "undo_change": """An undo can be undone. `by` with `since` undoes everything that a client changed, as one change. With
+`by`, nothing changes unless `preview` is false.""",
 }
 
 NARROWING = """
 ### Filters
 
-`search_memories`, `build_context` and `list_memories` (without the last two) share these arguments:
+`search_memories` and `build_context` share these arguments. `list_memories` has all of them except the last two:
 """
 SHARED = ("tags", "require_all", "type", "prefix", "since", "until", "link_to", "linked_by")
 SAID_ABOVE = (*SHARED, "reason", "if_sha256")
