@@ -721,7 +721,7 @@ def _from_file(path: Path) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
-        raise Unavailable(f"the settings {path} cannot be read: {error.strerror}") from error
+        raise Unavailable(f"the settings file {path} cannot be read: {error.strerror}") from error
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -738,7 +738,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise Invalid(f"{path} is not valid TOML: {error}") from error
     except ValueError as error:  # what Python says of its limits would tell nobody what to do
-        raise Invalid(f"{path} is not valid TOML: it is not UTF-8, or a number in it is too long") from error
+        raise Invalid(f"{path} is not valid TOML: it is not UTF-8, or contains a number that is too long") from error
 
 
 def read_bounded(path: Path, most: int) -> bytes:
@@ -746,9 +746,9 @@ def read_bounded(path: Path, most: int) -> bytes:
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(path, flags), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise Invalid(f"{path} is not a regular file", hint="Replace it by a regular file, or remove it.")
+            raise Invalid(f"{path} is not a regular file", hint="Replace it with a regular file, or remove it.")
         if len(data := file.read(most + 1)) > most:
-            raise Invalid(f"{path} is larger than {most:,} bytes", hint="Replace it by a smaller file, or remove it.")
+            raise Invalid(f"{path} is larger than {most:,} bytes", hint="Replace it with a smaller file, or remove it.")
         return data
 
 

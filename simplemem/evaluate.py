@@ -169,7 +169,7 @@ def run(
         vault, rows, first = Path(folder) / "vault", list[dict[str, Any]](), list[dict[str, float]]()
         asked = _make_copy(store, questions, vault)
         if not asked:
-            why = "no question is about a note in the vault that is not private"
+            why = "none of the questions can be used: their notes are missing or private"
             raise Invalid(why, hint="`simplemem eval init` creates new questions.")
         for number, (label, settings) in enumerate(variants.items()):
             changed: dict[str, Any] = {"vault": vault, "db": vault.with_name(f"{number}.db"), "read_only": False}

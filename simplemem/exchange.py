@@ -94,16 +94,16 @@ class Exchange:
         self.url = self._address(said.get(f"remote.{self.remote}.url"))
         if git.signature(repo) is None:
             hint = 'Run `git config --global user.name "Your Name"`, and the same for user.email.'
-            raise Unavailable("git has no name and address for you", hint=hint)
+            raise Unavailable("git does not know your name and email address", hint=hint)
         self.ours = repo.head.peel(pygit2.Commit)
         self.theirs: pygit2.Commit | None = None
 
     def _address(self, url: str | None) -> str:
         if not url:
-            raise Unavailable("the repository has no remote", hint="`git remote add origin ADDRESS` adds one.")
+            raise Unavailable("the repository has no remote", hint="Add one with `git remote add origin URL`.")
         path = self.place.top / os.path.expanduser(url)
         if not ADDRESS.fullmatch(url) and not (path.is_dir() and not url.startswith("-")):
-            hint = "Give it a path, or an ssh or https address."
+            hint = "Set the URL of the remote to a path, or to an ssh or https address."
             raise Unavailable(f"the address of the remote {self.remote} is of an unsupported kind: {url!r}", hint=hint)
         return url if ADDRESS.fullmatch(url) else str(path)
 
@@ -123,11 +123,11 @@ class Exchange:
         self._adopt()
         found = self.repo.get(theirs)
         if not isinstance(found, pygit2.Commit):
-            raise Unavailable(f"the branch {self.their_branch} of the remote does not lead to a commit")
+            raise Unavailable(f"the branch {self.their_branch} of the remote does not point to a commit")
         self.theirs = found
         last = self.repo.references.get(self._tracking)
         if last is not None and last.target != found.id and not self.repo.descendant_of(found.id, last.target):
-            hint = "If that was intended, take over the new history with `git pull` or `git reset`."
+            hint = "If that was intended, adopt the new history with `git pull` or `git reset`."
             raise Unavailable(f"the history of {self.remote} was rewritten", hint=hint)
 
     def _adopt(self) -> None:

@@ -71,9 +71,7 @@ def _find(root: Path, allowed: Sequence[str]) -> Checkout:
         common = Path(os.path.realpath(git_dir / (_pointer(git_dir / "commondir") or ".")))
         if (git_dir / "HEAD").is_file() and (common / "objects").is_dir():
             if git_dir == here and common != git_dir:
-                raise Unavailable(
-                    f"{here} leads to {common} by its `commondir`, which only the one of a worktree may do"
-                )
+                raise Unavailable(f"the `commondir` of {here} points to {common}, which is allowed only in a worktree")
             for folder in dict.fromkeys((git_dir, common)):
                 _check_inside(folder, top, allowed, "is in")
                 _check_borrowed(folder / "objects", top, allowed)
@@ -86,7 +84,7 @@ def _check_inside(folder: Path, top: Path, allowed: Sequence[str], how: str) -> 
     roots = (top, *(Path(os.path.realpath(os.path.expanduser(each))) for each in allowed))
     if not any(folder.is_relative_to(each) for each in roots):
         hint = f"If the repository is yours, add {folder} or a folder above it to `git.folders` in your own settings."
-        raise Unavailable(f"the repository of {top} {how} {folder}, which is outside of it", hint=hint)
+        raise Unavailable(f"the repository of {top} {how} {folder}, which is outside of {top}", hint=hint)
 
 
 def _check_borrowed(objects: Path, top: Path, allowed: Sequence[str], depth: int = 0) -> None:
@@ -94,7 +92,7 @@ def _check_borrowed(objects: Path, top: Path, allowed: Sequence[str], depth: int
     _check_plain(objects)
     file = objects / "info" / "alternates"
     if depth > 5 or (file.is_file() and file.stat().st_size > 4000):
-        raise Unavailable(f"the repository of {top} borrows objects from too many others")
+        raise Unavailable(f"the repository of {top} borrows objects from too many other repositories")
     for line in filter(None, re.split(r"[\r\n]+", _pointer(file))):  # read as libgit2 does, comments as well
         folder = Path(os.path.realpath(objects / line if line.startswith(".") else line))
         _check_inside(folder, top, allowed, "borrows objects from")
@@ -123,7 +121,7 @@ def opened(root: Path, allowed: Sequence[str]) -> Iterator[tuple[pygit2.Reposito
     try:
         repo = pygit2.Repository(str(place.git_dir), RepositoryOpenFlag.NO_SEARCH)
         if repo.workdir is None or Path(os.path.realpath(repo.workdir)) != place.top:
-            message = f"{place.top}/.git leads to {place.git_dir}, which does not name {place.top} as its working tree"
+            message = f"{place.top}/.git points to {place.git_dir}, whose `core.worktree` is not {place.top}"
             hint = f"If the repository is yours, run `git --git-dir={place.git_dir} config core.worktree {place.top}`."
             raise Unavailable(message, hint=hint)
         yield repo, place
@@ -141,7 +139,7 @@ def _check_plain(folder: Path, only: Collection[str] = ()) -> None:
             if each.is_dir(follow_symlinks=False):
                 _check_plain(Path(each.path))
             elif not each.is_file(follow_symlinks=False):
-                message = f"{each.path} is a link or not a regular file, and simplemem reads no repository through one"
+                message = f"{each.path} is a link or not a regular file, and simplemem does not read such a repository"
                 raise Unavailable(message)
 
 
@@ -271,7 +269,7 @@ def go_on(repo: pygit2.Repository, place: Checkout, index: pygit2.Index, branch:
     try:
         patiently(lambda: repo.references[branch].set_target(commit, "simplemem"), OSError)
     except OSError as error:
-        hint = "If no other git is running, remove the file that ends with .lock."
+        hint = "If no other git process is running, remove the file that ends with .lock."
         raise Unavailable(f"the branch cannot be updated: {error}", hint=hint) from error
     mark.unlink()
 
@@ -374,7 +372,7 @@ class _Draft:
             return True
         filtered = self._repo.get_attr(path, "filter") not in (None, False)
         if filtered or self._repo.get_attr(path, "working-tree-encoding"):  # the plain text must not go in
-            raise Unavailable(f"{path!r} has a git filter, and simplemem runs none")
+            raise Unavailable(f"{path!r} has a git filter, and simplemem does not run filters")
         entry = C.git_index_get_bypath(self._index._index, os.fsencode(path), 0)  # noqa: SLF001  (pygit2 shows no flags)
         if entry and (entry.flags & 0x8000 or entry.flags_extended & 0x4000):  # assume-unchanged, skip-worktree
             raise Unavailable(f"{path!r} is marked assume-unchanged or skip-worktree in git")
@@ -397,7 +395,7 @@ def index_held(repo: pygit2.Repository, place: Checkout) -> Iterator[pygit2.Inde
         patiently(lambda: lock.open("xb").close(), FileExistsError)
     except FileExistsError as error:
         raise Unavailable(
-            "another git is running in the repository", hint=f"If none is running, remove {lock}."
+            "another git process is running in the repository", hint=f"If none is running, remove {lock}."
         ) from error
     try:
         if index.exists():

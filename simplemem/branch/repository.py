@@ -28,7 +28,7 @@ _ENTRY = {size: re.compile(rb"(\d+) ([^\0]+)\0(.{%d})" % size, re.DOTALL) for si
 _OURS = b"\nSimplemem-Version: "  # in the message of a commit
 _LONG = 10.0  # seconds that no git takes from making a lock to writing into it
 _NOWHERE = ""  # the commit of a branch without one
-_LOCKED = "If no other git is running, remove the file that ends with .lock."
+_LOCKED = "If no other git process is running, remove the file that ends with .lock."
 _MOST_ENTRIES = 2_000_000  # files and folders of a branch: one that has more, by folders within themselves, has no end
 
 
@@ -213,7 +213,7 @@ def at(tree: pygit2.Tree | None, path: str) -> pygit2.Object | None:
 def bounded() -> Iterator[None]:
     """A turn for each entry that a branch may have, then Unavailable."""
     yield from repeat(None, _MOST_ENTRIES)
-    hint = "Check its commits: no vault has so many files, but folders that contain themselves look like it."
+    hint = "Check its commits: a folder that contains itself can cause this."
     raise Unavailable(f"the branch has more than {_MOST_ENTRIES:,} files and folders", hint=hint)
 
 

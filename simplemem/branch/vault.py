@@ -172,7 +172,7 @@ class BranchVault(Vault):
                 return _Draft(self, here, wishes).carry_out(change)
             self.branch.fetch()
             time.sleep(random.uniform(0, 0.01 * min(number, 10)))  # noqa: S311
-        raise Unavailable("other writers commit to the branch without a pause", hint="Try again in a moment.")
+        raise Unavailable("other writers keep committing to the branch", hint="Try again in a moment.")
 
     def recover(self) -> tuple[int, list[Entry]]:
         with suppress(Unavailable):  # what is here is served

@@ -67,7 +67,7 @@ def connect(
     from simplemem.clients.splice import entries, is_put_into, put
 
     if not _PLAIN.fullmatch(name):
-        raise Invalid(f"{name!r} is no name for a server", hint="Use letters, digits, - and _; begin with a letter.")
+        raise Invalid(f"{name!r} is not a server name", hint="Use letters, digits, - and _; begin with a letter.")
     chosen = client_called(client) if client else None
     folder, entry_for = _entries(name, http, token_env, vault, profile, options or ())
     if chosen is None:
@@ -118,7 +118,7 @@ def disconnect(
     file = chosen.find()
     before = _text_of(file) if file else None
     if file is None or before is None:
-        message = f"{chosen.title} is not connected, because it has no file of servers here"
+        message = f"{chosen.title} is not connected: it has no configuration file on this machine"
         raise NotFound(message, hint="`simplemem connect` lists the clients.")
     after, backup = _spliced(file, take, chosen, before, name), _backup(file, name)
     was = _text_of(backup)
@@ -158,7 +158,7 @@ def _vault_to_create(folder: Path | None) -> Path | None:
     if folder is None or folder.is_dir():
         return None
     if folder.exists():
-        raise Invalid(f"{folder} is a file", hint="A vault is a folder; `--vault` names another.")
+        raise Invalid(f"{folder} is a file", hint="A vault is a folder. Pass another one with `--vault`.")
     return folder
 
 
@@ -195,7 +195,7 @@ def _confirm(shown: Answer, yes: bool) -> None:
     near = similar_folder(Path(shown.facts["creates"])) if "creates" in shown.facts else None
     suggestion = f"Did you mean {near}? " if near else ""
     missing = f"the vault {shown.facts['creates']} does not exist, and " if "creates" in shown.facts else ""
-    refused = f"{missing}this needs a confirmation, and there is no terminal"
+    refused = f"{missing}this needs a confirmation, but there is no terminal"
     question = "Create the vault and write this?" if missing else "Write this?"
     agree(question, refused=refused, hint=f"{suggestion}Add --yes, or preview with --dry-run.", yes=yes)
     finish()
@@ -210,14 +210,16 @@ def _entries(
 
     if http:
         if vault or profile or options:
-            raise Invalid("a server that runs has its vault and tools", hint="Leave out --vault, --profile, OPTIONS.")
+            message = "--http cannot be combined with --vault, --profile or options of `serve`"
+            raise Invalid(message, hint="Leave them out: the running server already has a vault and tools.")
         if not http.startswith(("http://", "https://")):
-            raise Invalid(f"{http!r} is no address", hint="Write http://127.0.0.1:8080/mcp.")
+            raise Invalid(f"{http!r} is not a URL", hint="Pass a URL such as http://127.0.0.1:8080/mcp.")
         if token_env and not token_env.isidentifier():
-            raise Invalid("--token-env wants the name of a variable", hint="The token itself stays out of the file.")
+            message = "--token-env is not the name of an environment variable"
+            raise Invalid(message, hint="Pass the name of the variable that contains the token, not the token.")
         return None, lambda client: client.remote_entry(name, http, token_env)
     if token_env:
-        raise Invalid("--token-env goes with --http", hint="A server that a client starts asks for no token.")
+        raise Invalid("--token-env needs --http", hint="Leave it out: a server that a client starts needs no token.")
     said = [*(("--vault", str(vault)) if vault else ()), *(("--profile", profile) if profile else ())]
     folder, more = for_a_client([*said, *options])
     return folder, lambda client: client.entry(name, server_command(folder, more))
@@ -237,7 +239,7 @@ def _text_of(file: Path) -> str | None:
         return None
     except UnicodeDecodeError as error:
         hint = "Save it as UTF-8 first."
-        raise Unreadable(f"{file} is left as it is: byte {error.start} is not UTF-8", hint=hint) from error
+        raise Unreadable(f"{file} was not changed: byte {error.start} is not UTF-8", hint=hint) from error
 
 
 def _spliced(file: Path, do: Callable[..., Any], client: Client, text: str, *more: Any) -> Any:
@@ -272,5 +274,5 @@ def _listed(name: str, entry_for: Callable[[Client], dict[str, Any]]) -> Answer:
         table.append([(client.name, "cyan"), (_STATES.get(state, state), style), (str(file), "dim")])
     plain = entry_for(clients()["json"])
     would = plain.get("url") or " ".join([plain["command"], *plain["args"]])
-    hint = f"`simplemem connect CLIENT` shows the difference, asks, and adds {name}: {would}"
+    hint = f"`simplemem connect CLIENT` shows the change, asks for confirmation, and adds {name}: {would}"
     return Answer({"name": name, "clients": facts}, [[hint]], table, columns=(WHOLE, WHOLE, SHRINKS))

@@ -170,15 +170,15 @@ def with_next_step(index: IndexState) -> IndexState:
     """The state of the index, which also says what makes the vectors that are missing."""
     if not index.pending:
         return index
-    step = "`simplemem index` makes their vectors, and so does a server that runs."
+    step = "`simplemem index` or a running server creates their vectors."
     return replace(index, reason=f"{index.reason} {step}".strip())
 
 
 def warn_doubted(report: Any) -> None:
     """Say so when many notes are gone at once: an unmounted disk looks the same as a tidy mind."""
     if report.doubted:
-        kept = f"{report.doubted} notes seem to have vanished all at once and were kept in the index"
-        warn(f"{kept}; `simplemem index --rebuild` believes it")
+        kept = f"{report.doubted} notes disappeared at once, and the index keeps them for now"
+        warn(f"{kept}; if you deleted them, run `simplemem index --rebuild`")
 
 
 def warn(*messages: str) -> None:

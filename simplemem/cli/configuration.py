@@ -133,7 +133,7 @@ def set_(
     warnings = [] if str(file) in source else [f"{key} is still {in_words(now)}, from {source}, which has precedence"]
     if is_secret(key) and not value.startswith("{"):
         elsewhere = """'{ env = "NAME" }' or '{ path = "FILE" }'"""
-        warnings.append(f"{file} contains it in plain text; {elsewhere} keeps it elsewhere")
+        warnings.append(f"{file} contains the secret in plain text; to store it elsewhere, set {elsewhere}")
     if key in _READ_AT_START:
         warnings += _without_a_match(value_in(after, key, file), vault)
     return Answer(facts, lines, warnings=warnings)
@@ -185,7 +185,7 @@ def _file_to_change(vault: Path | None, in_vault: bool) -> Path:
         return user_config_path(os.environ)
     file = find_existing_vault(vault) / ".simplemem" / "config.toml"
     if file.is_symlink() or file.parent.is_symlink():
-        raise Invalid(f"{file} is a link, which is not read", hint="Replace it with a file.")
+        raise Invalid(f"{file} is reached through a symbolic link", hint="Replace the link with a file or folder.")
     return file
 
 

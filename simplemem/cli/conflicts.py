@@ -45,7 +45,7 @@ def list_copies(vault: VaultOption = None) -> Answer:
     with opened(vault) as store:
         copies = store.conflict_copies()
     table: Lines = [[(copy.path, "cyan"), f"of {copy.of}", (copy.maker, "dim")] for copy in copies]
-    next_step: list[Part] = [("  show the differences with: simplemem conflicts merge NAME --dry-run", "dim")]
+    next_step: list[Part] = [("  `simplemem conflicts merge NAME --dry-run` shows the differences", "dim")]
     facts = {"conflicts": [copy.as_dict() for copy in copies]}
     lines = [next_step if copies else [("No conflict copies.", "green")]]
     return Answer(facts, lines, table, columns=(WHOLE, WHOLE, SHRINKS))
@@ -101,11 +101,11 @@ def _planned(merges: Sequence[ConflictMerge]) -> Lines:
         if merge.conflicts:
             found = f"both changed the same text in {counted(merge.conflicts, 'place')}"
         elif not merge.diff:
-            found = "nothing in it is new to the note"
+            found = "the note already contains everything in the copy"
         elif merge.base:
-            found = f"they fit together; both most likely began as {merge.base}"
+            found = f"no conflicts; the common base is most likely {merge.base}"
         else:
-            found = "they fit together; their base is not known, so all lines are kept"
+            found = "no conflicts; the common base is not known, so all lines are kept"
         lines.append([(merge.copy.path, "cyan"), " into ", (merge.copy.of, "cyan"), f": {merge.problem or found}"])
         lines += diff_lines(merge.diff)
     return lines

@@ -50,14 +50,14 @@ def edit_note(store: EnhancedStore, name: str, *, merge: bool) -> Saved:
                 if not offer or not (merge or (can_ask() and _agreed(conflict, memory.name))):
                     draft.compare(conflict)
                     raise
-                expected, also = offer, "what others changed meanwhile was saved with it"
+                expected, also = offer, "changes that others made meanwhile were saved too"
 
 
 def _agreed(conflict: Conflict, name: str) -> bool:
-    warn("somebody else changed the note while you edited it; both together:")
+    warn("somebody else changed the note while you edited it; this is the merged text:")
     show(Answer({}, diff_lines(conflict.details["merged"]["diff"])))
     try:
-        return typer.confirm(f"Save both together in {name}?")
+        return typer.confirm(f"Save the merged text in {name}?")
     except typer.Abort:  # Ctrl-C is a no, after which is said where the text is kept
         return False
 
@@ -67,14 +67,14 @@ class DraftFile:
 
     def __init__(self, store: EnhancedStore, name: str, text: str) -> None:
         if store.read_only:
-            raise ReadOnly("this vault is opened for reading only", hint="Nothing can be saved in it.")
+            raise ReadOnly("this vault is read-only", hint="Check `read_only` and the permissions of the folder.")
         self._store = store
         self._name = name
         self._text = text.encode()
         folder = store.root / ".simplemem" / "drafts"
         if os.path.realpath(folder) != os.path.join(os.path.realpath(store.root), ".simplemem", "drafts"):
             why = f"{folder} is a link or leads through one"
-            raise Unavailable(why, hint="Remove the link: texts stay in the vault.")
+            raise Unavailable(why, hint="Replace the link with a folder: drafts are written only inside the vault.")
         # The name of a new note is not checked yet: only its harmless characters are used.
         stem = "".join(c if c.isalnum() or c in " -_" else "-" for c in name.rsplit("/", 1)[-1])[:60].strip() or "draft"
         names = (f"{stem}{f' {number}' if number > 1 else ''}.md" for number in count(1))
@@ -110,7 +110,7 @@ class DraftFile:
             finally:
                 signal.signal(signal.SIGINT, before)
         except OSError as error:
-            hint = "Set $EDITOR to one that can: EDITOR=nano, EDITOR='code --wait'."
+            hint = "Set $EDITOR to another editor, such as EDITOR=nano or EDITOR='code --wait'."
             raise Unavailable(f"the editor {editor[0]!r} cannot be started: {error.strerror}", hint=hint) from error
         if code:
             raise Unavailable(f"the editor {editor[0]!r} ended with code {code}: nothing was saved")
@@ -129,9 +129,9 @@ class DraftFile:
             theirs = b""
         ours = self.path.read_bytes()
         conflict.details["diff"] = unified_diff(theirs, ours, ("the note as it is now", "your text"))
-        together = " With --merge both are saved." if conflict.details.get("accept") else ""
+        together = " With --merge, both changes are merged and saved." if conflict.details.get("accept") else ""
         conflict.message = f"{self._name} was changed by somebody else while you edited it: nothing was overwritten"
-        conflict.hint = f"Edit the note again to bring both together.{together}"
+        conflict.hint = f"Edit the note again to combine the two texts.{together}"
 
 
 def _editor() -> list[str]:
@@ -139,8 +139,8 @@ def _editor() -> list[str]:
         try:
             return [word.strip('"') for word in shlex.split(chosen, posix=os.name != "nt")]
         except ValueError as error:
-            raise Invalid(f"$EDITOR cannot be read: {error}", hint="Quote it as a shell would.") from error
+            raise Invalid(f"$EDITOR cannot be parsed: {error}", hint="Quote its value as in a shell.") from error
     for known in ["notepad"] if sys.platform == "win32" else ["editor", "nano", "vim", "vi"]:
         if path := shutil.which(known):
             return [path]
-    raise Unavailable("there is no editor", hint="Set $EDITOR to one: EDITOR=nano, EDITOR='code --wait'.")
+    raise Unavailable("no editor was found", hint="Set $EDITOR, for example to nano or to 'code --wait'.")

@@ -38,8 +38,8 @@ def init(
     with opened(vault) as store:
         questions = make_questions(store, size, seed)
         if not questions.pairs:
-            why = f"no question could be made of the {questions.notes} notes of {store.root}"
-            raise Invalid(why, hint="It takes a few notes with titles and sentences of their own.")
+            why = f"no question could be created from the {questions.notes} notes in {store.root}"
+            raise Invalid(why, hint="The vault needs a few notes with distinct titles and sentences.")
         file = out or store.bench.folder() / FILE
     write_questions(file, questions)
     counts = dict(Counter(pair.kind for pair in questions.pairs))
@@ -68,17 +68,17 @@ def run(
     for each in compare or ():
         key, equals, value = (part.strip() for part in each.partition("="))
         if not equals:
-            raise typer.BadParameter(f"{each!r} is no SETTING=VALUE, like search.lexical_weight=0.5")
+            raise typer.BadParameter(f"{each!r} is not SETTING=VALUE, such as search.lexical_weight=0.5")
         variants[f"{key}={value}"] = load_settings({key: value}, vault=root)
     with opened(vault) as store, progress_bar() as progress:
         questions = evaluate.read_questions(file or store.root / ".simplemem" / evaluate.FILE)
         figures = evaluate.run(store, questions, variants, progress=progress)
     rows, left_out = figures["rows"], figures["left_out"]
     table: Lines = [["", *_SHOWN.values(), "CPU ms, median"]]
-    warnings = [f"{left_out} questions were left out: their notes are gone, or private"] if left_out else []
+    warnings = [f"{left_out} questions were skipped: their notes are missing or private"] if left_out else []
     for row in rows:
         shown = [((row["name"], "cyan"), row, "", f"{row['ms_median']:.1f}")]
-        shown += [(("  beside the first", "dim"), row["difference"], "+", "")] if "difference" in row else []
+        shown += [(("  difference from the first", "dim"), row["difference"], "+", "")] if "difference" in row else []
         for head, of, sign, time in shown:
             figures_of = [[f"{of[key][each]:{sign}.3f}" for each in ("value", "low", "high")] for key in _SHOWN]
             table.append([head, *(f"{value} [{low}, {high}]" for value, low, high in figures_of), time])

@@ -144,15 +144,15 @@ def _doubts(degraded: str, index: IndexState | None) -> list[str]:
     doubts = [degraded] if degraded else []
     # Notes that vanished all at once are told of where the vault is opened.
     if index and (index.state == "indexing" or index.pending):
-        late = index.reason or f"{index.pending} notes are still to be indexed"
+        late = index.reason or f"{index.pending} notes are not indexed yet"
         doubts += [] if late.rstrip(".") in degraded else [late]
     return doubts
 
 
 def _held(why: Mapping[str, Any]) -> str:
-    """`holds launch, budget · lacks quetzal`."""
+    """`contains launch, budget · lacks quetzal`."""
     held, lacking = ", ".join(why["matched"]), ", ".join(why["missing"])
-    return (f"holds {held}" if held else "holds no word of it") + (f" · lacks {lacking}" if lacking else "")
+    return (f"contains {held}" if held else "contains none of the words") + (f" · lacks {lacking}" if lacking else "")
 
 
 def _explained(explain: Mapping[str, Any]) -> dict[str, str]:
@@ -288,10 +288,10 @@ def backlinks(
     for item in items:
         numbers = ", ".join(map(str, [item.line, *(at.line for at in item.also)]))
         place = f"{item.form}, line{'s' * bool(item.also)} {numbers}"
-        place = place if item.kind == "link" else f"alike {item.score:.2f}"
+        place = place if item.kind == "link" else f"similarity {item.score:.2f}"
         lines.append([(item.name, "bold cyan"), (f"  {place}", "dim")])
         lines += [["    ", one_line(item.snippet)]] if item.snippet else []
-    lines = lines or [["Nothing links here, and nothing is like it."]]
+    lines = lines or [["No note links to this note, and no note is similar to it."]]
     facts = {"name": resolved, "items": [item.as_dict() for item in items]}
     return Answer(facts, lines, warnings=[trouble] if trouble else [])
 
@@ -313,7 +313,7 @@ def context(
     pack = replace(pack, index=with_next_step(pack.index))
     warnings = [one_line(f"No note contains: {', '.join(pack.absent)}.")] if pack.absent else []
     left = [f"{pack.left_out} for the budget"] if pack.left_out else []
-    left += [f"{pack.duplicates} that say the same"] if pack.duplicates else []
+    left += [f"{pack.duplicates} repeated"] if pack.duplicates else []
     if left and Screen().is_terminal:  # hardly news, and so no remark for a script to hear
         about = "about " if pack.tokenizer == "estimate" else ""
         warnings.append(f"{about}{counted(pack.tokens, 'token')}; passages left out: {', '.join(left)}")
@@ -324,5 +324,5 @@ def context(
         return Answer(pack.as_dict(), text=text.removesuffix("\n") + "\n", warnings=warnings)
     nothing = "Nothing found." if pack.index.is_ready else "No answer yet."
     if pack.left_out:
-        nothing = "Nothing fits into so few tokens."
+        nothing = "No passage fits into the budget. Pass a larger --budget."
     return Answer(pack.as_dict(), [[nothing]], warnings=warnings)

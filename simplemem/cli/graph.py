@@ -53,14 +53,15 @@ def export_graph(
     from simplemem.store import write_file
 
     if file is None and for_a_program():
-        raise Invalid("--json says what was written, so it needs --output FILE", hint="--format json prints JSON.")
+        raise Invalid("--json needs --output FILE", hint="To print the graph as JSON, pass `--format json`.")
     if form == "jsonl" and (notes or texts is False or private):
-        raise Invalid("jsonl is always the whole graph", hint="The other options are for html, dot and json.")
+        message = "--notes, --no-texts and --private do not apply to the format jsonl"
+        raise Invalid(message, hint="Leave them out, or pass `--format html`, `dot` or `json`.")
     file = file and file.expanduser()
     withheld, warnings = 0, []
     with opened(vault) as store:
         if file and file.suffix.lower() == ".md" and file.resolve().is_relative_to(store.root.resolve()):
-            raise Invalid(f"{file} would be a note of the vault", hint="Give a picture the ending of its format.")
+            raise Invalid(f"{file} would become a note in the vault", hint="Use another extension, such as .html.")
         graph = graph_of(store).read()
         if form == "jsonl":
             text, nodes, edges = written(graph), len(graph.entities), len(graph.relations)
@@ -72,7 +73,7 @@ def export_graph(
             if length is not None:
                 warnings.append(f"texts end after {length:,} characters, to stay below 5 MB (--texts puts all in)")
             if withheld := sum("private" in node for node in drawing["nodes"]):
-                warnings.append(f"{counted(withheld, 'private note')} drawn without the text (--private puts it in)")
+                warnings.append(f"{counted(withheld, 'private note')} drawn without text; --private includes the text")
     size = len(text.encode())
     facts = {"file": str(file), "format": form, "nodes": nodes, "edges": edges, "bytes": size, "private": withheld}
     if file is None:

@@ -53,7 +53,7 @@ def _bring(
 def _ask(shown: Answer, *, yes: bool) -> None:
     """Show a person what an import would do, and have them agree."""
     preview(shown)
-    refused, hint = "an import needs a confirmation, and there is no terminal", "Add --yes, or preview with --dry-run."
+    refused, hint = "an import needs a confirmation, but there is no terminal", "Add --yes, or preview with --dry-run."
     agree("Import this?", refused=refused, hint=hint, yes=yes)
     finish()
 
@@ -63,10 +63,10 @@ def _lines(planned: Plan) -> Lines:
     counts = {"new": planned.new, "changed there since": planned.changed, "here already": planned.there}
     lines: Lines = [[(planned.file, "cyan"), f"  into {f'{planned.folder}/' if planned.folder else 'the vault'}"]]
     lines += [[f"{count:>7,}  {what}"] for what, count in counts.items() if count or what == "new"]
-    lines += [[(f"{len(planned.left):>7,}  left out:", "yellow")]] if planned.left else []
+    lines += [[(f"{len(planned.left):>7,}  skipped:", "yellow")]] if planned.left else []
     lines += [["         ", (each.where, "cyan"), (f"  {each.why}", "dim")] for each in planned.left[:_SHOWN]]
     more = len(planned.left) - _SHOWN
-    return lines + ([[(f"         and {more:,} more (--json names all)", "dim")]] if more > 0 else [])
+    return lines + ([[(f"         and {more:,} more (--json lists all)", "dim")]] if more > 0 else [])
 
 
 def _declare(source: Source, run: Callable[..., Answer]) -> None:
@@ -106,7 +106,7 @@ def _sessions(
     if agent and agent not in AGENTS:
         raise Invalid(f"there is no agent {agent!r}", hint=f"There are {', '.join(AGENTS)}.")
     if since and moment_of(since) is None:
-        raise Invalid(f"{since!r} is no day", hint="For example 2026-01-24.")
+        raise Invalid(f"{since!r} is not a date", hint="Use a date such as 2026-01-24.")
     found = read([agent] if agent else AGENTS, moment_of(since), project and project.expanduser().absolute())
     return _bring("sessions", agent or "sessions of coding agents", found, into or "", vault, dry_run, yes)
 
@@ -117,7 +117,7 @@ def _graph(file: Path, dry_run: DryRun = False, yes: YesOption = False, vault: V
     def brought() -> str:
         said = f"{counted(done.entities, 'entity', 'entities')}, {counted(done.relations, 'relation')}"
         if done.observations:
-            said += f", {counted(done.observations, 'observation')} more of entities that were there"
+            said += f", {counted(done.observations, 'observation')} added to existing entities"
         return said + (f" ({done.entities_there} and {done.relations_there} were there)" if done.entities_there else "")
 
     with opened(vault) as store:

@@ -93,7 +93,7 @@ def list_entries(
         entries = [e for e in reversed(knowledge.entries()) if kind in (None, e.type)]
         entries = [e for e in entries if (e.confidence or 0.0) >= min_confidence]
         shown = knowledge.shown(entries[:limit])
-    lines = [[f"{len(shown)} of {counted(len(entries), 'entry', 'entries')}"]]
+    lines = [[f"{len(shown)} of {counted(len(entries), 'lesson')}"]]
     return Answer({"entries": shown, "total": len(entries)}, lines, _rows(shown), columns=_COLUMNS)
 
 
@@ -115,7 +115,7 @@ def search(
         entries = knowledge.shown([entry for entry, _ in hits])
     results = [entry | {"score": hit.score} for entry, (_, hit) in zip(entries, hits, strict=True)]
     facts = {"query": asked, "results": results, "method": method, "degraded": degraded}
-    lines: Lines = [[f"by {method}" if hits else "Nothing found."]]
+    lines: Lines = [[f"found by {method}" if hits else "Nothing found."]]
     return Answer(facts, lines, _rows(entries), columns=_COLUMNS, warnings=[degraded] if degraded else [])
 
 
@@ -162,7 +162,7 @@ def export(
     if out is None:
         return Answer(facts | {"text": text}, text=text)
     write_file(out.expanduser(), text.encode(errors="backslashreplace"))
-    return Answer(facts, [[("Written", "green"), f": {out}, {counted(count, 'entry', 'entries')}"]])
+    return Answer(facts, [[("Written", "green"), f": {out}, {counted(count, 'lesson')}"]])
 
 
 @command(_lessons)

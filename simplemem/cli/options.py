@@ -241,7 +241,7 @@ def duration(typed: str, option_name: str, *, least: timedelta = timedelta(0)) -
     """The length of time that was typed: `12h`, `30d`, `8w`, or a number of days. Raises a usage error."""
     found = re.fullmatch(r"(\d{1,5})([hdw]?)", typed.strip())
     if found is None:
-        why = f"{typed[:20]!r} is not a length of time; write 12h, 30d or 8w"
+        why = f"{typed[:20]!r} is not a duration such as 12h, 30d or 8w"
         raise typer.BadParameter(why, param_hint=option_name)
     length = timedelta(**{_UNITS[found[2] or "d"]: int(found[1])})
     if length < least:

@@ -56,7 +56,7 @@ _TYPED = {  # what agents call it in a hint, and what a person types
     "change it with update_memory": "change it with `simplemem edit`",
     "With overwrite=true, those": "With --overwrite, those",
     "Append to `daily` to create it": "`simplemem daily` creates it",
-    "Search for it, or list": "`simplemem search` finds it by what it says; `simplemem list` shows",
+    "Search for it, or list": "`simplemem search` finds notes by their text; `simplemem list` shows",
     'Give {"todo": true, "status": "done"} or ["todo", "status/done"]': "Give todo, status=done or -todo",
     "delete_memory deletes it": "`simplemem delete` deletes it",
     "memory_history lists": "`simplemem history` lists",

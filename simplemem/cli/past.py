@@ -154,16 +154,16 @@ def undo(
     $ simplemem undo Dipper
     $ simplemem undo --author claude-ai --since '2 hours ago' --dry-run"""
     if author and not since:
-        hint = f"simplemem undo --author {shlex.quote(author)} --since '2 hours ago' --dry-run"
+        hint = f"Use `simplemem undo --author {shlex.quote(author)} --since '2 hours ago' --dry-run`."
         raise Invalid("--author needs --since: a date or version from which to undo", hint=hint)
     if since and not author:
         hint = (
-            f"simplemem undo --author AUTHOR --since {shlex.quote(since)} --dry-run; `simplemem history` shows authors"
+            f"Use `simplemem undo --author AUTHOR --since {shlex.quote(since)}`; `simplemem history` shows the authors."
         )
         raise Invalid("--since needs --author: the author whose changes to undo", hint=hint)
     if (author and what is not None) or (not author and (dry_run or yes)):
-        hint = "simplemem undo --author AUTHOR --since WHEN [--dry-run]"
-        raise Invalid("--author and --since go together, without a version or a name", hint=hint)
+        hint = "Use `simplemem undo --author AUTHOR --since WHEN`, or `simplemem undo VERSION`."
+        raise Invalid("--author excludes a version or name, and --dry-run and --yes need --author", hint=hint)
     with opened(vault) as store:
         if not author:
             finish()
@@ -172,7 +172,7 @@ def undo(
         if dry_run or not plan.notes:
             return _plan(plan)
         preview(_plan(plan))
-        refused, hint = "this needs a confirmation, and there is no terminal", "Add --yes, or preview with --dry-run."
+        refused, hint = "this needs a confirmation, but there is no terminal", "Add --yes, or preview with --dry-run."
         agree("Undo these changes?", refused=refused, hint=hint, yes=yes)
         finish()
         done = store.undo_all(author, since, expected=plan.plan, who=WHO)
@@ -207,13 +207,13 @@ def sync(vault: VaultOption = None) -> Answer:
     with opened(vault) as store:
         finish()
         done = store.sync_with_remote(who=WHO)
-    came = f"{counted(len(done.changed), 'file')} came" if done.changed else "nothing new came"
+    came = f"{counted(len(done.changed), 'file')} received" if done.changed else "nothing new received"
     lines: Lines = [
-        [("In step", "green"), f" with {done.remote}: {counted(done.committed, 'change')} committed, {came}"]
+        [("In sync", "green"), f" with {done.remote}: {counted(done.committed, 'change')} committed, {came}"]
     ]
     lines += [undo_with(done.version)] if done.version else []
     lines += [[("beside its note: ", "yellow"), (each, "cyan"), " (`simplemem conflicts`)"] for each in done.copies]
-    waits = [f"{each} waits: it is staged by you" for each in done.waiting]
+    waits = [f"{each} was not committed, because you have staged changes in it" for each in done.waiting]
     return Answer(done.as_dict(), lines, warnings=waits)
 
 

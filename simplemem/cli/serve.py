@@ -26,22 +26,22 @@ examples:
   simplemem serve --vault ~/notes
   simplemem serve --vault ~/notes --read-only        agents can read, not write
   simplemem serve --profile simplemem                the eight tools of the original simplemem
-  simplemem serve --profile server-memory            the tools of that graph memory server
+  simplemem serve --profile server-memory            the tools of the MCP memory server
   simplemem serve --profile self-improving           lessons of an agent, and its graph
   simplemem serve --profile remembrances             facts and documents of users
-  simplemem serve --vault ~/notes --http             MCP, REST and a page at http://127.0.0.1:8080
+  simplemem serve --vault ~/notes --http             MCP, REST and a web page at http://127.0.0.1:8080
   simplemem serve --vault work=~/work --vault home=~/notes --profile work=memento --http
 """
 
 
-_NOTES_ALONE = "the notes are the data, and an index beside them is made of them"
+_NOTES_ALONE = "simplemem needs no database server: it builds its own index of the notes"
 _NOT_READ = {
     "SURREALDB_URL": _NOTES_ALONE,
     "NEO4J_URI": _NOTES_ALONE,
-    "OLLAMA_URL": "SIMPLEMEM_EMBED_PROVIDER=ollama with SIMPLEMEM_EMBED_URL sends notes there",
-    "OPENAI_API_BASE": "SIMPLEMEM_EMBED_PROVIDER=openai with SIMPLEMEM_EMBED_URL sends notes there",
-    "ANTHROPIC_API_KEY": "llm.provider names a service that speaks as OpenAI or Ollama do",
-    "FIRECRAWL_API_KEY": "pages are fetched from here",
+    "OLLAMA_URL": "to use Ollama, set SIMPLEMEM_EMBED_PROVIDER=ollama and SIMPLEMEM_EMBED_URL",
+    "OPENAI_API_BASE": "to use this service, set SIMPLEMEM_EMBED_PROVIDER=openai and SIMPLEMEM_EMBED_URL",
+    "ANTHROPIC_API_KEY": "to use a language model, set llm.provider and llm.url",
+    "FIRECRAWL_API_KEY": "simplemem fetches web pages itself",
 }
 """What the servers whose places are taken read from the environment, and this one does not: why, or what instead."""
 
@@ -142,7 +142,7 @@ def _serve_both(asked: argparse.Namespace) -> int:
     if not has_client():
         return _serve_http(asked)
     if asked.vaults.keys() - {""}:
-        raise Invalid("several vaults are served over the network alone", hint="Add --http.")
+        raise Invalid("several vaults can be served only over HTTP", hint="Add --http.")
     from simplemem.server.serve import take_standard_streams
 
     again = copy(asked)
@@ -150,17 +150,18 @@ def _serve_both(asked: argparse.Namespace) -> int:
     try:
         return _serve_http(asked, streams)
     except Unavailable as error:
-        print(f"simplemem: {error.message}; MCP is served over standard streams alone", file=sys.stderr, flush=True)
+        print(f"simplemem: {error.message}; MCP is served over standard streams only", file=sys.stderr, flush=True)
     return _serve(again, streams)
 
 
 def _serve(asked: argparse.Namespace, streams: tuple[int, int] | None = None) -> int:
     gc.disable()  # until all that stays for good is imported: a twentieth of the start
     if asked.vaults.keys() - {""}:
-        raise Invalid("several vaults are served over the network alone", hint="Add --http.")
+        raise Invalid("several vaults can be served only over HTTP", hint="Add --http.")
     is_behind_proxy = asked.behind_proxy or asked.trusted_proxy
     if asked.allow_host or is_behind_proxy or asked.stateless or asked.tls_cert or asked.tls_key:
-        raise Invalid("standard streams have no address, no certificate and no proxy", hint="Add --http.")
+        message = "--allow-host, --behind-proxy, --trusted-proxy, --stateless, --tls-cert and --tls-key need HTTP"
+        raise Invalid(message, hint="Add --http.")
     profile, tools, root, settings, opening = _chosen(asked, has_client=True)
     from simplemem.server.serve import Door, serve_stdio, take_standard_streams
 
@@ -184,9 +185,9 @@ def _serve_http(asked: argparse.Namespace, streams: Streams | None = None) -> in
     from simplemem.network.site import Served
 
     if unknown := asked.profiles.keys() - asked.vaults.keys() - {""}:
-        raise Invalid(f"there is no vault {min(unknown)!r}", hint="--vault NAME=FOLDER names one.")
+        raise Invalid(f"no vault called {min(unknown)!r}", hint="Name a vault with `--vault NAME=FOLDER`.")
     if "" in asked.vaults and len(asked.vaults) > 1:
-        raise Invalid("several vaults have a name each", hint="--vault work=~/work --vault home=~/notes")
+        raise Invalid("each of several vaults needs a name", hint="Use `--vault work=~/work --vault home=~/notes`.")
     vaults, usual = [], asked.profile
     for name in asked.vaults or [""]:
         asked.vault, asked.profile = asked.vaults.get(name), asked.profiles.get(name, usual)
@@ -194,8 +195,8 @@ def _serve_http(asked: argparse.Namespace, streams: Streams | None = None) -> in
         reading = partial(_settings, copy(asked), profile, root)
         vaults.append(Served(name, root, profile, tools, settings, opening, reading, _answer_commands))
     if len(vaults) > 1 and any(each.settings.db for each in vaults):
-        hint = "Take --db (db, SIMPLEMEM_DB, GOMEM_DB_PATH) away."
-        raise Invalid("several vaults have an index each, not one at a place of your choice", hint=hint)
+        hint = "Remove --db, the setting db, SIMPLEMEM_DB and GOMEM_DB_PATH."
+        raise Invalid("the path of the index cannot be set for several vaults", hint=hint)
     theirs = "8000" if vaults[0].face.name == "supermemento" else "8080"
     _, usual_port = address_of(f":{os.environ.get('MCP_SERVER_PORT') or theirs}", 0)
     host, port = address_of(asked.http or "", usual_port)
@@ -257,7 +258,7 @@ def _chosen(
         from simplemem.store import open_store
 
         if not root.exists() and not settings.read_only:
-            print(f"simplemem: a new vault: {root}", file=sys.stderr, flush=True)
+            print(f"simplemem: creating the vault {root}", file=sys.stderr, flush=True)
         store = open_store(root, settings=settings, read_only=settings.read_only)
         if profile.file_env:
             take_over(profile, store, os.environ)
@@ -279,7 +280,7 @@ def _check_new_vault(root: Path, *, is_read_only: bool, is_confirmed: bool, has_
 
     init = f"`simplemem init {quote(str(root))}` creates it"
     if is_read_only:
-        raise NotFound(f"no vault at {root}", hint=f"{init}; a read-only server does not.")
+        raise NotFound(f"no vault at {root}", hint=f"{init}; a read-only server cannot create it.")
     if is_confirmed:
         return
 
@@ -295,7 +296,9 @@ def _confirm_new_vault(root: Path) -> None:
     print(f"There is no vault at {root}. Create it? [y/N]: ", end="", file=sys.stderr, flush=True)
     answer = sys.stdin.readline().strip().lower()
     if answer not in ("y", "yes"):
-        raise NotFound(f"no vault at {root}", hint="`--vault` names another; `--yes` creates it.")
+        raise NotFound(
+            f"no vault at {root}", hint="Pass another folder with `--vault`, or create this one with `--yes`."
+        )
     (root / ".simplemem").mkdir(parents=True)
 
 
@@ -332,7 +335,7 @@ def _own_settings(asked: argparse.Namespace, profile: Face) -> dict[str, Any]:
 
         return original_settings(Path.cwd(), os.environ, Path(asked.config).expanduser() if asked.config else None)
     if asked.config:
-        hint = "Settings lie in <vault>/.simplemem/config.toml and ~/.config/simplemem/config.toml."
+        hint = "Leave out --config. `simplemem config --help` says which files contain settings."
         raise Invalid(f"the profile {profile.name} has no settings file of its own", hint=hint)
     return {}
 
@@ -350,7 +353,8 @@ def for_a_client(argv: Sequence[str]) -> tuple[Path, list[str]]:
     asked = _parser().parse_args(list(argv))
     _part_by_vault(asked)
     if _is_http(asked):
-        raise Invalid("a client starts a server that speaks over standard streams", hint="Use `connect --http URL`.")
+        message = "a client can start a server only over standard streams"
+        raise Invalid(message, hint="To connect a client to an HTTP server, use `connect --http URL`.")
     profile, toolsets, _ = _profile(asked)  # a mistake is told here rather than in the log of a client
     if asked.config:
         _own_settings(asked, profile)

@@ -26,11 +26,15 @@ def new(
     name: Annotated[str, argument("NAME", "A name for the token. The history shows it as the author of changes.")],
     write: Annotated[bool, flag("--write", "Allow changing notes. Without it, the token can only read.")] = False,
     admin: Annotated[bool, flag("--admin", "Allow reading metrics and the results of `doctor`.")] = False,
-    vault: Annotated[list[str] | None, option("--vault", "NAME", "Only this vault of a server with several.")] = None,
+    vault: Annotated[
+        list[str] | None, option("--vault", "NAME", "Only this vault of a server with several vaults.")
+    ] = None,
     folder: Annotated[list[str] | None, option("--folder", "FOLDER", "Only this folder of the vault.")] = None,
     user: Annotated[str | None, option("--user", "NAME", "Only this user (user_id or container_tag).")] = None,
     expires: Annotated[str, option("--expires", "90d", "How long the token is valid: 12h, 90d, 8w.")] = "",
-    calls: Annotated[int, option("--calls", "N", "The maximum number of calls per minute.", min=0)] = 0,
+    calls: Annotated[
+        int, option("--calls", "N", "The maximum number of calls per minute; 0 means no limit.", min=0)
+    ] = 0,
     kilobytes: Annotated[
         int, option("--kilobytes", "N", "The maximum number of kilobytes per hour that it may send.", min=0)
     ] = 0,
@@ -47,10 +51,10 @@ def new(
 
     scopes = ("read", *(("write",) if write else ()), *(("admin",) if admin else ()))
     if user == "" or not all(each.strip("/") for each in folder or ()):
-        raise Invalid("--user and --folder want a name", hint="Without them a token sees the whole vault.")
+        raise Invalid("--user and --folder must not be empty", hint="To allow the whole vault, leave them out.")
     for each in folder or ():
         if os.path.isabs(each) or each.startswith("/") or ".." in each.replace("\\", "/").split("/"):
-            hint = "Name a folder in the vault by its path from there, such as projects/apollo."
+            hint = "Pass the path of the folder inside the vault, such as projects/apollo."
             raise Invalid(f"--folder {each[:60]!r} is not a folder in the vault", hint=hint)
     places = tuple(f"{each.strip('/')}/" for each in folder or ())
     until = (

@@ -59,7 +59,7 @@ def list_tools(
     name = profile or os.environ.get("SIMPLEMEM_PROFILE") or "default"
     chosen = PROFILES.get(name)
     if chosen is None:
-        raise Invalid(f"there is no profile {name!r}", hint=f"The profiles are {', '.join(PROFILES)}.")
+        raise Invalid(f"no profile called {name!r}", hint=f"The profiles are {', '.join(PROFILES)}.")
     groups = tools or os.environ.get("SIMPLEMEM_TOOLS", "")
     may_delete = not _is_deleting_disabled(vault)
     shown = [_described(tool) for tool in choose(chosen, groups) if may_delete or not tool.deletes]

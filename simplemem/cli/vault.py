@@ -60,7 +60,7 @@ def init(
         raise typer.BadParameter("either FOLDER or --vault, not both")
     root = (folder or vault or Path()).expanduser()
     if root.exists() and not root.is_dir():
-        raise Invalid(f"{root} is a file", hint="A vault is a folder.")
+        raise Invalid(f"{root} is a file", hint="A vault is a folder. Name a folder.")
     is_new = not (root / ".simplemem").exists()
     if is_new:
         _refuse_home(root)
@@ -134,7 +134,7 @@ def _contents(own_files: Sequence[OwnFile]) -> Lines:
 
 def _links(facts: Mapping[str, Any]) -> str:
     broken = facts["unresolved_links"]
-    return counted(facts["links"], "link") + (f" ({amount(broken)} broken)" if broken else "")
+    return counted(facts["links"], "link") + (f" ({amount(broken)} unresolved)" if broken else "")
 
 
 def _left_out(facts: Mapping[str, Any]) -> list[str]:
@@ -193,7 +193,7 @@ def update(
         changed: SimpleQueue[frozenset[str]] = SimpleQueue()
         store.on_change(changed.put)
         store.start(embed=True)
-        warn(f"watching {store.root}; Ctrl-C ends it")
+        warn(f"watching {store.root}; Ctrl-C stops it")
         while True:
             with suppress(Empty):  # waiting without end would keep Windows from hearing a Ctrl-C
                 names = sorted(changed.get(timeout=1.0))
@@ -222,7 +222,7 @@ def _moved(store: EnhancedStore, engine: str) -> Answer:
     from simplemem.config import settings_with_sources
 
     if re.search(r"//[^/@]*:[^/@]*@|password=", engine):
-        hint = "Put it into ~/.pgpass, or the address into a file: `simplemem index move ~/.config/simplemem/engine`."
+        hint = "Put the password into ~/.pgpass, or put the address into a file and pass the path of the file."
         raise Invalid("a password on a command line can be read by everybody on this machine", hint=hint)
     source = {key: source for key, _, source in settings_with_sources(vault=store.root)}["index.engine"]
     if engine == "settings" and source == "default":
@@ -241,7 +241,7 @@ def _moved(store: EnhancedStore, engine: str) -> Answer:
     if is_sqlite:
         use = f"To use it, remove index.engine from {source}"
     done = f"Built in {moved.engine}: {counted(moved.notes, 'note')}, vectors of {moved.taken} copied"
-    use = "Your settings name it." if moved.in_use else use
+    use = "Your settings already name this index." if moved.in_use else use
     lines: Lines = [[(done, "yellow" if moved.trouble else "green")], [("  " + moved.place, "dim")], [f"  {use}"]]
     warnings = [moved.trouble] if moved.trouble else []
     return Answer({**moved.as_dict(), "use": use}, lines, warnings=warnings, failed=bool(moved.trouble))
@@ -263,13 +263,14 @@ def stats(vault: VaultOption = None) -> Answer:
     in_use = facts["engine"]
     in_use = "" if in_use.startswith("SQLite") else f"{in_use}, compared with the notes {facts['lag_seconds']} s ago, "
     shown = {
-        "vault": facts["vault"] + (", open for reading only" if facts["read_only"] else ""),
+        "vault": facts["vault"] + (", read-only" if facts["read_only"] else ""),
         **({"notes of": f"{facts['branch']}, commit {facts['commit'][:12]}"} if "branch" in facts else {}),
         "links": f"{_links(facts)}, {counted(facts['tags'], 'tag')}, {amount(facts['files'])} files in all",
-        "left out": "; ".join(_left_out(facts)),
-        "unread": "; ".join(problems[:3]) + (f"; and {len(problems) - 3} more: doctor" if problems[3:] else ""),
+        "hidden": "; ".join(_left_out(facts)),
+        "unread": "; ".join(problems[:3])
+        + (f"; `simplemem doctor` shows {len(problems) - 3} more" if problems[3:] else ""),
         "index": f"{in_use}{megabytes(facts['index_bytes'])}, {amount(facts['passages'])} passages, {facts['index_path']}",
-        "meaning": by_meaning + f", {amount(facts['pending_vectors'])} to come" * bool(facts["pending_vectors"]),
+        "vectors": by_meaning + f", {amount(facts['pending_vectors'])} missing" * bool(facts["pending_vectors"]),
         "reranker": facts["reranker"].removeprefix("none"),
         "state": one_line(f"{facts['state']['state']}. {facts['state']['reason']}"),
     }
@@ -326,7 +327,7 @@ def doctor(
         elif mending is not None and mending.changes:
             preview(Answer({}, _changes(mending)))
             what = f"change {counted(len(mending.changes), 'file')} in one step"
-            refused = f"this would {what}, and there is no terminal to confirm it"
+            refused = f"this would {what}, but there is no terminal to confirm it"
             hint = "Add --yes, or preview with --dry-run."
             agree(f"{what.capitalize()}?", refused=refused, hint=hint, yes=yes)
             finish()
@@ -346,7 +347,7 @@ def doctor(
         else:
             warnings = mended.warnings
             facts["fix"] |= mended.as_dict()
-            done: Part = (f"Mended {counted(len(mended.changed), 'file')} in one step", "green")
+            done: Part = (f"Fixed {counted(len(mended.changed), 'file')} in one step", "green")
             lines = [[done], undo_with(mended.version), *lines]
     return Answer(facts, lines, warnings=warnings, failed=failed)
 

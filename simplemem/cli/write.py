@@ -70,7 +70,9 @@ def new(
         if draft is not None:
             text = draft.edited()
             if not text.strip():
-                raise Invalid("the text is empty: no note was made", hint="Without --edit an empty note is made.")
+                raise Invalid(
+                    "the text is empty: no note was created", hint="To create an empty note, leave out --edit."
+                )
         finish()
         if template:
             saved = store.create_from(template, name, who=WHO, tool="new")
@@ -135,7 +137,7 @@ def with_replaced(store: EnhancedStore, saved: Saved) -> Saved:
     if not saved.changed or saved.previous_sha256 is None:
         return saved
     replaced = text_replaced(store, saved.name, saved.previous_sha256)
-    warning = f"replaced a text: {replaced}; `simplemem undo {saved.version}` brings it back"
+    warning = f"this replaced a text ({replaced}); `simplemem undo {saved.version}` restores it"
     return replace(saved, warnings=(*saved.warnings, warning))
 
 

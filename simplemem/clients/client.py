@@ -58,10 +58,12 @@ class Client(NamedTuple):
     def remote_entry(self, name: str, url: str, variable: str) -> dict[str, Any]:
         """Its entry for a server that runs, with the variable that holds a token ("" for none)."""
         if self.remote is None:
-            hint = "Leave out --http, so that it starts the server itself, or add a connector in its settings."
+            hint = (
+                "Leave out --http to let the client start the server, or add a connector in the settings of the client."
+            )
             raise Invalid(f"the configuration file of {self.title} cannot contain the address of a server", hint=hint)
         if variable and self.token is None:
-            hint = "Leave out --token-env, and sign in from the client or put the token into its file."
+            hint = "Leave out --token-env, and sign in from the client, or put the token into the configuration file."
             raise Invalid(f"the configuration file of {self.title} cannot name environment variables", hint=hint)
         known = {"$name": name, "$url": url, "%": variable}
         shape = {**self.remote, **(self.token or {})} if variable else self.remote

@@ -31,7 +31,7 @@ def entries(form: str, text: str, key: str) -> dict[str, Any]:
     """The entries that are there. Unreadable when the file cannot be read, or has something else in their place."""
     servers = _read(form, text.removeprefix(_BOM)).get(key)
     if not isinstance(servers, dict | None):
-        raise Unreadable(f"{key!r} in it is not a map of servers", hint="Fix the file in an editor first.")
+        raise Unreadable(f"{key!r} is not a map of servers", hint="Fix the file in an editor first.")
     return servers or {}
 
 
@@ -66,7 +66,7 @@ def _checked(form: str, before: str, after: str, key: str, servers: Entry) -> st
         data = _read(form, after)
         if {**data, key: data.get(key) or {}} == {**_read(form, before), key: servers}:
             return after
-    raise Unreadable("it is written in a form that simplemem does not change", hint="Change it in an editor.")
+    raise Unreadable("simplemem cannot edit this form of the file safely", hint="Edit the file in an editor.")
 
 
 def _read(form: str, text: str) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def _read(form: str, text: str) -> dict[str, Any]:
             said = f"{error.message} (line {text.count(chr(10), 0, error.offset) + 1})"
         raise Unreadable(f"it is not valid {form.upper()}: {said}", hint="Fix the file in an editor first.") from error
     if not isinstance(data, dict):
-        raise Unreadable("it does not contain settings", hint="Check that it is the right file.")
+        raise Unreadable("it does not contain settings", hint="Check that this is the file of the client.")
     return data
 
 

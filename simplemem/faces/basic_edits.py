@@ -222,7 +222,7 @@ def delete_note(vault: Project, a: Any) -> Reply[Result]:
     except NotFound:
         row = {"deleted": False}
     except Conflict as error:
-        raise without_offer(error, "Read it again with read_note. If it should still go, delete it then.") from None
+        raise without_offer(error, "Read it again with read_note. If it is still not needed, delete it.") from None
     reply = vault.reply("deleted", row)
     return reply if a.output_format == "json" else Reply(str(row["deleted"]).lower(), {"result": row["deleted"]})
 

@@ -113,7 +113,7 @@ def search_notes(vault: Project, a: Any) -> Reply[Result]:
         return Reply(said("no_criteria", {}), {"result": said("no_criteria", {})})
     kinds = {each.lower() for each in a.entity_types or (["observation"] if a.categories else ["entity"])}
     if (a.search_type or "hybrid") not in (*_MODES, "title", "permalink") or kinds - {*_KINDS}:
-        why = f"there is no search_type '{a.search_type}', or none of entity_types {sorted(kinds)}"
+        why = f"search_type '{a.search_type}' or one of entity_types {sorted(kinds)} is not supported"
         return Reply(text := said("search_failed", {"query": query, "why": why}), {"result": text})
     tags = [*(a.tags or ()), *re.findall(r"(?<!\S)tag:(\S+)", query)]
     properties = (a.metadata_filters or {}) | ({"status": a.status} if a.status else {})

@@ -339,7 +339,7 @@ def choose(face: Face, changes: str = "") -> tuple[Tool, ...]:
     for change in filter(None, map(str.strip, changes.split(","))):
         name = change.lstrip("+-")
         if name not in TOOLSETS:
-            raise Invalid(f"no tool group {name!r}", hint="The tool groups are " + ", ".join(TOOLSETS) + ".")
+            raise Invalid(f"no tool group called {name!r}", hint="The tool groups are " + ", ".join(TOOLSETS) + ".")
         chosen |= {name: None}
         if change.startswith("-"):
             del chosen[name]
@@ -348,7 +348,7 @@ def choose(face: Face, changes: str = "") -> tuple[Tool, ...]:
         module, attribute = TOOLSETS[name]
         for tool in getattr(importlib.import_module(f"simplemem.faces.{module}"), attribute):
             if tools.setdefault(tool.name, tool) is not tool:
-                hint = f"Choose one of them, or remove one: --tools=-{next(iter(chosen))},{name}"
+                hint = f"Choose one of them, or remove one with `--tools=-{next(iter(chosen))},{name}`."
                 raise Invalid(f"two tool groups have a tool {tool.name!r}: {', '.join(chosen)}", hint=hint)
     if not tools:
         hint = "--tools adds tool groups; a minus before a name removes one."

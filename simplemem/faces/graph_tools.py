@@ -210,7 +210,7 @@ def _nobody(graph: KnowledgeGraph, absent: Sequence[str]) -> NotFound:
     """The error for names that no entity has, with those that look like the first."""
     names = {each.name.casefold(): render.name_of(each.name) for each in graph.read().entities}
     near = [names[key] for key in get_close_matches(absent[0].casefold(), names)]
-    hint = "create_entities makes it; search_nodes finds names."
+    hint = "create_entities creates it; search_nodes finds entities."
     return NotFound(f"There is no entity {render.line(absent[0])!r}.", hint=hint, candidates=near)
 
 
@@ -236,16 +236,16 @@ VERBS: Final = (
 )
 
 
-@tool("Walk the graph")
+@tool("Traverse graph")
 def traverse_graph(
     graph: KnowledgeGraph,
     start: Annotated[str, also("start", "name", "entity")],
-    relation: Annotated[str | None, about("only by relations of this type")] = None,
+    relation: Annotated[str | None, about("only relations of this type")] = None,
     depth: Annotated[int, at_most(10), Field(ge=1)] = 2,
     direction: Annotated[Direction, one_of("both", "out", "in", outgoing="out", incoming="in")] = "both",
     limit: Annotated[int, at_most(500), Field(ge=1)] = 100,
 ) -> Reply[_Ways]:
-    """What lies around an entity: each thing its relations lead to, nearest first, with the way there."""
+    """List the entities that relations lead to from an entity, nearest first, each with its path."""
     whole = graph.read()
     if start not in {*(name for each in whole.relations for name in each.key[::2]), *(e.name for e in whole.entities)}:
         raise _nobody(graph, [start])
@@ -256,9 +256,9 @@ def traverse_graph(
         for name, path in islice(near.items(), limit)
     ]
     lines = [f"{e['depth']} {render.name_of(e['name'])}: {', '.join(map(_arrow, e['path']))}" for e in hits]
-    more = f"There is more within {depth} steps; a higher limit shows it." if len(near) > limit else ""
-    head = f"{render.counted(len(hits), 'entity', 'entities')} around {render.name_of(start)}:"
-    text = render.answer(head, "\n".join(lines), more) if hits else "No relation leads on from there."
+    more = f"There are more entities within {depth} steps. Pass a higher limit." if len(near) > limit else ""
+    head = f"{render.counted(len(hits), 'entity', 'entities')} connected to {render.name_of(start)}:"
+    text = render.answer(head, "\n".join(lines), more) if hits else "No entity is connected to it by such relations."
     return Reply(text, {"hits": hits, "more": len(near) > limit})
 
 
@@ -268,17 +268,17 @@ def _sentences(verb: str, data: Data) -> Reply[Any]:
         return _graph_part(data)
     said: list[str] = []
     if made := data.get("entities"):
-        said.append(f"Made {render.listed(each['name'] for each in made)}.")
+        said.append(f"Created {render.listed(each['name'] for each in made)}.")
     if existing := data.get("existing"):
-        said.append(f"There already: {render.listed(existing)}.")
+        said.append(f"Existed already: {render.listed(existing)}.")
     if (relations := data.get("relations")) is not None:
-        said.append(f"Made {render.counted(len(relations), 'relation', 'relations')}.")
+        said.append(f"Created {render.counted(len(relations), 'relation', 'relations')}.")
     if learned := data.get("results") or data.get("merged"):
         count = sum(len(each["addedObservations"]) for each in learned)
         said.append(f"Added {render.counted(count, 'observation', 'observations')}.")
     if (gone := data.get("deleted")) is not None:
         what = render.listed(gone) if isinstance(gone, list) else str(gone)
-        back = " undo_change brings back what was deleted." if gone else ""
+        back = " undo_change restores what was deleted." if gone else ""
         said.append(f"Deleted {what or 'nothing'}.{back}")
     if absent := data.get("notFound"):
         skipped = f": {len(data['skipped'])} passed over" if data.get("skipped") else ""
@@ -306,7 +306,7 @@ def _graph_part(whole: Data) -> Reply[Any]:
         found["relations"] += own
         lines += rows
     if not lines:
-        return Reply("No entity is found. search_memories finds by meaning.", found)
+        return Reply("No entity found. search_memories searches by meaning.", found)
     count, total = len(found["entities"]), len(whole["entities"])
     more = "search_nodes and open_nodes show the others." if count < total else ""
     head = f"{render.counted(count, 'entity', 'entities')} of {total}:"

@@ -40,9 +40,9 @@ _MANNER: Final = RULES.manner
 class _Weighed(GraphArguments):
     """What may stand beside a relation or an observation."""
 
-    strength: Annotated[Number | None, about("How strong, from 0 to 1")] = None
-    confidence: Annotated[Number | None, about("How sure, from 0 to 1; get_decayed_graph lets it fade")] = None
-    metadata: Annotated[dict[str, Any] | None, about("Anything else to keep with it")] = None
+    strength: Annotated[Number | None, about("Strength, from 0 to 1")] = None
+    confidence: Annotated[Number | None, about("Confidence, from 0 to 1; get_decayed_graph decays it")] = None
+    metadata: Annotated[dict[str, Any] | None, about("Other data to store")] = None
     updatedAt: Moment | None = None
 
     def attributes(self) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def get_decayed_graph(
     moment = reference_time or now()
     factor = 0.5 if decay_factor is None else decay_factor
     if not 0 < factor <= 1:
-        raise Invalid(f"decay_factor is over 0 and at most 1: what is left of a confidence after {_HALF_LIFE} days")
+        raise Invalid("decay_factor must be greater than 0 and at most 1", hint=f"It applies per {_HALF_LIFE} days.")
     changed = {entity.name: _time(entity.modified) or moment for entity in found.entities}
     relations = list(found.relations)
     for at, each in enumerate(relations):

@@ -107,7 +107,7 @@ def delete_memory(store: EnhancedStore, caller: Caller, session: Session, name: 
     try:
         gone = store.delete(found, if_sha256=session.known_hash(path_of(found)), **caller)
     except Conflict as error:
-        hint = "Read it again with read_memory, and delete it if it should still go."
+        hint = "Read it again with read_memory. Delete it if it is still not needed."
         raise without_offer(error, hint) from None
     session.record_step(store, gone.version)
     return Reply(f"Memory '{name_of(gone.name)}' was deleted.")

@@ -317,11 +317,11 @@ def auto_resolve_contradictions(
     head = f"{len(pairs)} would be resolved. Nothing was written: pass apply=true to write it as one step."
     if apply:
         head = f"Resolved {len(pairs)}." + (f" One step: undo {version} reverts all of it." if version else "")
-    how = f"{_BY_RULES}; the winner is edited by a person, else verified, else newer, else surer"
+    how = f"{_BY_RULES}; the winner was edited by a person, else is verified, else newer, else has more confidence"
     return _answer(analysis, "resolved", pairs, how, head, applied=apply and bool(decided), version=version)
 
 
-@tool("What was superseded", manner=MANNER)
+@tool("Superseded entries", manner=MANNER)
 def get_superseded_history(store: EnhancedStore, notes: Notes = "") -> Reply[SupersededEntries]:
     """List entries that no longer hold, with what replaced them, when and why."""
     analysis = analysis_of(store, notes)
@@ -333,7 +333,7 @@ def analyze_patterns(store: EnhancedStore, notes: Notes = "") -> Reply[Patterns]
     """Show recurring entries, counts by type, tag and the last 7, 30 and 90 days, and confidence by type."""
     analysis = analysis_of(store, notes)
     found = analysis.patterns(date.today())  # noqa: DTZ011  (local, as notes are)
-    how = "counted; recurring are those whose first 50 characters are the same"
+    how = "counted; entries are recurring if their first 50 characters are the same"
     return _answer(analysis, "recurring", found.pop("recurring"), how, **found)
 
 

@@ -38,7 +38,7 @@ class _Keys(jwt.PyJWKClient):
 
     def fetch_data(self) -> Any:
         if time.monotonic() - self._asked < _PAUSE:
-            raise jwt.PyJWKClientError("asked a moment ago")
+            raise jwt.PyJWKClientError("the public keys were requested a moment ago")
         self._asked = time.monotonic()
         return super().fetch_data()
 

@@ -253,7 +253,7 @@ class _YamlReader:
         if self.values > VALUE_LIMIT:
             raise RefusedError(f"it has more than {VALUE_LIMIT:,} values", start)
         if event.anchor is not None or event.tag is not None:
-            raise RefusedError("anchors (&), aliases (*) and tags (!) are not read", start)
+            raise RefusedError("anchors (&), aliases (*) and tags (!) are not supported", start)
         if kind is yaml.ScalarEvent:
             style, value = event.style or "", event.value.translate(self.originals)
             end = self.base + event.end_mark.index
@@ -262,10 +262,10 @@ class _YamlReader:
             elif style in "|>":  # blank lines below it stay when it changes
                 end = start + len(self.text[start:end].rstrip(" \t\r\n"))
             elif style == '"' and re.search("[\ud800-\udfff]", value):
-                raise RefusedError("it contains half of a character", start)
+                raise RefusedError("it contains a lone surrogate", start)
             return Node(style, value, start, end)
         if levels == 0:
-            raise RefusedError(f"it is nested more than {DEPTH_LIMIT} deep", start)
+            raise RefusedError(f"it is nested more than {DEPTH_LIMIT} levels deep", start)
         if kind is yaml.MappingStartEvent:
             return self._map(event, events, levels, start)
         items: list[Node] = []

@@ -91,7 +91,7 @@ class Note:
         """Raise Unreadable where rewriting would mean guessing."""
         if self.problem is not None:
             where = self.header.problem
-            hint = "The note is served and searched as it is. Fix it in an editor, then try again."
+            hint = "The note can still be read and found. Fix it in an editor, then try again."
             raise Unreadable(f"{path} cannot be changed: {self.problem}", hint=hint, line=where and where.line)
 
 

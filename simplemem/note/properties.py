@@ -281,7 +281,7 @@ def is_plain_safe(value: str, *, flow: bool = False) -> bool:
 def _write_text(value: str, style: str = "", *, flow: bool = False) -> str:
     """A text in the quotes of what it replaces ("", "'" or '"'), escaped in double ones where it must be."""
     if half := re.search("[\ud800-\udfff]", value):
-        message = f"a text contains half of a character (U+{ord(half[0]):04X}), which cannot be stored in a file"
+        message = f"a text contains a lone surrogate (U+{ord(half[0]):04X}), which cannot be stored in a file"
         raise Invalid(message, hint="Send the text again as valid Unicode.")
     if style == "'" and not _UNWRITABLE.search(value):
         return "'" + value.replace("'", "''") + "'"

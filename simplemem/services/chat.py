@@ -88,7 +88,7 @@ class Chat:
                 now = time.monotonic()
                 if not self._per_hour or (len(self._calls) == self._per_hour and now - self._calls[0] <= 3600):
                     hint = "Wait, or raise llm.max_calls_per_hour."
-                    raise Refused(f"{self.name} has used its {self._per_hour} calls of this hour", hint=hint)
+                    raise Refused(f"{self.name} has reached the limit of {self._per_hour} calls per hour", hint=hint)
                 self._calls.append(now)
             return self._client.attempt(path, request, seconds)
 

@@ -156,7 +156,7 @@ def address_of(url: str, setting: str = "embed.url") -> Address:
     except ValueError as error:
         raise Invalid(f"the setting {setting} is not a URL", hint=_EXAMPLE) from error
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise Invalid(f"the setting {setting} is not the URL of a service without ? and #", hint=_EXAMPLE)
+        raise Invalid(f"the setting {setting} is not an http or https URL without ? and #", hint=_EXAMPLE)
     if parts.username is not None or parts.password is not None:
         raise Invalid(
             f"the setting {setting} contains a user name or a password", hint="Put the key into its own setting."
@@ -186,7 +186,7 @@ class Key:
     def value(self) -> str | None:
         """The key now; None when none was named. One that was named and is not there is an error."""
         where, found = f"the setting {self.setting}", self._text
-        hint = f"Put the key there, and nothing else. The setting {self.setting} names the place."
+        hint = f"Put only the key there. The setting {self.setting} says where the key is read."
         if self._env:
             where, found = f"the environment variable {self._env}", os.environ.get(self._env, "").strip()
         elif self._path:
@@ -201,7 +201,7 @@ class Key:
         if not found:
             raise Unavailable(f"no key in {where}", hint=hint)
         if not (found.isascii() and found.isprintable()) or " " in found or len(found) >= _MOST_BYTES_OF_A_KEY:
-            wrong = "it has spaces, line breaks or characters that no key has"
+            wrong = "it is too long, or contains spaces, line breaks or characters that no key contains"
             raise Unavailable(f"the content of {where} is not a key: {wrong}", hint=hint)
         return found
 

@@ -262,7 +262,7 @@ def _must_be_mergeable(merge: ConflictMerge, keep: Keep) -> None:
         hint = "Keep one of the two with --keep note or --keep copy, or fix it in an editor first."
         raise Unreadable(f"{name} cannot be merged: {merge.problem}", hint=hint)
     if keep == "merge" and not merge.clean:
-        hint = "Keep one of the two with --keep note or --keep copy, or both, marked in the note, with --keep both."
+        hint = "Pass --keep note or --keep copy to keep one text, or --keep both to mark the differences in the note."
         message = f"{merge.copy.of} and its copy {name} differ in {counted(merge.conflicts, 'place')}"
         raise Conflict(message, current_sha256=merge.note_sha256, diff=merge.diff, hint=hint)
 

@@ -183,7 +183,7 @@ class Core:
 
     def must_be_writable(self) -> None:
         if self.read_only or self.vault.read_only:
-            hint = "To allow changes, serve it without --read-only, from a folder that its user may write."
+            hint = "To allow changes, serve the vault without --read-only, and make its folder writable."
             raise ReadOnly(f"the vault {self.root} is read-only", hint=hint)
         self.follow_obsidian()
 
@@ -253,7 +253,7 @@ class Core:
         near = similar_names(wanted, [name_of(path) for path in self.index.known()])
         hint = f"Did you mean {near[0]}?" if near else "Search for it, or list the notes."
         if (behind := self.state_if_behind()) is not None and not behind.is_ready:
-            hint = f"Not all notes are indexed yet. Give the whole name, or try again later. {behind.reason}"
+            hint = f"Not all notes are indexed yet. Pass the name with its folder, or try again later. {behind.reason}"
         raise NotFound(f"no note called {name!r}", candidates=near, hint=hint)
 
     def find_former_note(self, name: str) -> FormerNote | None:
@@ -359,9 +359,9 @@ class Core:
         elif self._background is not None and not self._background.settled.is_reached:
             reason = "The vault is being compared with its index: recent changes may be missing."
         elif self._doubted:
-            reason = f"{self._doubted} notes disappeared at once; the index keeps them until this is confirmed."
+            reason = f"{self._doubted} notes disappeared at once. If you deleted them, run `simplemem index --rebuild`."
         elif self._owed:
-            reason = f"{len(self._owed)} changed notes could not be indexed yet: is the disk full?"
+            reason = f"{len(self._owed)} changed notes could not be indexed yet. Check that the disk is not full."
         elif pending:
             waiting = f"{counted(pending, 'note')} {'is' if pending == 1 else 'are'}"
             reason = f"{waiting} searchable by words, not yet by meaning. {self.embedding.trouble()}".strip()
@@ -386,7 +386,7 @@ class Core:
         index = self.index.standing().commit
         if self.vault.is_branch and not (commit == index or self.vault.is_before(commit, index)):
             if not self.vault.reach(commit):
-                hint = "Check that it is on this branch and pushed. Try again in a moment, or leave it out."
+                hint = "Check that the commit is pushed to this branch. Try again in a moment, or leave the commit out."
                 raise Unavailable(f"the commit {commit[:40]} has not arrived yet", hint=hint)
             self.index.consistently(self._scan)
 

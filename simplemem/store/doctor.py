@@ -74,7 +74,7 @@ def _check_notes(core: Core, _: Progress) -> Iterator[Finding]:
 
 def _check_conflicts(core: Core, _: Progress) -> Iterator[Finding]:
     for copy in conflict_copies(core):
-        hint = "`simplemem conflicts` shows what differs, and merges the two."
+        hint = "`simplemem conflicts merge` merges the two; --dry-run shows the differences."
         yield Finding("conflicts", "warning", copy.path, f"a conflict copy of {copy.of} by {copy.maker}", hint)
 
 
@@ -82,7 +82,7 @@ def _check_secrets(core: Core, tell: Progress) -> Iterator[Finding]:
     """Their kind and line, never what they are; only a name has to be shown, to say which note it is."""
     from simplemem.note.hidden import find_secrets  # its patterns take a moment
 
-    hint = "Keep it in a password manager, note where, and replace it: it may have been copied and sent."
+    hint = "Revoke this secret, because it may have been copied, and keep the new one in a password manager."
     notes = [entry for entry in core.vault.scan() if entry.path.casefold().endswith(".md")]
     with core.vault.reading() as read:
         for done, entry in enumerate(notes):
@@ -139,7 +139,7 @@ def _check_place(core: Core, _: Progress) -> Iterator[Finding]:
 def _check_git(core: Core, _: Progress) -> Iterator[Finding]:
     state = core.committing.state()
     if state.get("ahead") or state.get("behind"):
-        message = "{ahead} local commits are not on {remote}, and {behind} commits of {remote} are not here".format(
+        message = "{ahead} local commits are not on {remote}, and {behind} commits of {remote} are not local".format(
             **state
         )
         yield Finding("git", "note", "", message, "`simplemem sync` exchanges them.")
@@ -174,7 +174,7 @@ def _check_index(core: Core, tell: Progress) -> Iterator[Finding]:
         ours, theirs = ("nothing" if each is None else shorten(repr(each), 160) for each in (here, there))
         message = f"the index contains {ours} where a rebuilt index contains {theirs}"
         path = str(row[1]) if len(row) > 1 else ""
-        yield Finding("index", "error", path, message, f"{_ANEW}. Please report how it happened.")
+        yield Finding("index", "error", path, message, f"{_ANEW}. Please report this bug.")
 
 
 def _check_links(core: Core, _: Progress) -> Iterator[Finding]:
@@ -222,7 +222,7 @@ def plan_mending(core: Core, progress: Progress | None = None, *, only: Collecti
             f"[[{link}]] now leads to {name_of(aim.path)}" for link, aim in aims[path].items() if link not in nowhere
         ]
         stuck = nowhere & aims[path].keys()
-        unmended += [f"{path}: no form of [[{target}]] leads to that note" for target in sorted(stuck)]
+        unmended += [f"{path}: [[{target}]] cannot be rewritten to link to its note" for target in sorted(stuck)]
         if what:
             diff = unified_diff(file.data, text.encode(), (path, path), most=None)
             changes[path] = Mend(path, tuple(what), diff, file.sha256, text)

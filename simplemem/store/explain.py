@@ -127,9 +127,9 @@ class Explained:
             because = f"It is not in the index: {reason.rstrip('.')}." if reason else "It is not indexed yet."
         elif row.hidden is not None:
             verdict, because = "hidden", f"It is hidden from search: {row.hidden}."
-            hint = "To have it found, move or rename it, or change the setting of Obsidian that excludes it."
+            hint = "To include it in search, move or rename it, or change the Obsidian setting that excludes it."
             if is_copy_reason(row.hidden):
-                hint = "`simplemem conflicts` shows how it differs from its note, and merges the two."
+                hint = "`simplemem conflicts merge` merges it into its note; --dry-run shows the differences."
         else:
             place = next((k for k, found in enumerate(self._ranking.every, 1) if found.note == row.id), 0)
             at = next((k for k, hit in enumerate(hits, 1) if hit.name == name_of(path)), 0)
@@ -140,7 +140,7 @@ class Explained:
             numbers |= _words_of(self._which_hold([row.id]), row.id)
             verdict, because, hint = self._verdict(row, place, numbers)
             if at:
-                verdict, because, hint = "hit", f"It is hit {at} of {len(hits)}.", ""
+                verdict, because, hint = "hit", f"It is number {at} of {len(hits)} hits.", ""
         return {"name": name_of(path), "verdict": verdict, "because": because, "hint": hint, **numbers}
 
     def _verdict(self, row: Row, place: int, numbers: dict[str, Any]) -> tuple[str, str, str]:
@@ -155,7 +155,7 @@ class Explained:
                 hint = "Put `archive:` before the query to search past sessions too."
             return "filtered", f"It does not match the filter {said}.", hint
         if place and place <= self._limit:
-            return "below", f"By words and meaning it ranks {place}; the reranker put others first.", ""
+            return "below", f"It ranks {place} by words and meaning; the reranker ranked other notes higher.", ""
         if place:
             hint = f"A limit of {place} would show it." if place <= 200 else ""
             return "below", f"It ranks {place} of {len(every)}.", hint

@@ -16,7 +16,7 @@ _CONTENTS: Final = {
     "drafts": "texts that `simplemem edit` could not save",
     "state": "counters that are kept outside the notes",
     "imports.jsonl": "a record of imports, so that nothing is imported twice",
-    "exports": "exported entries",
+    "exports": "exported lessons",
     "config.toml": "the settings of this vault",
     "eval.json": "questions for `simplemem eval`",
 }

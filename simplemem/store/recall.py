@@ -371,7 +371,7 @@ def narrow(core: Core, given: Filter, query: Query | None = None) -> Narrow:
     now, query = local(), query or Query("", ())
     author = query.author or well_formed(given.author).strip()
     if len(given.tags) + len(given.properties) + len(query.tags) > _MOST_NARROWING:
-        raise Invalid(f"a filter takes at most {_MOST_NARROWING} tags and properties", hint="Ask for fewer of them.")
+        raise Invalid(f"a filter takes at most {_MOST_NARROWING} tags and properties", hint="Pass fewer of them.")
     if author:
         core.changes.newest()  # the filter stands on what the log has
     kind = query.type or well_formed(given.type)

@@ -100,7 +100,7 @@ class Vault:
         check_path(path)
         if self.access.hides(path):
             return None
-        with self._beneath() as here, telling("look at", path):
+        with self._beneath() as here, telling("access", path):
             return entry_at(here, path)
 
     def read(self, path: str) -> File:
@@ -129,7 +129,7 @@ class Vault:
     def lock(self, timeout: float = 10.0) -> Iterator[None]:
         """Hold the vault: no other thread or process writes meanwhile. After `timeout` Unavailable names its holder."""
         if self.read_only:
-            hint = "Open it without --read-only, from a folder that allows writing."
+            hint = "Open the vault without --read-only, and make its folder writable."
             raise ReadOnly(f"the vault {str(self.root)!r} is read-only", hint=hint)
         deadline = time.monotonic() + timeout
         if not self._threads.acquire(timeout=max(timeout, 0)):
@@ -354,7 +354,7 @@ def _take_in(item: os.DirEntry[str], prefix: str, scan: Scan) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        scan.problems[path] = explain(error, "look at", path, writing=False).message
+        scan.problems[path] = explain(error, "access", path, writing=False).message
         return False
     if found is not None and not stat.S_ISREG(found.st_mode):
         return False

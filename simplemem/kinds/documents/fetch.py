@@ -17,7 +17,7 @@ from simplemem.kinds.documents.convert import MOST_BYTES, File
 _MOST_SECONDS, _MOST_HOPS = 30.0, 5
 _HEADERS: Final = {"User-Agent": "simplemem", "Accept-Encoding": "identity"}
 _HINT: Final = "Give http:// or https:// and a host, without a name or password."
-_ALLOWED: Final = "The setting documents.allow_private in your own settings file allows it."
+_ALLOWED: Final = "To allow it, set documents.allow_private in your own settings file."
 _PUBLIC, *_CARRIERS = map(ip_network, ("2000::/3", "::ffff:0:0/96", "64:ff9b::/96"))  # these of IPv4, in 32 last bits
 # Clouds' own services, and tunnels to whatever an address carries: Python takes them for public.
 _CLOSED: Final = [*map(ip_network, "168.63.129.16 192.0.0.0/24 192.88.99.0/24 2001::/32 2002::/16 3fff::/20".split())]

@@ -145,7 +145,7 @@ def body_of(content: str, context: str) -> str:
     body = f"{content}\n" + (f"\n## Context\n\n{context}\n" if context else "")
     if read_page("", text := f"---\n---\n{body}").opened < len(text):
         why = "the content leaves a code block or comment open"
-        raise Invalid(why, hint="Close it, so that the text after it is not swallowed.")
+        raise Invalid(why, hint="Close it, so that it does not include the text that follows.")
     return body
 
 

@@ -314,7 +314,7 @@ class Conversation(Keeper):
             except SimplememError as error:
                 done["warnings"].append(error.message)
         if (ripe or read) and not dry_run:
-            _, carried = self.shelf.change(draft, By(reason="archived topics that were inactive for long") | by)
+            _, carried = self.shelf.change(draft, By(reason="archived topics that were paused for a long time") | by)
             done["warnings"] += carried.warnings
         done["continued"] = [each.id for each in ripe if each.is_full and each.id in done["closed"]]
         return done
