@@ -185,7 +185,7 @@ def test_from_another_folder_of_notes_the_vault_in_the_home_folder_is_never_used
 HOSTILE = {
     "nested too deeply": b"a = " + b"[" * 20_000,
     "not valid TOML": b"[search]\nlimit = " + b"9" * 10_000,
-    "a number in it is too long": b"[search]\nlimit = 0x" + b"f" * 10_000,
+    "a number that is too long": b"[search]\nlimit = 0x" + b"f" * 10_000,
     "too deeply": b".".join([b"search"] * 5000) + b" = 1",
     "which is not a setting": b"[nothing]\nof = 1",
     "less than or equal to": b"[index]\nscan_minutes = inf",

@@ -57,7 +57,7 @@ def _method(do: Callable[Concatenate[Core, P], T], *, asks: bool = False) -> Cal
 
     @wraps(do)
     def method(store: EnhancedStore, *args: P.args, **kwargs: P.kwargs) -> T:
-        core = store._core  # noqa: SLF001
+        core = store._opened  # noqa: SLF001
         for name, value in chain(zip(positional, args, strict=False), kwargs.items()):
             if name in expected and not isinstance(value, expected[name]):
                 wanted = do.__annotations__[name]
@@ -87,16 +87,16 @@ class EnhancedStore:
     def __init__(
         self, root: Path, settings: Settings | None = None, *, read_only: bool = False, person: bool = False
     ) -> None:
-        core = self._open_core = Core(root, settings, read_only=read_only, person=person)
+        core = self._core = Core(root, settings, read_only=read_only, person=person)
         self._is_closed = False
         self.root, self.settings, self.read_only = core.root, core.settings, core.read_only
         self.bench = Bench(core)
 
     @property
-    def _core(self) -> Core:
+    def _opened(self) -> Core:
         if self._is_closed:
             raise Unavailable("this store is closed", hint="Open the vault again with open_store.")
-        return self._open_core
+        return self._core
 
     def __enter__(self) -> Self:
         return self
@@ -108,7 +108,7 @@ class EnhancedStore:
         """Stop background work, close all files and commit to git what is due. A second call does nothing."""
         if not self._is_closed:
             self._is_closed = True
-            self._open_core.close()
+            self._core.close()
 
     start = _method(Core.start)
     wait_until_settled = _method(Core.wait_until_settled)
@@ -128,7 +128,7 @@ class EnhancedStore:
         """Index the vault, text first, vectors after. `rebuild` makes it anew beside itself; `believe` accepts that
         many notes are gone; without `begin` no vectors of another embedder are begun, and none where many are missing:
         `state` says how many are."""
-        core = self._core
+        core = self._opened
         embed = embed and core.embedding.wanted()[0] is not None
         if not embed:
             core.rows.waiting = None
@@ -156,7 +156,7 @@ class EnhancedStore:
 
         With `embed` the vectors of a few changed notes are made too, as `sync` makes them for a question.
         """
-        core = self._core
+        core = self._opened
         core.catch_up()
         if embed and core.embedding.pending():
             fill = partial(core.embedding.fill, None, begin=False, ready=core.rows.waiting)
@@ -164,11 +164,11 @@ class EnhancedStore:
 
     def resolve(self, name: str) -> str:
         """The memory that a name, title, alias or wikilink means."""
-        return name_of(self._core.path_meant(name))
+        return name_of(self._opened.path_meant(name))
 
     def has(self, name: str) -> bool:
         """Whether there is a memory of just this name; quicker than `resolve`, which looks for what it may have meant."""
-        return self._core.entry(path_of(check_name(name))) is not None
+        return self._opened.entry(path_of(check_name(name))) is not None
 
     def names(self, prefix: str = "", limit: int = 100) -> list[str]:
         """Names that begin so, for completion; those of past sessions last."""
@@ -189,15 +189,15 @@ class EnhancedStore:
 
     def _near_names(self, prefix: str, limit: int) -> list[tuple[str, bool]]:
         """The names that begin so, or whose file name does, each with whether it is the only note of that file name."""
-        self._core.prepare(vectors=False)
-        last = recall.archive_of(self._core)
-        found = self._core.index.near_names(well_formed(prefix), limit, last)
+        self._opened.prepare(vectors=False)
+        last = recall.archive_of(self._opened)
+        found = self._opened.index.near_names(well_formed(prefix), limit, last)
         return [(name_of(path), is_unique) for path, is_unique in found]
 
     def tags(self) -> dict[str, int]:
         """Every tag and how many memories have it."""
-        self._core.prepare(vectors=False)
-        return self._core.index.tag_counts()
+        self._opened.prepare(vectors=False)
+        return self._opened.index.tag_counts()
 
     read_text = _method(read.read_text)
     read = _method(read.read)
@@ -210,7 +210,7 @@ class EnhancedStore:
 
     def daily(self, **by: Unpack[By]) -> Saved:
         """The note of today, made of the template for daily notes where it is not there yet."""
-        core, obsidian = self._core, self._core.conventions
+        core, obsidian = self._opened, self._opened.conventions
         if (file := core.file(path_of(name := obsidian.daily_note(local())))) is not None:
             return write.unchanged(core, file)
         template = obsidian.daily_template
@@ -219,7 +219,7 @@ class EnhancedStore:
 
     def create_from(self, template: str, name: str, **by: Unpack[By]) -> Saved:
         """Make a note of a template, to the byte but for its `{{title}}`, `{{date}}` and `{{time}}`."""
-        core = self._core
+        core = self._opened
         core.must_be_writable()
         path = path_of(check_name(name))
         source = self._template_path(template) if template else ""
@@ -231,7 +231,7 @@ class EnhancedStore:
 
     def _template_path(self, template: str) -> str:
         """The path of a template by its name in Obsidian's folder for templates, or of any note by its name."""
-        core = self._core
+        core = self._opened
         folder = core.conventions.templates_folder
         path = path_of(f"{folder}/{template}".lstrip("/"))
         if core.entry(path) is not None:
@@ -242,8 +242,8 @@ class EnhancedStore:
             raise self._no_template(template) from None
 
     def _no_template(self, template: str) -> NotFound:
-        folder = self._core.conventions.templates_folder
-        paths = self._core.vault.entries_below(folder) if folder else []
+        folder = self._opened.conventions.templates_folder
+        paths = self._opened.vault.entries_below(folder) if folder else []
         names = [name_of(entry.path).removeprefix(f"{folder}/") for entry in paths if entry.path.endswith(".md")]
         hint = f"The templates are {', '.join(names[:_MAX_TEMPLATES])}."
         if not names:
@@ -268,14 +268,14 @@ class EnhancedStore:
         """Exchange changes with the remote of the vault's git repository."""
         from simplemem.store.syncing import sync
 
-        return sync(self._core, **by)
+        return sync(self._opened, **by)
 
     def commit(self, *, written: bool = False) -> str:
         """The commit of the vault's branch that answers are of, or that holds what was just `written`; "" where the
         vault is a folder, or where that cannot be told just now: what was written is there all the same."""
-        vault = self._core.vault
+        vault = self._opened.vault
         if vault.is_branch and not written:
-            return self._core.index.standing().commit
+            return self._opened.index.standing().commit
         with suppress(Unavailable):
             return vault.newest() if vault.is_branch else ""
         return ""
@@ -289,15 +289,15 @@ class EnhancedStore:
 
         named = SecretStr(engine) if isinstance(engine, str) else engine
         index = self.settings.index.model_copy(update={"engine": named, "replica": None})
-        settings, core = self.settings.model_copy(update={"index": index}), self._core
+        settings, core = self.settings.model_copy(update={"index": index}), self._opened
         with EnhancedStore(self.root, settings, read_only=self.read_only, person=True) as there, ExitStack() as opened:
-            source, built = core.index.database, there._core.index.database
+            source, built = core.index.database, there._opened.index.database
             is_used = built.place == source.place
             if is_used and engine and core.index.path.is_file():  # the settings were first, and the sidecar is left
                 source = open_database(core.index.path, core.vault.lock)
                 opened.callback(source.close)
             there.sync(progress=progress, embed=False, believe=True)
-            taken = there._core.embedding.take_over(source, built, progress) if source.place != built.place else 0
+            taken = there._opened.embedding.take_over(source, built, progress) if source.place != built.place else 0
             done = there.sync(progress=progress)
             notes = there.state().notes
             return MovedIndex(built.engine, built.place, notes, taken, done.embedded, is_used, done.trouble)
@@ -309,7 +309,7 @@ class EnhancedStore:
 
     def stats(self) -> dict[str, Any]:
         """Numbers about the vault and its index."""
-        core = self._core
+        core = self._opened
         embedding = core.embedding.facts()
         reranking = core.reranking()
         unread = core.conventions.unread_filters().items()
@@ -337,41 +337,41 @@ class EnhancedStore:
     @property
     def git_trouble(self) -> str:
         """Why the history that was asked for last lacks what git knows; "" when it does not."""
-        return self._core.git_trouble
+        return self._opened.git_trouble
 
     @property
     def rerank_trouble(self) -> str:
         """Why the reranker did not order what was asked for last; "" when it did, or there is none."""
-        reranking = self._core.reranking()
+        reranking = self._opened.reranking()
         return reranking.failure if reranking is not None else ""
 
     def inspect(self) -> dict[str, dict[str, Any]]:
         """Everything that was read from every note."""
-        self._core.prepare(vectors=False)
-        return self._core.index.inspection()
+        self._opened.prepare(vectors=False)
+        return self._opened.index.inspection()
 
     def doctor(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> tuple[Finding, ...]:
         """What is wrong with the vault, its index or what they are on, by all checks or some. Changes no note."""
         from simplemem.store.doctor import examine  # few who open a store ask for it
 
-        return examine(self._core, progress, only=only)
+        return examine(self._opened, progress, only=only)
 
     def own_files(self) -> tuple[OwnFile, ...]:
         """What is in `.simplemem/` of the vault, and which of it can be made again from the notes: only the index."""
         from simplemem.store.folder import own_files
 
-        return own_files(self._core)
+        return own_files(self._opened)
 
     def plan_mending(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> Mending:
         """What `doctor` finds and the broken links among it that can be mended. Writes nothing; `mend` does."""
         from simplemem.store.doctor import plan_mending
 
-        return plan_mending(self._core, progress, only=only)
+        return plan_mending(self._opened, progress, only=only)
 
     def mend(self, mending: Mending, **by: Unpack[By]) -> Mended:
         """Carry out what was planned: all of it as one change, which one `undo` takes back, or nothing."""
         from simplemem.store.doctor import mend
 
-        return mend(self._core, mending, **by)
+        return mend(self._opened, mending, **by)
 
     list = _method(recall.list_page, asks=True)  # last: its name hides the type from what follows

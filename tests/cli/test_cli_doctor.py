@@ -89,7 +89,7 @@ def test_a_dry_run_shows_the_diff_and_nothing_is_mended_unasked(run: Run, mendab
 def test_what_was_mended_is_one_change_that_one_undo_takes_back(run: Run, mendable: Path) -> None:
     before = notes_of(mendable)
     ran = run("doctor", "--fix", "--yes")
-    assert "Mended 2 files in one step\n  undo with: simplemem undo v000001\n" in ran.out
+    assert "Fixed 2 files in one step\n  undo with: simplemem undo v000001\n" in ran.out
     assert ran.code == 1 and "warning: c.md:3:" in ran.out and "a.md:3" not in ran.out  # what is left
     versions = run("history", "--json").json["versions"]
     assert {(version["tool"], version["who"]) for version in versions} == {("doctor", "command line")}

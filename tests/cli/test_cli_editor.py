@@ -139,7 +139,7 @@ def test_in_a_terminal_the_person_sees_both_together_and_is_asked(vault: Path, e
     note = vault / "projects/apollo.md"
     editor(edits_beside(note, ("spring", "autumn"), ("approved", "refused")))
     code, said = in_a_terminal("edit", "projects/apollo", "--vault", str(vault), answer=answer)
-    assert b"Save both together" in said
+    assert b"Save the merged text" in said
     saved = answer == b"y\n"
     assert "refused" in note.read_text() and ("autumn" in note.read_text()) is saved
     assert (code == 0, drafts(vault) == []) == (saved, saved)

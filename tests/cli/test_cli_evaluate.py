@@ -66,7 +66,7 @@ def test_what_cannot_be_asked_is_told_with_its_way_out(evaluate: Run, tmp_path: 
     gone = evaluate("init", "--vault", str(nowhere))
     assert gone.code == 1 and "no vault at" in gone.err and not nowhere.exists()
     (tmp_path / "empty").mkdir()
-    assert "no question could be made" in evaluate("init", "--vault", str(tmp_path / "empty")).err
+    assert "no question could be created" in evaluate("init", "--vault", str(tmp_path / "empty")).err
     assert "eval init" in evaluate("run").err
     wrong = evaluate("run", "--compare", "search.lexical_wight=0.5")
     assert wrong.code == 1 and "search.lexical_wight" in wrong.err

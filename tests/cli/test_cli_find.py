@@ -75,7 +75,7 @@ def test_options_narrow_a_search(run: Run, options: tuple[str, ...], wanted: set
 def test_explain_shows_the_numbers_of_every_hit(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMPLEMEM_EMBED_PROVIDER", "wordllama")
     shown = run("search", "launch", "budget", "zzzqqq", "--prefix", "projects/", "--explain").out
-    assert "why  rank score 1.00, words 1.00, meaning 1.00 · holds launch, budget · lacks zzzqqq" in shown
+    assert "why  rank score 1.00, words 1.00, meaning 1.00 · contains launch, budget · lacks zzzqqq" in shown
     assert "launch in 2, budget in 1, zzzqqq in 0" in shown and "path projects/: 2" in shown
     assert "why  " not in run("search", "launch").out
 
@@ -146,7 +146,7 @@ def test_backlinks_say_where_the_link_stands_or_how_alike_a_note_is(
     monkeypatch.setenv("SIMPLEMEM_EMBED_PROVIDER", "wordllama")
     (vault / "rain.md").write_text("Heavy rain and strong wind over the harbour all day.\n")
     (vault / "storm.md").write_text("A storm with rain and wind came over the harbour.\n")
-    assert run("backlinks", "rain").out.startswith("storm  alike 0.")
+    assert run("backlinks", "rain").out.startswith("storm  similarity 0.")
     answer = run("backlinks", "rain", "--kind", "semantic", "--json").json
     assert (answer["name"], answer["items"][0]["kind"]) == ("rain", "semantic")
 

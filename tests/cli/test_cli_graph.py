@@ -60,7 +60,7 @@ def test_what_cannot_be_done_is_said_with_a_way_out(run: Run) -> None:
     assert missing.code == 1 and "nowhere.jsonl cannot be read: No such file or directory" in missing.err
     for part in (("--notes", "all"), ("--no-texts",), ("--private",)):
         refused = run("export", "graph", "--format", "jsonl", *part)
-        assert (refused.code, refused.out) == (1, "") and "always the whole graph" in refused.err
+        assert (refused.code, refused.out) == (1, "") and "do not apply to the format jsonl" in refused.err
 
 
 # -- pictures
@@ -102,5 +102,5 @@ def test_a_picture_of_a_large_vault_is_below_5_mb_unless_all_texts_are_asked_for
 def test_a_picture_is_never_written_over_a_note(run: Run, vault: Path, entities: None, tmp_path: Path) -> None:
     before = notes_of(vault)
     refused = export(run, "--format", "json", "--output", str(vault / "people/Ada.md"))
-    assert refused.code == 1 and "would be a note" in refused.err and notes_of(vault) == before
+    assert refused.code == 1 and "would become a note" in refused.err and notes_of(vault) == before
     assert export(run, "--format", "dot", "--output", str(tmp_path / "no" / "g.dot")).code == 1

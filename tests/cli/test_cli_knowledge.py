@@ -59,7 +59,7 @@ def test_entries_are_listed_counted_and_narrowed(run: Run) -> None:
     (error,) = knowledge(run, "list", "error", "--json").json["entries"]
     assert error["content"] == "The pool is exhausted" and "#pg" in knowledge(run, "list", "error").out
     assert knowledge(run, "list", "--min-confidence", "0.7", "--json").json["total"] == 2
-    assert "1 of 4 entries" in knowledge(run, "list", "--limit", "1").out
+    assert "1 of 4 lessons" in knowledge(run, "list", "--limit", "1").out
     assert knowledge(run, "list", "fact").code == 2
     facts = knowledge(run, "stats", "--json").json
     assert facts["total"] == 4 and facts["by_type"] == {"decision": 2, "error": 1, "solution": 1}

@@ -52,7 +52,7 @@ def test_tool_groups_are_added_and_removed_and_mistakes_are_named(run: Run) -> N
     names = [tool["name"] for tool in run("tools", "--tools=-core,original", "--json").json["tools"]]
     assert names == [tool.name for tool in choose(PROFILES["simplemem"])]
     refused = run("tools", "--profile", "nobody")
-    assert refused.code == 1 and "no profile 'nobody'" in refused.err and "chatgpt" in refused.err
+    assert refused.code == 1 and "no profile called 'nobody'" in refused.err and "chatgpt" in refused.err
     assert run("tools", "--tools", "nothing").code == 1
 
 

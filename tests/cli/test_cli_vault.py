@@ -48,7 +48,7 @@ def test_init_ends_with_what_it_found_and_three_commands(
     ready, found, index, kept, following, *steps = run("init", str(vault), vault=None).out.splitlines()
     assert "index --rebuild" in index and ".simplemem/index.db" in index
     assert ".simplemem/history" in kept and ".simplemem/trash" in kept
-    assert ready.endswith("3 notes") and "3 links (1 broken)" in found and following == "Next:"
+    assert ready.endswith("3 notes") and "3 links (1 unresolved)" in found and following == "Next:"
     assert [step.split()[1] for step in steps] == ["search", "connect", "doctor"] and str(vault) in steps[0]
     monkeypatch.chdir(vault)
     assert "--vault" not in run("init", vault=None).out
@@ -80,7 +80,7 @@ def test_stats_are_for_people_with_a_summary_first(run: Run, vault: Path, monkey
     monkeypatch.setenv("COLUMNS", "80")
     first, *rest = run("stats").out.splitlines()
     assert first == "3 notes, 29 words"
-    labels = ["vault", "links", "index", "meaning", "state"]
+    labels = ["vault", "links", "index", "vectors", "state"]
     assert [line[:9].strip() for line in rest if not line.startswith(" ")] == labels
     assert re.search(r"^index +[0-9.]+ (kB|MB), ", "\n".join(rest), re.MULTILINE)
     assert not re.search("…|{|embedding", "\n".join(rest))

@@ -137,7 +137,7 @@ def test_a_note_made_of_the_text_of_another_is_found(run: Run, vault: Path) -> N
 def test_new_says_what_it_replaced_and_how_to_undo_it(run: Run, vault: Path) -> None:
     before = notes_of(vault)
     replaced = run("new", "people/Ada", "--content", "another", "--overwrite")
-    assert "replaced a text: " in replaced.err and "last changed" in replaced.err
+    assert "replaced a text (" in replaced.err and "last changed" in replaced.err
     assert run(*replaced.err.split("`simplemem ")[1].split("`")[0].split()).code == 0
     assert notes_of(vault) == before
 

@@ -96,7 +96,7 @@ def test_toolsets_are_added_and_taken_away_by_name() -> None:
     default = PROFILES["default"]
     assert choose(default, "core") == choose(default)
     assert choose(default, " -core, original,") == choose(PROFILES["simplemem"])
-    for wrong, said in (("-core", "no tool is left"), ("nothing", "no tool group 'nothing'")):
+    for wrong, said in (("-core", "no tool is left"), ("nothing", "no tool group called 'nothing'")):
         with pytest.raises(Invalid, match=said):
             choose(default, wrong)
 
