@@ -248,7 +248,7 @@ def _spliced(file: Path, do: Callable[..., Any], client: Client, text: str, *mor
         return do(client.form, text, client.key, *more)
     except Unreadable as error:
         hint = f"{error.hint} `simplemem connect json` prints an entry to copy."
-        raise Unreadable(f"{file} is left as it is: {error.message}", hint=hint) from error
+        raise Unreadable(f"{file} was not changed: {error.message}", hint=hint) from error
 
 
 def _listed(name: str, entry_for: Callable[[Client], dict[str, Any]]) -> Answer:

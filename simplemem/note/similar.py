@@ -11,6 +11,9 @@ from simplemem.note.names import compare_key
 # A name is suggested if this share of its letters, or of the letters of some of its words, is as typed.
 _MIN_SIMILARITY = 0.66
 
+# A name that is this much less similar than the best one was hardly meant.
+_MAX_DISTANCE = 0.15
+
 # Part of a name that matches counts a little less than a whole name that matches equally well.
 _PART = 0.97
 
@@ -35,7 +38,7 @@ def similar_names(typed: str, names: Iterable[str], limit: int = 5) -> list[str]
     path_matcher = _matcher(key)
     part_matcher = _matcher(last_part)
     word_count = len(last_part.split())
-    ranked = []
+    ranked = []  # the negative similarity first, so that sorting puts the best name first
     for name in all_names:
         name_key = compare_key(name)
         name_part = name_key.rsplit("/", 1)[-1]
@@ -46,7 +49,9 @@ def similar_names(typed: str, names: Iterable[str], limit: int = 5) -> list[str]
         if similarity >= _MIN_SIMILARITY:
             ranked.append((-similarity, len(name), name))
     if ranked:
-        return [name for _, _, name in sorted(ranked)[:limit]]
+        ranked.sort()
+        best = ranked[0][0]
+        return [name for similarity, _, name in ranked[:limit] if similarity - best <= _MAX_DISTANCE]
     return _names_with_words(last_part, all_names)[:limit]
 
 

@@ -89,7 +89,7 @@ def test_a_wrong_file_is_left_alone_and_said(run: Run, vault: Path, home: Path, 
         done = run(*command)
         assert done.code == 1 and "was not changed" in done.err
     assert file.read_bytes() == data
-    assert "left as it is" in run("connect", "--json").json["clients"][2]["state"]
+    assert "was not changed" in run("connect", "--json").json["clients"][2]["state"]
 
 
 def test_what_is_no_file_is_left_alone(run: Run, vault: Path, home: Path) -> None:
@@ -186,7 +186,7 @@ def test_mistakes_are_told_here_and_not_in_the_log_of_a_client(run: Run, vault: 
             ("connect", "cursor", "--http", "http://x.y/mcp", "--token-env", "sm-1f", "--yes"),
             "Pass the name of the variable",
         ),
-        (("connect", "cursor", "--token-env", "T", *where), "goes with --http"),
+        (("connect", "cursor", "--token-env", "T", *where), "needs --http"),
         (("connect", "cursor", "--name", "a.b", *where), "no name for a server"),
         (("disconnect", "cursor", "--yes"), "no file of servers"),
     ):

@@ -178,7 +178,7 @@ def test_serve_in_a_terminal_asks_before_it_makes_a_vault(tmp_path: Path, answer
     new = tmp_path / "new"
     code, shown = in_a_terminal("serve", "--vault", str(new), answer=answer)
     assert b"Create it?" in shown and new.is_dir() == is_made
-    assert (code == 0) if is_made else (code == 1 and b"`--yes` creates it" in shown)
+    assert (code == 0) if is_made else (code == 1 and b"create this one with `--yes`" in shown)
 
 
 def test_serve_with_yes_asks_nothing(tmp_path: Path) -> None:
@@ -195,5 +195,5 @@ def test_serve_for_a_client_makes_the_vault_without_a_question_and_says_so(tmp_p
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "list_memories", "arguments": {}}},
     ]
     served = simplemem("serve", vault=new, input="".join(f"{json.dumps(each)}\n" for each in messages).encode())
-    assert served.returncode == 0 and new.is_dir() and f"a new vault: {new}".encode() in served.stderr
+    assert served.returncode == 0 and new.is_dir() and f"creating the vault {new}".encode() in served.stderr
     assert b"Create it?" not in served.stderr
