@@ -176,7 +176,7 @@ def test_notes_are_found_by_what_is_left_of_them_and_nothing_is_written(store: E
     assert row["mrr"]["low"] <= row["mrr"]["value"] <= row["mrr"]["high"]
     assert other["difference"]["mrr"] == {"value": 0.0, "low": 0.0, "high": 0.0} and "difference" not in row
     assert {path: path.read_bytes() for path in store.root.rglob("*.md")} == before
-    with pytest.raises(Invalid, match="no question is about a note"):
+    with pytest.raises(Invalid, match="none of the questions can be used"):
         run(store, Questions(pairs[3:], 6), {"simplemem": WORDS})
 
 

@@ -187,7 +187,7 @@ def test_mistakes_are_told_here_and_not_in_the_log_of_a_client(run: Run, vault: 
             "Pass the name of the variable",
         ),
         (("connect", "cursor", "--token-env", "T", *where), "needs --http"),
-        (("connect", "cursor", "--name", "a.b", *where), "no name for a server"),
+        (("connect", "cursor", "--name", "a.b", *where), "is not a server name"),
         (("disconnect", "cursor", "--yes"), "no file of servers"),
     ):
         done = run(*said)
