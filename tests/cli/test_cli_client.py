@@ -188,7 +188,7 @@ def test_mistakes_are_told_here_and_not_in_the_log_of_a_client(run: Run, vault: 
         ),
         (("connect", "cursor", "--token-env", "T", *where), "needs --http"),
         (("connect", "cursor", "--name", "a.b", *where), "is not a server name"),
-        (("disconnect", "cursor", "--yes"), "no file of servers"),
+        (("disconnect", "cursor", "--yes"), "has no configuration file"),
     ):
         done = run(*said)
         assert done.code == 1 and wanted in done.err, said
