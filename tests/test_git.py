@@ -140,7 +140,7 @@ def test_a_dot_git_that_leads_to_another_repository_is_refused(git: Any, vault: 
         with pytest.raises(Unavailable):
             commits(fake, "secret.md")
     git("config", "core.worktree", str(tmp_path / "file"))
-    with pytest.raises(Unavailable, match="outside of it"):
+    with pytest.raises(Unavailable, match="which is outside of"):
         commits(tmp_path / "file", "secret.md")
     assert len(commits(tmp_path / "file", "secret.md", allowed=[str(vault)])) == 1, (
         "it names it, and the person allows it"
@@ -233,7 +233,7 @@ def test_an_honest_repository_of_each_shape_is_read_where_the_person_allows_it(
     else:
         git("gc", "--quiet")
     if place != vault:
-        with pytest.raises(Unavailable, match="outside of it") as refused:
+        with pytest.raises(Unavailable, match="which is outside of") as refused:
             commits(place, "a.md")
         assert "git.folders" in refused.value.hint and str(vault) in refused.value.hint
     assert [each.subject for each in commits(place, "a.md", allowed=[str(vault)])] == ["Begin"]
