@@ -47,6 +47,15 @@ def open_store(
     return EnhancedStore(root, settings or load_settings(vault=root), read_only=read_only, person=person)
 
 
+# Arguments of these types are checked, by the text of the annotation.
+_CHECKED_TYPES: dict[str, type | tuple[type, ...]] = {
+    "str": str,
+    "int": int,
+    "str | None": (str, NoneType),
+    "int | None": (int, NoneType),
+}
+
+
 def _method(do: Callable[Concatenate[Core, P], T], *, asks: bool = False) -> Callable[Concatenate[EnhancedStore, P], T]:
     """Return a function of the core as a method of the store. If it only `asks`, it is repeated after index damage.
 
@@ -67,15 +76,6 @@ def _method(do: Callable[Concatenate[Core, P], T], *, asks: bool = False) -> Cal
         return do(core, *args, **kwargs)
 
     return method  # type: ignore[return-value]  # it is called as a method
-
-
-# Arguments of these types are checked, by the text of the annotation.
-_CHECKED_TYPES: dict[str, type | tuple[type, ...]] = {
-    "str": str,
-    "int": int,
-    "str | None": (str, NoneType),
-    "int | None": (int, NoneType),
-}
 
 
 class EnhancedStore:

@@ -236,27 +236,10 @@ def undo_all(
 def _plan(core: Core, by: str, since: str) -> tuple[UndoneMany, list[Wish]]:
     """What would become of each note, and the wishes that do it."""
     lines = core.changes.recent(after=history.moment_of(core, since, start=True).number)
-    has_changed = False
-    taken_back: dict[str, list[_Step]] = {}
-    chains: dict[str, list[_Step]] = {}
-    moves: dict[str, str] = {}  # where a note is now -> where it was
-    for version in reversed(lines):
-        is_theirs = is_called(version.who, by)
-        for path, before, after in version.effects:
-            if not is_theirs and path not in chains:
-                if not any(after == text for _, _, text in taken_back.get(path, ())):
-                    continue
-                chains[path] = taken_back.pop(path)  # somebody brought their change back
-            chain = chains.setdefault(path, [])
-            chain.append((version, before, after))
-            has_changed |= is_theirs
-            if after == chain[0][1]:
-                taken_back[path] = chains.pop(path)  # the note is as it was: a later change starts from here
-        if is_theirs and version.new_path is not None:
-            moves[version.new_path] = moves.pop(version.path, version.path)
-    if not has_changed:
+    if not any(is_called(version.who, by) and version.effects for version in lines):
         names = dict.fromkeys(version.who for version in lines if version.who)
         raise NotFound(f"{by} has changed nothing since {since}", candidates=list(names)[:10])
+    chains, moves = _changes_by(lines, by)
     files = {path: history.file_now(core, path) for path in sorted(chains)}
     now = {path: None if file is None else file.sha256 for path, file in files.items()}
     then = {path: chains[path][0][1] for path in now if now[path] != chains[path][0][1]}  # what is to be there again
@@ -286,6 +269,33 @@ def _plan(core: Core, by: str, since: str) -> tuple[UndoneMany, list[Wish]]:
     left = tuple(LeftAsIs(name_of(path), why) for path, why in whys.items() if why)
     digest = hashlib.sha256(repr(notes).encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return UndoneMany(by, since, "", tuple(notes), left, digest), wishes
+
+
+def _changes_by(lines: Sequence[Version], by: str) -> tuple[dict[str, list[_Step]], dict[str, str]]:
+    """Return per path what somebody changed, with all later changes, and where the notes they moved were before.
+
+    `lines` has the newest change first. A path that is again as it was before their change is left out.
+    """
+    chains: dict[str, list[_Step]] = {}
+    taken_back: dict[str, list[_Step]] = {}
+    moves: dict[str, str] = {}  # where a note is now -> where it was
+
+    for version in reversed(lines):
+        is_theirs = is_called(version.who, by)
+        for path, before, after in version.effects:
+            if not is_theirs and path not in chains:
+                if not any(after == text for _, _, text in taken_back.get(path, ())):
+                    continue
+                chains[path] = taken_back.pop(path)  # somebody brought their change back
+
+            chain = chains.setdefault(path, [])
+            chain.append((version, before, after))
+            if after == chain[0][1]:
+                taken_back[path] = chains.pop(path)  # the note is as it was: a later change starts from here
+
+        if is_theirs and version.new_path is not None:
+            moves[version.new_path] = moves.pop(version.path, version.path)
+    return chains, moves
 
 
 def _texts_then(core: Core, moving: Mapping[str, str], then: Mapping[str, str | None]) -> dict[str, bytes]:
