@@ -24,7 +24,7 @@ _MOST_CANDIDATES = 50
 _DIFF_TOKENS = 1500
 _DIFF_LINE = 300
 _PAGE = 20_000  # characters: about five thousand tokens of a script with spaces
-_NUMBER = re.compile(r"\A(.{0,1000}?)\s*\[(\d{1,6})\]\s*\Z", re.DOTALL)
+_PAGE_NUMBER = re.compile(r"\[(\d{1,6})\]\Z")
 _SECTION = re.compile(r"^ {0,3}#{1,6}[ \t]", re.MULTILINE)
 
 
@@ -183,8 +183,11 @@ class LongPage(NamedTuple):
 
 def asked_page(section: str | None) -> tuple[str | None, int]:
     """The section and the page that `section` asks for: `"Log [2]"` is page 2 of Log."""
-    found = _NUMBER.match(section or "")
-    return (found[1].strip() or None, int(found[2])) if found else (section or None, 1)
+    asked = (section or "").rstrip()
+    number = _PAGE_NUMBER.search(asked)
+    if number is None:
+        return section or None, 1
+    return asked[: number.start()].strip() or None, int(number[1])
 
 
 def page_size(text: str, tokens: int) -> int:

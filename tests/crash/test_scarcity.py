@@ -79,7 +79,7 @@ def test_a_file_that_may_not_grow_is_refused_and_the_notes_there_are_served(vaul
                 except SimplememError as error:
                     told.append(error.message)
             assert any("not yet searchable" in each for each in told), "the index was too large in the end"
-            assert store.state().state == "partial" and "disk full" in store.state().reason
+            assert store.state().state == "partial" and "Check that the disk is not full" in store.state().reason
             assert set(files(vault)) == {f"{name}.md" for name in answered}
             assert store.read("first").content.strip() == "plum of the first hour"
             resource.setrlimit(resource.RLIMIT_FSIZE, room)

@@ -95,7 +95,7 @@ def test_a_second_client_is_served_where_the_port_is_taken(vault: Path) -> None:
         port = str(taken.getsockname()[1])
         with started(vault, "--rest-api-serve", env={"MCP_SERVER_PORT": port}) as bare:
             assert bare.initialize()["serverInfo"]["name"] == "simplemem"
-            assert eventually(lambda: b"standard streams alone" in bare.said)
+            assert eventually(lambda: b"standard streams only" in bare.said)
             assert bare.call("add_memory", content="I moved to Lisbon.", user_id="ann")["structuredContent"]["events"]
 
 
