@@ -33,6 +33,7 @@ from simplemem.place import (
     contains_home,
     enclosing_vault,
     home_vault,
+    is_source_checkout,
     may_use_home_vault,
     named_vault,
     user_config_file,
@@ -798,7 +799,7 @@ def find_vault(
     """Return the vault that is meant, in the order of `simplemem config --help`. The path need not exist yet.
 
     With `default`, that vault takes the place of `~/simplemem`. Without it, raises NotFound if the current folder is
-    among notes that are in no vault.
+    among notes that are in no vault, or if `~/simplemem` is a checkout of this program.
     """
     env = os.environ if env is None else env
     here = os.fspath(cwd or Path.cwd())
@@ -850,10 +851,13 @@ def _vault_named(flag: str | Path | None, env: Mapping[str, str]) -> str | None:
 
 def _no_vault_around(here: str) -> NotFound:
     home = str(Path.home())
+    default = home_vault(home)
+    message = f"no vault in {here} or in a folder above it"
+    if is_source_checkout(default):
+        hint = f"`simplemem init ~/notes` creates one. {default} contains the source code of simplemem, not notes."
+        return NotFound(message, hint=hint)
+
     makes_vault = "`simplemem init .` makes this folder a vault"
     if contains_home(here, home):
         makes_vault = "`simplemem init FOLDER` makes a folder of notes a vault"
-    return NotFound(
-        f"no vault in {here} or in a folder above it",
-        hint=f"{makes_vault}; `--vault {home_vault(home)}` names another.",
-    )
+    return NotFound(message, hint=f"{makes_vault}; `--vault {default}` names another.")

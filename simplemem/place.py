@@ -48,8 +48,20 @@ def home_vault(home: str) -> str:
 
 
 def may_use_home_vault(here: str, home: str) -> bool:
-    """Whether a command in the folder `here` may use the vault in the home folder: not from among other notes."""
-    return not is_among_notes(here, home) or _is_within(here, home_vault(home))
+    """Whether a command in the folder `here` may use the vault in the home folder: not from among other notes.
+
+    `git clone` in the home folder puts the source code of simplemem where that vault would be. It is no vault.
+    """
+    vault = home_vault(home)
+    if is_source_checkout(vault):
+        return False
+    return not is_among_notes(here, home) or _is_within(here, vault)
+
+
+def is_source_checkout(folder: str) -> bool:
+    """Whether the folder contains the source code of simplemem, and was not made a vault as well."""
+    source = os.path.join(folder, "simplemem", "place.py")
+    return os.path.isfile(source) and not os.path.isdir(os.path.join(folder, ".simplemem"))
 
 
 def contains_home(folder: str, home: str) -> bool:

@@ -70,3 +70,20 @@ def test_in_the_home_folder_the_hint_names_a_folder_of_notes(run: Run) -> None:
     ran = run("list", vault=None)
     assert ran.code == 1 and "`simplemem init FOLDER` makes a folder of notes a vault" in " ".join(ran.err.split())
     assert "simplemem init ." not in ran.err
+
+
+@pytest.mark.parametrize("folder", ["", "simplemem", "simplemem/docs"])
+def test_a_checkout_of_the_program_in_the_home_folder_is_no_vault(
+    run: Run, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    checkout = Path.home() / "simplemem"
+    for path in (checkout / "simplemem" / "place.py", checkout / "docs" / "search.md"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("# of the program\n")
+    monkeypatch.chdir(Path.home() / folder)
+
+    for command in (["search", "program"], ["new", "X"], ["connect", "claude-code"]):
+        ran = run(*command, vault=None)
+        assert ran.code == 1
+        assert f"{checkout} contains the source code" in ran.err and "simplemem init ~/notes" in ran.err
+    assert sorted(os.listdir(checkout)) == ["docs", "simplemem"]
