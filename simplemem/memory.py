@@ -11,7 +11,7 @@ from simplemem.errors import Invalid
 from simplemem.note.tags import parse_tag_request
 
 # The notices above hits that answer nothing: no word of the question is held, or those that are held do not suffice.
-NO_WORD_HELD = "No note contains these words; the closest by meaning."
+NO_WORD_HELD = "No note contains these words; these are the nearest by meaning."
 NOTHING_FOUND = "Nothing found; these are the nearest."
 
 

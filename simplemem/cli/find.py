@@ -97,17 +97,20 @@ def search(
     found = replace(found, index=with_next_step(found.index))
     lines, labels, warnings = Lines(), dict[str, str](), list[str]()
     if (why_it := found.why) is None or found.explain is not None:
-        contains_none = (one_line(f"No note contains: {', '.join(found.absent)}."), "dim")
+        contains_none = f"No note contains: {', '.join(found.absent)}."
         is_absence_first = bool(found.absent and found.hits and found.only_nearest)
         if is_absence_first:
-            lines.append([contains_none])
+            lines.append([(one_line(contains_none), "dim")])
         if not found.hits:
             lines.append(["Nothing found." if found.index.is_ready else "No answer yet."])
         elif found.notice:
             lines.append([found.notice])
-        lines += [line for rank, hit in enumerate(found.hits, 1) for line in _hit(rank, hit, found.query)]
+        for rank, hit in enumerate(found.hits, 1):
+            lines += _hit(rank, hit, found.query, is_answer=not found.only_nearest)
         if found.absent and not is_absence_first:
-            lines.append([contains_none])
+            if found.hits:
+                contains_none += " The hits match the rest of the query."
+            lines.append([(one_line(contains_none), "dim")])
         if found.explain is not None:
             labels = _explained(found.explain)
             left_out = found.explain["not_searched"].items()
@@ -121,10 +124,12 @@ def search(
     return Answer(found.as_dict(), [*lines, []] if labels else lines, labelled=labels, warnings=warnings)
 
 
-def _hit(rank: int, hit: Hit, query: str) -> Lines:
+def _hit(rank: int, hit: Hit, query: str, *, is_answer: bool) -> Lines:
+    """The lines of one hit. A score is relative to the other hits, so only a hit that `is_answer` shows it."""
     title = short_title(hit.title, hit.name)
     title = f"  {title}" if title else ""
-    lines: Lines = [[(f"{rank:>2}  ", "dim"), (hit.name, "bold cyan"), title, (f"  {hit.score:.2f}", "dim")]]
+    score = f"  {hit.score:.2f}" if is_answer else ""
+    lines: Lines = [[(f"{rank:>2}  ", "dim"), (hit.name, "bold cyan"), title, (score, "dim")]]
     place = " › ".join(part.strip() for part in hit.heading.split(" > ")) if hit.heading else ""
     where = " · ".join(filter(None, (place, f"line {hit.line}" if hit.line else "", tags_shown(hit.tags))))
     lines += [["    ", (one_line(where), "dim")]] if where else []

@@ -66,7 +66,7 @@ def init(
         _refuse_home(root)
     is_created = not root.exists()
     root.mkdir(parents=True, exist_ok=True)
-    with opened(root) as store:
+    with opened(root, embed=True) as store:
         (store.root / ".simplemem").mkdir(exist_ok=True)
         root, state, facts = store.root, store.state(), store.stats()
         own_files = store.own_files()
@@ -75,19 +75,21 @@ def init(
     ready: list[Part] = [done, f": {root}, {counted(notes, 'note')}"]
     if is_created:
         ready = [("Created", "green"), f" {root}. ", done, f": {counted(notes, 'note')}"]
-    found = [_links(facts), counted(facts["tags"], "tag")] if notes else ["No note yet"]
-    found += ["Obsidian's settings"] if (root / ".obsidian").is_dir() else []
-    found += [f"not searched, {each}" for each in _left_out(facts)]
+    found: Lines = [[f"  {_links(facts)}, {counted(facts['tags'], 'tag')}" if notes else "  No note yet"]]
+    if (root / ".obsidian").is_dir():
+        found.append(["  Obsidian's settings are used"])
+    for reason, count in facts["hidden"].items():
+        found.append([f"  Not searched: {counted(count, 'note')} ({reason})"])
     where = "" if _is_found_from_here(root) else f" --vault {shlex.quote(str(root))}"
     first = ("search 'what do you want to know'", "finds notes") if notes else ("new 'First note' --edit", "writes one")
     client = ("connect", "connects an agent")
     steps = [first, client, ("doctor", "checks notes and index")]
-    lines: Lines = [ready, [f"  {', '.join(found)}"]]
+    lines: Lines = [ready, *found]
     answer: dict[str, Any] = {"vault": str(root), "new": is_new, "notes": notes}
     if state.pending:
         answer["pending_vectors"] = state.pending
         missing = counted(state.pending, "note")
-        lines.append([f"  No vectors yet for {missing}: search uses words only"])
+        lines.append([f"  No vectors yet for {missing}: until they are made, search uses words only"])
         steps.insert(0, ("index", "makes these vectors now"))
     then: Lines = [[(f"  simplemem {step}{where}", "bold"), f"  {what}"] for step, what in steps]
     answer["folder"] = [each.as_dict() for each in own_files]
@@ -181,11 +183,11 @@ def update(
         now, seconds, facts = store.state(), time.monotonic() - began, report.as_dict()
         counts = [f"{facts[key]} {key}" for key in ("added", "modified", "moved", "removed", "embedded") if facts[key]]
         done = f"Rebuilt: {counted(now.notes, 'note')}" if rebuild else ", ".join(counts)
-        done = done or ("Not done" if report.trouble else "Nothing to do")
+        done = done or ("Not done" if report.trouble else "The index is up to date")
         warnings = [f"{skipped['path']}: {skipped['why']}" for skipped in facts["skipped"]]
         if report.trouble:
             warnings.append(now.reason if report.trouble in now.reason else report.trouble)
-        line: list[Part] = [(done, "yellow" if report.trouble else "green"), (f"  in {seconds:.1f} s", "dim")]
+        line: list[Part] = [(done, "yellow" if report.trouble else "green"), (f" in {seconds:.1f} s", "dim")]
         facts["seconds"] = round(seconds, 3)
         yield Answer(facts, [line], warnings=warnings, failed=bool(report.trouble))
         if not watch:

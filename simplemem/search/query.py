@@ -36,8 +36,9 @@ DATED_NOTES = 40  # so many of the best are ordered by the days a question names
 DATED_WEIGHT = 0.15  # beside 1 of all else; a plateau from 0.05 to 0.2
 _MONTHS = "january february march april may june july august september october november december".split()
 _DAY = timedelta(days=1)
-_AGO = re.compile(r"(\d{1,4}) (hour|day|week|month|year)s? ago")
-_UNITS = {"hour": timedelta(hours=1), "day": _DAY, "week": 7 * _DAY, "month": 30 * _DAY, "year": 365 * _DAY}
+_AGO = re.compile(r"(\d{1,4}) (minute|hour|day|week|month|year)s? ago")
+_MOMENT_UNITS = ("minute", "hour")  # "2 hours ago" is a moment, "2 days ago" is a whole day
+_UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": _DAY, "week": 7 * _DAY, "month": 30 * _DAY, "year": 365 * _DAY}
 _IN = ("in", "on", "of", "during", "from", "by", "early", "late", "last", "this")  # *may* and *march* are words as well
 _OPEN = ("before", "until", "till", "after", "since")  # "two weeks before 11 August" is not of that day
 _SPOKEN_OF = re.compile(
@@ -236,7 +237,7 @@ def _held(asked: Sequence[Term], vocabulary: Vocabulary) -> tuple[Term, ...]:
 def read_when(text: str, now: datetime, *, end: bool = False) -> str:
     """The moment a text means, in the form notes are sorted by; with `end`, the end of the span it names."""
     if (span := _span_said(" ".join(text.casefold().split()), now)) is None:
-        hint = 'Use 2026-01-24, 2026-01, 2026-01-24T12:00:00, "yesterday", "last week" or "3 days ago".'
+        hint = 'Use 2026-01-24, 2026-01, 2026-01-24T12:00, "yesterday", "last week", "3 days ago" or "10 minutes ago".'
         raise Invalid(f"{text!r} is not a valid date", hint=hint)
     return span[end].strftime("%Y-%m-%dT%H:%M:%S")
 
@@ -262,7 +263,7 @@ def _span_said(said: str, now: datetime) -> tuple[datetime, datetime] | None:
         if found := _AGO.fullmatch(said):
             moment = now - int(found[1]) * _UNITS[found[2]]
             day = datetime.combine(moment, time.min)
-            return (moment, now) if found[2] == "hour" else (day, day + _DAY)
+            return (moment, moment) if found[2] in _MOMENT_UNITS else (day, day + _DAY)
         if re.fullmatch(r"\d{4}(-\d{2})?", said):
             start = datetime(int(said[:4]), int(said[5:] or 1), 1)  # noqa: DTZ001  (local time, as notes are)
             return start, start.replace(year=start.year + 1) if len(said) == 4 else (start + 32 * _DAY).replace(day=1)

@@ -39,7 +39,7 @@ def test_the_first_search_of_a_large_vault_goes_by_words_and_names_what_makes_th
 
 def test_init_says_that_vectors_come_later_and_what_makes_them(run: Run, large: Path) -> None:
     lines = run("init", str(large), vault=None).out.splitlines()
-    assert "  No vectors yet for 523 notes: search uses words only" in lines
+    assert "  No vectors yet for 523 notes: until they are made, search uses words only" in lines
     assert any(line.startswith("  simplemem index") for line in lines)
     assert run("init", str(large), "--json", vault=None).json["pending_vectors"] == 523
 

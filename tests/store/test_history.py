@@ -150,7 +150,7 @@ def test_a_note_is_read_as_it_was_under_the_name_it_had(plain_store: EnhancedSto
     plain_store.update("m", append="ours")
     plain_store.create("other", "x")
     assert plain_store.read("m", at="v4").content.startswith("theirs")
-    assert "outside simplemem" in (plain_store.read("m", at="2 hours ago").problem or "outside simplemem")
+    assert "outside simplemem" in (plain_store.read("m", at="now").problem or "outside simplemem")
 
 
 # -- a moment
@@ -191,6 +191,17 @@ def test_a_note_is_given_as_it_was_on_a_day(vault: Path, plain_store: EnhancedSt
     assert text_at(plain_store, "n.md", "2026-02") == "two"
     assert text_at(plain_store, "n.md", "2026-03-06") == "three"
     assert at(plain_store, "n.md", "2026") == NoteThen("n.md", None, None)
+
+
+@pytest.mark.parametrize("moment", ["2 hours ago", "10 minutes ago"])
+def test_hours_and_minutes_ago_mean_that_moment(vault: Path, plain_store: EnhancedStore, moment: str) -> None:
+    plain_store.create("n", "one")
+    dated(vault, "2026-01-05")
+    plain_store.create("n", "two", overwrite=True)
+
+    assert text_at(plain_store, "n.md", moment) == "one"
+    assert [entry.op for entry in plain_store.history(since=moment)] == ["update"]
+    assert [entry.op for entry in plain_store.history(until=moment)] == ["create"]
 
 
 def test_an_edit_from_outside_is_placed_by_the_files_own_time_or_said_to_be_unsure(
