@@ -68,3 +68,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'simplemem' has no attribute {name!r}")
     return getattr(importlib.import_module(f"simplemem.{_HOME.get(name, 'errors')}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -799,7 +799,8 @@ def find_vault(
     """Return the vault that is meant, in the order of `simplemem config --help`. The path need not exist yet.
 
     With `default`, that vault takes the place of `~/simplemem`. Without it, raises NotFound if the current folder is
-    among notes that are in no vault, or if `~/simplemem` is a checkout of this program.
+    among notes that are in no vault, or if `~/simplemem` is a checkout of this program. Raises Invalid if `flag` is
+    the empty text, which an unset variable of a script leaves.
     """
     env = os.environ if env is None else env
     here = os.fspath(cwd or Path.cwd())
@@ -845,6 +846,8 @@ def similar_folder(missing: Path) -> Path | None:
 
 
 def _vault_named(flag: str | Path | None, env: Mapping[str, str]) -> str | None:
+    if flag == "":
+        raise Invalid("the path of the vault is empty", hint="Name a folder, or leave the vault out.")
     named = flag or env.get(f"{ENV_PREFIX}VAULT") or _from_file(user_config_path(env)).get("vault")
     return os.fspath(named) if named else None
 

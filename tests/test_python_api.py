@@ -11,7 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from simplemem import Conflict, EnhancedStore, Filter, NotFound, Settings, SimplememError, Unavailable, open_store
+import simplemem
+from simplemem import (
+    Conflict,
+    EnhancedStore,
+    Filter,
+    Invalid,
+    NotFound,
+    Settings,
+    SimplememError,
+    Unavailable,
+    open_store,
+)
 
 
 def in_a_fresh_process(code: str, *args: str) -> str:
@@ -25,6 +36,15 @@ def test_importing_the_package_loads_almost_nothing() -> None:
     code = "import sys; before = set(sys.modules); import simplemem; print(*sorted(set(sys.modules) - before))"
     loaded = in_a_fresh_process(code).split()
     assert [name for name in loaded if name.startswith("simplemem")] == ["simplemem"] and len(loaded) < 10
+
+
+def test_a_session_can_complete_what_the_package_offers() -> None:
+    assert set(simplemem.__all__) <= set(dir(simplemem))
+
+
+def test_an_empty_path_is_no_vault() -> None:
+    with pytest.raises(Invalid, match="path of the vault is empty"):
+        open_store("")
 
 
 USE = """

@@ -143,6 +143,8 @@ def _find_root(vault_option: str | None, env: Mapping[str, str]) -> str | None:
     Raises OSError if the current folder was deleted.
     """
     here = os.getcwd()
+    if vault_option == "":
+        return None
 
     named = vault_option or env.get(f"{place.ENV_PREFIX}VAULT")
     if not named:

@@ -38,7 +38,14 @@ _MONTHS = "january february march april may june july august september october n
 _DAY = timedelta(days=1)
 _AGO = re.compile(r"(\d{1,4}) (minute|hour|day|week|month|year)s? ago")
 _MOMENT_UNITS = ("minute", "hour")  # "2 hours ago" is a moment, "2 days ago" is a whole day
-_UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": _DAY, "week": 7 * _DAY, "month": 30 * _DAY, "year": 365 * _DAY}
+_UNITS = {
+    "minute": timedelta(minutes=1),
+    "hour": timedelta(hours=1),
+    "day": _DAY,
+    "week": 7 * _DAY,
+    "month": 30 * _DAY,
+    "year": 365 * _DAY,
+}
 _IN = ("in", "on", "of", "during", "from", "by", "early", "late", "last", "this")  # *may* and *march* are words as well
 _OPEN = ("before", "until", "till", "after", "since")  # "two weeks before 11 August" is not of that day
 _SPOKEN_OF = re.compile(

@@ -225,8 +225,15 @@ class Listeners:
                 changes = {path: known.rev for path, known in self._index.known(wanted).items()}
             fresh = {path: changes.get(path) for path in wanted if self._told.get(path, -1) != changes.get(path)}
             self._told.update(fresh)
-        for listener in self.heard_by if fresh else ():
-            listener(frozenset(map(name_of, fresh)))
+        if not fresh:
+            return
+
+        names = frozenset(map(name_of, fresh))
+        for listener in self.heard_by:
+            try:
+                listener(names)
+            except Exception:  # noqa: BLE001  (the change is made: an error of a listener must not look like its failure)
+                _LOG.exception("a function passed to on_change raised an error")
 
     def tell_of_others(self) -> None:
         """Tell what another process has indexed since this was last asked."""

@@ -281,6 +281,20 @@ def test_who_listens_hears_of_every_change_once_it_can_be_found(plain_store: Enh
     assert [count for _, count in heard] == [1, 1, 1, 2, 1]
 
 
+def test_an_error_of_a_listener_is_no_error_of_the_change(
+    plain_store: EnhancedStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(names: frozenset[str]) -> None:
+        raise KeyError(*names)
+
+    heard: list[frozenset[str]] = []
+    plain_store.on_change(fail)
+    plain_store.on_change(heard.append)
+    assert plain_store.create("a", "plum").name == "a"
+    assert heard == [frozenset({"a"})]
+    assert "a function passed to on_change raised an error" in caplog.text and "KeyError" in caplog.text
+
+
 def test_the_answer_says_so_when_a_new_note_will_be_hidden_from_search(plain_store: EnhancedStore, vault: Path) -> None:
     (vault / ".obsidian").mkdir()
     (vault / ".obsidian" / "app.json").write_text('{"userIgnoreFilters": ["drafts/"]}')
