@@ -652,7 +652,7 @@ def _merged(flags: Flags, vault: Path | None, env: Env) -> tuple[dict[str, Any],
         linked = vault_file.is_symlink() or vault_file.parent.is_symlink()
         take({} if linked else _from_vault(vault_file, user_file, values), str(vault_file))
     for key in _FIELDS:
-        name = ENV_PREFIX + key.replace(".", "_").upper()
+        name = _variable_of(key)
         if env.get(name, "") != "":
             take({key: env[name]}, f"${name}")
     take({key: value for key, value in (flags or {}).items() if value is not None}, "flag")
@@ -709,6 +709,30 @@ def check_is_setting(key: str) -> None:
         near = get_close_matches(key, _FIELDS, 1, 0.5)
         hint = f"Did you mean {near[0]}?" if near else "`simplemem config list` shows all settings."
         raise NotFound(f"there is no setting called {key!r}", hint=hint)
+
+
+# Variables that are no settings: what `serve` takes instead of an option, and the time.
+_OTHER_VARIABLES = frozenset(
+    ENV_PREFIX + name for name in ("VAULT", "PROFILE", "TOOLS", "TOKEN", "TOKEN_FILE", "NOW", "COMPLETE")
+)
+
+
+def unknown_variables(env: Mapping[str, str]) -> list[str]:
+    """Return a warning for each variable that begins with `SIMPLEMEM_` and that nothing reads, with a similar name."""
+    known = {_variable_of(key) for key in _FIELDS} | _OTHER_VARIABLES
+    unknown = sorted(name for name in env if name.startswith(ENV_PREFIX) and name not in known)
+
+    warnings = []
+    for name in unknown:
+        similar = get_close_matches(name, known, 1, 0.8)
+        suggestion = f"; did you mean {similar[0]}?" if similar else ""
+        warnings.append(f"the variable {name} has no effect{suggestion}")
+    return warnings
+
+
+def _variable_of(key: str) -> str:
+    """The environment variable that sets a setting."""
+    return ENV_PREFIX + key.replace(".", "_").upper()
 
 
 def user_config_path(env: Mapping[str, str]) -> Path:

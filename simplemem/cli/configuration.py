@@ -54,12 +54,12 @@ def list_settings(
     $ simplemem config list
     $ simplemem config list --example > ~/.config/simplemem/config.toml
     $ SIMPLEMEM_SEARCH_LIMIT=10 simplemem config list --json"""
-    from simplemem.config import example_config, find_existing_vault
+    from simplemem.config import example_config, find_existing_vault, unknown_variables
 
     if example:
         return Answer({"example": example_config()}, text=example_config())
 
-    warnings = list[str]()
+    warnings = unknown_variables(os.environ)
     try:
         find_existing_vault(vault)
     except NotFound as error:

@@ -89,6 +89,7 @@ def serve_main(argv: Sequence[str]) -> int:
     asked = _parser().parse_args(list(argv))
     try:
         _part_by_vault(asked)
+        _warn_of_unknown_variables()
         if _is_http(asked):
             return _serve_http(asked)
         if _is_rest_asked(asked):
@@ -268,6 +269,14 @@ def _chosen(
 
     tools = tuple(tool for tool in tools if not (settings.no_delete and tool.deletes))
     return profile, tools, root, settings, opening
+
+
+def _warn_of_unknown_variables() -> None:
+    """Warn on stderr: a misspelt `SIMPLEMEM_READ_ONLY` would let agents write."""
+    from simplemem.config import unknown_variables
+
+    for warning in unknown_variables(os.environ):
+        print(f"simplemem: {warning}", file=sys.stderr, flush=True)
 
 
 def _check_new_vault(root: Path, *, is_read_only: bool, is_confirmed: bool, has_client: bool) -> None:

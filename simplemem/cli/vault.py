@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import time
@@ -31,6 +32,7 @@ from simplemem.cli.output import (
 from simplemem.cli.write import undo_with
 from simplemem.errors import Invalid, NotFound
 from simplemem.note.words import counted
+from simplemem.place import enclosing_vault
 
 if TYPE_CHECKING:
     from simplemem.memory import Finding, Mended, Mending, OwnFile
@@ -64,6 +66,7 @@ def init(
     is_new = not (root / ".simplemem").exists()
     if is_new:
         _refuse_home(root)
+    outer = enclosing_vault(os.path.dirname(root.absolute())) if is_new else None
     is_created = not root.exists()
     root.mkdir(parents=True, exist_ok=True)
     with opened(root, embed=True) as store:
@@ -93,7 +96,10 @@ def init(
         steps.insert(0, ("index", "makes these vectors now"))
     then: Lines = [[(f"  simplemem {step}{where}", "bold"), f"  {what}"] for step, what in steps]
     answer["folder"] = [each.as_dict() for each in own_files]
-    return Answer(answer, [*lines, *_contents(own_files), ["Next:"], *then])
+    warnings = []
+    if outer is not None:
+        warnings.append(f"{root} is inside the vault {outer}, which contains the same notes")
+    return Answer(answer, [*lines, *_contents(own_files), ["Next:"], *then], warnings=warnings)
 
 
 def _refuse_home(root: Path) -> None:

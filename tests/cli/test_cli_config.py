@@ -99,6 +99,14 @@ def test_an_unknown_setting_names_the_nearest(run: Run, file: Path) -> None:
     assert file.read_text() == MINE
 
 
+def test_a_misspelt_variable_is_named(run: Run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIMPLEMEM_SERCH_LIMIT", "3")
+    monkeypatch.setenv("SIMPLEMEM_SEARCH_LIMIT", "4")
+    listed = run("config", "list")
+    assert "SIMPLEMEM_SERCH_LIMIT has no effect; did you mean SIMPLEMEM_SEARCH_LIMIT?" in " ".join(listed.err.split())
+    assert listed.err.count("has no effect") == 1
+
+
 def test_a_secret_is_written_and_never_shown(run: Run, file: Path) -> None:
     done = run("config", "set", "embed.api_key", "sm-secret-1")
     shown = run("config", "set", "embed.api_key", "sm-secret-2", "--json")

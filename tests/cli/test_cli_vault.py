@@ -180,6 +180,13 @@ def test_init_refuses_the_home_folder_and_the_folders_above_it(run: Run) -> None
     assert run("init", vault=None).code == 1
 
 
+def test_init_warns_of_a_vault_inside_a_vault(run: Run, vault: Path) -> None:
+    run("init", str(vault), vault=None)
+    ran = run("init", str(vault / "people"), vault=None)
+    assert ran.code == 0 and f"is inside the vault {vault}" in " ".join(ran.err.split())
+    assert "is inside" not in run("init", str(vault / "people"), vault=None).err
+
+
 def test_init_says_that_it_created_the_folder(run: Run, tmp_path: Path) -> None:
     new = tmp_path / "garden"
     first = run("init", str(new), vault=None).out

@@ -245,6 +245,14 @@ def test_in_a_folder_that_obsidian_uses_serve_writes_into_that_folder(
     assert not (here.parent / "home").exists()
 
 
+def test_a_misspelt_variable_is_named_at_the_start(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIMPLEMEM_READONLY", "true")
+    (here / ".obsidian").mkdir()
+    served = subprocess.run(serving(), cwd=here, input=b"", capture_output=True, timeout=60, check=False)
+    assert b"SIMPLEMEM_READONLY has no effect; did you mean SIMPLEMEM_READ_ONLY?" in served.stderr
+    assert served.returncode == 0 and not served.stdout
+
+
 def test_among_other_notes_serve_uses_no_vault_but_one_that_is_named(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
