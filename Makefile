@@ -1,4 +1,4 @@
-# The whole vocabulary: demo, test, lint, bench, soak, docs, dist, dist-check. Everything runs in its own virtual environment.
+# The commands: demo, test, lint, bench, soak, docs, dist, dist-check. Everything runs in its own virtual environment.
 
 PYTHON  ?= python3
 VENV    ?= .venv
@@ -13,7 +13,7 @@ demo: $(VENV)/.installed            ## set up, and show an agent at work with th
 test: $(VENV)/.installed-dev lint   ## set up, then every check
 	@$(BIN)/python -m pytest -n auto --dist loadfile
 
-lint: $(VENV)/.installed-dev        ## style, types, and the arrows of the house
+lint: $(VENV)/.installed-dev        ## style, types, and the dependencies between packages
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy

@@ -15,7 +15,7 @@ import socket
 import sys
 import time
 
-from simplemem import __version__, place
+from simplemem import place
 from simplemem.server import local_protocol
 from simplemem.server.local_protocol import MAX_ANSWER_BYTES, MAX_REQUEST_BYTES, PROTOCOL, ProtocolError
 
@@ -109,7 +109,7 @@ def _exchange(path: str, request: dict[str, Any]) -> dict[str, Any] | None:
             return None
 
         hello = local_protocol.receive(connection, MAX_REQUEST_BYTES, deadline)
-        if hello.get("protocol") != PROTOCOL or hello.get("version") != __version__:
+        if hello.get("protocol") != PROTOCOL or hello.get("version") != local_protocol.code_version():
             return None
 
         deadline = time.monotonic() + _ANSWER_SECONDS

@@ -15,7 +15,6 @@ from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from typing import Any, Protocol
 
-from simplemem import __version__
 from simplemem.errors import SimplememError
 from simplemem.server import local_protocol
 from simplemem.server.local_protocol import MAX_ANSWER_BYTES, MAX_REQUEST_BYTES, PROTOCOL, ProtocolError
@@ -61,6 +60,7 @@ class LocalServer:
         self._listening: socket.socket | None = None
         self._socket_id: tuple[int, int] | None = None  # device and inode of the socket's file
         self._free = threading.Semaphore(_MAX_COMMANDS)
+        self._code_version = local_protocol.code_version()
 
     def start(self) -> None:
         """Start a thread that listens as soon as the store is ready and no other server does.
@@ -214,7 +214,7 @@ class LocalServer:
             return None
 
         deadline = time.monotonic() + _MESSAGE_SECONDS
-        hello = {"protocol": PROTOCOL, "version": __version__, "pid": os.getpid()}
+        hello = {"protocol": PROTOCOL, "version": self._code_version, "pid": os.getpid()}
         local_protocol.send(connection, hello, MAX_REQUEST_BYTES, deadline)
         return local_protocol.receive(connection, MAX_REQUEST_BYTES, deadline)
 

@@ -3,7 +3,7 @@
 One connection carries one request. The server first sends its protocol and version, the command sends the request, and
 the server sends an answer or declines. Each message is a length of four bytes, followed by a JSON object.
 
-Only the standard library is imported here: a command that a server answers loads little more than this module.
+Only the standard library and the version are imported here: a command that a server answers loads little more than this module.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import stat
 import struct
 import sys
 import time
+
+from simplemem import __version__
 
 TYPE_CHECKING = False  # as in `typing`, whose import would take a fifth of the time of a command
 if TYPE_CHECKING:
@@ -36,6 +38,26 @@ _XUCRED_BYTES = 76
 
 class ProtocolError(Exception):
     """The other side has disconnected, or it sent something that is not a message."""
+
+
+def code_version() -> str:
+    """Return the version of the program, in a checkout with the time at which its code last changed.
+
+    A server of a checkout goes on with the code that it was started with, which a command must not run instead of its own.
+    """
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    if not os.path.isfile(os.path.join(os.path.dirname(package), "pyproject.toml")):
+        return __version__
+
+    newest = 0
+    folders = [package]
+    for folder in folders:  # grows as it is read
+        for entry in os.scandir(folder):
+            if entry.is_dir():
+                folders.append(entry.path)
+            elif entry.name.endswith((".py", ".toml")):
+                newest = max(newest, entry.stat().st_mtime_ns)
+    return f"{__version__}+{newest}"
 
 
 def is_supported() -> bool:

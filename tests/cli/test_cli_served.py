@@ -193,14 +193,14 @@ def test_any_byte_that_a_command_prints_goes_to_the_same_stream_and_stays_the_sa
     for kind in ("out", "err"):
         _CollectingStream(kind, is_terminal=False, printed=printed).buffer.write(every_byte)
     answer = {"code": 3, "printed": printed}
-    hello = {"protocol": local_protocol.PROTOCOL, "version": __version__}
+    hello = {"protocol": local_protocol.PROTOCOL, "version": local_protocol.code_version()}
     with impostor(vault, hello, answer):
         ran = Ran(vault, "list")
     assert (ran.by_itself, ran.printed) == (False, (3, every_byte, every_byte))
 
 
 def test_an_answer_of_an_unknown_kind_is_not_printed(vault: Path) -> None:
-    hello = {"protocol": local_protocol.PROTOCOL, "version": __version__}
+    hello = {"protocol": local_protocol.PROTOCOL, "version": local_protocol.code_version()}
     with impostor(vault, hello, {"code": 3, "printed": [["out", "a"], ["sound", "b"]]}):
         ran = Ran(vault, "list")
     assert ran.by_itself and ran.printed[0] == 0
@@ -417,7 +417,8 @@ def impostor(
     "hello",
     [
         {"protocol": local_protocol.PROTOCOL, "version": "0.0.1"},
-        {"protocol": 99, "version": __version__},
+        {"protocol": local_protocol.PROTOCOL, "version": f"{__version__}+1"},
+        {"protocol": 99, "version": local_protocol.code_version()},
         {"protocol": local_protocol.PROTOCOL},
         None,
     ],

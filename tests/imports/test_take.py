@@ -94,3 +94,9 @@ def test_a_folder_of_notes_may_come_in_a_zip(tmp_path: Path) -> None:
         take(store, planned(store, "markdown", tmp_path / "old.zip"))
         assert files(store.root) == {"in/sub/a.md": b"Text\r\n"}
         assert planned(store, "markdown", tmp_path / "old.zip").there == 1
+
+
+@pytest.mark.parametrize("source", sorted(SOURCES))
+def test_the_page_of_imports_describes_every_source(source: str) -> None:
+    page = Path(__file__).parents[2] / "docs" / "import.md"
+    assert f"| `{source}` |" in page.read_text(encoding="utf-8")
