@@ -88,6 +88,8 @@ def connect(
     if before == after and new_vault is None:
         return shown
     shown = replace(shown, lines=[*shown.lines, [_consequence(chosen, folder or Path(), http, entry)]])
+    if http and not token_env:
+        shown = replace(shown, warnings=[*shown.warnings, _about_missing_token(chosen)])
     if dry_run:
         return shown
     _confirm(shown, yes)
@@ -151,6 +153,16 @@ def _consequence(client: Client, folder: Path, http: str, entry: Mapping[str, An
     else:
         access = f"read, change and delete notes in {folder}"
     return f"{client.title} will be able to {access}. What it reads goes to the provider of its model. See docs/privacy.md."
+
+
+def _about_missing_token(client: Client) -> str:
+    """What the user must do so that a server accepts a client whose entry contains no token."""
+    if client.token is None:
+        return "the entry contains no token: sign in from the client, or put the token into the file yourself"
+    return (
+        "the entry contains no token, which the server needs; if the client cannot sign in, add --token-env VARIABLE, "
+        "the environment variable with the token"
+    )
 
 
 def _vault_to_create(folder: Path | None) -> Path | None:

@@ -107,8 +107,8 @@ class Guard:
 
     async def _pass(self, scope: Scope, head: _Head, receive: Receive, send: Send, is_gone: asyncio.Event) -> None:
         self._check_head(head)
-        origin = self._check_names(head)
         path = scope["path"]
+        origin = self._check_names(head, is_probe=path in _OPEN)
         is_open = path in _OPEN or path.startswith("/.well-known/") or bool(_STATIC.fullmatch(path))
         scope["grant"] = grant = None if is_open else await self._grant(scope, head, origin=origin)
         bounded = _bounded(receive, partial(self._spent.take_bytes, grant), is_gone)
@@ -136,15 +136,23 @@ class Guard:
         if head.one(b"content-encoding") not in (b"", b"identity"):
             raise Refused(415, "compressed requests are not accepted", hint="Send the body without Content-Encoding.")
 
-    def _check_names(self, head: _Head) -> str:
-        """The origin of the page that sends this, if one does: no page but our own may (DNS rebinding, CSRF)."""
+    def _check_names(self, head: _Head, *, is_probe: bool) -> str:
+        """The origin of the page that sends this, if one does: no page but our own may (DNS rebinding, CSRF).
+
+        A probe for liveness or readiness may use any host name: a load balancer knows only the address.
+        """
         hosts = {each.lower() for each in self._hosts()}
         host, origin = head.one(b"host").decode("latin-1").lower(), head.one(b"origin").decode("latin-1").lower()
+        if is_probe and not head.all(b"origin"):
+            return ""
         if len(head.all(b"host")) != 1 or host not in hosts:
             hint = "To accept the name, start the server with --allow-host NAME."
             raise Refused(421, "this server does not accept requests for that host name", hint=hint)
         if origin not in ("", f"http://{host}", f"https://{host}") or len(head.all(b"origin")) > 1:
-            raise Refused(403, "requests from pages of another origin are not accepted", code="forbidden")
+            hint = (
+                "A proxy on another port than 443 must pass on the port in Host: see --allow-host in docs/network.md."
+            )
+            raise Refused(403, "requests from pages of another origin are not accepted", code="forbidden", hint=hint)
         return origin
 
     async def _grant(self, scope: Scope, head: _Head, *, origin: str) -> Grant | None:

@@ -268,6 +268,8 @@ def serve_http(
         log.exception("the server ended")
         code = 1
     site.close()
+    if code == 0:
+        log.info("the server has stopped")
     last_words()
     os._exit(code)  # threads that read, watch or embed are not waited for: they hold nothing that could be lost
 
@@ -360,6 +362,12 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: Any) -> None:
         super().handle_exit(sig, frame)
         self._captured_signals.clear()
+        logging.getLogger("uvicorn.error").addFilter(_is_no_ended_stream)
+
+
+def _is_no_ended_stream(record: logging.LogRecord) -> bool:
+    """Whether a line of the log says more than that a stream ended with the server, which is no error."""
+    return "without completing response" not in record.getMessage()
 
 
 def _listen(address: Address) -> socket.socket:

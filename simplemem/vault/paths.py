@@ -266,17 +266,25 @@ class Access(NamedTuple):
 
     def hides(self, path: str) -> bool:
         """Whether nothing may be seen of this file."""
-        if self.only and not any(_lies_in(path, place) for place in self.only):
+        if self._is_outside(path):
             return True
         if not self.hidden:
             return False
         # Windows knows `Private` as `PRIVAT~1` too: where something is hidden, such a name is not believed.
         return private_by_rule(path, self.hidden) or (sys.platform == "win32" and bool(_SHORT_NAME.search(path)))
 
+    def _is_outside(self, path: str) -> bool:
+        """Whether only some folders may be seen, and this file is in none of them."""
+        return bool(self.only) and not any(_lies_in(path, place) for place in self.only)
+
     def check(self, path: str, *, asked: bool) -> None:
         """ReadOnly when this path may not be changed. A hidden one is named only when it was asked for by name."""
+        where = f"{name_of(path)!r}" if asked else "a note that this would change"
+        if self._is_outside(path):
+            allowed = ", ".join(self.only[:3])
+            hint = f"Only notes in {allowed} can be read and changed here. Choose a name there, or ask the user."
+            raise ReadOnly(f"{where} is outside {allowed}, and nothing was changed", hint=hint)
         if self.hides(path):
-            where = f"{name_of(path)!r}" if asked else "a note that this would change"
             raise ReadOnly(f"{where} is hidden here, and nothing was changed", hint=_ELSEWHERE)
         if not self.may_change(path):
             raise ReadOnly(f"{name_of(path)!r} is read-only here, and nothing was changed", hint=_ELSEWHERE)
