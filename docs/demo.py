@@ -163,7 +163,7 @@ def index(page: Page, vault: Path) -> None:
         command, env=clean_environment(vault), capture_output=True, encoding="utf-8", timeout=PATIENCE, check=False
     )
     page.answered(done.stdout + done.stderr)
-    expect(done.returncode == 0, f"the index is made, not exit code {done.returncode}")
+    expect(done.returncode == 0, f"the index is built, with exit code 0 instead of {done.returncode}")
     expect(before == hashes(vault), "indexing leaves every file of the vault as it was")
 
 
@@ -215,7 +215,7 @@ async def _recall(page: Page, client: Any) -> None:
     found = await _call(page, client, "search_memories", query=question, limit=1)
     expect(found["hits"][0]["name"] == "flights/Flight 2 Dipper", "the first hit is the flight in question")
     expect("28.9 km" in found["hits"][0]["snippet"], "the passage has the corrected height")
-    page.say("""The note contains two heights. The answer to a read also names the notes that link here, so the agent finds
+    page.say("""The note contains two heights. The answer also names the notes that link to this note, so the agent finds
         the note that corrects the first height.""")
     read = await _call(page, client, "read_memory", name="Dipper")
     expect("science/Pressure sensor calibration" in read["backlinks"], "the note that corrected it links here")
@@ -223,8 +223,8 @@ async def _recall(page: Page, client: Any) -> None:
 
 async def _write(page: Page, client: Any, vault: Path) -> str:
     page.step(
-        "It writes down what it learned",
-        """A memory is a Markdown note with frontmatter. It links to other notes.""",
+        "It writes a note",
+        """The agent creates a Markdown note with frontmatter. The note links to other notes.""",
     )
     tags = {"flight": True, "status": "planned"}
     made = await _call(page, client, "create_memory", name=FULMAR, content=PLAN, metadata={"tags": tags})
@@ -233,13 +233,13 @@ async def _write(page: Page, client: Any, vault: Path) -> str:
     page.answered(file.read_text(encoding="utf-8"))
     expect(PLAN.strip() in file.read_text(encoding="utf-8"), "the note is in the vault")
     links = await _call(page, client, "get_backlinks", name=FULMAR, kinds=["link"])
-    expect([item["name"] for item in links["items"]] == ["Sandhaven balloons"], "a link that led nowhere leads here")
+    expect([item["name"] for item in links["items"]] == ["Sandhaven balloons"], "a link that was unresolved leads here")
     return str(made["sha256"])
 
 
 async def _conflict(page: Page, client: Any, vault: Path, read: str) -> str:
     page.step(
-        "A person edits the same note",
+        "You edit the same note",
         """You open the note in an editor and postpone the flight by a week. The agent has not seen your edit. It passes
         the hash of the text it knows.""",
     )
@@ -249,15 +249,15 @@ async def _conflict(page: Page, client: Any, vault: Path, read: str) -> str:
     change = {"old": "18 April", "new": "19 April"}
     refused = await _call(page, client, "update_memory", name=FULMAR, edits=[change], if_sha256=read)
     expect(refused.get("error", {}).get("code") == "conflict", "the write is refused as a conflict")
-    expect("+Planned for 25 April" in refused["error"]["diff"], "the difference shows the person's edit")
-    expect(file.read_bytes() == by_hand, "the person's words are still there")
+    expect("+Planned for 25 April" in refused["error"]["diff"], "the difference shows your edit")
+    expect(file.read_bytes() == by_hand, "your edit is still there")
     page.say("The write is refused, and your edit is safe. The agent repeats its change on the current text:")
     now = refused["error"]["current_sha256"]
     task = "- [ ] Tell the aviation authority two weeks before"
     written = await _call(page, client, "update_memory", name=FULMAR, append=task, if_sha256=now)
-    expect(bool(written.get("changed")), "with the new hash it is written")
+    expect(bool(written.get("changed")), "the change is written with the new hash")
     text = file.read_text(encoding="utf-8")
-    expect("25 April" in text and task in text, "both changes stand in the note")
+    expect("25 April" in text and task in text, "the note contains both changes")
     return str(written["sha256"])
 
 
@@ -268,9 +268,9 @@ async def _undo(page: Page, client: Any, vault: Path, written: str) -> None:
     gone = await _call(page, client, "delete_memory", name=FULMAR, if_sha256=written)
     expect(not file.exists(), "the note is gone")
     await _call(page, client, "undo_change", version=gone["version"])
-    expect(file.read_bytes() == before, "it is back to the byte")
+    expect(file.read_bytes() == before, "the note is restored byte for byte")
     story = await _call(page, client, "memory_history", name=FULMAR)
-    expect(all(version["who"] == "demo-agent 1.0" for version in story["versions"]), "the history says who it was")
+    expect(all(version["who"] == "demo-agent 1.0" for version in story["versions"]), "the history names the client")
 
 
 def connect(page: Page) -> None:
@@ -281,16 +281,16 @@ def connect(page: Page) -> None:
 
     vault = find_vault(cwd=Path.home())
     page.step(
-        "Connect your own",
-        f"""`simplemem connect CLIENT --vault FOLDER` adds one entry to the configuration of a client, after it has shown the
-        difference and asked. The folder may be your Obsidian vault. For {vault} the entry is this, in the form that most
-        clients use. docs/connect.md has the rest. The clients:""",
+        "Connect your own client",
+        f"""`simplemem connect CLIENT --vault FOLDER` adds one entry to the configuration of a client. It shows the change
+        and asks first. The folder may be your Obsidian vault. Most clients use the entry below, here for {vault}.
+        docs/connect.md has the other forms. The clients:""",
     )
     known = clients()
     places = [f"{client.title} ({name})" for name, client in known.items() if client.file]
     entry = known["json"].entry("simplemem", server_command(vault))
     page.settings(places, put("json", "", known["json"].key, "simplemem", entry).rstrip())
-    page.say("Two commands to go on with:")
+    page.say("Two commands to try next:")
     program = server_command(vault)
     simplemem = " ".join(program[: program.index("serve")])
     page.typed(f"{simplemem} connect claude-desktop --vault ~/notes")

@@ -206,7 +206,7 @@ def main() -> int:
     stale = {page: text for page, text in pages().items() if page.read_text(encoding="utf-8") != text}
     for page, text in stale.items():
         if "--check" in sys.argv[1:]:
-            print(f"{page} is not what the program shows now; run: python docs/generate.py", file=sys.stderr)
+            print(f"{page} is out of date; run: python docs/generate.py", file=sys.stderr)
         else:
             page.write_text(text, encoding="utf-8")
     return 1 if stale and "--check" in sys.argv[1:] else 0

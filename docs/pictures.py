@@ -82,7 +82,7 @@ async def _show_write(recording: Recording, client: Any, vault: Path) -> str:
 
 
 async def _show_conflict(recording: Recording, client: Any, vault: Path, sha256: str) -> str:
-    recording.start_scene("You edit the note. The agent has not seen that, and is refused")
+    recording.start_scene("You edit the note. The agent has not seen your edit, and its change is refused")
     file = vault / f"{_NOTE}.md"
     edit = f"sed -i 's/18 April/25 April/' '{_NOTE}.md'"
     recording.write(f"$ {edit}", "prompt", delay=0.8)
@@ -102,7 +102,7 @@ async def _show_conflict(recording: Recording, client: Any, vault: Path, sha256:
 
 
 async def _show_second_try(recording: Recording, client: Any, sha256: str) -> None:
-    recording.start_scene("It changes your text instead. You do not like it")
+    recording.start_scene("The agent changes the new text instead. You do not like the change")
     change = {"old": "on hydrogen", "new": "on helium"}
     answer = await _call(recording, client, "update_memory", name=_NOTE, edits=[change], if_sha256=sha256)
     recording.write(f"  changed: {answer['changed']}", "strong", delay=0.6)
@@ -239,7 +239,7 @@ def main() -> int:
         drawn = (IMAGES / "terminal.svg").read_text(encoding="utf-8")
         is_current = comparable(drawn) == comparable(recording.svg())
         if not is_current:
-            print("docs/images/terminal.svg is not what the program prints; run: make pictures", file=sys.stderr)
+            print("docs/images/terminal.svg is out of date; run: make pictures", file=sys.stderr)
         return 0 if is_current else 1
 
     (IMAGES / "terminal.svg").write_text(recording.svg(), encoding="utf-8", newline="\n")
@@ -247,7 +247,7 @@ def main() -> int:
 
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
-        print("no Chromium here: the pictures of the page stay as they are", file=sys.stderr)
+        print("Chromium was not found, so the pictures of the web page are unchanged", file=sys.stderr)
         return 0
     with example_vault() as vault:
         take_page_pictures(vault, chromium)

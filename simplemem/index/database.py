@@ -122,7 +122,7 @@ def connect(path: Path) -> Connection:
     for each in (*ours, *(Path(f"{path}{end}") for end in ("", *_LOGS, "-journal"))):
         if each.is_symlink() or each.is_fifo():  # SQLite would write through it, anywhere, or wait for its other end
             hint = "Remove it, or choose another place for the index with --db."
-            raise Unavailable(f"{each} is a link or a pipe, and simplemem writes nothing through one", hint=hint)
+            raise Unavailable(f"{each} is a link or a pipe, which simplemem does not write through", hint=hint)
     connection = Connection(str(path))
     connection.set_busy_timeout(BUSY_MS)
     for setting in ("synchronous = NORMAL", "wal_autocheckpoint = 0", "temp_store = MEMORY", "cache_size = -16000"):
@@ -194,7 +194,7 @@ class Database:
             ) from error
         except (Damaged, apsw.Error) as error:  # its folder, and the lock in it, went away under those who made it
             hint = "Check whether another program deletes it, then try again."
-            raise Unavailable(f"the index was deleted while it was created ({error})", hint=hint) from error
+            raise Unavailable(f"the index was deleted while simplemem was creating it ({error})", hint=hint) from error
         with self._guard:
             if bad is not None or self._identity_on_disk() != self._identity:
                 self._identity = self._identity_on_disk()
@@ -372,8 +372,9 @@ def errors_as_ours() -> Iterator[None]:
     except apsw.Error as error:
         said, extended = str(error), getattr(error, "extendedresult", 0)
         if isinstance(error, apsw.FullError) or extended in _NOT_TAKEN:
-            why = "the disk is full" if isinstance(error, apsw.FullError) else f"the disk refuses writes ({said})"
-            hint = "Free some space and try again. The notes are safe."
+            why, hint = f"the disk refuses writes ({said})", "Check the disk, then try again. The notes are safe."
+            if isinstance(error, apsw.FullError):
+                why, hint = "the disk is full", "Free some space and try again. The notes are safe."
             raise Unavailable(f"the index could not be written: {why}", hint=hint) from error
         if isinstance(error, apsw.CantOpenError):
             hint = "Check that its folder is readable and that not too many files are open."

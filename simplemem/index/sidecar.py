@@ -164,11 +164,10 @@ class Sidecar:
                     if attempt == _TRIES or not (is_damage or self.database.check()):
                         raise
                     self._make_anew(error)
-            raise Unavailable(
-                "the index is replaced repeatedly", hint="Check whether another program deletes it, then try again."
-            )
-        except Damaged as error:
             hint = "Check whether another program deletes it, then try again."
+            raise Unavailable("the index was replaced several times in a row", hint=hint)
+        except Damaged as error:
+            hint = "Check the disk, and whether another program changes or deletes the index. Then try again."
             raise Unavailable(f"the index is damaged again after each rebuild ({error})", hint=hint) from error
         finally:
             self._local.asked = False

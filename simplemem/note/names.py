@@ -35,8 +35,8 @@ def check_name(name: str) -> str:
     parts = wanted.split("/")
     longest = max(len(well_formed(part).encode()) for part in parts)
     if longest > MOST_SEGMENT_BYTES or len(wanted) > MOST_NAME_CHARACTERS:
-        most = f"{MOST_NAME_CHARACTERS} characters, each part of it {MOST_SEGMENT_BYTES} bytes"
-        raise TooLong(f"{_shown(name)} is too long for a name; the limit is {most}", hint=_proposal(name))
+        most = f"{MOST_NAME_CHARACTERS} characters in all and {MOST_SEGMENT_BYTES} bytes per folder or file name"
+        raise TooLong(f"{_shown(name)} is too long for a name; the limits are {most}", hint=_proposal(name))
     if any(part != legal_name(part) for part in parts):
         message = f"{_shown(name)} does not work as a note name on every system and in every link"
         raise Invalid(message, hint=_proposal(name), name=_shown(name))

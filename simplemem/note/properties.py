@@ -81,7 +81,9 @@ def _read_to_edit(text: str) -> Header:
     if header.problem is not None:
         why, line, column = header.problem
         message = f"the properties cannot be changed: {why} (line {line}, column {column})"
-        raise Unreadable(message, hint="Fix the lines between the --- fences in an editor, then try again.", line=line)
+        raise Unreadable(
+            message, hint="Fix the frontmatter between the --- lines in an editor, then try again.", line=line
+        )
     return header
 
 
@@ -212,7 +214,7 @@ def _change_flow(text: str, node: Node, wanted: list[Any] | dict[str, Any]) -> l
     """A list in brackets or a map in braces, written on one line; an item that stays is spelled as it was."""
     source = text[node.start : node.end]
     if "#" in source and _LINE_END.search(source):
-        raise Unreadable("a list in brackets that contains comments is not rewritten", hint="Change it in an editor.")
+        raise Unreadable("a list in brackets that contains comments cannot be changed", hint="Change it in an editor.")
     if isinstance(wanted, list):
         spelled = {repr(item.value): text[item.start : item.end] for item in node.children}
         items = [spelled.get(repr(item)) or _write_scalar(item, flow=True) for item in wanted]
@@ -308,8 +310,8 @@ def _write_scalar(value: Any, style: str = "", *, flow: bool = False) -> str:
         import yaml
 
         return str(yaml.representer.SafeRepresenter().represent_float(value).value)
-    hint = "Use text, numbers, true, false or null, and flat lists of these."
-    raise Invalid(f"a value of type {type(value).__name__} is not possible in a property here", hint=hint)
+    hint = "Use text, numbers, true, false or null, or a flat list or map of these."
+    raise Invalid(f"a property cannot contain a value of type {type(value).__name__} here", hint=hint)
 
 
 def _clean_value(value: Any, there: Any = None) -> Any:
@@ -324,6 +326,6 @@ def _clean_value(value: Any, there: Any = None) -> Any:
 
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
-            raise Invalid("the entries of a property must have names that are text", hint="Put the names in quotes.")
+            raise Invalid("the keys in a property must be text", hint="Put the keys in quotes.")
         return {key: clean(entry) for key, entry in value.items()}
     return [clean(item) for item in value] if isinstance(value, (list, tuple)) else clean(value)

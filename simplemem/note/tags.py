@@ -217,7 +217,7 @@ def _with_tag(
     nested = None if is_there and note.kept_value(properties, name) is not None else note.nested_tag(name, value)
     if nested is None and (name.lower() in note.RESERVED_KEYS or "/" in name or isinstance(there, (list, Mapping))):
         message = (
-            f"the tag {name!r} cannot have the value {str(value)[:60]!r}: no tag and no property here can express it"
+            f"the tag {name!r} cannot have the value {str(value)[:60]!r}: neither a tag nor a property can express it"
         )
         raise Invalid(message, hint="Use only letters, digits, _ and - in the value, or another key.")
     wanted = nested or name

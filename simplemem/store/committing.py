@@ -58,7 +58,7 @@ class Committing:
             try:
                 self._commit(operation)
             except Exception as error:  # noqa: BLE001  (the thread must outlive whatever it meets)
-                sentence = f"not committed to git, commit it yourself: {error}"
+                sentence = f"a change was not committed to git; commit it yourself: {error}"
                 if sentence not in self.said:
                     self.said.append(sentence)
                     _LOG.warning("%s", sentence)

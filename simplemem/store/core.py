@@ -355,19 +355,21 @@ class Core:
             return self._state_of_first_pass(notes, pending)
         unread = self.rows.unread or 0
         if unread:
-            reason = f"{counted(unread, 'new or changed note')} {'is' if unread == 1 else 'are'} still to be read."
+            reason = f"{counted(unread, 'new or changed note')} {'is' if unread == 1 else 'are'} not indexed yet."
         elif self._background is not None and not self._background.settled.is_reached:
             reason = "The vault is being compared with its index: recent changes may be missing."
         elif self._doubted:
             reason = f"{self._doubted} notes disappeared at once. If you deleted them, run `simplemem index --rebuild`."
         elif self._owed:
-            reason = f"{len(self._owed)} changed notes could not be indexed yet. Check that the disk is not full."
+            owed = counted(len(self._owed), "changed note")
+            reason = f"{owed} could not be indexed yet. Check that the disk is not full."
         elif pending:
             waiting = f"{counted(pending, 'note')} {'is' if pending == 1 else 'are'}"
             reason = f"{waiting} searchable by words, not yet by meaning. {self.embedding.trouble()}".strip()
         else:
             private = self.embedding.kept_private()
-            reason = f"{private} private notes are searched by words only: their text is not sent to remote services."
+            searched = f"{counted(private, 'private note')} {'is' if private == 1 else 'are'} searched by words only"
+            reason = f"{searched}: private text is not sent to remote services."
             return IndexState("ready", notes, 0, reason if private else "", standing.commit)
         return IndexState("partial", notes, pending + unread, reason, standing.commit, unread, pending)
 
@@ -377,7 +379,9 @@ class Core:
         if unread is None:  # the pass has not counted them yet
             unread = max(0, sum(1 for entry in self.vault.scan() if is_note(entry.path)) - notes)
         without_vectors = unread + waiting if self.embedding.is_wanted() else 0
-        reason = f"The vault is being read for the first time: {unread} of {notes + unread} notes are still to be read"
+        reason = (
+            f"The vault is being indexed for the first time: {unread} of {notes + unread} notes are not indexed yet"
+        )
         reason += f", and {without_vectors} have no vector yet." if without_vectors else "."
         return IndexState("indexing", notes, unread + waiting, reason, "", unread, without_vectors)
 
@@ -446,7 +450,7 @@ class Core:
         try:
             self.index.consistently(self.rows.follow_moves)
         except Unavailable as error:
-            _LOG.warning("moved notes could not be followed: %s", error)
+            _LOG.warning("the index could not follow moved notes: %s", error)
             return False
         self._not_found = gone - set(self.rows.moved_from.values())
         return True

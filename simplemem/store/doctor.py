@@ -65,7 +65,7 @@ def _check_notes(core: Core, _: Progress) -> Iterator[Finding]:
     for path, problem in ((row["path"], row["problem"]) for row in core.index.counts()["problems"]):
         if problem.startswith(_UNREADABLE_FRONTMATTER):
             place = _PLACE.search(problem)
-            why = f"{_PLACE.sub('', problem)}; it is served and searched, and no tool changes it"
+            why = f"{_PLACE.sub('', problem)}; the note can still be read and found, but not changed"
             yield Finding("headers", "warning", path, why, "Fix it in an editor.", int(place[1]) if place else 0)
         else:
             hint = "Save it as UTF-8 in an editor. If it is not text, give it an extension other than .md."
@@ -118,30 +118,32 @@ def _check_place(core: Core, _: Progress) -> Iterator[Finding]:
     has_mark = any((above / ".stfolder").exists() for above in (root, *root.parents))
     service = "Syncthing" if has_mark else by_name[1] if by_name is not None else ""
     if service and inside:
-        message = f"the vault and its index are in a folder of {service}, so other computers may overwrite the index"
+        message = (
+            f"the vault and its index are in a synced folder ({service}), so other computers may overwrite the index"
+        )
         yield Finding("place", "warning", "", message, _ELSEWHERE)
     elif service:
-        message = f"the vault is in a folder of {service}: the lock protects it from writers on this computer only"
+        message = (
+            f"the vault is in a synced folder ({service}): the lock protects it from writers on this computer only"
+        )
         yield Finding(
             "place", "note", "", message, "If a note is changed on two computers at once, a conflict copy appears."
         )
     of_vault, of_index = file_system(str(root)), file_system(str(index.parent))
     if of_vault in SHARED:
-        message = f"the vault is on a {of_vault} disk: simplemem polls for changes that other computers make"
+        message = f"the vault is on a disk of type {of_vault}: simplemem polls for changes that other computers make"
         yield Finding(
             "place", "note", "", message, "The lock may not protect the vault from writers on other computers."
         )
     if is_here and of_index in SHARED:
-        message = f"the index is on a {of_index} disk, where SQLite cannot protect it from writers on other computers"
+        message = f"the index is on a disk of type {of_index}, where SQLite cannot protect it from other computers"
         yield Finding("place", "warning", "", message, _ELSEWHERE)
 
 
 def _check_git(core: Core, _: Progress) -> Iterator[Finding]:
     state = core.committing.state()
     if state.get("ahead") or state.get("behind"):
-        message = "{ahead} local commits are not on {remote}, and {behind} commits of {remote} are not local".format(
-            **state
-        )
+        message = "commits not yet exchanged with {remote}: {ahead} local, {behind} remote".format(**state)
         yield Finding("git", "note", "", message, "`simplemem sync` exchanges them.")
 
 

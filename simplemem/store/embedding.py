@@ -108,12 +108,12 @@ class Embedding:
             return None, f"{_said(embedder.name, error)}; searched by words only."
         if len(vector) != space.dimension:
             anew = "searched by words only until `simplemem index --rebuild`."
-            return None, f"The embedder {embedder.name} returns vectors of other dimensions than the index has; {anew}"
+            return None, f"The embedder {embedder.name} returns vectors whose dimensions differ from the index; {anew}"
         return QueryVector(vector, embedder.name), self.trouble()
 
     def trouble(self) -> str:
         """Why vectors are not being made just now; nothing when they are."""
-        return f"{self._failure}; new texts are searched by words only until then." if self._failure else ""
+        return f"{self._failure}; new texts are searched by words only until it works again." if self._failure else ""
 
     def fill(
         self,

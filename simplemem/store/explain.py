@@ -140,7 +140,7 @@ class Explained:
             numbers |= _words_of(self._which_hold([row.id]), row.id)
             verdict, because, hint = self._verdict(row, place, numbers)
             if at:
-                verdict, because, hint = "hit", f"It is number {at} of {len(hits)} hits.", ""
+                verdict, because, hint = "hit", f"It is hit {at} of {len(hits)}.", ""
         return {"name": name_of(path), "verdict": verdict, "because": because, "hint": hint, **numbers}
 
     def _verdict(self, row: Row, place: int, numbers: dict[str, Any]) -> tuple[str, str, str]:
@@ -150,15 +150,16 @@ class Explained:
         if stopped_by and not place:
             numbers["filters"] = [{"filter": label, "value": value} for label, value, _ in stopped_by]
             said = " and ".join(f"{label} {value}" for label, value, _ in stopped_by)
-            hint = "Search without this filter, or change the note."
             if stopped_by[0][0] == "outside of":
                 hint = "Put `archive:` before the query to search past sessions too."
+                return "filtered", "It is a past session, which this search leaves out.", hint
+            hint = "Search without this filter, or change the note."
             return "filtered", f"It does not match the filter {said}.", hint
         if place and place <= self._limit:
-            return "below", f"It ranks {place} by words and meaning; the reranker ranked other notes higher.", ""
+            return "below", f"It is number {place} by words and meaning; the reranker ranked other notes higher.", ""
         if place:
-            hint = f"A limit of {place} would show it." if place <= 200 else ""
-            return "below", f"It ranks {place} of {len(every)}.", hint
+            hint = f"Set the limit to {place} or more to include it." if place <= 200 else ""
+            return "below", f"It is number {place} of {len(every)} ranked notes.", hint
         if numbers["matched"] or not (self._query.words or self._query.asks_nothing()):
             return "below", f"{len(every)} or more notes rank above it.", ""
         why = [] if self._ranking.mode == "semantic" else ["it contains none of the query's words"]

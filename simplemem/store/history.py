@@ -303,7 +303,7 @@ def commits_of(core: Core, path: str, limit: int) -> list[Commit]:
                 hides = core.vault.access.hides
                 return [each for each in found if not hides(each.path) and not hides(each.old_path or each.path)]
     except SimplememError as error:
-        core.git_trouble = f"the commits of git are not shown: {error}" + (f". {error.hint}" if error.hint else "")
+        core.git_trouble = f"git commits are not shown: {error}" + (f". {error.hint}" if error.hint else "")
         _LOG.warning("%s", core.git_trouble)
     return []
 
@@ -319,7 +319,7 @@ def nothing_there(name: str, at: str, then: NoteThen) -> NotFound:
     message = (
         f"{name} did not exist at {at}" if then.sha256 is None else f"the text of {name} at {at} is no longer kept"
     )
-    return NotFound(message, hint="The history lists its versions, also those of deleted notes.")
+    return NotFound(message, hint="The history lists the versions of a note, even of a deleted one.")
 
 
 def diff(core: Core, what: str, other: str | None = None, *, since: str | None = None) -> tuple[Difference, ...]:

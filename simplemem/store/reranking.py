@@ -15,7 +15,7 @@ from simplemem.services.rerank import Reranker, from_0_to_1
 from simplemem.store.core import Core
 from simplemem.store.recall import Ranking
 
-_ORDER_STANDS = "the hits are in the order of words and meaning."
+_ORDER_STANDS = "the hits are ranked by words and meaning."
 _LOG = logging.getLogger(__name__)
 
 

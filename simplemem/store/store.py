@@ -247,7 +247,7 @@ class EnhancedStore:
         names = [name_of(entry.path).removeprefix(f"{folder}/") for entry in paths if entry.path.endswith(".md")]
         hint = f"The templates are {', '.join(names[:_MAX_TEMPLATES])}."
         if not names:
-            hint = "Obsidian's settings name no folder of templates. Any note can serve as a template: give its name."
+            hint = "No template folder is set in Obsidian. Any note can serve as a template: give its name."
         return NotFound(f"no template called {template!r}", candidates=names[:_MAX_TEMPLATES], hint=hint)
 
     update = _method(write.update)
@@ -313,7 +313,7 @@ class EnhancedStore:
         embedding = core.embedding.facts()
         reranking = core.reranking()
         unread = core.conventions.unread_filters().items()
-        warnings = [f"the excluded-files entry {entry} of Obsidian is not applied: {why}" for entry, why in unread]
+        warnings = [f"Obsidian's excluded-files entry {entry} is not applied: {why}" for entry, why in unread]
         warnings += filter(None, [self.rerank_trouble])
         return {
             "vault": str(self.root),

@@ -69,7 +69,7 @@ def _exchanged(core: Core, by: By, committed: int, waiting: tuple[str, ...]) -> 
                 ex.push(ex.ours.id)
             return Synced(ex.remote, committed, (), (), waiting, ex.theirs != ex.ours, "")
         if base is None:
-            raise Unavailable(f"the history of {ex.remote} has no commit in common with this one")
+            raise Unavailable(f"the history of {ex.remote} has no commit in common with the local history")
         merging = _Merging(ex, base, ex.theirs)
         files, copies, version = merging.files, tuple(map(name_of, merging.copies)), ""
         _follow(core, ex, files, merging.moves)

@@ -214,7 +214,7 @@ def undo_all(
     """Take back everything that somebody changed since a date or version, as one change that can itself be undone. A
     `preview` changes nothing; given its `plan` as `expected`, it is done only if it is still what was shown."""
     if not by.strip() or not since.strip():
-        missing = "`by`, the client whose changes to undo" if not by.strip() else "`since`, a date or version"
+        missing = "a client, as `by`" if not by.strip() else "a date or version, as `since`"
         raise Invalid(
             f"an undo of several changes needs {missing}", hint="The history shows who changed what, and when."
         )
@@ -238,7 +238,8 @@ def _plan(core: Core, by: str, since: str) -> tuple[UndoneMany, list[Wish]]:
     lines = core.changes.recent(after=history.moment_of(core, since, start=True).number)
     if not any(is_called(version.who, by) and version.effects for version in lines):
         names = dict.fromkeys(version.who for version in lines if version.who)
-        raise NotFound(f"{by} has changed nothing since {since}", candidates=list(names)[:10])
+        hint = "The history shows who changed what, and when."
+        raise NotFound(f"{by} has changed nothing since {since}", candidates=list(names)[:10], hint=hint)
     chains, moves = _changes_by(lines, by)
     files = {path: history.file_now(core, path) for path in sorted(chains)}
     now = {path: None if file is None else file.sha256 for path, file in files.items()}

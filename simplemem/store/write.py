@@ -128,7 +128,7 @@ def update(
     `append` becomes a block of its own at the end, or more of the list or table that the note ends with.
     """
     if sum(given is not None for given in (content, append, edits)) > 1:
-        raise Invalid("more than one of content, append and edits given")
+        raise Invalid("more than one of content, append and edits given", hint="Give only one of them.")
     if content is None and append is None and not edits and not metadata:
         raise Invalid("no change given", hint="Give content, append, edits or metadata.")
 
@@ -328,7 +328,7 @@ def answer(core: Core, written: Written, data: bytes, warnings: Sequence[str], r
     name, note, more = name_of(written.path), read_note(data, written.sha256), []
     if written.changed:
         more = indexed(core, {written.path: data, **{each.path: each.data or b"" for each in rewrites}}, [written])
-    more += [f"links in {each.path} now have a folder: {name} has the same name" for each in rewrites]
+    more += [f"links in {each.path} now include a folder, because {name} has the same name" for each in rewrites]
     return Saved(
         name, written.path, note.sha256, written.previous_sha256, written.changed, written.version,
         tuple(tag.name for tag in note.tags), tag_map(note.tags, note.header.properties), (*warnings, *more),
@@ -473,7 +473,7 @@ def judge(settings: Settings, name: str, before: str, after: str, *, anew: bool 
         where = f"line {each.line} of {name}" if name else "the name"
         said.append(f"{where} seems to contain {'an' if each.kind[0] in 'AaEeIiOo' else 'a'} {each.kind}, {each.shown}")
     if secrets and anew and settings.write.secrets == "refuse":
-        hint = "Leave it out and write where it is kept, or set write.secrets = warn."
+        hint = "Write where the secret is stored instead of the secret, or set write.secrets = warn."
         found = [{"kind": each.kind, "line": each.line} for each in secrets[:50]]
         raise Invalid("; ".join(said) + ": nothing was written", hint=hint, secrets=found)
     kept = "Notes and their names are plain text, and the history keeps earlier versions. Keep secrets elsewhere."

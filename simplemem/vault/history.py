@@ -318,7 +318,7 @@ class History:
                 elif data:
                     known = next((each for each in self.log.backwards(version.encode()) if each.id == version), None)
                     note = (known.new_path or known.path) if known is not None else file
-                    reason = "saved by another program into the version that a write had just replaced"
+                    reason = "saved by another program into the file that simplemem had just replaced"
                     saved += self.rescue(here, file, note, reason, version)
                 elif is_old:  # it is cut off
                     disk.remove(here, file)

@@ -319,7 +319,7 @@ class Journal:
             with suppress(FileNotFoundError):
                 if was_in_place or path != step.staged:
                     # It may hold what somebody else saved, or be open in an editor: it is never just unlinked.
-                    reason = "saved by another program at the moment of a write"
+                    reason = "saved by another program while simplemem was writing the note"
                     self._history.rescue(here, path, step.version.path, reason)
                 else:
                     disk.remove(here, path)
@@ -368,4 +368,4 @@ class Journal:
         elif found == step.version.before and _hash_at(here, step.target) is None:
             disk.carry(here, aside, step.target)  # ReplaceFileW stopped between its two renames
         else:
-            self._history.rescue(here, aside, step.version.path, "found beside an interrupted write")
+            self._history.rescue(here, aside, step.version.path, "left by an interrupted write")

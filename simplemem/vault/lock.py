@@ -187,6 +187,6 @@ def make_sidecar(here: Beneath, folder: Parts = ()) -> None:
         here.make(folder)
     except OSError as error:
         if error.errno in (errno.ENOTDIR, errno.ELOOP):
-            hint = "Make .simplemem a real folder: simplemem writes nothing through a link."
+            hint = "Make .simplemem a real folder: simplemem does not write through links."
             raise ReadOnly(f"{SIDECAR!r} in the vault is a file or a link, not a folder", hint=hint) from error
         raise

@@ -320,8 +320,8 @@ def _stray_folder(folders: str) -> str | None:
     """Why what lies in these folders is left out. Remembered, since most folders have many files."""
     parts = folders.split("/")
     if not _MACHINE_FOLDERS.isdisjoint(parts):
-        return f"in a folder of other tools ({next(part for part in parts if part in _MACHINE_FOLDERS)})"
-    return "a backup of Logseq" if ("logseq", "bak") in pairwise(map(str.casefold, parts)) else None
+        return f"in a build or dependency folder ({next(part for part in parts if part in _MACHINE_FOLDERS)})"
+    return "a Logseq backup" if ("logseq", "bak") in pairwise(map(str.casefold, parts)) else None
 
 
 def read_conventions(root: Path) -> Conventions:
@@ -408,7 +408,7 @@ def _is_found(entry: str, path: str) -> bool:
     except (regex.error, RecursionError) as error:
         _REFUSED[entry] = f"the pattern is not valid: {error}"
     except (TimeoutError, MemoryError):
-        _REFUSED[entry] = "the pattern takes too long, so it is ignored"
+        _REFUSED[entry] = "the pattern takes too long to match"
     return False
 
 

@@ -310,7 +310,7 @@ def _lies_in(path: str, place: str) -> bool:
     return path in (place, f"{place}.md") or path.startswith(place if place.endswith("/") else f"{place}/")
 
 
-_ELSEWHERE = "The settings in [access] set this. Choose another folder, or ask the user."
+_ELSEWHERE = "The [access] settings forbid it. Choose another folder, or ask the user."
 
 _FULL = (Unavailable, "the disk is full", "Free some space and try again. Nothing was changed.")
 _TOO_MANY = (Unavailable, "too many files are open", "Try again in a moment.")

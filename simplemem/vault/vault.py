@@ -183,7 +183,7 @@ class Vault:
                     self.access.check_gone(wish.path)
                 if wish.data is not None and len(wish.data) > disk.MOST_BYTES:
                     most = f"the limit is {disk.MOST_BYTES:,}"
-                    raise TooLong(f"{len(wish.data):,} bytes for {wish.path!r}; {most}")
+                    raise TooLong(f"{wish.path!r} would have {len(wish.data):,} bytes; {most}")
             with telling(wishes[0].op, wishes[0].path, writing=True):
                 written = self._carried_out(wishes, change)
         if self.on_written is not None and written[0].changed:
@@ -218,7 +218,7 @@ class Vault:
             resumed, scan = self.journal.resume(here), walk(here)
             for path in scan.strays:
                 with suppress(FileNotFoundError):  # nobody's: whoever writes holds the lock
-                    self.history.rescue(here, path, path, "found in a file that an interrupted write left")
+                    self.history.rescue(here, path, path, "left by an interrupted write")
                 here.rest()
             return resumed + len(scan.strays) + len(self.history.settle(here)), self._seen(scan)
 

@@ -111,7 +111,7 @@ class Watch:
             return
         kind = file_system(base)
         if kind in SHARED or kind == "fuse" or kind.startswith("fuse."):
-            reason = f"a {kind} disk does not report changes by other computers"
+            reason = f"a disk of type {kind} does not report changes by other computers"
         else:
             try:
                 is_linux = sys.platform == "linux"

@@ -82,7 +82,9 @@ def test_explain_shows_the_numbers_of_every_hit(run: Run, monkeypatch: pytest.Mo
 
 def test_why_says_where_a_note_is_and_near_names_when_there_is_none(run: Run) -> None:
     shown = run("search", "launch", "--limit", "1", "--explain-note", "log/2026-01-24").out
-    assert shown.startswith("log/2026-01-24  It ranks 2 of 2") and "A limit of 2 would show it." in shown
+    assert (
+        shown.startswith("log/2026-01-24  It is number 2 of 2") and "Set the limit to 2 or more to include it." in shown
+    )
     told = run("search", "launch", "--explain-note", "Ada", "--json").json
     assert (told["why"]["name"], told["why"]["verdict"], len(told["hits"])) == ("people/Ada", "no_match", 2)
     ran = run("search", "launch", "--explain-note", "Appollo")

@@ -121,7 +121,7 @@ def test_what_is_not_yet_known_is_said(ask, write: Write, vault: Path) -> None:
         assert "still being built" in early.text, tool
         assert early.data.get("index", {"state": "indexing"})["state"] == "indexing"
         assert not re.search("nothing (was )?found|no (memory|note) (holds|contains)", early.text, re.IGNORECASE), tool
-        (missing,) = re.findall(r"(\d+) of \d+ notes are still to be read, and (\d+) have no vector yet", early.text)
+        (missing,) = re.findall(r"(\d+) of \d+ notes are not indexed yet, and (\d+) have no vector yet", early.text)
         assert all(int(number) > 0 for number in missing)
     assert any("still being built" in warning for warning in early.data["warnings"])
 

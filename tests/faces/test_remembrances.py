@@ -262,7 +262,7 @@ def test_a_model_that_quotes_nothing_leaves_the_text_to_the_rules(contract: Cont
         assert [each["memory"] for each in answer.data["events"]] == ["I live in Berlin."]
         assert answer.data["extraction"] == "verbatim"
         assert answer.data["warnings"] == [
-            "the model returned no usable answer: the model listed no fact that the text contains"
+            "the model returned no usable answer: none of the facts that the model listed is in the text"
         ]
 
 

@@ -197,7 +197,7 @@ def test_a_form_that_is_filled_in_again_and_again_is_no_quarrel(look: Look) -> N
 @pytest.mark.parametrize(
     ("one", "other", "winner", "why"),
     [
-        ({"verified": True, "confidence": 1.0}, {"is_by_hand": True}, "m", "a person edited it"),
+        ({"verified": True, "confidence": 1.0}, {"is_by_hand": True}, "m", "the user edited it"),
         ({"confidence": 1.0, "modified": "2026-11-09"}, {"verified": True}, "m", "it is verified"),
         ({"confidence": 1.0}, {"modified": "2026-11-09T00:00:00"}, "m", "it is newer"),
         ({"confidence": 0.5}, {"confidence": 0.7}, "m", "it has the higher confidence"),

@@ -163,7 +163,8 @@ def test_a_hostile_file_changes_no_other_note_and_what_is_too_long_is_left_out(
     before = {path: path.read_bytes() for path in vault.parent.rglob("*") if path.suffix in (".md", ".jsonl")}
     done = import_file(store, file)
     assert done is not None and (done.entities, done.relations) == (len(names), 1)
-    assert [each.why for each in done.broken] == ["it is not JSON", "it is longer than a note may be", "it is not JSON"]
+    reasons = ["it is not JSON", "it is longer than the limit for a note", "it is not JSON"]
+    assert [each.why for each in done.broken] == reasons
     assert {each.name: each.texts for each in graph_of(store).read().entities} == {n: [n, *texts] for n in names}
     after = {path: path.read_bytes() for path in vault.parent.rglob("*") if path.suffix in (".md", ".jsonl")}
     assert {path for path in after if after[path] != before.get(path)} == {

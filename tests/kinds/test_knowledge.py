@@ -180,7 +180,7 @@ def test_a_note_that_changed_since_it_was_judged_stops_the_whole_step(
         knowledge.supersede([judged])
     assert notes_of(vault) == before
     (now,) = analysis_of(plain_store).contradictions()
-    assert (now.data["winner"], now.data["why"]) == (judged.verdict[1].id, "a person edited it")
+    assert (now.data["winner"], now.data["why"]) == (judged.verdict[1].id, "the user edited it")
 
 
 def test_a_vault_for_reading_only_is_searched_and_nothing_is_kept(knowledge: Knowledge, vault: Path) -> None:

@@ -198,7 +198,7 @@ def test_right_after_the_list_of_tools_a_small_vault_is_wholly_searchable(
             answer = bare.call(tool, query=name)
             text = " ".join(part["text"] for part in answer["content"])
             assert found.format(name) in text
-            assert "still to be read" not in text and "not yet by meaning" not in text
+            assert "not indexed yet" not in text and "not yet by meaning" not in text
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_a_vault_that_is_still_being_read_is_never_said_to_hold_nothing(vault: P
         for question in ("plum2999", "a word of no note: quetzal"):
             answer = bare.call(tool, query=question)
             text = " ".join(part["text"] for part in answer["content"])
-            assert re.search(r"[1-9]\d* of 3000 notes are still to be read, and [1-9]\d* have no vector yet", text)
+            assert re.search(r"[1-9]\d* of 3000 notes are not indexed yet, and [1-9]\d* have no vector yet", text)
             assert not re.search(
                 "nothing (was )?found|no memories were found|no (memory|note) (holds|contains)", text, re.IGNORECASE
             )

@@ -166,7 +166,7 @@ def test_an_index_in_a_synced_folder_is_warned_of(tmp_path: Path) -> None:
 
     assert place("notes") == []
     (finding,) = place("Dropbox/notes")
-    assert finding.level == "warning" and "its index are in a folder of Dropbox" in finding.message
+    assert finding.level == "warning" and "its index are in a synced folder (Dropbox)" in finding.message
     (finding,) = place("Dropbox/notes", db=str(tmp_path / "cache/notes.db"))
     assert finding.level == "note" and "the lock" in finding.message
     (tmp_path / "shared/.stfolder").mkdir(parents=True)

@@ -128,7 +128,7 @@ def test_a_git_that_cannot_answer_costs_only_what_it_would_have_told(git: Any, v
         assert [entry.source for entry in store.history("a")] == ["simplemem"]
         assert "borrows objects from /somewhere/else" in store.git_trouble and "git.folders" in store.git_trouble
         reply = memory_history.run(store, name="a")
-        assert "the commits of git are not shown" in reply.text and reply.data()["warnings"] == [store.git_trouble]
+        assert "git commits are not shown" in reply.text and reply.data()["warnings"] == [store.git_trouble]
         reply = memory_history.run(store)
         assert "not shown" not in reply.text and "warnings" not in reply.data()
     (vault / ".git" / "objects" / "info" / "alternates").unlink()

@@ -80,7 +80,7 @@ def test_a_write_that_is_refused_as_read_only_says_what_to_do(plain_store: Enhan
 def test_a_template_that_is_not_there_names_those_that_are(plain_store: EnhancedStore, write: Write) -> None:
     error = refused(lambda: plain_store.create_from("Nope", "new"), NotFound)
     assert error.message == "no template called 'Nope'"
-    assert "name no folder of templates" in error.hint
+    assert "No template folder is set" in error.hint
 
     write("Templates/Meeting.md", "# {{title}}\n")
     write("Templates/people/Person.md", "# {{title}}\n")

@@ -122,7 +122,7 @@ def test_the_order_of_words_stands_and_the_answer_says_so(
         plain = store.search(QUERY, rerank=False)
     assert found.hits == plain.hits
     assert found.degraded.startswith(f"The reranker m at {service.host} does not answer (")
-    assert found.degraded.endswith("; the hits are in the order of words and meaning.")
+    assert found.degraded.endswith("; the hits are ranked by words and meaning.")
     assert plain.degraded == ""
 
 

@@ -44,7 +44,7 @@ def test_a_note_behind_the_last_hit_is_told_its_number_and_what_it_lacked(harbou
     told = why(harbour, "crane storm", every[6], limit=2)
     assert (told["verdict"], told["rank"], told["of"], told["limit"]) == ("below", 7, 8, 2)
     assert told["missing"] == ["storm"]
-    assert told["hint"] == "A limit of 7 would show it."
+    assert told["hint"] == "Set the limit to 7 or more to include it."
     assert every[6] in [hit.name for hit in harbour.search("crane storm", limit=7).hits]
 
 

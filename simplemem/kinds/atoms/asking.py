@@ -54,7 +54,7 @@ def _ask(keeper: Keeper, chat: Chat, task: str, said: Mapping[str, Any]) -> Any:
 def _rows(found: Any) -> Iterator[defaultdict[str, str]]:
     """The objects of a list that a model answered with, all in them as text on one line, "" for what is not there."""
     if not isinstance(found, list):
-        raise Unavailable("the model's answer does not have the requested shape")
+        raise Unavailable("the model's answer does not have the requested format")
     for row in found:
         told = row.items() if isinstance(row, dict) else ()
         yield defaultdict(str, {key: " ".join(str(value).split()) for key, value in told if value is not None})
@@ -85,7 +85,7 @@ def extract(keeper: Keeper, chat: Chat, text: str) -> tuple[list[Statement], str
                 rejected += 1
 
     if rejected and not statements:
-        raise Unavailable("the model listed no fact that the text contains")
+        raise Unavailable("none of the facts that the model listed is in the text")
     remark = f"the text was read in {len(parts)} parts" if len(parts) > 1 else ""
     return list(statements.values())[:_MOST_FACTS], remark
 

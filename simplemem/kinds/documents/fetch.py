@@ -16,7 +16,7 @@ from simplemem.kinds.documents.convert import MOST_BYTES, File
 
 _MOST_SECONDS, _MOST_HOPS = 30.0, 5
 _HEADERS: Final = {"User-Agent": "simplemem", "Accept-Encoding": "identity"}
-_HINT: Final = "Give http:// or https:// and a host, without a name or password."
+_HINT: Final = "Give http:// or https:// and a host, without a user name or password."
 _ALLOWED: Final = "To allow it, set documents.allow_private in your own settings file."
 _PUBLIC, *_CARRIERS = map(ip_network, ("2000::/3", "::ffff:0:0/96", "64:ff9b::/96"))  # these of IPv4, in 32 last bits
 # Clouds' own services, and tunnels to whatever an address carries: Python takes them for public.
@@ -77,7 +77,7 @@ def _follow(client: httpx2.Client, url: httpx2.URL, allow_private: bool) -> File
                     raise TooLong(f"{shown} is larger than {MOST_BYTES:,} bytes")
             content_type = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
             return File(url.path.rpartition("/")[2], content_type, answer.charset_encoding or "", bytes(data))
-    raise Unavailable(f"{shown} is redirected more than {_MOST_HOPS} times")
+    raise Unavailable(f"{shown} redirects more than {_MOST_HOPS} times")
 
 
 def _asked(client: httpx2.Client, url: httpx2.URL, allow_private: bool) -> httpx2.Response:

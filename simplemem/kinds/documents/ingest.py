@@ -398,7 +398,7 @@ class Documents(Keeper):
         def finish(step: ChangeSet) -> None:
             if self._stands(document):
                 note = set_property(step.text(path), "status", "done")
-                said = ("extraction", why) if method else ("error", f"by rules, because {why}")
+                said = ("extraction", why) if method else ("error", f"facts were extracted by rules, because {why}")
                 step.put(path, set_property(note, *said) if why else note)
 
         self.shelf.change(finish, by)

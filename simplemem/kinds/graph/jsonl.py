@@ -77,7 +77,7 @@ def read(data: bytes, most: int = 64_000_000) -> tuple[Graph, tuple[Broken, ...]
                 more = (Observation(text) for text in texts or () if text not in known)
                 entities[name] = Entity(name, first.type, (*first.observations, *more))
             case _:
-                why = "it is neither an entity nor a relation" if fits else "it is longer than a note may be"
+                why = "it is neither an entity nor a relation" if fits else "it is longer than the limit for a note"
                 broken.append(Broken(number, why))
     return Graph(tuple(entities.values()), tuple(relations.values())), tuple(broken)
 

@@ -133,7 +133,7 @@ class Analysis:
 
     def _verdict(self, one: KnowledgeEntry, other: KnowledgeEntry) -> tuple[KnowledgeEntry, KnowledgeEntry, str] | None:
         """Who wins against whom and why: edited by a person, verified, newer, surer; None when nothing decides."""
-        whys = ("a person edited it", "it is verified", "it is newer", "it has the higher confidence")
+        whys = ("the user edited it", "it is verified", "it is newer", "it has the higher confidence")
         a, b = (
             (self._is_by_hand(e), e.verified, e.modified[:19].replace(" ", "T"), e.confidence or 0.0)
             for e in (one, other)
@@ -259,7 +259,7 @@ class Analysis:
             kind, priority = ("theme", "high") if len(members) >= 5 else ("group", "low")
             if sum(entry.type == "error" for entry in members) >= 3:
                 kind, priority = "recurring error", "critical"
-            says = f"{len(members)} entries are about one thing: {', '.join(words)}".rstrip(": ")
+            says = f"{len(members)} entries share a topic: {', '.join(words)}".rstrip(": ")
             found.append(_finding(kind, priority, says, members, words=words))
         return sorted(found, key=lambda each: _PRIORITIES.index(each["priority"]))
 
@@ -286,7 +286,7 @@ class Analysis:
                 share = round(len(some) / len(of), 3)
                 yield _finding(kind, priority, f"{kind}: {len(some)} of {len(of)}", some[:20], numbers={"share": share})
         for some in _alike(standing, 100):
-            yield _finding("duplicates", "high", f"{len(some)} entries begin alike", some)
+            yield _finding("duplicates", "high", f"{len(some)} entries begin the same way", some)
 
 
 def analysis_of(store: EnhancedStore, notes: str = "") -> Analysis:

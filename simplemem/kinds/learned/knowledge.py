@@ -390,7 +390,7 @@ def _as_number(share: float) -> float:
 
 
 def _clean(text: str, what: str) -> str:
-    hint = "Nothing was saved or cut. Shorten the text, or create several entries and link them."
+    hint = "Nothing was saved. Shorten the text, or create several entries and link them."
     return clean_text(text.strip(), what, _MOST_CHARACTERS, hint)
 
 

@@ -57,7 +57,7 @@ _Facts = tuple[str, str, list[tuple[Turn, Statement]]]  # a block's path, the tu
 _MOST_SENT: Final = 20_000  # characters in one question to a model
 _QUESTIONS: Final = tomllib.loads(Path(__file__).with_name("questions.toml").read_text(encoding="utf-8"))
 _MOST: Final = defaultdict(lambda: 100_000, topic=120, session_id=120)  # characters
-_clean: Final = partial(clean_text, hint="Nothing was stored or cut.")
+_clean: Final = partial(clean_text, hint="Nothing was stored, in full or in part.")
 
 
 class Saying(NamedTuple):

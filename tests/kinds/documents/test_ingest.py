@@ -293,7 +293,7 @@ def test_a_model_that_fails_leaves_it_to_the_rules_and_the_note_says_why(vault: 
             made = documents_of(store).ingest_text(f"I prefer tea. {LONG}", "alex", "Tea")
             assert eventually(lambda: header(store, made)["status"] == "done")
             assert [each.rstrip(".") for each in stated(store, "alex")] == ["I prefer tea"]
-            assert header(store, made)["error"].startswith("by rules, because")
+            assert header(store, made)["error"].startswith("facts were extracted by rules, because")
 
 
 REPORT = "".join(f"Section {number} describes the sensor of hall {number}.\n" for number in range(12))
