@@ -90,9 +90,9 @@ SHARED = ("tags", "require_all", "type", "prefix", "since", "until", "link_to", 
 SAID_ABOVE = (*SHARED, "reason", "if_sha256")
 
 CODES = {
-    "invalid": "An argument is wrong, a name cannot be a file name, or an edit does not match exactly once.",
+    "invalid": "An argument is wrong, a name is not valid as a file name, or an edit does not match exactly once.",
     "not_found": "No such memory, section or version. `candidates` are the nearest names.",
-    "ambiguous": "The name could mean several memories: `candidates`.",
+    "ambiguous": "The name matches several memories, which `candidates` lists.",
     "already_exists": "A memory with that name exists.",
     "conflict": "The memory has changed since you read it. `diff` says what changed; `merged` is the result of both "
     "changes. To write it, repeat the call with `accept` as `if_sha256`. Otherwise apply your change to the current text, "

@@ -612,7 +612,7 @@ def test_a_write_of_which_nobody_knows_whether_it_arrived_is_said_to_be_one(
     store = server(repository=f"file://{truth}")
     store.create("list", "Begin.")
     unsound('case "$*" in *" push "*) git "$@"; exit 1;; *ls-remote*|*fetch*) exit 1;; esac')
-    with pytest.raises(Unavailable, match="may nevertheless be in the branch") as failed:
+    with pytest.raises(Unavailable, match="may still have reached the branch") as failed:
         store.update("list", append="- once")
     assert "Read the note again" in failed.value.hint
     unsound("")

@@ -186,7 +186,7 @@ class Branch:
                 self.fetch()  # the answer may have been lost, not the push
             except Unavailable:
                 hint = "Read the note again before you repeat the change, so that nothing is appended twice."
-                raise Unavailable(f"{error}; the change may nevertheless be in the branch", hint=hint) from error
+                raise Unavailable(f"{error}; the change may still have reached the branch", hint=hint) from error
             if not self.is_before(commit, newest := self.newest()):
                 if newest == parent and "lock" not in str(error):
                     raise  # nobody was faster: it is refused

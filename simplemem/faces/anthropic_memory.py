@@ -27,16 +27,16 @@ def memory(
     caller: Caller,
     command: Literal["view", "create", "str_replace", "insert", "delete", "rename"],
     path: Path = None,
-    view_range: Annotated[list[int] | None, about("of view: [first line, last line], -1 for the end")] = None,
-    file_text: Annotated[Text, about("of create")] = None,
-    old_str: Annotated[Text, about("of str_replace: what stands there once")] = None,
-    new_str: Annotated[Text, about("of str_replace")] = None,
-    insert_line: Annotated[int | None, about("of insert: behind which line, 0 for the top")] = None,
-    insert_text: Annotated[Text, about("of insert")] = None,
-    old_path: Annotated[Text, about("of rename")] = None,
-    new_path: Annotated[Text, about("of rename")] = None,
+    view_range: Annotated[list[int] | None, about("for view: [first line, last line]; -1 is the end")] = None,
+    file_text: Annotated[Text, about("for create")] = None,
+    old_str: Annotated[Text, about("for str_replace: text that occurs once")] = None,
+    new_str: Annotated[Text, about("for str_replace")] = None,
+    insert_line: Annotated[int | None, about("for insert: after this line, 0 is the top")] = None,
+    insert_text: Annotated[Text, about("for insert")] = None,
+    old_path: Annotated[Text, about("for rename")] = None,
+    new_path: Annotated[Text, about("for rename")] = None,
 ) -> Reply[None]:
-    """View, create, edit, delete and rename files of memory below /memories. View /memories first."""
+    """View, create, edit, delete and rename memory files below /memories. View /memories first."""
     call = {key: value for key, value in locals().items() if key not in ("store", "caller")}
     return Reply(files.run(store, call, **caller))
 

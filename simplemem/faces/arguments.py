@@ -174,7 +174,7 @@ def to_change(store: EnhancedStore, name: str) -> str:
     candidates = [found]
     if former.current_name is not None:
         candidates.insert(0, former.current_name)
-    hint = f"{found} has that title or alias. Pass that name to change it."
+    hint = f"{found} has this title or alias. To change it, pass {found} as the name."
     raise NotFound(error.message, hint=hint, candidates=candidates)
 
 

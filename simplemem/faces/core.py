@@ -319,7 +319,7 @@ def undo_change(
     name: Annotated[Name | None, about("memory whose last change to undo")] = None,
     by: Annotated[str | None, about("client whose changes to undo")] = None,
     since: Annotated[str | None, about("date or version to start from")] = None,
-    preview: Annotated[bool | None, about("with by: true, the default, only lists what would change")] = None,
+    preview: Annotated[bool | None, about("with by; true (default) only lists what would change")] = None,
     reason: str = "",
 ) -> Reply[UndoAnswer]:
     """Undo one change (version), the last change of a memory (name), or a client's changes (by and since)."""

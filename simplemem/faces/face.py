@@ -295,7 +295,7 @@ _FACES = (
     ),
     Face(
         "memento",
-        "Memento's seventeen tools: those nine, with history, decay and search by meaning",
+        "Memento's seventeen tools: those of server-memory, history, decay and search by meaning",
         ("memento",),
         known_as=("memento-mcp", "1.0.0"),
         file_env="MEMORY_FILE_PATH",

@@ -210,8 +210,8 @@ def _nobody(graph: KnowledgeGraph, absent: Sequence[str]) -> NotFound:
     """The error for names that no entity has, with those that look like the first."""
     names = {each.name.casefold(): render.name_of(each.name) for each in graph.read().entities}
     near = [names[key] for key in get_close_matches(absent[0].casefold(), names)]
-    hint = "create_entities creates it; search_nodes finds entities."
-    return NotFound(f"There is no entity {render.line(absent[0])!r}.", hint=hint, candidates=near)
+    hint = "search_nodes finds entities; create_entities creates one."
+    return NotFound(f"no entity called {render.line(absent[0])!r}", hint=hint, candidates=near)
 
 
 def read_graph(graph: KnowledgeGraph, rules: Rules, container_tag: Owner = None) -> Reply[GraphOut]:
@@ -258,7 +258,8 @@ def traverse_graph(
     lines = [f"{e['depth']} {render.name_of(e['name'])}: {', '.join(map(_arrow, e['path']))}" for e in hits]
     more = f"There are more entities within {depth} steps. Pass a higher limit." if len(near) > limit else ""
     head = f"{render.counted(len(hits), 'entity', 'entities')} connected to {render.name_of(start)}:"
-    text = render.answer(head, "\n".join(lines), more) if hits else "No entity is connected to it by such relations."
+    nothing = f"No entity is connected to {render.name_of(start)} by such relations."
+    text = render.answer(head, "\n".join(lines), more) if hits else nothing
     return Reply(text, {"hits": hits, "more": len(near) > limit})
 
 
@@ -270,7 +271,7 @@ def _sentences(verb: str, data: Data) -> Reply[Any]:
     if made := data.get("entities"):
         said.append(f"Created {render.listed(each['name'] for each in made)}.")
     if existing := data.get("existing"):
-        said.append(f"Existed already: {render.listed(existing)}.")
+        said.append(f"Already existed: {render.listed(existing)}.")
     if (relations := data.get("relations")) is not None:
         said.append(f"Created {render.counted(len(relations), 'relation', 'relations')}.")
     if learned := data.get("results") or data.get("merged"):
@@ -281,8 +282,9 @@ def _sentences(verb: str, data: Data) -> Reply[Any]:
         back = " undo_change restores what was deleted." if gone else ""
         said.append(f"Deleted {what or 'nothing'}.{back}")
     if absent := data.get("notFound"):
-        skipped = f": {len(data['skipped'])} passed over" if data.get("skipped") else ""
-        said.append(f"There is no entity {render.listed(absent)}{skipped}.")
+        said.append(f"Not found: {render.listed(absent)}.")
+    if skipped := data.get("skipped"):
+        said.append(f"Skipped {render.counted(len(skipped), 'relation', 'relations')}.")
     return Reply(" ".join(said) or "There was nothing to do.", data)
 
 

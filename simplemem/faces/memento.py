@@ -60,15 +60,15 @@ class WeighedRelation(_Weighed, verbs.RelationIn):
 class WeighedAddition(_Weighed, verbs.Addition): ...
 
 
-Source = Annotated[str, also("from"), about("The entity it begins at")]
-Target = Annotated[str, also("to"), about("The entity it leads to")]
+Source = Annotated[str, also("from"), about("The entity that the relation starts from")]
+Target = Annotated[str, also("to"), about("The entity that the relation leads to")]
 
 
 @tool("Get Relation", manner=_MANNER)
 def get_relation(
     store: EnhancedStore, graph: KnowledgeGraph, source: Source, target: Target, relationType: str
 ) -> Reply[None]:
-    """One relation with what is kept of it"""
+    """Get one relation with its stored data"""
     if (found := graph.relation(source, relationType, target)) is None:
         return Reply(f"Relation not found: {source} -> {relationType} -> {target}")
     return Reply(pretty(_relation(found, graph.relation_history(store, found))))
@@ -83,7 +83,7 @@ def update_relation(graph: KnowledgeGraph, caller: Caller, relation: WeighedRela
 
 @tool("Get Entity Embedding", manner=_MANNER)
 def get_entity_embedding(store: EnhancedStore, graph: KnowledgeGraph, entity_name: str) -> Reply[None]:
-    """The vector of an entity, as searches by meaning compare it"""
+    """Get the vector of an entity, which searches by meaning compare"""
     entity = graph.entity(entity_name)
     if entity is None:
         return Reply(f"Entity not found: {entity_name}")
@@ -95,7 +95,7 @@ def get_entity_embedding(store: EnhancedStore, graph: KnowledgeGraph, entity_nam
 
 @tool("Get Entity History", manner=_MANNER)
 def get_entity_history(store: EnhancedStore, graph: KnowledgeGraph, entityName: str) -> Reply[None]:
-    """All that an entity was, oldest first"""
+    """List all versions of an entity, oldest first"""
     past = graph.entity_history(store, entityName)
     return Reply(pretty([_entity(each[0], past[:number]) for number, each in enumerate(past, 1)]))
 
@@ -104,14 +104,14 @@ def get_entity_history(store: EnhancedStore, graph: KnowledgeGraph, entityName: 
 def get_relation_history(
     store: EnhancedStore, graph: KnowledgeGraph, source: Source, target: Target, relationType: str
 ) -> Reply[None]:
-    """All that a relation was, oldest first"""
+    """List all versions of a relation, oldest first"""
     past = graph.relation_history(store, Relation(source, relationType, target))
     return Reply(pretty([_relation(each[0], past[:n]) | _version(past[:n]) for n, each in enumerate(past, 1)]))
 
 
 @tool("Get Graph At Time", manner=_MANNER)
 def get_graph_at_time(store: EnhancedStore, graph: KnowledgeGraph, timestamp: Moment) -> Reply[None]:
-    """The knowledge graph as it was at a moment, with what was deleted since"""
+    """Get the knowledge graph as it was at a given time, including what was deleted since"""
     began = datetime.now(UTC)
     return _graph(store, graph, graph.at(timestamp), began, timestamp)
 
@@ -120,10 +120,10 @@ def get_graph_at_time(store: EnhancedStore, graph: KnowledgeGraph, timestamp: Mo
 def get_decayed_graph(
     store: EnhancedStore,
     graph: KnowledgeGraph,
-    reference_time: Annotated[Milliseconds | None, about("Milliseconds since 1970; now unless said")] = None,
-    decay_factor: Annotated[float | None, about("What is left of a confidence after 30 days, 0.5 unless said")] = None,
+    reference_time: Annotated[Milliseconds | None, about("Milliseconds since 1970; default now")] = None,
+    decay_factor: Annotated[float | None, about("Share of a confidence left after 30 days; default 0.5")] = None,
 ) -> Reply[None]:
-    """The knowledge graph with each confidence as it has faded since it was said"""
+    """Get the knowledge graph with each confidence decayed since it was set"""
     began, found = datetime.now(UTC), graph.read()
     moment = reference_time or now()
     factor = 0.5 if decay_factor is None else decay_factor
@@ -145,12 +145,12 @@ def get_decayed_graph(
 def semantic_search(
     store: EnhancedStore,
     graph: KnowledgeGraph,
-    query: Annotated[str, about("What to look for, in words or as a question")],
-    limit: Annotated[float, Field(ge=1, le=1000), about("The most entities to answer with, 10 unless said")] = 10,
-    min_similarity: Annotated[Share, about("How like the question an entity must be, 0.6 unless said")] = 0.6,
+    query: Annotated[str, about("Words or a question")],
+    limit: Annotated[float, Field(ge=1, le=1000), about("Maximum number of entities")] = 10,
+    min_similarity: Annotated[Share, about("Minimum similarity to the query")] = 0.6,
     entity_types: Annotated[Several[str] | None, about("Only entities of these types")] = None,
-    hybrid_search: Annotated[bool, about("Whether words count beside meaning, true unless said")] = True,
-    semantic_weight: Annotated[Share, about("What meaning counts beside words, 0.6 unless said")] = 0.6,
+    hybrid_search: Annotated[bool, about("Match words as well as meaning")] = True,
+    semantic_weight: Annotated[Share, about("Weight of meaning against words")] = 0.6,
 ) -> Reply[None]:
     """Find entities by meaning, or by meaning and words together, best first with their scores"""
     weight = semantic_weight if hybrid_search else 1.0

@@ -67,7 +67,7 @@ def update_memory(
     try:
         saved = store.update(memory.name, content=content, metadata=whole, if_sha256=known, **caller)
     except Conflict as error:
-        hint = "Read it again with read_memory, keep what changed, and update it."
+        hint = "Read the memory again with read_memory, keep what changed, and repeat the update."
         raise without_offer(error, hint) from None
     said += saved.warnings
     if known is None and saved.changed and saved.previous_sha256 is not None:
@@ -107,7 +107,7 @@ def delete_memory(store: EnhancedStore, caller: Caller, session: Session, name: 
     try:
         gone = store.delete(found, if_sha256=session.known_hash(path_of(found)), **caller)
     except Conflict as error:
-        hint = "Read it again with read_memory. Delete it if it is still not needed."
+        hint = "Read the memory again with read_memory, and delete it if it is no longer needed."
         raise without_offer(error, hint) from None
     session.record_step(store, gone.version)
     return Reply(f"Memory '{name_of(gone.name)}' was deleted.")
@@ -210,7 +210,7 @@ def search_memories(
     if found.notice == NO_WORD_HELD:
         head = found.notice.removesuffix(".")
     elif found.notice:
-        head = "No memories were found; nearest"
+        head = "No memories were found; nearest memories"
     lines = [f"# {head} {' '.join(asked)}", ""]
     for number, hit in enumerate(found.hits, 1):
         where = f"{line(hit.heading).replace(' > ', ' › ')} (line {hit.line})" if hit.heading else f"line {hit.line}"

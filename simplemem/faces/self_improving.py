@@ -264,7 +264,7 @@ KNOWLEDGE: tuple[Tool, ...] = (
 
 def _answer(analysis: Analysis, key: str, found: Sequence[Data], how: str, head: str = "", **more: Any) -> Reply[Any]:
     """An answer that quotes notes between marks, and says how it was found."""
-    head = head or f"{key.capitalize()}: {len(found)}, of {len(analysis.entries)} {analysis.what}."
+    head = head or f"{key.capitalize()}: {len(found)}, in {len(analysis.entries)} {analysis.what}."
     if len(found) > _MOST:
         head += f" The first {_MOST} are shown."
     method = f"{how}; no language model was used"
@@ -286,7 +286,7 @@ def get_stats(store: EnhancedStore, knowledge: Knowledge, graph: KnowledgeGraph)
         latency[name] |= {"p95_ms": times[len(times) * 95 // 100], "max_ms": times[-1]}
     more: Data = {"entities": sum(not each.is_note for each in whole.entities), "relations": len(whole.relations)}
     more |= {"notes": store.state().notes, "latency": latency}
-    more["method"] = "counted; latency is of the last 1,000 answers of each tool since this server started"
+    more["method"] = "counted; latency covers the last 1,000 answers of each tool since the server started"
     return as_json(analysis_of(store).stats() | more)
 
 
@@ -309,15 +309,16 @@ def detect_contradictions(
 def auto_resolve_contradictions(
     store: EnhancedStore, knowledge: Knowledge, caller: Caller, similarityThreshold: Share = 0.85, apply: Apply = False
 ) -> Reply[Resolution]:
-    """Show which entry of each contradiction would supersede the other; apply=true writes it as one step."""
+    """Show which entry of each contradiction would supersede the other; apply=true writes this as one change."""
     analysis = analysis_of(store)
     decided = [each for each in analysis.contradictions(similarityThreshold) if each.verdict]
     version = knowledge.supersede(decided, **caller) if decided and apply else ""
     pairs = [each.data | {"loser": each.verdict[1].id} for each in decided if each.verdict]
-    head = f"{len(pairs)} would be resolved. Nothing was written: pass apply=true to write it as one step."
+    count = render.counted(len(pairs), "contradiction", "contradictions")
+    head = f"{count} would be resolved. Nothing was written. Pass apply=true to write this as one change."
     if apply:
-        head = f"Resolved {len(pairs)}." + (f" One step: undo {version} reverts all of it." if version else "")
-    how = f"{_BY_RULES}; the winner was edited by a person, else is verified, else newer, else has more confidence"
+        head = f"Resolved {count}." + (f" To revert this, run `simplemem undo {version}`." if version else "")
+    how = f"{_BY_RULES}; an entry edited by a person wins, else a verified, newer or more confident one, in this order"
     return _answer(analysis, "resolved", pairs, how, head, applied=apply and bool(decided), version=version)
 
 
@@ -358,7 +359,7 @@ def detect_antipatterns(store: EnhancedStore, notes: Notes = "") -> Reply[Antipa
 def suggest_tags(store: EnhancedStore, similarityThreshold: Share = 0.75, notes: Notes = "") -> Reply[Suggestions]:
     """Suggest tags for entries that belong together. Writes nothing."""
     analysis = analysis_of(store, notes)
-    how = f"words and tags of clusters of three and more, by {analysis.method}"
+    how = f"words and tags of clusters of three or more entries, by {analysis.method}"
     return _answer(analysis, "suggestions", analysis.suggested_tags(similarityThreshold), how)
 
 
@@ -373,7 +374,7 @@ def cluster_knowledge(
     """Group entries by subject, around the most read ones."""
     analysis = analysis_of(store, notes)
     found = analysis.clusters(similarityThreshold, minClusterSize)[:maxClusters]
-    return _answer(analysis, "clusters", found, f"grown around the most read entries, by {analysis.method}")
+    return _answer(analysis, "clusters", found, f"clusters around the most read entries, by {analysis.method}")
 
 
 @tool("Export as Markdown", manner=MANNER)
@@ -419,7 +420,7 @@ def get_cache_stats(store: EnhancedStore) -> Reply[CacheStats]:
 
 @tool("Clear the cache", writes=True, destructive=True, manner=MANNER)
 def clear_cache(store: EnhancedStore) -> Reply[Cleared]:
-    """Clear stored vectors. Notes and the index stay as they are."""
+    """Does nothing: there is no cache."""
     store.bench.must_be_writable()
     said = f"Nothing to clear. {_NO_CACHE}"
     return Reply(said, {"cleared": 0, "says": said})
@@ -427,7 +428,7 @@ def clear_cache(store: EnhancedStore) -> Reply[Cleared]:
 
 @tool("Persist the cache", manner=MANNER)
 def persist_cache(store: EnhancedStore) -> Reply[Persisted]:
-    """Write stored vectors to disk. They always are there already."""
+    """Does nothing: stored vectors are always on disk already."""
     size = store.stats()["vectors"]
     said = f"Nothing to do: all {size} vectors are on disk."
     return Reply(said, {"persisted": size, "says": said})

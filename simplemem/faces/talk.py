@@ -102,7 +102,7 @@ def garden_topics(
     after_days: Annotated[int, Field(ge=1)] = 60,
     dry_run: Annotated[bool, about("only list what would be archived")] = False,
 ) -> Reply[Closed]:
-    """Archive topics that have been paused for long, as one change. Nothing is deleted; searches still find them."""
+    """Archive topics that have been paused for a long time, as one change. Nothing is deleted; searches still find them."""
     return as_json(talk.garden(block_id, after_days, dry_run=dry_run, **caller))
 
 

@@ -135,7 +135,8 @@ async def _state_of(view: View) -> str:
 def _metrics(site: Site, metrics: Metrics) -> Callable[[Request], Awaitable[Response]]:
     async def shown(request: Request) -> Response:
         if granted(request.scope, "admin").is_bound:
-            raise Refused(403, "metrics cover the whole server, and this token is limited to a part of it")
+            hint = "Use a token that is not limited to vaults, folders or a user."
+            raise Refused(403, "metrics cover the whole server, and this token is limited to a part of it", hint=hint)
         rows = []
         for view in (each for each in site.views() if not each.only):
             state = await view.door.run(lambda view=view: view.door.store().state())  # type: ignore[misc]

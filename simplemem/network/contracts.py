@@ -105,7 +105,10 @@ def _called(contract: Contract) -> Handler:
                 raise Invalid("'user_id' must be a string")
             memory = await view.door.run(lambda: _memory(view.door.store(), ident, scope))
             if not memory.sha256.startswith(expected):
-                raise Conflict("this memory has changed since it was read", current_sha256=memory.sha256)
+                hint = (
+                    "Check the current text. If the request still applies, repeat it with current_sha256 as If-Match."
+                )
+                raise Conflict("this memory has changed since it was read", current_sha256=memory.sha256, hint=hint)
             del said["id"]
             said |= {"memory_id": ident, "user_id": memory.scope}
         reply = await call(view, tool, said, grant)
@@ -179,7 +182,8 @@ class _Webhook:
             return None
         _, known_digest, body = self._answers[key]
         if known_digest != digest:
-            raise Refused(422, "this Idempotency-Key was used with another body", code="conflict")
+            hint = "Use a new key for each document."
+            raise Refused(422, "this Idempotency-Key was used with another body", code="conflict", hint=hint)
         return Response(body, 202, media_type="application/json")
 
     def _keep_answer(self, key: str, digest: str, body: bytes) -> None:

@@ -130,7 +130,8 @@ class Guard:
         has_two_lengths = len(lengths) > 1 or bool(lengths and head.one(b"transfer-encoding"))
         if not length.isdigit() or has_two_lengths:
             # Where it ends is anybody's guess: what follows on this connection must not be read as a request.
-            raise Refused(400, "the length of the request is ambiguous", headers={"Connection": "close"})
+            hint = "Send one Content-Length header with a number of bytes, or use Transfer-Encoding alone."
+            raise Refused(400, "the length of the request is ambiguous", hint=hint, headers={"Connection": "close"})
         if int(length) > MOST_BODY:
             raise Refused(413, f"the request is larger than {MOST_BODY // 1024 // 1024} MB")
         if head.one(b"content-encoding") not in (b"", b"identity"):
@@ -237,7 +238,9 @@ def _bounded(receive: Receive, spend: Callable[[int], None], is_gone: asyncio.Ev
             async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
                 message = await receive()
         except TimeoutError:
-            raise Refused(408, f"the body took longer than {_BODY_SECONDS:.0f} seconds") from None
+            raise Refused(
+                408, f"the body of the request took longer than {_BODY_SECONDS:.0f} seconds to arrive"
+            ) from None
         size += len(message.get("body", b""))
         if size > MOST_BODY:
             raise Refused(413, f"the request is larger than {MOST_BODY // 1024 // 1024} MB")
@@ -260,7 +263,7 @@ class _InFlight:
         max_requests = _MAX_IN_FLIGHT_OF_ADMIN if grant.may("admin") else _MAX_IN_FLIGHT
         holder = grant.identity
         if self._counts[holder] >= max_requests:
-            message = f"this token has {max_requests} requests in progress already"
+            message = f"this token already has {max_requests} requests in progress"
             raise Refused(429, message, hint="Close a stream, or wait for an answer.", headers={"Retry-After": "2"})
 
         self._counts[holder] += 1
@@ -289,7 +292,7 @@ class _Buckets:
             and grant.kilobytes
             and (wait := self._take(("bytes", grant.identity), size, grant.kilobytes * 1024, 3600))
         ):
-            raise _later(f"this token is limited to {grant.kilobytes} kB per hour", wait)
+            raise _later(f"this token is limited to sending {grant.kilobytes} kB per hour", wait)
 
     def take_guess(self, address: str) -> None:
         if wait := self._take(("guess", client_block(address)), 1, _MOST_FAILURES, 60):

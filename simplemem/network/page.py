@@ -119,7 +119,7 @@ def routes(site: Site, served: Served, signed_in: SignedIn, guesses: Guesses, re
         said = await _form(request)
         if (session := signed_in.sign_in(said.get("token", "").strip())) is None:
             guesses.count(request.client.host if request.client else "")
-            return _sign_in_page(served, _inside(served, said.get("to")), "Unknown token.")
+            return _sign_in_page(served, _inside(served, said.get("to")), "This token is unknown, revoked or expired.")
         answer = RedirectResponse(_inside(served, said.get("to")), 303)
         signed_in.set_cookie(answer, session)
         return answer
@@ -233,7 +233,7 @@ async def _written_today(view: View, *, diff: bool = False) -> list[HistoryEntry
 async def _undo(request: Request, view: View, grant: Grant) -> Response:
     version = (await _form(request)).get("version", "")
     if not re.fullmatch(r"v\d{1,12}", version):
-        raise Invalid(f"{version[:20]!r} is not a version")
+        raise Invalid(f"{version[:20]!r} is not a version", hint="Versions look like v12. The history lists them.")
     work = view.door.run(lambda: view.door.store().undo(version, who=grant.name, tool="page"), writes=True)
     done = await work
     return RedirectResponse(f"{view.served.prefix}/today?{urlencode({'undone': done.what})}", 303)
@@ -469,7 +469,8 @@ def _inside(served: Served, to: str | None) -> str:
 async def _form(request: Request) -> dict[str, str]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip()
     if kind != "application/x-www-form-urlencoded":
-        raise Refused(415, "the body must be a form")
+        hint = "Send it with `Content-Type: application/x-www-form-urlencoded`."
+        raise Refused(415, "the body must be a form", hint=hint)
     body = (await request.body()).decode("utf-8", "replace")
     try:
         return {key: values[-1] for key, values in parse_qs(body, max_num_fields=10).items()}

@@ -337,4 +337,4 @@ def _escape_source(text: str, reason: str) -> str:
     rest = ""
     if len(text) > MAX_CHARACTERS:
         rest = REST_LEFT_OUT
-    return f'<p class="said">{reason}, so its text is shown as written.</p><pre>{source}</pre>{rest}'
+    return f'<p class="said">{reason}, so the Markdown source of the note is shown.</p><pre>{source}</pre>{rest}'

@@ -127,7 +127,7 @@ async def _put(request: Request, view: View, grant: Grant) -> Response:
         return Json(data, headers=_etag(data))
     if (only := headers.get("if-none-match")) not in (None, "*"):
         hint = "To update a note that has a given hash, send If-Match."
-        raise Invalid("If-None-Match of a PUT must be `*`", hint=hint)
+        raise Invalid("If-None-Match must be `*` on a PUT", hint=hint)
     there = []
 
     def look(store: EnhancedStore) -> None:
@@ -178,7 +178,7 @@ def _object_in(body: bytes, kind: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise Invalid("the body is not JSON") from None
     if not isinstance(found, dict):
-        raise Invalid("the body is not a JSON object", hint='Send e.g. {"content": "..."}.')
+        raise Invalid("the body is not a JSON object", hint='Send an object, such as {"content": "..."}.')
     return found
 
 

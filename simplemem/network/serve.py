@@ -265,7 +265,7 @@ def serve_http(
     except KeyboardInterrupt:
         pass
     except BaseException:
-        log.exception("the server ended")
+        log.exception("the server failed")
         code = 1
     site.close()
     if code == 0:
@@ -390,4 +390,4 @@ def _listen(address: Address) -> socket.socket:
         why = f"cannot listen on {shown}:{address.port}: {_reason(error)}"
         if error.errno == errno.EADDRINUSE:
             why = f"the address {shown}:{address.port} is in use"
-        raise Unavailable(why, hint="Choose another with --http HOST:PORT.") from None
+        raise Unavailable(why, hint="Choose another address with --http HOST:PORT.") from None

@@ -225,7 +225,8 @@ def owners_token(env: Mapping[str, str]) -> tuple[str, Path | None]:
         return _strong(read_bounded(path, 4096).decode().strip(), str(path)), path
     except FileNotFoundError:
         if named:
-            raise Invalid(f"no file {path} (SIMPLEMEM_TOKEN_FILE)") from None
+            hint = "Create the file, or unset SIMPLEMEM_TOKEN_FILE: the server then creates a token."
+            raise Invalid(f"the file {path} (SIMPLEMEM_TOKEN_FILE) does not exist", hint=hint) from None
     except (OSError, ValueError) as error:
         raise Unavailable(f"cannot read the token in {path} ({type(error).__name__})") from None
     write_private(path, (token := f"sm_{secrets.token_urlsafe(32)}") + "\n")
@@ -234,7 +235,7 @@ def owners_token(env: Mapping[str, str]) -> tuple[str, Path | None]:
 
 def _strong(token: str, where: str) -> str:
     if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
-        raise Invalid(f"the token of {where} is too weak", hint="Use 16 or more random letters and digits.")
+        raise Invalid(f"the token in {where} is too weak", hint="Use 16 or more random letters and digits.")
     return token
 
 

@@ -22,7 +22,8 @@ def granted(scope: Scope, right: Right) -> Grant:
     """Who asks, if they have that right."""
     grant: Grant | None = scope.get("grant")
     if grant is None:
-        raise Refused(401, "a token is needed", headers={"WWW-Authenticate": "Bearer"})
+        hint = "Send `Authorization: Bearer TOKEN`. To create a token, run `simplemem token new NAME`."
+        raise Refused(401, "a token is needed", hint=hint, headers={"WWW-Authenticate": "Bearer"})
     if not grant.may(right):
         headers = {"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{right}"'}
         option = "" if right == "read" else f" --{right}"

@@ -196,7 +196,7 @@ def recall(store: EnhancedStore, topic: Annotated[str, about("The topic")]) -> R
 
 @tool("Remember")
 def remember(what: Annotated[str, about("What to remember; this conversation if empty")] = "") -> Reply[None]:
-    """Save something as a memory, or what matters in this conversation."""
+    """Save a text as a memory, or what matters in this conversation."""
     subject = f"Remember this: {what.strip()}" if what.strip() else "Remember what matters in our conversation."
     return Reply(words_for_models("remember").format(subject=subject).strip())
 

@@ -38,7 +38,7 @@ _LONGEST = 2000  # characters of a URI that an error repeats
 _MAX_SUBSCRIPTIONS = 500  # of a session of 2025, or of a request of 2026
 _MAX_SUBSCRIBED_URI = 4000  # characters
 _TOO_MANY = (
-    f"this client has {_MAX_SUBSCRIPTIONS} subscriptions already. Unsubscribe from some, or subscribe to memory://changes,"
+    f"this client already has {_MAX_SUBSCRIPTIONS} subscriptions. Unsubscribe from some, or subscribe to memory://changes,"
     " which reports every change."
 )
 _ALWAYS = ""  # the key of what every change concerns

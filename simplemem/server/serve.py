@@ -233,9 +233,9 @@ def take_over(face: Face, store: EnhancedStore, env: Mapping[str, str]) -> None:
         if (done := import_file(store, file, who=face.file_env, once=True)) is not None:
             log.warning("%s was imported: %d entities, %d relations", file, done.entities, done.relations)
             for broken in done.broken:
-                log.warning("line %d of it was skipped: %s", broken.line, broken.why)
+                log.warning("line %d of %s was skipped: %s", broken.line, file, broken.why)
     except (SimplememError, OSError) as error:
-        log.error("%s could not be imported: %s; the next start tries again", face.file_env, error)
+        log.error("the file in %s could not be imported: %s; the next start tries again", face.file_env, error)
 
 
 class _Line(logging.Formatter):
@@ -272,7 +272,7 @@ def log_to_stderr(level: str) -> Callable[[], object]:
     threading.excepthook = lambda args: log.error(
         "the thread %s failed", args.thread and args.thread.name, exc_info=args.exc_value
     )
-    sys.unraisablehook = lambda args: log.error("clearing up failed", exc_info=args.exc_value)
+    sys.unraisablehook = lambda args: log.error("cleanup failed", exc_info=args.exc_value)
     sys.excepthook = lambda _kind, error, _trace: log.error("the server failed", exc_info=error)
     return partial(within, 0.2, writer.stop)
 
@@ -310,7 +310,7 @@ def serve_stdio(
     try:
         anyio.run(converse, server, face, wire)
     except BaseException:
-        log.exception("the server ended")
+        log.exception("the server failed")
         code = 1
     door.close(writing=3.9, closing=0.7)
     last_words()

@@ -77,7 +77,7 @@ class Chat:
         except (KeyError, IndexError, TypeError, ValueError, RecursionError):
             raise Unavailable(f"{self.name} did not answer in JSON") from None
         if not isinstance(found, dict) or found.keys() != question["shape"].keys():
-            raise Unavailable(f"{self.name} returned an answer without the requested shape")
+            raise Unavailable(f"{self.name} returned an answer that does not have the requested shape")
         return found
 
     def _answer(self, path: str, request: Mapping[str, Any], ends: float) -> Any:

@@ -156,7 +156,7 @@ def address_of(url: str, setting: str = "embed.url") -> Address:
     except ValueError as error:
         raise Invalid(f"the setting {setting} is not a URL", hint=_EXAMPLE) from error
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise Invalid(f"the setting {setting} is not an http or https URL without ? and #", hint=_EXAMPLE)
+        raise Invalid(f"the setting {setting} must be an http or https URL without a query or fragment", hint=_EXAMPLE)
     if parts.username is not None or parts.password is not None:
         raise Invalid(
             f"the setting {setting} contains a user name or a password", hint="Put the key into its own setting."
@@ -186,7 +186,7 @@ class Key:
     def value(self) -> str | None:
         """The key now; None when none was named. One that was named and is not there is an error."""
         where, found = f"the setting {self.setting}", self._text
-        hint = f"Put only the key there. The setting {self.setting} says where the key is read."
+        hint = f"Put only the key there, or change the setting {self.setting}, which says where the key is."
         if self._env:
             where, found = f"the environment variable {self._env}", os.environ.get(self._env, "").strip()
         elif self._path:

@@ -113,7 +113,7 @@ class ServiceEmbedder:
         address = address_of(choice.url or protocol.home)
         at_home = address.url == protocol.home
         if not choice.model and not at_home and provider == "openai":
-            hint = "Give the model's name as that service lists it, for example at /v1/models."
+            hint = "Set it to the name under which the service lists the model, for example at /v1/models."
             raise Invalid(f"the setting embed.model is needed for {address.url}", hint=hint)
         model = choice.model or protocol.model
         self._provider, self._path = provider, protocol.path
@@ -186,11 +186,11 @@ def _vectors_in(answer: Any, count: int, dimension: int | None, name: str) -> li
     if widths != {wanted} or not wanted:
         wrong = min(widths - {wanted} or widths)
         said = f"{name} returned a vector of {wrong} dimensions where {wanted or 'some'} were expected"
-        raise Unavailable(said, hint="If the model has changed, give its name in embed.model.")
+        raise Unavailable(said, hint="If the model has changed, set embed.model to its name.")
     try:
         numbers = [array("d", (math.nan if number is None else number for number in row)) for row in rows]
     except (ValueError, TypeError, OverflowError) as error:
-        raise Unavailable(f"{name} returned vectors that contain other values than numbers") from error
+        raise Unavailable(f"{name} returned vectors that contain values other than numbers") from error
     largest = [max(map(abs, row)) if all(map(math.isfinite, row)) else math.nan for row in numbers]
     if bad := [size for size in largest if not size > 0]:
         kind = Unavailable if count > 1 and len(bad) == count else Refused

@@ -404,7 +404,7 @@ def test_words_that_no_memory_holds_are_named_and_what_is_near_is_no_answer(ask,
         f'# Nothing found for "{unanswered}", in 7 memories.'
     )
     assert ask("build_context", query=unanswered).text.startswith("# Nothing found about Which passport")
-    assert "No memories were found; nearest" in ask_original("search_memories", query=unanswered).text
+    assert "No memories were found; nearest memories" in ask_original("search_memories", query=unanswered).text
 
 
 def test_a_filter_that_matches_nothing_names_what_is_near(ask, ask_original, write: Write) -> None:

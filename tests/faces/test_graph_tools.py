@@ -48,7 +48,7 @@ def test_what_cannot_be_related_is_said_beside_what_was(club: Ask) -> None:
     done = club("create_relations", relations=[relation("Ann", "Dee"), relation("Ann", "Nobody")])
     assert done.data["relations"] == [relation("Ann", "Dee")]
     assert (done.data["skipped"], done.data["notFound"]) == ([relation("Ann", "Nobody")], ["Nobody"])
-    assert "There is no entity Nobody" in done.text
+    assert "Not found: Nobody" in done.text
     refused = club("create_relations", relations=[relation("Ann", "cleo")])
     assert (refused.code, refused.data["error"]["candidates"]) == ("not_found", ["Cleo"])
 

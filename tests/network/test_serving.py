@@ -211,7 +211,7 @@ def test_a_port_in_use_is_reported_with_the_address(tmp_path: Path) -> None:
         taken.listen()
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         refused = _refused(tmp_path, "--http", address)
-    assert refused == f"simplemem: the address {address} is in use\nChoose another with --http HOST:PORT.\n"
+    assert refused == f"simplemem: the address {address} is in use\nChoose another address with --http HOST:PORT.\n"
 
 
 def _started_by_a_service(tmp_path: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:

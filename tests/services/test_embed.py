@@ -124,7 +124,7 @@ def test_a_failure_that_passes_is_not_noticed(service: EmbeddingService, trouble
         (Answer(200, b"[1, 2"), "not JSON"),
         (spoilt(lambda rows: rows[:-1]), "2 vectors for 3 texts"),
         (spoilt(lambda rows: [row[:-1] for row in rows[:1]] + rows[1:]), "63 dimensions where 64"),
-        (spoilt(lambda rows: [["a"] * 64 for _ in rows]), "other values than numbers"),
+        (spoilt(lambda rows: [["a"] * 64 for _ in rows]), "values other than numbers"),
         (spoilt(lambda rows: [*rows[:2], [math.inf, *rows[2][1:]]]), "NaN or infinity in it for 1 text of 3"),
         (spoilt(lambda rows: [[0.0] * 64, *rows[1:]]), "zeros only for 1 text"),
     ],
