@@ -277,9 +277,8 @@ def connect(page: Page) -> None:
     """Show how to connect a client, with the paths of this installation."""
     from simplemem.clients.client import clients, server_command
     from simplemem.clients.splice import put
-    from simplemem.config import find_vault
 
-    vault = find_vault(cwd=Path.home())
+    vault = Path.home() / "notes"
     page.step(
         "Connect your own client",
         f"""`simplemem connect CLIENT --vault FOLDER` adds one entry to the configuration of a client. It shows the change

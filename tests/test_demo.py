@@ -102,7 +102,7 @@ def test_the_demo_shows_a_conversation_from_the_list_of_tools_to_the_undo(demo: 
         "  undo_change",
         "    version: v000003",
         "  memory_history",
-        "7. Connect your own",
+        "7. Connect your own client",
     ]
     timed = re.sub(r" +in [\d.]+ m?s$", "", demo.out, flags=re.MULTILINE)
     assert in_order(key_lines, timed) is None and "\x1b" not in demo.out
@@ -112,7 +112,7 @@ def test_the_demo_ends_with_every_client_an_entry_with_the_paths_of_this_install
     demo: Shown,
 ) -> None:
     shown = json.loads(demo.out[demo.out.index("\n    {\n") :].split("\n\n")[0])
-    program, *arguments = server_command(demo.home / "simplemem")
+    program, *arguments = server_command(demo.home / "notes")
     assert shown == {"mcpServers": {"simplemem": {"command": program, "args": arguments}}}
     for client in clients().values():
         assert not client.file or f"{client.title} ({client.name})" in demo.out

@@ -12,7 +12,7 @@ from simplemem.cli.options import WHEN, Name, VaultOption, argument, complete_na
 from simplemem.cli.output import OPTIONAL, SHRINKS, WHOLE, Lines, Part, ago, diff_lines, one_line
 from simplemem.cli.paths import new_name_in_vault
 from simplemem.cli.write import undo_with
-from simplemem.errors import Invalid
+from simplemem.errors import Conflict, Invalid
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
@@ -65,7 +65,13 @@ def history(
             lines += [[part for cell in table.pop() for part in (cell, "  ")], *diff_lines(entry.diff), []]
     facts = {"versions": [entry.as_dict() for entry in entries]}
     columns = (WHOLE, WHOLE, WHOLE, WHOLE, OPTIONAL, OPTIONAL, SHRINKS)
-    return Answer(facts, lines if entries else [["No changes."]], table=table, columns=columns, warnings=warnings)
+    return Answer(
+        facts,
+        lines if entries else [["No changes through simplemem."]],
+        table=table,
+        columns=columns,
+        warnings=warnings,
+    )
 
 
 @command(commands, _PANEL)
@@ -167,7 +173,7 @@ def undo(
     with opened(vault) as store:
         if not author:
             finish()
-            return _undone(store.undo(store.last_step() if what is None else what, who=WHO, tool="undo"))
+            return _undo_one(store, what)
         plan = store.undo_all(author, since, preview=True)
         if dry_run or not plan.notes:
             return _plan(plan)
@@ -215,6 +221,17 @@ def sync(vault: VaultOption = None) -> Answer:
     lines += [[("beside its note: ", "yellow"), (each, "cyan"), " (`simplemem conflicts`)"] for each in done.copies]
     waits = [f"{each} was not committed, because you have staged changes in it" for each in done.waiting]
     return Answer(done.as_dict(), lines, warnings=waits)
+
+
+def _undo_one(store: EnhancedStore, what: str | None) -> Answer:
+    try:
+        return _undone(store.undo(store.last_step() if what is None else what, who=WHO, tool="undo"))
+    except Conflict as error:
+        name, version = error.details.get("path", "").removesuffix(".md"), error.details.get("version")
+        if error.details["current_sha256"] is not None and version:
+            restore = f"simplemem restore {shlex.quote(name)} --at 'before {version}'"
+            error.hint += f" `{restore}` does that; the current text stays in the history."
+        raise
 
 
 def _undone(undone: Undone) -> Answer:

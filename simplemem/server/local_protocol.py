@@ -3,7 +3,8 @@
 One connection carries one request. The server first sends its protocol and version, the command sends the request, and
 the server sends an answer or declines. Each message is a length of four bytes, followed by a JSON object.
 
-Only the standard library and the version are imported here: a command that a server answers loads little more than this module.
+Only the standard library and the version are imported here: a command that a server answers loads little more than
+this module.
 """
 
 from __future__ import annotations

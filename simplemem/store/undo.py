@@ -23,6 +23,8 @@ from simplemem.vault.history import Version
 from simplemem.vault.obsidian import Moves
 from simplemem.vault.vault import Change, Wish, Written
 
+_NOUNS = {"create": "creation", "update": "change", "delete": "deletion"}  # a move and a restore are called so
+
 _Step = tuple[Version, str | None, str | None]  # a change of a path, with what it found and left there
 
 
@@ -48,15 +50,27 @@ def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
         try:
             written = core.vault.undo(version.id, change_by({**by, "reason": reason}, "undo"))
         except Conflict as error:
-            error.hint = f"Undo the later changes first, or restore the note as it was before {version.id}."
+            if error.details["current_sha256"] is not None:
+                error.message = f"{name_of(error.details['path'])} has changed since {version.id}"
+                error.hint = _hint_after_later_change(core, version)
+            error.details["version"] = version.id
             raise
         paths = {path for step in steps for path, _, _ in step.effects} | {each.path for each in written}
         core.indexed(paths, lambda: core.look_at(paths))
     main, more = next((each for each in written if each.path in main_path), written[0]), len(steps) - 1
     to = f" to {name_of(asked.new_path)}" if asked.new_path else ""
     also = f" and {counted(more, 'more change')} of the same step" if more and (asked.op == "undo" or not to) else ""
-    what = f"{done} the {asked.op} of {name_of(asked.path)}{to}{also}"
+    what = f"{done} the {_NOUNS.get(asked.op, asked.op)} of {name_of(asked.path)}{to}{also}"
     return Undone(name_of(main.path), main.sha256, main.version, what)
+
+
+def _hint_after_later_change(core: Core, version: Version) -> str:
+    """Say how to go on if a note is not as this change left it."""
+    restoring = f"restore the note as it was before {version.id}"
+    latest = next(iter(core.changes.of(version.new_path or version.path, 1)), None)
+    if latest is not None and latest.id != version.id:
+        return f"Undo the later changes first, or {restoring}."
+    return f"The note was edited outside simplemem. To take back that edit too, {restoring}."
 
 
 def _check_unseen_links(core: Core, steps: Sequence[Version]) -> None:

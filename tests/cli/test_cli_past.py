@@ -35,7 +35,7 @@ def test_history_shows_who_did_what_and_why_and_is_narrowed(run: Run, by_an_agen
     assert all(word in ran.out for word in ("v000003", "claude-ai 1.2", "delete_memory", "it is over", "just now"))
     since = run("history", "--since", "3", "--json").json["versions"]
     assert [each["version"] for each in since] == ["v000004", "v000003"]
-    assert run("history", "--until", "yesterday").out == "No changes.\n"
+    assert run("history", "--until", "yesterday").out == "No changes through simplemem.\n"
     assert "+Wronger." in run("history", "Ada", "--diff").out and "+Wronger." not in run("history", "Ada").out
 
 
@@ -68,7 +68,7 @@ def test_the_last_change_is_undone_when_none_is_named(run: Run, vault: Path) -> 
         run("tag", "Ada", "todo")
         editor.write(b"saved late by an editor")
     assert "recovered" in run("history").out  # a text that was found since, and is no change
-    assert "update of people/Ada" in run("undo").out and notes_of(vault) == before
+    assert "change of people/Ada" in run("undo").out and notes_of(vault) == before
 
 
 def test_all_that_a_client_did_is_shown_first_and_then_undone(
@@ -111,8 +111,8 @@ def test_undo_twice_undoes_two_steps_and_a_step_is_one_row(
     assert "people/Ada → people/Ada Holm, 2 notes" in run("history").out
     assert run("history", first["version"]).out.count("\n") == 2
     assert "Undid the move" in run("undo").out and notes_of(vault) == deleted
-    assert "Undid the create" in run("undo").out and "hub.md" not in notes_of(vault)
-    assert "Redid the create" in run("redo").out and notes_of(vault) == deleted
+    assert "Undid the creation" in run("undo").out and "hub.md" not in notes_of(vault)
+    assert "Redid the creation" in run("redo").out and notes_of(vault) == deleted
     assert "Redid the move" in run("redo").out and "nothing to redo" in run("redo").err
 
 

@@ -157,12 +157,12 @@ def test_undo_twice_undoes_two_steps_and_redo_goes_forward(grown: EnhancedStore,
         return grown.undo(grown.last_step(undone=redo)).what
 
     for _ in range(2):
-        assert [undo(), files(vault)] == ["undid the delete of gone", states[2]]
+        assert [undo(), files(vault)] == ["undid the deletion of gone", states[2]]
         assert [undo(), files(vault)] == ["undid the move of moved to away", states[1]]
-        assert [undo(), files(vault)] == ["undid the update of edited", states[0]]
-        assert [undo(redo=True), files(vault)] == ["redid the update of edited", states[1]]
-        assert [undo(), files(vault)] == ["undid the update of edited", states[0]]
-        for k, what in enumerate(["update of edited", "move of moved to away", "delete of gone"], 1):
+        assert [undo(), files(vault)] == ["undid the change of edited", states[0]]
+        assert [undo(redo=True), files(vault)] == ["redid the change of edited", states[1]]
+        assert [undo(), files(vault)] == ["undid the change of edited", states[0]]
+        for k, what in enumerate(["change of edited", "move of moved to away", "deletion of gone"], 1):
             assert [undo(redo=True), files(vault)] == [f"redid the {what}", states[k]]
         with pytest.raises(NotFound, match="nothing to redo"):
             undo(redo=True)
@@ -194,9 +194,9 @@ def test_after_an_undo_by_author_the_next_undo_goes_further_back(grown: Enhanced
     assert grown.last_step() == "v000006", "the change before theirs"
     assert grown.undo(grown.last_step(undone=True)).what and files(vault) == theirs, "redo brings their changes again"
     assert grown.undo(grown.last_step()).what.startswith("undid the move of moved to away")
-    assert grown.undo(grown.last_step()).what == "undid the update of edited"
+    assert grown.undo(grown.last_step()).what == "undid the change of edited"
     assert files(vault) == mine
-    assert grown.undo(grown.last_step()).what == "undid the update of kept"
+    assert grown.undo(grown.last_step()).what == "undid the change of kept"
 
 
 def test_an_undo_of_one_note_after_an_undo_by_author_goes_further_back(grown: EnhancedStore) -> None:
