@@ -102,7 +102,7 @@ def test_the_demo_shows_a_conversation_from_the_list_of_tools_to_the_undo(demo: 
         "  undo_change",
         "    version: v000003",
         "  memory_history",
-        "7. Connect your own",
+        "7. Connect your own client",
     ]
     timed = re.sub(r"  in [\d.]+ m?s$", "", demo.out, flags=re.MULTILINE)
     assert in_order(key_lines, timed) is None and "\x1b" not in demo.out
