@@ -178,6 +178,6 @@ def test_a_disk_that_other_computers_write_to_is_told(
     plain_store: EnhancedStore, monkeypatch: pytest.MonkeyPatch, kind: str, levels: list[str]
 ) -> None:
     monkeypatch.setattr("simplemem.store.doctor.file_system", lambda _path: kind)
-    assert [(each.level, "nfs4 disk" in each.message) for each in of(plain_store, "place")] == [
+    assert [(each.level, "a disk of type nfs4" in each.message) for each in of(plain_store, "place")] == [
         (e, True) for e in levels
     ]

@@ -272,7 +272,7 @@ def test_a_disk_that_others_write_to_is_recognised_and_looked_through(
         monkeypatch.setattr(watch, "file_system", lambda _, kind=kind: kind)
         with closing(Heard(vault)) as heard:
             heard.wait_for(EVERYTHING)
-        assert heard.watch.polling and f"a {kind} disk" in heard.warnings[0]
+        assert heard.watch.polling and f"a disk of type {kind}" in heard.warnings[0]
 
 
 @ON_LINUX
