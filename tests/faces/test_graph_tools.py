@@ -65,7 +65,7 @@ def test_observations_go_to_those_who_are_there(club: Ask) -> None:
 def test_a_deletion_takes_the_relations_along_and_is_undone_as_one(club: Ask) -> None:
     gone = club("delete_entities", names=["Bob", "Nobody"])
     assert gone.data == {"deleted": ["Bob"], "notFound": ["Nobody"]}
-    assert "Deleted Bob." in gone.text and "no entity Nobody" in gone.text
+    assert "Deleted Bob." in gone.text and "Not found: Nobody" in gone.text
     assert club("read_graph").data["relations"] == []
     last = club("memory_history", limit=1).data["versions"][0]
     assert (last["who"], last["tool"]) == ("test 1", "delete_entities")
