@@ -389,7 +389,7 @@ def test_words_that_no_memory_holds_are_named_and_what_is_near_is_no_answer(ask,
     assert "No memory contains: kubernetes." in partly.text and partly.data["hits"][0]["name"] == "harbour"
     never = ask("search_memories", query="kubernetes ingress")
     assert never.data["only_nearest"] and never.data["absent"] == ["kubernetes", "ingress"]
-    closest = "# No note contains these words; the closest by meaning"
+    closest = "# No note contains these words; these are the nearest by meaning"
     assert never.text.startswith(f'{closest} for "kubernetes ingress". No memory contains: kubernetes')
     pack = ask("build_context", query="kubernetes ingress")
     assert "What the memories say" not in pack.text and "No memory contains: kubernetes, ingress." in pack.text
