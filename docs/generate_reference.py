@@ -44,9 +44,9 @@ def _cli_page() -> str:
     program: Any = typer.main.get_command(app)
     lines = ["# Command line", "", _GENERATED, ""]
     lines += [
-        "Each command takes `--json` for programs and `--help` for its description. A command exits with 0 if it did"
+        "Each command except `serve` accepts `--json`, which prints JSON for programs. `--help` describes a command. The"
     ]
-    lines += ["what was asked, with 1 if it failed, and with 2 if the arguments are wrong.", ""]
+    lines += ["exit code is 0 for success, 1 for a failure, and 2 for wrong arguments.", ""]
     panel = ""
     for command_panel, name, summary in program.summaries(None):
         if command_panel != panel:
@@ -160,7 +160,7 @@ def _tool_lines(tool: Tool) -> Iterator[str]:
         yield ""
     fields = (tool.output or {}).get("properties", {})
     if fields:
-        yield f"Fields of the answer: {', '.join(f'`{name}`' for name in fields)}."
+        yield f"Fields of the result: {', '.join(f'`{name}`' for name in fields)}."
         yield ""
 
 
@@ -223,7 +223,7 @@ def _operation_lines(route: str, operation: Mapping[str, Any]) -> Iterator[str]:
         yield ""
     answers = operation.get("responses", {})
     if answers:
-        yield "| Status | Answer |"
+        yield "| Status | Response |"
         yield "|---|---|"
         for status, answer in answers.items():
             yield f"| {status} | {_cell(str(answer.get('description', '')))} |"

@@ -204,7 +204,7 @@ class EmbedSettings(_Section):
     )
     dimensions: int | None = _setting(
         None,
-        "numbers per vector, for a model that can shorten its vectors; fewer need less space and find slightly less",
+        "numbers per vector, if the model can shorten its vectors; fewer take less space, but search finds slightly less",
         "no",
         eg=512,
         ge=8,
@@ -247,7 +247,7 @@ class HistorySettings(_Section):
     )
     keep_mb: int = _setting(
         100,
-        "megabytes that the earlier texts may take; beyond that the oldest are deleted, also before keep_days",
+        "megabytes that the earlier texts may take; above that, the oldest are deleted even before keep_days have passed",
         ge=1,
         le=10_000_000,
     )
@@ -262,7 +262,7 @@ class GitSettings(_Section):
     )
     folders: _Names = _setting(
         (),
-        "folders outside the working tree that may contain the repository, as for a git worktree",
+        "folders outside the working tree that may contain the repository, as with a git worktree",
         "no",
         eg=["~/src/notes/.git"],
     )
@@ -273,7 +273,7 @@ class SyncSettings(_Section):
 
     every: float = _setting(
         0.0,
-        "minutes between two syncs by a running server, as `simplemem sync` makes them; 0 means never",
+        "interval, in minutes, at which a running server does what `simplemem sync` does; 0 means never",
         "no",
         eg=10.0,
         ge=0,
@@ -286,7 +286,7 @@ class BranchSettings(_Section):
 
     repository: str = _setting(
         "",
-        "git repository that contains the vault as a branch: the path of a bare one, or an address (docs/branch.md)",
+        "git repository with the vault as a branch: the path of a bare repository, or an address (docs/branch.md)",
         "no",
         eg="ssh://git@example.org/memory.git",
     )
@@ -310,26 +310,26 @@ class IndexSettings(_Section):
     )
     engine: _ApiKey = _setting(
         None,
-        "PostgreSQL database for the index, instead of a SQLite file: its address, or where to read it "
-        "(docs/engine.md)",
+        "PostgreSQL database for the index, instead of a SQLite file: its address, or the environment variable or file "
+        "that contains the address (docs/engine.md)",
         "no",
         eg="postgresql://memory@db/memory",
     )
     replica: _ApiKey = _setting(
         None,
-        "read replica of this database, for searches: its address, or where to read it",
+        "read replica of the index database, for searches: its address, or the variable or file that contains the address",
         "no",
         eg="postgresql://memory@db2/memory",
     )
     schema_name: str = _setting(
         "",
-        "schema of the index in this database; if empty, it is made from the vault's folder name and path",
+        "PostgreSQL schema that contains the index; if empty, its name is made from the vault's folder name and path",
         "no",
         pattern="^[a-z_][a-z0-9_]{0,40}$|^$",
     )
     watch: Literal["auto", "poll", "off"] = _setting(
         "auto",
-        "how a server notices edits: auto asks the operating system, poll compares the files once in a while "
+        "how a server notices edits: auto asks the operating system, poll compares the files regularly "
         "(for network drives), off waits for the next comparison of all notes",
     )
 
@@ -360,7 +360,7 @@ class RerankSettings(_Section):
     """What orders the best notes again: `http` speaks as Cohere's, Jina's or text-embeddings-inference does."""
 
     provider: Literal["none", "voyage", "http"] = _setting(
-        "none", "the reranker, which orders the best hits again (docs/services.md)", ("none",)
+        "none", "the reranker, which reorders the best hits (docs/services.md)", ("none",)
     )
     url: str = _setting("", "address of the endpoint, such as http://localhost:8000/v1/rerank", "no")
     model: str = _setting("", "name of the model, as the service lists it", "no")
@@ -371,10 +371,10 @@ class RerankSettings(_Section):
         eg={"env": "COHERE_API_KEY"},
     )
     candidates: int = _setting(
-        20, "number of best notes that the reranker orders; more take longer and cost more", "no", ge=2, le=100
+        20, "number of best hits that the reranker reorders; more take longer and cost more", "no", ge=2, le=100
     )
     seconds: float = _setting(
-        1.5, "seconds that a search waits for the reranker; after that it keeps its own order", "no", gt=0, le=60
+        1.5, "seconds that a search waits for the reranker; after that the hits keep their order", "no", gt=0, le=60
     )
 
 
@@ -383,7 +383,7 @@ class LlmSettings(_Section):
 
     provider: Literal["none", "openai", "ollama"] = _setting(
         "none",
-        "the language model for conversations and facts; openai means any service with this protocol "
+        "the language model for conversations and facts; openai means any service with OpenAI's protocol "
         "(docs/services.md)",
         ("none",),
     )
@@ -403,7 +403,11 @@ class LlmSettings(_Section):
         False, "ask the model which topic a message belongs to if two topics score nearly the same", "no"
     )
     route_seconds: float = _setting(
-        3.0, "seconds that a message waits for this answer; after that the rules decide", "no", gt=0, le=60
+        3.0,
+        "seconds that a message waits for the model to name its topic; after that the rules decide",
+        "no",
+        gt=0,
+        le=60,
     )
 
 
@@ -415,7 +419,7 @@ class DocumentSettings(_Section):
     )
     knowledge_base: Path | None = _setting(
         None,
-        "folder of Markdown files, in the vault or elsewhere, that two more tools search and add to",
+        "folder of Markdown files, in the vault or elsewhere, that two additional tools search and add to",
         "no",
         eg="~/handbook",
     )
@@ -427,7 +431,7 @@ class HttpSettings(_Section):
 
     url: str = _setting(
         "",
-        "address of the web page; the profile `chatgpt` links notes there, or to Obsidian if this is empty",
+        "address of the web page, to which the profile `chatgpt` links notes; if empty, it links them to Obsidian",
         "no",
         eg="https://memory.example.org",
     )
@@ -438,7 +442,10 @@ class HttpSettings(_Section):
         eg="https://login.example.org",
     )
     oauth_audience: str = _setting(
-        "", "address of this server in these tokens (their audience)", "no", eg="https://memory.example.org/mcp"
+        "",
+        "audience that these tokens must have: the address of this server",
+        "no",
+        eg="https://memory.example.org/mcp",
     )
     oauth_keys: str = _setting(
         "", "address of the authorization server's public keys", "no", eg="https://login.example.org/jwks.json"
@@ -707,7 +714,7 @@ def check_is_setting(key: str) -> None:
     """Raise NotFound, with similar names, if there is no setting of this name."""
     if key not in _FIELDS:
         near = get_close_matches(key, _FIELDS, 1, 0.5)
-        hint = f"Did you mean {near[0]}?" if near else "`simplemem config list` shows all settings."
+        hint = f"Did you mean {near[0]}?" if near else "`simplemem config list` lists all settings."
         raise NotFound(f"there is no setting called {key!r}", hint=hint)
 
 
@@ -749,6 +756,9 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise Unavailable(f"the settings file {path} cannot be read: {error.strerror}") from error
 
 
+_FIX_TOML = "Fix the file in an editor."
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """What a TOML file says."""
     data = read_bounded(path, 64_000)
@@ -759,11 +769,12 @@ def read_toml(path: Path) -> dict[str, Any]:
         repr(table)  # so can errors say it
         return table
     except RecursionError:
-        raise Invalid(f"{path} is not valid TOML: it is nested too deeply") from None
+        raise Invalid(f"{path} is not valid TOML: it is nested too deeply", hint=_FIX_TOML) from None
     except tomllib.TOMLDecodeError as error:
-        raise Invalid(f"{path} is not valid TOML: {error}") from error
+        raise Invalid(f"{path} is not valid TOML: {error}", hint=_FIX_TOML) from error
     except ValueError as error:  # what Python says of its limits would tell nobody what to do
-        raise Invalid(f"{path} is not valid TOML: it is not UTF-8, or contains a number that is too long") from error
+        why = "it is not UTF-8, or contains a number that is too long"
+        raise Invalid(f"{path} is not valid TOML: {why}", hint=_FIX_TOML) from error
 
 
 def read_bounded(path: Path, most: int) -> bytes:
@@ -786,7 +797,7 @@ def _flat(table: Mapping[str, Any], path: Path, above: str = "") -> Iterator[tup
             yield from _flat(value, path, f"{key}.")
         elif key not in _GONE:
             near = get_close_matches(key, _FIELDS, 1, 0.5) or get_close_matches(name, _FIELDS, 1, 0.5)
-            hint = f"Did you mean {near[0]}?" if near else "`simplemem config list` lists all settings."
+            hint = f"Did you mean {near[0]}?" if near else "`simplemem config list --example` lists all settings."
             raise Invalid(f"{path} sets {key}, which is not a setting", hint=hint)
 
 
@@ -808,7 +819,7 @@ def _validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Setting
         key = ".".join(map(str, first["loc"][:2]))
         where = sources.get(key, "")
         if {"api_key", "engine", "replica"} & {*first["loc"]}:  # what is wrong with a key is said without showing it
-            kinds = "a text, { env = NAME } or { path = FILE }"
+            kinds = 'a string, { env = "NAME" } or { path = "FILE" }'
             raise Invalid(f"the setting {key} ({where}) must be {kinds}") from None
         raise Invalid(f"the setting {key} = {first['input']!r} ({where}) is not valid: {first['msg']}") from error
 
@@ -851,7 +862,7 @@ def find_existing_vault(flag: str | Path | None = None) -> Path:
     if not _vault_named(flag, os.environ):
         raise _no_vault_around(os.getcwd())
     if vault.exists():
-        raise NotFound(f"{vault} is a file", hint="A vault is a folder. Name the folder that contains it.")
+        raise NotFound(f"{vault} is a file", hint="A vault is a folder. Name the folder that contains the file.")
     near = similar_folder(vault)
     suggestion = f"Did you mean {near}? " if near else ""
     raise NotFound(f"no vault at {vault}", hint=f"{suggestion}`simplemem init {shlex.quote(str(vault))}` creates it.")
@@ -887,4 +898,4 @@ def _no_vault_around(here: str) -> NotFound:
     makes_vault = "`simplemem init .` makes this folder a vault"
     if contains_home(here, home):
         makes_vault = "`simplemem init FOLDER` makes a folder of notes a vault"
-    return NotFound(message, hint=f"{makes_vault}; `--vault {default}` names another.")
+    return NotFound(message, hint=f"{makes_vault}. To use another vault, pass `--vault FOLDER`.")

@@ -103,8 +103,8 @@ class Exchange:
             raise Unavailable("the repository has no remote", hint="Add one with `git remote add origin URL`.")
         path = self.place.top / os.path.expanduser(url)
         if not ADDRESS.fullmatch(url) and not (path.is_dir() and not url.startswith("-")):
-            hint = "Set the URL of the remote to a path, or to an ssh or https address."
-            raise Unavailable(f"the address of the remote {self.remote} is of an unsupported kind: {url!r}", hint=hint)
+            hint = "Set the URL of the remote to the path of a folder, or to an ssh or https address."
+            raise Unavailable(f"the address of the remote {self.remote} is not supported: {url!r}", hint=hint)
         return url if ADDRESS.fullmatch(url) else str(path)
 
     def fetch(self) -> None:
@@ -127,7 +127,7 @@ class Exchange:
         self.theirs = found
         last = self.repo.references.get(self._tracking)
         if last is not None and last.target != found.id and not self.repo.descendant_of(found.id, last.target):
-            hint = "If that was intended, adopt the new history with `git pull` or `git reset`."
+            hint = "If that was intended, switch to the new history with `git pull` or `git reset`."
             raise Unavailable(f"the history of {self.remote} was rewritten", hint=hint)
 
     def _adopt(self) -> None:

@@ -76,7 +76,7 @@ def _find(root: Path, allowed: Sequence[str]) -> Checkout:
                 _check_inside(folder, top, allowed, "is in")
                 _check_borrowed(folder / "objects", top, allowed)
             return Checkout(top, git_dir, common, "" if real == top else real.relative_to(top).as_posix() + "/")
-    raise NotFound("the vault is not in a git repository")
+    raise NotFound("the vault is not in a git repository", hint="`git init` creates one; commit once after that.")
 
 
 def _check_inside(folder: Path, top: Path, allowed: Sequence[str], how: str) -> None:
@@ -115,9 +115,8 @@ def opened(root: Path, allowed: Sequence[str]) -> Iterator[tuple[pygit2.Reposito
         _check_plain(folder, _PARTS)
     for file in (place.common / "config", place.git_dir / "config.worktree"):
         if file.exists() and _INCLUDES.search(file.read_bytes()):
-            raise Unavailable(
-                f"the git configuration of {place.top} includes other files ({file.name}), which may be anywhere"
-            )
+            message = f"{file} includes other files, and simplemem does not read such a git configuration"
+            raise Unavailable(message, hint="Replace each include with the settings that it includes.")
     try:
         repo = pygit2.Repository(str(place.git_dir), RepositoryOpenFlag.NO_SEARCH)
         if repo.workdir is None or Path(os.path.realpath(repo.workdir)) != place.top:
@@ -182,7 +181,7 @@ def _commits_of(repo: pygit2.Repository, place: Checkout, path: str) -> Iterator
         if time.monotonic() > until:
             raise Unavailable(
                 f"git did not answer within {_SECONDS:g} s",
-                hint="To leave out the commits of git, set git.history = false.",
+                hint="To leave git commits out of the history, set git.history = false.",
             )
         known: list[object] = [repo.get(oid) for oid in commit.parent_ids]
         parents = [each for each in known if isinstance(each, pygit2.Commit)]  # a shallow clone has not all of them
@@ -367,7 +366,7 @@ class _Draft:
         rules = (folder / name for folder in folders for name in (".gitignore", ".gitattributes"))
         for file in chain(rules, (place.common / "info" / name for name in ("exclude", "attributes"))):
             if os.path.lexists(file) and not file.is_file():
-                raise Unavailable(f"{path!r} is subject to {file}, which is not a regular file")
+                raise Unavailable(f"{file}, which applies to {path!r}, is not a regular file")
         if self._repo.path_is_ignored(path) and path not in self._index:
             return True
         filtered = self._repo.get_attr(path, "filter") not in (None, False)

@@ -133,7 +133,9 @@ class Filter(Value):
         """A filter from forgiving arguments: tags as map, list, text or JSON; None for what is not given."""
         wanted = parse_tag_request(tags)
         if refused := [f"{key} = {value}" for key, value in wanted.items() if value is None or value is False]:
-            raise Invalid(f"a tag filter cannot ask for {refused[0]}", hint='Use "" to require the tag.')
+            raise Invalid(
+                f"a tag filter cannot require {refused[0]}", hint='To require the tag with any value, use "".'
+            )
         values = {key: "" if value is True else str(value) for key, value in wanted.items()}
         return cls(tags=values, **{key: value for key, value in fields.items() if value is not None})
 

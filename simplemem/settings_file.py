@@ -184,11 +184,17 @@ def allowed_values(key: str) -> str:
     if get_origin(kind) is tuple:
         return "a list, such as a/, b/"
     if is_secret(key):
-        return 'a text, { env = "NAME" } or { path = "FILE" }'
+        return 'a string, { env = "NAME" } or { path = "FILE" }'
     words = {"ge": "at least", "gt": "more than", "le": "at most"}
     limits = [f"{words[name]} {getattr(bound, name):g}" for bound in bounds for name in words if hasattr(bound, name)]
     kinds = get_args(kind) or (kind,)
     noun = (
-        "a whole number" if int in kinds else "a number" if float in kinds else "a path" if Path in kinds else "a text"
+        "a whole number"
+        if int in kinds
+        else "a number"
+        if float in kinds
+        else "a path"
+        if Path in kinds
+        else "a string"
     )
     return " ".join([noun, " and ".join(limits)]).strip()

@@ -50,7 +50,7 @@ COMMANDS = (
     CommandEntry("restore", "past", "History", "Restore an earlier version of a note, or a deleted note."),
     CommandEntry("facts", "remember", "Collections", "Facts that agents remember."),
     CommandEntry("topics", "talk", "Collections", "Topics of conversations with agents."),
-    CommandEntry("lessons", "knowledge", "Collections", "Lessons of agents: errors, solutions, decisions and more."),
+    CommandEntry("lessons", "knowledge", "Collections", "Lessons from agents: errors, solutions, decisions and more."),
     CommandEntry("documents", "remember", "Collections", "Documents and web pages, stored as notes."),
     CommandEntry("init", "vault", "Vault", "Make a folder a vault. No note is changed."),
     CommandEntry("index", "vault", "Vault", "Update the index, rebuild it, or move it to another database."),

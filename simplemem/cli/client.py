@@ -44,20 +44,22 @@ def connect(
     client: Annotated[
         str, argument("CLIENT", "The client. Without it, the clients are listed.", completing(_client_names))
     ] = "",
-    options: Annotated[list[str] | None, argument("-- OPTIONS", "More options of `serve`.")] = None,
+    options: Annotated[list[str] | None, argument("-- OPTIONS", "Options for `serve`.")] = None,
     vault: VaultOption = None,
-    profile: Annotated[str, option("--profile", "NAME", "The tools to offer: see `serve --help`.")] = "",
+    profile: Annotated[str, option("--profile", "NAME", "The profile: see `simplemem serve --help`.")] = "",
     name: Annotated[str, _NAME] = "simplemem",
     http: Annotated[str, option("--http", "URL", "Connect to a running server instead of starting one.")] = "",
-    token_env: Annotated[str, option("--token-env", "VARIABLE", "With --http: the variable with the token.")] = "",
+    token_env: Annotated[
+        str, option("--token-env", "VARIABLE", "With --http: the environment variable that contains the token.")
+    ] = "",
     dry_run: Annotated[bool, flag("--dry-run --print", "Show what would change, and change nothing.")] = False,
     yes: YesOption = False,
 ) -> Answer:
     """Connect Claude, Cursor, VS Code, Codex or another client.
 
-    One entry for this server is added to the client's own file; every other byte stays as it is. The difference is
-    shown, and you are asked to confirm it. A copy of the old file is kept beside it. If the vault does not exist, it is
-    created. `json` prints an entry for any other client.
+    The command adds one entry for this server to the client's configuration file; every other byte stays as it is. It
+    shows the difference, asks for confirmation, and keeps a copy of the old file beside the new one. If the vault does
+    not exist, the command creates it. `json` prints an entry for any other client.
 
     $ simplemem connect
     $ simplemem connect claude-desktop --vault ~/notes
@@ -75,7 +77,7 @@ def connect(
     new_vault = _vault_to_create(folder)
     entry, file = entry_for(chosen), chosen.find()
     if file is None:
-        warnings = [f"{new_vault} does not exist; the server creates it"] if new_vault else []
+        warnings = [f"{new_vault} does not exist; the server will create it"] if new_vault else []
         text = put(chosen.form, "", chosen.key, name, entry)
         return Answer({"client": chosen.name, "entry": entry}, text=text, warnings=warnings)
     before, backup, keep = _text_of(file), _backup(file, name), True
@@ -110,7 +112,7 @@ def disconnect(
 ) -> Answer:
     """Remove this server from the configuration of a client.
 
-    If nothing else changed in the file, it becomes the same as before `connect`, byte for byte.
+    If nothing else in the file has changed since `connect`, the file becomes what it was before, byte for byte.
 
     $ simplemem disconnect cursor"""
     from simplemem.clients.client import client_called
@@ -128,7 +130,9 @@ def disconnect(
         after = was  # to the byte, also what had to be made around the entry
     shown = _shown(chosen, file, before, after, dry_run)
     if before == after:
-        return replace(shown, lines=[[f"{chosen.title} is not connected: ", (str(file), "cyan"), f" has no {name}"]])
+        return replace(
+            shown, lines=[[f"{chosen.title} is not connected: ", (str(file), "cyan"), f" has no entry {name}"]]
+        )
     if dry_run:
         return shown
     _confirm(shown, yes)
@@ -170,7 +174,7 @@ def _vault_to_create(folder: Path | None) -> Path | None:
     if folder is None or folder.is_dir():
         return None
     if folder.exists():
-        raise Invalid(f"{folder} is a file", hint="A vault is a folder. Pass another one with `--vault`.")
+        raise Invalid(f"{folder} is a file", hint="A vault is a folder. Pass a folder with `--vault`.")
     return folder
 
 
@@ -190,7 +194,7 @@ def _shown(
     lines: Lines = []
     if new_vault is not None:
         facts["creates"] = str(new_vault)
-        lines.append([("Creates the vault ", "yellow"), (str(new_vault), "cyan"), ", which does not exist."])
+        lines.append([("This creates the vault ", "yellow"), (str(new_vault), "cyan"), ", which does not exist yet."])
         near = similar_folder(new_vault)
         lines += [[("Did you mean ", "yellow"), (str(near), "cyan"), "?"]] if near else []
     if before == after:
@@ -207,7 +211,7 @@ def _confirm(shown: Answer, yes: bool) -> None:
     near = similar_folder(Path(shown.facts["creates"])) if "creates" in shown.facts else None
     suggestion = f"Did you mean {near}? " if near else ""
     missing = f"the vault {shown.facts['creates']} does not exist, and " if "creates" in shown.facts else ""
-    refused = f"{missing}this needs a confirmation, but there is no terminal"
+    refused = f"{missing}this needs confirmation, but there is no terminal"
     question = "Create the vault and write this?" if missing else "Write this?"
     agree(question, refused=refused, hint=f"{suggestion}Add --yes, or preview with --dry-run.", yes=yes)
     finish()
@@ -227,7 +231,7 @@ def _entries(
         if not http.startswith(("http://", "https://")):
             raise Invalid(f"{http!r} is not a URL", hint="Pass a URL such as http://127.0.0.1:8080/mcp.")
         if token_env and not token_env.isidentifier():
-            message = "--token-env is not the name of an environment variable"
+            message = "the value of --token-env is not the name of an environment variable"
             raise Invalid(message, hint="Pass the name of the variable that contains the token, not the token.")
         return None, lambda client: client.remote_entry(name, http, token_env)
     if token_env:

@@ -157,7 +157,7 @@ def opened(
 
     root = find_vault(vault) if make else find_existing_vault(vault)
     if not root.exists():
-        warn(f"a new vault: {root}")
+        warn(f"creating the vault {root}")
     with open_store(root, settings=load_settings(vault=root).for_a_person(), person=True) as store:
         if sync:
             with progress_bar() as progress:

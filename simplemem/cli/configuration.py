@@ -31,7 +31,7 @@ _config = default_group(
 )
 _COVERED = "**********"
 _READ_AT_START = ("access.hidden", "access.only", "access.read_only", "embed.private")
-_RESTART = "A running server applies this when it is started again."
+_RESTART = "If a server is running, restart it to apply this."
 
 
 def _keys() -> list[str]:
@@ -77,7 +77,7 @@ def list_settings(
 def get(key: Key, vault: VaultOption = None) -> Answer:
     """Print one setting.
 
-    A key or password is not printed.
+    Keys and passwords are not printed.
 
     $ simplemem config get search.limit
     $ simplemem config get embed.provider --json"""
@@ -143,7 +143,7 @@ def set_(
 def unset(key: Key, in_vault: InVault = False, vault: VaultOption = None) -> Answer:
     """Remove one setting from your own settings file.
 
-    Another file, the environment or the default decides the setting then. The rest of the file stays as it is.
+    The value then comes from another file, the environment or the default. The rest of the file stays as it is.
 
     $ simplemem config unset search.limit
     $ simplemem config unset access.hidden --in-vault"""

@@ -33,7 +33,7 @@ def edit_note(store: EnhancedStore, name: str, *, merge: bool) -> Saved:
     memory = store.read(name)
     if hashlib.sha256(memory.text.encode("utf-8", "surrogatepass")).hexdigest() != memory.sha256:
         # What is shown of it is not all that is in it: saving that would lose the rest.
-        raise Unreadable(f"{memory.name} is not UTF-8 text", hint="Convert it first, with iconv for instance.")
+        raise Unreadable(f"{memory.name} is not UTF-8 text", hint="Convert it first, for example with iconv.")
     expected, also = memory.sha256, ""
     with DraftFile(store, memory.name, memory.text) as draft:
         written = draft.edited()

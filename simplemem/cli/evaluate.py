@@ -24,7 +24,7 @@ _SHOWN = {"recall5": "recall@5", "recall10": "recall@10", "mrr": "MRR"}
 @command(_eval)
 def init(
     size: Annotated[int, option("--size", "N", "The maximum number of questions.", min=1)] = 200,
-    seed: Annotated[int, option("--seed", "N", "The seed. Another seed gives other questions.")] = 1,
+    seed: Annotated[int, option("--seed", "N", "The random seed. A different seed gives different questions.")] = 1,
     out: Annotated[Path | None, option("--out", "FILE", f"The file to write. {_BESIDE}")] = None,
     vault: VaultOption = None,
 ) -> Answer:

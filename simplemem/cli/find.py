@@ -66,10 +66,12 @@ def search(
     narrowed: Filter,
     query: OptionalQuery = None,
     mode: Annotated[Mode, typer.Option(help="Compare words, meaning, or both.")] = Mode.hybrid,
-    limit: Annotated[int | None, limit_option("The maximum number of notes (`search.limit`: 5).")] = None,
+    limit: Annotated[
+        int | None, limit_option("The maximum number of notes. The default is the setting `search.limit`.")
+    ] = None,
     explain: Annotated[bool, flag("--explain", "Show how each rank was computed.")] = False,
     authors: Annotated[bool, flag("--authors", "Show who changed each note last, and when.")] = False,
-    no_rerank: Annotated[bool, flag("--no-rerank", "Do not use the reranker in the settings.")] = False,
+    no_rerank: Annotated[bool, flag("--no-rerank", "Do not use the reranker that the settings name.")] = False,
     explain_note: Annotated[str, option("--explain-note", "NAME", _EXPLAIN_NOTE, complete_name)] = "",
     vault: VaultOption = None,
 ) -> Answer:
@@ -232,7 +234,7 @@ def show(
     version: Annotated[str | None, option("--version", "VERSION", "As of this version in `history`.")] = None,
     at: At = None,
     links: Annotated[bool, flag("--links", "Show only the links of the note and the links to it.")] = False,
-    raw: Annotated[bool, flag("--raw", "Print the Markdown source, in a terminal too.")] = False,
+    raw: Annotated[bool, flag("--raw", "Print the Markdown source, even in a terminal.")] = False,
     vault: VaultOption = None,
 ) -> Answer:
     """Print a note.
@@ -246,7 +248,7 @@ def show(
     $ simplemem show Dipper --at '3 days ago'
     $ simplemem show Dipper --version 12 | diff - <(simplemem show Dipper)"""
     if at and version:
-        raise Invalid("give --at or --version, not both")
+        raise Invalid("--at and --version cannot be combined", hint="Leave one of them out.")
     is_rendered = Screen().is_terminal and not raw
     with opened(vault) as store:
         if not (links or section or is_rendered or for_a_program()):
@@ -305,7 +307,7 @@ def backlinks(
 def context(
     query: Query,
     narrowed: Filter,
-    budget: Annotated[int, option("--budget", "TOKENS", "The maximum length of the text.", min=50)] = 1500,
+    budget: Annotated[int, option("--budget", "TOKENS", "The maximum length of the text, in tokens.", min=50)] = 1500,
     vault: VaultOption = None,
 ) -> Answer:
     """Collect the passages that answer a question, for a prompt.
@@ -317,7 +319,7 @@ def context(
         pack = store.context(" ".join(query), budget_tokens=budget, filter=narrowed)
     pack = replace(pack, index=with_next_step(pack.index))
     warnings = [one_line(f"No note contains: {', '.join(pack.absent)}.")] if pack.absent else []
-    left = [f"{pack.left_out} for the budget"] if pack.left_out else []
+    left = [f"{pack.left_out} over the budget"] if pack.left_out else []
     left += [f"{pack.duplicates} repeated"] if pack.duplicates else []
     if left and Screen().is_terminal:  # hardly news, and so no remark for a script to hear
         about = "about " if pack.tokenizer == "estimate" else ""

@@ -36,7 +36,7 @@ def export_graph(
 ) -> Answer:
     """Export the knowledge graph as a picture, or as data for other programs.
 
-    `jsonl` is the format of graph memory servers. It always contains the whole graph, with private notes.
+    `jsonl` is the format of graph memory servers. It always contains the whole graph, including private notes.
 
     `html` is one page that needs no network. It contains the texts of the notes, so everybody who gets the file can
     read them; `--no-texts` leaves the texts out. Texts of private notes are included only with `--private`. A picture
@@ -71,7 +71,9 @@ def export_graph(
             text, length = (PICTURES[form](drawing), None) if texts else shortened(drawing, form)
             nodes, edges = len(drawing["nodes"]), len(drawing["links"])
             if length is not None:
-                warnings.append(f"texts end after {length:,} characters, to stay below 5 MB (--texts puts all in)")
+                warnings.append(
+                    f"texts are cut after {length:,} characters, to stay below 5 MB; --texts includes the complete texts"
+                )
             if withheld := sum("private" in node for node in drawing["nodes"]):
                 warnings.append(f"{counted(withheld, 'private note')} drawn without text; --private includes the text")
     size = len(text.encode())

@@ -26,7 +26,7 @@ _imports = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich")
 commands.add_typer(_imports, name="import", help="Import notes from other programs.", rich_help_panel="Vault")
 _SHOWN = 12  # of what is left out
 
-Into = Annotated[str | None, option("--into", "FOLDER", "The folder of the vault to import into.")]
+Into = Annotated[str | None, option("--into", "FOLDER", "The folder in the vault to import into.")]
 DryRun = Annotated[bool, flag("--dry-run", "Show what would be imported, and change nothing.")]
 
 
@@ -53,14 +53,18 @@ def _bring(
 def _ask(shown: Answer, *, yes: bool) -> None:
     """Show a person what an import would do, and have them agree."""
     preview(shown)
-    refused, hint = "an import needs a confirmation, but there is no terminal", "Add --yes, or preview with --dry-run."
+    refused, hint = "an import needs confirmation, but there is no terminal", "Add --yes, or preview with --dry-run."
     agree("Import this?", refused=refused, hint=hint, yes=yes)
     finish()
 
 
 def _lines(planned: Plan) -> Lines:
     """A plan, for people."""
-    counts = {"new": planned.new, "changed there since": planned.changed, "here already": planned.there}
+    counts = {
+        "new": planned.new,
+        "changed since the last import": planned.changed,
+        "already in the vault": planned.there,
+    }
     lines: Lines = [[(planned.file, "cyan"), f"  into {f'{planned.folder}/' if planned.folder else 'the vault'}"]]
     lines += [[f"{count:>7,}  {what}"] for what, count in counts.items() if count or what == "new"]
     lines += [[(f"{len(planned.left):>7,}  skipped:", "yellow")]] if planned.left else []
@@ -92,7 +96,7 @@ def _sessions(
         str, option("--agent", "NAME", "Only sessions of this agent: claude-code, codex or gemini-cli.")
     ] = "",
     since: Annotated[
-        str, option("--since", "DATE", "Only sessions that were active since this day: `2026-01-24`.")
+        str, option("--since", "DATE", "Only sessions that have been active since this day: `2026-01-24`.")
     ] = "",
     project: Annotated[Path | None, option("--project", "FOLDER", "Only sessions in this folder.")] = None,
     into: Into = "archive/sessions",
@@ -104,7 +108,7 @@ def _sessions(
     from simplemem.note.clock import moment_of
 
     if agent and agent not in AGENTS:
-        raise Invalid(f"there is no agent {agent!r}", hint=f"There are {', '.join(AGENTS)}.")
+        raise Invalid(f"no agent called {agent!r}", hint=f"The agents are {', '.join(AGENTS)}.")
     if since and moment_of(since) is None:
         raise Invalid(f"{since!r} is not a date", hint="Use a date such as 2026-01-24.")
     found = read([agent] if agent else AGENTS, moment_of(since), project and project.expanduser().absolute())
@@ -118,7 +122,10 @@ def _graph(file: Path, dry_run: DryRun = False, yes: YesOption = False, vault: V
         said = f"{counted(done.entities, 'entity', 'entities')}, {counted(done.relations, 'relation')}"
         if done.observations:
             said += f", {counted(done.observations, 'observation')} added to existing entities"
-        return said + (f" ({done.entities_there} and {done.relations_there} were there)" if done.entities_there else "")
+        if done.entities_there:
+            said += f"; already there: {counted(done.entities_there, 'entity', 'entities')}"
+            said += f", {counted(done.relations_there, 'relation')}"
+        return said
 
     with opened(vault) as store:
         done = cast("Imported", import_file(store, file := file.expanduser(), dry_run=True))
@@ -127,7 +134,7 @@ def _graph(file: Path, dry_run: DryRun = False, yes: YesOption = False, vault: V
             done = cast("Imported", import_file(store, file, who=WHO))  # None is of one that is wanted once
         lines: Lines = [[("Imported" if done.since else "New", "green"), f": {brought()}"]]
         lines += [undo_with(done.since)] if done.since else []
-        warnings = [f"line {broken.line} was left out: {broken.why}" for broken in done.broken]
+        warnings = [f"line {broken.line} was skipped: {broken.why}" for broken in done.broken]
         return Answer({**done.as_dict(), "dry_run": dry_run}, lines, warnings=warnings)
 
 

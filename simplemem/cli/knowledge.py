@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 commands = typer.Typer()
 _lessons = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich")
 _HELP = (
-    "Lessons of agents: errors, solutions, decisions and more.\n\n"
+    "Lessons from agents: errors, solutions, decisions and more.\n\n"
     "Each error, solution, decision, pattern and insight is a note in `knowledge/`."
 )
 commands.add_typer(_lessons, name="lessons", help=_HELP, rich_help_panel="Collections")
@@ -167,7 +167,9 @@ def export(
 
 @command(_lessons)
 def analyze(
-    notes: Annotated[str, option("--notes", "WHICH", "Analyze other notes: a folder, `type:NAME`, or `*`.")] = "",
+    notes: Annotated[
+        str, option("--notes", "WHICH", "Analyze other notes: a folder, `type:NAME`, or `*` for all.")
+    ] = "",
     vault: VaultOption = None,
 ) -> Answer:
     """Show lessons that need attention.

@@ -245,7 +245,8 @@ def duration(typed: str, option_name: str, *, least: timedelta = timedelta(0)) -
         raise typer.BadParameter(why, param_hint=option_name)
     length = timedelta(**{_UNITS[found[2] or "d"]: int(found[1])})
     if length < least:
-        raise typer.BadParameter(f"{typed!r} is too short", param_hint=option_name)
+        why = f"{typed!r} is too short: the minimum is {least // timedelta(hours=1)}h"
+        raise typer.BadParameter(why, param_hint=option_name)
     return length
 
 
@@ -320,7 +321,7 @@ _SINCE = "Only notes changed since this date: `2026-01-24`, `yesterday`, `3 days
 _AUTHOR = "Only notes last changed by `human`, by `agent`, or by a client whose name begins with AUTHOR."
 FILTERS: dict[str, Any] = {
     "tag": Annotated[list[str] | None, option("--tag", "TAG", _TAG, complete_tag)],
-    "require_all": Annotated[bool, flag("--all", "With several --tag: only notes with all of them.")],
+    "require_all": Annotated[bool, flag("--all", "With several --tag: only notes with all of these tags.")],
     "kind": Annotated[str | None, option("--type", "TYPE", "Only notes of this `type:`.")],
     "prefix": Annotated[str | None, option("--prefix", "FOLDER/", "Only notes in this folder.")],
     "since": Annotated[str | None, option("--since", "WHEN", _SINCE)],

@@ -108,9 +108,9 @@ def restore(
 ) -> Answer:
     """Restore an earlier version of a note, or a deleted note.
 
-    The text is restored byte for byte. A date means the end of that day. A deleted note needs no --at, and if another
-    note has its name now, --as names the restored note. The current text stays in the history, and `undo` takes the
-    restore back.
+    The text is restored byte for byte. A date means the end of that day. A deleted note needs no --at. If another note
+    has its name now, give the restored note a new name with --as. The current text stays in the history, and `undo`
+    takes the restore back.
 
     $ simplemem restore Dipper
     $ simplemem restore Dipper --at '3 days ago' --as 'Dipper as it was'"""
@@ -153,8 +153,8 @@ def undo(
 ) -> Answer:
     """Undo the last change, or every change of one author.
 
-    A second `undo` undoes the change before; `redo` goes forward again. With --author, a note that somebody else has
-    changed since is left as it is, and listed.
+    A second `undo` undoes the change before that; `redo` redoes what was undone. With --author, a note that somebody
+    else has changed since is left as it is, and listed.
 
     $ simplemem undo
     $ simplemem undo Dipper
@@ -169,7 +169,9 @@ def undo(
         raise Invalid("--since needs --author: the author whose changes to undo", hint=hint)
     if (author and what is not None) or (not author and (dry_run or yes)):
         hint = "Use `simplemem undo --author AUTHOR --since WHEN`, or `simplemem undo VERSION`."
-        raise Invalid("--author excludes a version or name, and --dry-run and --yes need --author", hint=hint)
+        raise Invalid(
+            "--author cannot be combined with a version or name, and --dry-run and --yes need --author", hint=hint
+        )
     with opened(vault) as store:
         if not author:
             finish()
@@ -178,14 +180,14 @@ def undo(
         if dry_run or not plan.notes:
             return _plan(plan)
         preview(_plan(plan))
-        refused, hint = "this needs a confirmation, but there is no terminal", "Add --yes, or preview with --dry-run."
+        refused, hint = "this needs confirmation, but there is no terminal", "Add --yes, or preview with --dry-run."
         agree("Undo these changes?", refused=refused, hint=hint, yes=yes)
         finish()
         done = store.undo_all(author, since, expected=plan.plan, who=WHO)
         said: list[Part] = [(f"Undid what {done.by} changed in {counted(len(done.notes), 'note')}", "green")]
         lines: Lines = [said, undo_with(done.version)]
         if done.left:
-            lines.append([(f"{counted(len(done.left), 'note')} left as listed above", "yellow")])
+            lines.append([(f"{counted(len(done.left), 'note')} left unchanged, as listed above", "yellow")])
         return Answer(done.as_dict(), lines)
 
 
@@ -205,9 +207,9 @@ def redo(vault: VaultOption = None) -> Answer:
 def sync(vault: VaultOption = None) -> Answer:
     """Exchange changes with your other machines through git.
 
-    Changes that are saved and not staged are committed under your name. Changes from elsewhere are merged note by note,
-    and your git pushes both. A text that cannot be merged is written beside its note, and `simplemem conflicts` lists
-    it. Everything that was pulled is one step, which one `undo` takes back.
+    The command commits changes that you have not staged, under your name. It merges changes from elsewhere note by
+    note, and your git pushes the result. If two texts cannot be merged, one becomes a conflict copy beside the note, and
+    `simplemem conflicts` lists it. Everything that was pulled is one step, which one `undo` takes back.
 
     $ simplemem sync"""
     with opened(vault) as store:
@@ -218,7 +220,9 @@ def sync(vault: VaultOption = None) -> Answer:
         [("In sync", "green"), f" with {done.remote}: {counted(done.committed, 'change')} committed, {came}"]
     ]
     lines += [undo_with(done.version)] if done.version else []
-    lines += [[("beside its note: ", "yellow"), (each, "cyan"), " (`simplemem conflicts`)"] for each in done.copies]
+    lines += [
+        [("conflict copy: ", "yellow"), (each, "cyan"), " (`simplemem conflicts` lists it)"] for each in done.copies
+    ]
     waits = [f"{each} was not committed, because you have staged changes in it" for each in done.waiting]
     return Answer(done.as_dict(), lines, warnings=waits)
 

@@ -29,7 +29,7 @@ commands.add_typer(
 def add(
     sources: Annotated[list[str], argument("FILE|URL|-", "Files, addresses, or `-` for standard input.")],
     scope: Annotated[str, option("--scope", "NAME", "The user that the documents belong to.")],
-    title: Annotated[str, option("--title", "TEXT", "The title, if not the document's own.")] = "",
+    title: Annotated[str, option("--title", "TEXT", "The title, instead of the document's own.")] = "",
     vault: VaultOption = None,
 ) -> Iterator[Answer]:
     """Store documents and web pages as notes, and the facts in them.
@@ -70,10 +70,9 @@ def tidy(
     dry_run: DryRunOption = False,
     vault: VaultOption = None,
 ) -> Answer:
-    """Move facts that no longer hold to the trash, in one step.
+    """Move outdated facts to the trash, in one step.
 
-    A fact no longer holds if it has expired, or if another fact has replaced it. simplemem never removes facts by
-    itself.
+    A fact is outdated if it has expired, or if another fact has replaced it. simplemem never removes facts by itself.
 
     $ simplemem facts tidy --older-than 90d --dry-run
     """

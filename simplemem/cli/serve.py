@@ -59,15 +59,19 @@ def _parser() -> argparse.ArgumentParser:
         " supermemento, anthropic-memory, chatgpt, basic-memory"
     )
     add("--vault", metavar="FOLDER", action="append", help="the folder of notes; by default the nearest vault")
-    add("--default-vault", metavar="FOLDER", help="the vault to serve if the current folder is in none")
+    add("--default-vault", metavar="FOLDER", help="the vault to serve if the current folder is not in a vault")
     add("--config", metavar="FILE", help="the settings file of a profile that has its own")
-    add("--knowledge-base", metavar="FOLDER", help="another folder of Markdown files, with two more tools")
+    add(
+        "--knowledge-base",
+        metavar="FOLDER",
+        help="another folder of Markdown files, which two additional tools search and add to",
+    )
     add("--db", "--dbpath", "--db-path", metavar="FILE", help="the file of the index, if not in <vault>/.simplemem")
     add("--profile", metavar="NAME", action="append", help=profiles)
-    add("--tools", metavar="NAMES", action="append", help="tool groups to add, or with a minus to remove")
+    add("--tools", metavar="NAMES", action="append", help="tool groups to add; a minus before a name removes the group")
     add("--read-only", action="store_true", default=None, help="refuse every write")
     add("--no-delete", action="store_true", default=None, help="offer no tool that deletes")
-    add("--yes", "-y", action="store_true", help="create a vault that does not exist without asking")
+    add("--yes", "-y", action="store_true", help="if the vault does not exist, create it without asking")
     add("--log-level", choices=("debug", "info", "warning", "error"), help="how much is logged on stderr")
     net = parser.add_argument_group("over the network (docs/network.md)").add_argument
     net("--http", metavar="HOST:PORT", nargs="?", const="", help="serve over HTTP, by default at 127.0.0.1:8080")
@@ -75,11 +79,11 @@ def _parser() -> argparse.ArgumentParser:
     net("--stateless", action="store_true", help="keep no sessions, for use behind a load balancer")
     net("--allow-host", metavar="NAME", action="append", default=[], help="a host name that requests may use")
     net("--behind-proxy", action="store_true", help="a proxy on this machine terminates TLS")
-    trusted = "the address or network of a proxy elsewhere, whose X-Forwarded-For is trusted"
+    trusted = "the address or network of a proxy on another machine, whose X-Forwarded-For is trusted"
     net("--trusted-proxy", metavar="ADDRESS", action="append", default=[], help=trusted)
     net("--tls-cert", metavar="FILE", type=Path, help="the certificate, for HTTPS")
     net("--tls-key", metavar="FILE", type=Path, help="the key of the certificate")
-    rest = "serve HTTP at 127.0.0.1:8080 as well as standard streams, as Remembrances does"
+    rest = "serve HTTP at 127.0.0.1:8080 as well as standard input and output, as Remembrances does"
     net("--rest-api-serve", action="store_true", default=None, help=rest)
     return parser
 
@@ -188,7 +192,9 @@ def _serve_http(asked: argparse.Namespace, streams: Streams | None = None) -> in
     if unknown := asked.profiles.keys() - asked.vaults.keys() - {""}:
         raise Invalid(f"no vault called {min(unknown)!r}", hint="Name a vault with `--vault NAME=FOLDER`.")
     if "" in asked.vaults and len(asked.vaults) > 1:
-        raise Invalid("each of several vaults needs a name", hint="Use `--vault work=~/work --vault home=~/notes`.")
+        raise Invalid(
+            "to serve several vaults, each needs a name", hint="Use `--vault work=~/work --vault home=~/notes`."
+        )
     vaults, usual = [], asked.profile
     for name in asked.vaults or [""]:
         asked.vault, asked.profile = asked.vaults.get(name), asked.profiles.get(name, usual)
@@ -236,7 +242,7 @@ def _chosen(
     profile, toolsets, tools = _profile(asked)
     root = _vault(asked, profile)
     if root.exists() and not root.is_dir():
-        hint = "A vault is a folder. Name the folder that contains it."
+        hint = "A vault is a folder. Name the folder that contains the file."
         raise Invalid(f"{root} is a file, not a folder", hint=hint)
 
     settings = _settings(asked, profile, root)
@@ -248,12 +254,12 @@ def _chosen(
         located(base, root)
         tools = choose(profile, f"{toolsets},knowledge-base")
     if settings.voyage_ai.api_key and "voyage" not in (settings.embed.provider, settings.rerank.provider):
-        why = "no note is sent to a service unless embed.provider or rerank.provider is voyage"
-        print(f"simplemem: voyage_ai.api_key is not used: {why} (SIMPLEMEM_EMBED_PROVIDER)", file=sys.stderr)
+        why = "to send notes to Voyage, set embed.provider (SIMPLEMEM_EMBED_PROVIDER) or rerank.provider to voyage"
+        print(f"simplemem: voyage_ai.api_key is not used: {why}", file=sys.stderr)
 
     takes_a_place = profile.name in ("remembrances", "supermemento")
     for name in (each for each in _NOT_READ if takes_a_place and os.environ.get(each)):
-        print(f"simplemem: {name} is not read: {_NOT_READ[name]}", file=sys.stderr)
+        print(f"simplemem: {name} is ignored: {_NOT_READ[name]}", file=sys.stderr)
 
     def opening(settings: Settings) -> Any:
         from simplemem.store import open_store
@@ -297,7 +303,7 @@ def _check_new_vault(root: Path, *, is_read_only: bool, is_confirmed: bool, has_
     if has_terminal:
         _confirm_new_vault(root)
     elif not has_client:
-        raise NotFound(f"no vault at {root}", hint=f"{init}; `--yes` creates it here.")
+        raise NotFound(f"no vault at {root}", hint=f"{init}, and so does `--yes`.")
 
 
 def _confirm_new_vault(root: Path) -> None:
@@ -328,7 +334,7 @@ def _profile(asked: argparse.Namespace) -> tuple[Face, str, tuple[Tool, ...]]:
     from simplemem.faces.face import PROFILES, choose
 
     if (profile := PROFILES.get(asked.profile or "default")) is None:
-        raise Invalid(f"There is no profile {asked.profile!r}.", hint="There are " + ", ".join(PROFILES) + ".")
+        raise Invalid(f"no profile called {asked.profile!r}", hint=f"The profiles are {', '.join(PROFILES)}.")
     toolsets = ",".join(asked.tools or []) or os.environ.get("SIMPLEMEM_TOOLS", "")
     return profile, toolsets, choose(profile, toolsets)
 

@@ -49,15 +49,15 @@ def list_topics(
 
 @command(_topics, old_options={"--after-days": "older_than"})
 def archive(
-    topic: Annotated[str, argument("TOPIC", "One topic by its id or label, whatever its age.")] = "all",
+    topic: Annotated[str, argument("TOPIC", "Only this topic, by its id or label, whatever its age.")] = "all",
     older_than: Annotated[str, option("--older-than", "TIME", "Topics that have been paused for this long.")] = "60d",
     dry_run: DryRunOption = False,
     vault: VaultOption = None,
 ) -> Answer:
     """Close topics that have been paused for a long time, in one step.
 
-    Nothing is deleted, and search still finds closed topics. With a language model in the settings, the facts in the
-    topics are extracted.
+    Nothing is deleted, and search still finds closed topics. If the settings name a language model, it extracts the
+    facts in the topics.
 
     $ simplemem topics archive --dry-run
     $ simplemem topics archive --older-than 30d

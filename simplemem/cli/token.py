@@ -36,7 +36,10 @@ def new(
         int, option("--calls", "N", "The maximum number of calls per minute; 0 means no limit.", min=0)
     ] = 0,
     kilobytes: Annotated[
-        int, option("--kilobytes", "N", "The maximum number of kilobytes per hour that it may send.", min=0)
+        int,
+        option(
+            "--kilobytes", "N", "The maximum number of kilobytes per hour that it may send; 0 means no limit.", min=0
+        ),
     ] = 0,
 ) -> Answer:
     """Create a token.

@@ -13,7 +13,7 @@ from simplemem.cli.command import Answer, command
 from simplemem.cli.options import VaultOption, completing, default_group, option
 from simplemem.cli.output import OPTIONAL, SHRINKS, WHOLE, Lines, one_line
 from simplemem.errors import Invalid, NotFound
-from simplemem.note.words import count_tokens
+from simplemem.note.words import count_tokens, counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,9 +41,11 @@ def _profiles() -> list[str]:
 @command(_tools, name="list")
 def list_tools(
     profile: Annotated[
-        str, option("--profile", "NAME", "The profile: see `serve --help`.", completing(_profiles))
+        str, option("--profile", "NAME", "The profile: see `simplemem serve --help`.", completing(_profiles))
     ] = "",
-    tools: Annotated[str, option("--tools", "GROUPS", "Tool groups to add, or with a minus to remove.")] = "",
+    tools: Annotated[
+        str, option("--tools", "GROUPS", "Tool groups to add; a minus before a name removes the group.")
+    ] = "",
     vault: VaultOption = None,
 ) -> Answer:
     """List the tools of a profile, and how many tokens their descriptions take.
@@ -70,7 +72,7 @@ def list_tools(
         [(tool["name"], "cyan"), (tool["effect"], _STYLES[tool["effect"]]), tool["title"], (tool["summary"], "dim")]
         for tool in shown
     ]
-    summary = f"{len(shown)} tools, about {tokens:,} tokens; instructions: about {instructions:,} tokens"
+    summary = f"{counted(len(shown), 'tool')}, about {tokens:,} tokens; instructions: about {instructions:,} tokens"
     facts = {"profile": name, "tools": shown, "tokens": tokens, "instructions_tokens": instructions}
     return Answer(facts, [[summary]], rows, columns=(WHOLE, WHOLE, OPTIONAL, SHRINKS))
 

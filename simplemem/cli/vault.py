@@ -52,17 +52,17 @@ def init(
     """Make a folder a vault. No note is changed.
 
     simplemem writes its own files to `.simplemem/` in the folder, which git and Obsidian ignore. Only the index,
-    `index.db`, can be rebuilt (`simplemem index --rebuild`); the folder also contains the history and the trash. In a
-    vault, the command shows what the vault contains.
+    `index.db`, can be rebuilt (`simplemem index --rebuild`); the folder also contains the history and the trash. If the
+    folder is a vault already, the command shows what it contains.
 
     $ simplemem init
     $ simplemem init ~/Documents/notes
     $ simplemem init . --json"""
     if folder is not None and vault is not None:
-        raise typer.BadParameter("either FOLDER or --vault, not both")
+        raise typer.BadParameter("FOLDER and --vault cannot be combined")
     root = (folder or vault or Path()).expanduser()
     if root.exists() and not root.is_dir():
-        raise Invalid(f"{root} is a file", hint="A vault is a folder. Name a folder.")
+        raise Invalid(f"{root} is a file", hint="A vault is a folder. Name the folder that contains the file.")
     is_new = not (root / ".simplemem").exists()
     if is_new:
         _refuse_home(root)
@@ -86,14 +86,14 @@ def init(
     where = "" if _is_found_from_here(root) else f" --vault {shlex.quote(str(root))}"
     first = ("search 'what do you want to know'", "finds notes") if notes else ("new 'First note' --edit", "writes one")
     client = ("connect", "connects an agent")
-    steps = [first, client, ("doctor", "checks notes and index")]
+    steps = [first, client, ("doctor", "checks the notes and the index")]
     lines: Lines = [ready, *found]
     answer: dict[str, Any] = {"vault": str(root), "new": is_new, "notes": notes}
     if state.pending:
         answer["pending_vectors"] = state.pending
         missing = counted(state.pending, "note")
         lines.append([f"  No vectors yet for {missing}: until they are made, search uses words only"])
-        steps.insert(0, ("index", "makes these vectors now"))
+        steps.insert(0, ("index", "makes the vectors now"))
     then: Lines = [[(f"  simplemem {step}{where}", "bold"), f"  {what}"] for step, what in steps]
     answer["folder"] = [each.as_dict() for each in own_files]
     warnings = []
@@ -213,9 +213,9 @@ def move_index(
     address: Annotated[str, argument("DATABASE", "An address, a file with an address, `settings` or `sqlite`.")],
     vault: VaultOption = None,
 ) -> Answer:
-    """Build the index in another database. Its vectors are copied.
+    """Build the index in another database. The vectors are copied.
 
-    DATABASE is the address of a PostgreSQL database without a password, a file that contains an address, `settings`
+    DATABASE is the address of a PostgreSQL database (without a password), a file that contains an address, `settings`
     for the value of `index.engine`, or `sqlite` for the index in the vault. The index in use stays as it is until a
     setting names the other one.
 
@@ -248,7 +248,7 @@ def _moved(store: EnhancedStore, engine: str) -> Answer:
     use += f" `simplemem config set index.engine {shlex.quote(engine)}`"
     if is_sqlite:
         use = f"To use it, remove index.engine from {source}"
-    done = f"Built in {moved.engine}: {counted(moved.notes, 'note')}, vectors of {moved.taken} copied"
+    done = f"Built in {moved.engine}: {counted(moved.notes, 'note')}, vectors of {counted(moved.taken, 'note')} copied"
     use = "Your settings already name this index." if moved.in_use else use
     lines: Lines = [[(done, "yellow" if moved.trouble else "green")], [("  " + moved.place, "dim")], [f"  {use}"]]
     warnings = [moved.trouble] if moved.trouble else []
@@ -275,7 +275,7 @@ def stats(vault: VaultOption = None) -> Answer:
         **({"notes of": f"{facts['branch']}, commit {facts['commit'][:12]}"} if "branch" in facts else {}),
         "links": f"{_links(facts)}, {counted(facts['tags'], 'tag')}, {amount(facts['files'])} files in all",
         "hidden": "; ".join(_left_out(facts)),
-        "unread": "; ".join(problems[:3])
+        "problems": "; ".join(problems[:3])
         + (f"; `simplemem doctor` shows {len(problems) - 3} more" if problems[3:] else ""),
         "index": f"{in_use}{megabytes(facts['index_bytes'])}, {amount(facts['passages'])} passages, {facts['index_path']}",
         "vectors": by_meaning + f", {amount(facts['pending_vectors'])} missing" * bool(facts["pending_vectors"]),
@@ -291,7 +291,7 @@ def stats(vault: VaultOption = None) -> Answer:
 def inspect(vault: VaultOption = None) -> Answer:
     """Show the links, tags and unresolved links of each note.
 
-    With --json, the answer also contains the aliases and the notes that link here.
+    With --json, the answer also contains the aliases of each note and the notes that link to it.
 
     $ simplemem inspect
     $ simplemem inspect --json | jq '."README.md".links'"""
@@ -316,7 +316,7 @@ def doctor(
     """Check the vault for problems, and fix broken links.
 
     The command compares the index with the notes, and looks for broken links, frontmatter that cannot be read, secrets,
-    conflict copies and problems of the disk. It also lists what `.simplemem/` contains. Without --fix, nothing is
+    conflict copies and problems with the disk. It also lists what `.simplemem/` contains. Without --fix, nothing is
     changed. The exit code is 1 if there is an error or a warning, and 0 otherwise.
 
     The checks: index, headers, notes, links, conflicts, secrets, place, git.
@@ -351,7 +351,7 @@ def doctor(
         facts["fix"] = {"done": mended is not None, "changes": changes, "unmended": [*mending.unmended]}
         if mended is None:
             warnings = mending.unmended
-            lines = (_changes(mending) or [[("Nothing can be mended without a person.", "green")]]) + lines
+            lines = (_changes(mending) or [[("Nothing can be fixed automatically.", "green")]]) + lines
         else:
             warnings = mended.warnings
             facts["fix"] |= mended.as_dict()
@@ -371,11 +371,11 @@ def _changes(mending: Mending) -> Lines:
 def _findings(findings: Sequence[Finding], only: Sequence[str]) -> Lines:
     """Their sum, then what was found, the worst first. Of one kind a few are shown, unless that check was asked for."""
     if not findings:
-        return [[("All is well.", "green")]]
+        return [[("No problems found.", "green")]]
     levels = Counter[str](finding.level for finding in findings)
     verdict = ", ".join(counted(levels[level], level) for level in _STYLES)
     if sure := sum(bool(finding.fix) for finding in findings):
-        verdict += f"; `simplemem doctor --fix` can mend {sure if sure < len(findings) else 'all of it'}"
+        verdict += f"; `simplemem doctor --fix` can fix {sure if sure < len(findings) else 'all of it'}"
     lines: Lines = [[(f"{verdict}.", next(style for level, style in _STYLES.items() if levels[level]))]]
     alike: dict[tuple[str, str], list[Finding]] = {}
     for finding in sorted(findings, key=lambda finding: list(_STYLES).index(finding.level)):

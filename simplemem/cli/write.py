@@ -54,12 +54,12 @@ def new(
     if stdin not in (None, "-"):
         raise typer.BadParameter(f"only `-` may follow the name, not {stdin!r}; give the text with --content")
     if stdin and (content is not None or edit):
-        raise typer.BadParameter(f"either `-` or {'--edit' if edit else '--content'}, not both")
+        raise typer.BadParameter(f"`-` and {'--edit' if edit else '--content'} cannot be combined")
     try:
         text = sys.stdin.buffer.read().decode("utf-8") if stdin else content or ""
     except UnicodeDecodeError as error:
         why = f"standard input is not UTF-8 (byte {error.start})"
-        raise Invalid(why, hint="Convert it first, with iconv for instance.") from error
+        raise Invalid(why, hint="Convert it first, for example with iconv.") from error
     metadata: dict[str, Any] = dict(map(_property, properties or ()))
     named = {"title": title, "description": description, "type": kind}
     metadata |= {key: value for key, value in named.items() if value is not None}
@@ -114,7 +114,9 @@ def _property(typed: str) -> tuple[str, Any]:
 @command(commands, _PANEL)
 def edit(
     name: Name,
-    merge: Annotated[bool, flag("--merge", "Merge changes that others make meanwhile to other lines.")] = False,
+    merge: Annotated[
+        bool, flag("--merge", "Merge changes that others make to other lines meanwhile, without asking.")
+    ] = False,
     vault: VaultOption = None,
 ) -> Answer:
     """Edit a note in $EDITOR.
@@ -182,7 +184,7 @@ def move(
 ) -> Answer:
     """Move or rename a note. Links to it are updated.
 
-    Each link keeps its form: a Markdown link, a wikilink, a short or a full path.
+    Each link keeps its form: Markdown link or wikilink, short or full path.
 
     $ simplemem move 'inbox/Parachute supplier' 'Parachute supplier'
     $ simplemem move 'Helium for lift' archive/

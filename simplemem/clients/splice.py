@@ -66,7 +66,7 @@ def _checked(form: str, before: str, after: str, key: str, servers: Entry) -> st
         data = _read(form, after)
         if {**data, key: data.get(key) or {}} == {**_read(form, before), key: servers}:
             return after
-    raise Unreadable("simplemem cannot edit this form of the file safely", hint="Edit the file in an editor.")
+    raise Unreadable("simplemem cannot safely edit a file of this form", hint="Edit the file in an editor.")
 
 
 def _read(form: str, text: str) -> dict[str, Any]:

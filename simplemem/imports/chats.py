@@ -71,7 +71,7 @@ def _records(name: str, file: File) -> Iterator[tuple[str, Any]]:
     if text[at:].strip("] \t\r\n"):
         if not number:
             raise Unreadable(
-                f"{name} is not the JSON of an export", hint="Give the zip of the export, or its conversations.json."
+                f"{name} is not the JSON of an export", hint="Pass the zip of the export, or its conversations.json."
             )
         yield name, Unreadable(f"the part after record {number} cannot be read")
 
@@ -194,7 +194,7 @@ def body_of(turns: Sequence[Turn]) -> str:
 def _conversation(where: str, source: str, title: str | None, every: Sequence[Turn]) -> Iterator[Item]:
     """The notes of a conversation: one, unless it is very long."""
     if not every:
-        raise Invalid("it contains no message of the user")
+        raise Invalid("it contains no message from the user")
     label = " ".join(_clean(title or "").split())[:_MOST_LABEL] or label_of(every[0].message)
     parts, size = list[list[Turn]](), 0
     for turn in every:

@@ -75,7 +75,7 @@ def files(export: Path, wanted: Sequence[str] = ("*",)) -> Iterator[dict[str, Fi
             for path, file in _in_folder(export) if export.is_dir() else _in_zip(stack, export):
                 if (total := total + file.size) > _MOST_TOGETHER or (file.size and len(every) >= _MOST_FILES):
                     hint = "Unpack it, and import its parts one by one."
-                    raise Unreadable(f"{export} contains more files or bytes than an export may have", hint=hint)
+                    raise Unreadable(f"{export} contains more files or bytes than one import can read", hint=hint)
                 if not _HIDDEN.search(path) and any(fnmatchcase(f"/{path}", form) for form in wanted):
                     every[path] = file
         except UNREADABLE as error:
@@ -147,9 +147,9 @@ def each(records: Iterable[tuple[str, R]], made: Callable[[str, R], Iterable[Ite
         except SimplememError as refused:
             yield Left(where, refused.message)
         except UnicodeDecodeError as error:
-            yield Left(where, f"byte {error.start} is not UTF-8 text")
+            yield Left(where, f"it is not UTF-8 (byte {error.start})")
         except (OSError, AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-            yield Left(where, f"it is not in the format of its program: {error}")
+            yield Left(where, f"it does not have the expected format: {error}")
 
 
 def note(where: str, path: str, body: str, source: str, properties: Mapping[str, Any]) -> Item:

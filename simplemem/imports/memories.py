@@ -48,7 +48,7 @@ def _memory(names: Mapping[str, str], where: str, row: Any) -> Iterator[Item]:
             if not text.strip():
                 raise Invalid("its text is empty")
         case _:
-            raise Invalid("it has no id, or no text in `memory`")
+            raise Invalid("it has no id, or no text in `memory` or `content`")
     more: dict[str, Any] = row["metadata"] if isinstance(row.get("metadata"), dict) else {}
     told: dict[str, Any] = {key: value for key, value in more.items() if isinstance(value, (str, int, float)) and key}
     told |= {key: row[key] for key in ("user_id", "agent_id", "run_id") if isinstance(row.get(key), str)}

@@ -49,7 +49,7 @@ def _session(agent: str, since: datetime | None, project: Path | None, where: st
     if project and not Path(about.get("project", "")).is_relative_to(project):
         return
     if not turns:
-        raise Invalid("it contains no message of the user")
+        raise Invalid("it contains no message from the user")
     first, last = (wall_time(stamp(turn.at)) or "" for turn in (turns[0], turns[-1]))
     title = title_of(_shown(about.get("title", "")) or turns[0].message) or "Session"
     told = {"title": title, "type": "session", "agent": agent, "project": about.get("project"), "private": True}

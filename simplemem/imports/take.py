@@ -109,7 +109,7 @@ class _Planner:
             data = item.data.encode() if isinstance(item.data, str) else item.data
             if item.path.lower().endswith(".md"):
                 if len(data) > self.bench.max_note_bytes:
-                    raise Invalid("it is larger than the limit for a note")
+                    raise Invalid("it is larger than index.max_note_mb")
                 if self.store.settings.write.secrets == "refuse":
                     self.bench.judge(name_of(item.path), "", data.decode("utf-8", "replace"))
             if path := self._known.get(item.source, "") if item.source else "":
@@ -132,14 +132,12 @@ class _Planner:
                 self.there += 1
                 return there
         else:
-            raise Invalid(f"{name_of(wanted)} already exists with another text")
+            raise Invalid(f"{name_of(wanted)} already exists with a different text")
         check_name(name_of(path))
         if file := next(filter(None, map(self._places.get, _above(key))), ""):
             raise Invalid(f"{file} is a file in the vault, not a folder")
         if self._bytes + len(data) > _MOST_BYTES:
-            raise Invalid(
-                f"more than {_MOST_BYTES // 1_000_000_000} GB were imported before it; import again for the rest"
-            )
+            raise Invalid(f"one import writes at most {_MOST_BYTES // 1_000_000_000} GB; import again for the rest")
         self._bytes += len(data)
         self._settle(path)
         self.new[path] = item
@@ -167,7 +165,7 @@ class _Planner:
         if sha256 in ours[:1]:
             return wanted
         if hashlib.sha256(wanted.encode()).hexdigest() not in ours:
-            raise Invalid(f"{name_of(path)} was edited since it was imported")
+            raise Invalid(f"{name_of(path)} has been edited since it was imported")
         return text
 
     def _led(self, item: Item, path: str) -> str | bytes:

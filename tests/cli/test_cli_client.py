@@ -207,7 +207,7 @@ def test_a_vault_that_does_not_exist_is_shown_and_made_once_somebody_agrees(
 ) -> None:
     new, file = tmp_path / "new" / "notes", home / ".cursor" / "mcp.json"
     shown = run("connect", "cursor", "--vault", str(new), "--dry-run")
-    assert shown.code == 0 and f"Creates the vault {new}" in shown.out.replace("\n", " ")
+    assert shown.code == 0 and f"This creates the vault {new}" in shown.out.replace("\n", " ")
     refused = run("connect", "cursor", "--vault", str(new))
     assert refused.code == 1 and f"the vault {new} does not exist" in refused.err and "--yes" in refused.err
     assert not new.exists() and not file.exists()

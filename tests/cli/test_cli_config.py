@@ -161,8 +161,8 @@ def test_a_list_can_be_typed_as_several_values_and_another_setting_takes_one(run
 def test_a_rule_for_servers_is_set_with_the_remark_that_a_server_must_be_started_again(
     run: Run, file: Path, key: str
 ) -> None:
-    assert "A running server applies this when it is started again." in run("config", "set", key, "people/").out
-    assert "A running server" not in run("config", "set", "search.limit", "7").out
+    assert "If a server is running, restart it to apply this." in run("config", "set", key, "people/").out
+    assert "a server is running" not in run("config", "set", "search.limit", "7").out
 
 
 def test_the_value_that_was_replaced_is_shown(run: Run, file: Path) -> None:

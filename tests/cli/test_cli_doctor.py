@@ -31,7 +31,7 @@ def test_without_warnings_it_ends_with_0(run: Run, vault: Path) -> None:
     assert ran.code == 0 and "note: people/Ada.md:8: unresolved link [[nowhere]]" in ran.out
     (vault / "people/Ada.md").write_text("Ada flies balloons.\n")
     ran = run("doctor")
-    assert ran.code == 0 and ran.out.startswith("All is well.\n")
+    assert ran.code == 0 and ran.out.startswith("No problems found.\n")
     answer = run("doctor", "--json").json
     assert (answer["ok"], answer["findings"]) == (True, [])
 
@@ -57,7 +57,7 @@ def test_a_warning_ends_with_1_and_says_what_can_be_mended(run: Run, mendable: P
     ran = run("doctor")
     assert ran.code == 1 and "warning: a.md:3: unresolved link [[team/Ada]]" in ran.out
     assert "--fix would point [[team/Ada]] to people/Ada" in ran.out
-    assert ran.out.startswith("0 errors, 3 warnings, 0 notes; `simplemem doctor --fix` can mend 2.\n")
+    assert ran.out.startswith("0 errors, 3 warnings, 0 notes; `simplemem doctor --fix` can fix 2.\n")
     both = run("doctor", "--json", "--only", "links", "--only", "headers, secrets").json["findings"]
     assert {finding["check"] for finding in both} == {"links", "headers"}
     assert run("doctor", "--only", "link").code == 1
@@ -93,7 +93,7 @@ def test_what_was_mended_is_one_change_that_one_undo_takes_back(run: Run, mendab
     assert ran.code == 1 and "warning: c.md:3:" in ran.out and "a.md:3" not in ran.out  # what is left
     versions = run("history", "--json").json["versions"]
     assert {(version["tool"], version["who"]) for version in versions} == {("doctor", "command line")}
-    assert run("doctor", "--fix").out.startswith("Nothing can be mended without a person.\n0 errors, 1 warning")
+    assert run("doctor", "--fix").out.startswith("Nothing can be fixed automatically.\n0 errors, 1 warning")
     run("undo", "v000001")
     assert notes_of(mendable) == before
 

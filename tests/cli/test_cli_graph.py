@@ -42,7 +42,7 @@ def test_what_was_imported_is_exported_as_it_was(run: Run, vault: Path, file: Pa
     assert not (vault / "graph").exists()
     done = run("import", "graph", str(file), "--yes")
     assert done.code == 0 and "Imported: 2 entities, 1 relation\n  undo with: simplemem undo v1\n" in done.out
-    assert "line 4 was left out: it is not JSON" in done.err
+    assert "line 4 was skipped: it is not JSON" in done.err
     assert "- likes tea\n" in (vault / "graph/Ann.md").read_text(encoding="utf-8")
     exported = run("export", "graph").out
     assert exported == "".join(f"{line}\n" for line in LINES)

@@ -64,8 +64,10 @@ def test_only_init_new_and_serve_make_a_folder_and_say_so(run: Run, tmp_path: Pa
             ran = run(*asked, vault=where)
             assert ran.code == 1 and "no vault " in ran.err and "simplemem init " in ran.err
     assert not gone.exists() and not (Path.home() / "simplemem").exists()
-    assert f"a new vault: {gone}" in run("new", "first", vault=gone).err and (gone / "first.md").is_file()
-    assert "a new vault: " in run("new", "first", vault=None).err and (Path.home() / "simplemem/first.md").is_file()
+    assert f"creating the vault {gone}" in run("new", "first", vault=gone).err and (gone / "first.md").is_file()
+    assert (
+        "creating the vault " in run("new", "first", vault=None).err and (Path.home() / "simplemem/first.md").is_file()
+    )
     assert not run("new", "second", vault=gone).err
 
 

@@ -158,7 +158,7 @@ def test_what_stands_in_an_unusual_place_is_found_and_nothing_else_is_touched(fo
     "form, text", [("toml", "K = { a = {} }\n"), ("yaml", "K: {a: {}}\n"), ("yaml", "a: 1\n...\n")]
 )
 def test_a_form_that_would_have_to_be_rewritten_is_left_alone(form: str, text: str) -> None:
-    with pytest.raises(Unreadable, match="cannot edit this form of the file"):
+    with pytest.raises(Unreadable, match="cannot safely edit a file of this form"):
         put(form, text, "K", "simplemem", FLAT)
 
 

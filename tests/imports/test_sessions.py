@@ -150,7 +150,7 @@ def test_older_forms_are_read_too(store: EnhancedStore) -> None:
     )
     add(chats / "session-2025-10-01T10-00-s.jsonl", {"sessionId": "s", "kind": "subagent"}, user)
     what = planned(store)
-    assert (what.new, [each.why for each in what.left]) == (3, ["it contains no message of the user"])
+    assert (what.new, [each.why for each in what.left]) == (3, ["it contains no message from the user"])
     text = "\n".join(str(each.text) for each in what.drafts)
     assert "title: Files of the house" in text
     assert "- shell: bash -lc ls\n>\n> - apply_patch: *** Begin Patch *** Add File: b.py" in text

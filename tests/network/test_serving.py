@@ -96,7 +96,7 @@ def test_it_starts_as_the_servers_do_whose_places_it_takes(
         assert server.api("GET", "/health").data["database"] == "connected"
         assert server.ask("POST", "/messages", {}).status == (400 if has_sse else 404)
         assert server.api("GET", "/stats").status == 200 and db.exists()
-        assert not [name for name in unread if not any(f"{name} is not read" in line for line in server.said)]
+        assert not [name for name in unread if not any(f"{name} is ignored" in line for line in server.said)]
         server.end()
         assert any('"route": "/api/v1/health"' in line for line in server.said)  # as LOG_LEVEL says
     finally:
@@ -187,7 +187,7 @@ def test_an_http_server_without_a_terminal_creates_no_vault_unless_told_to(tmp_p
     missing = tmp_path / "a typo"
     ended = _started_by_a_service(tmp_path, "--vault", str(missing), "--http", "127.0.0.1:0")
     assert ended.returncode == 1 and not missing.exists()
-    hint = f"`simplemem init '{missing}'` creates it; `--yes` creates it here."
+    hint = f"`simplemem init '{missing}'` creates it, and so does `--yes`."
     assert ended.stderr == f"simplemem: no vault at {missing}\n{hint}\n"
     both = _started_by_a_service(tmp_path, "--vault", str(missing), "--rest-api-serve", MCP_SERVER_PORT="0")
     assert both.returncode == 1 and not missing.exists()

@@ -158,9 +158,9 @@ def test_what_is_staged_stays_so_and_waits(home: Path) -> None:
         (["mkdir .git/rebase-merge", "touch .git/rebase-merge/interactive"], "in progress"),
         (["git remote remove origin"], "no remote"),
         (["git checkout -q --detach"], "no branch"),
-        (["git config remote.origin.url ext::touch%20ran"], "of an unsupported kind"),
-        (["git config remote.origin.url '-u./ran'"], "of an unsupported kind"),
-        (["git config remote.origin.url ../gone.git"], "of an unsupported kind"),
+        (["git config remote.origin.url ext::touch%20ran"], "is not supported"),
+        (["git config remote.origin.url '-u./ran'"], "is not supported"),
+        (["git config remote.origin.url ../gone.git"], "is not supported"),
         (["git config remote.origin.url https://127.0.0.1:9/x.git"], "cannot be reached"),
     ],
 )
