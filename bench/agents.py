@@ -36,7 +36,10 @@ _BEFORE = 10  # calls, so that what is made ready at first is ready
 
 def calls_of(vault: Path, count: int, *, of_peer: bool = False) -> Calls:
     """What is asked of a vault: the same of both servers."""
-    chance, files = random.Random(5), sorted(p for p in vault.rglob("*.md") if ".simplemem" not in p.parts)
+    chance, files = (
+        random.Random(5),
+        sorted(p for p in vault.rglob("*.md") if ".simplemem" not in p.parts),
+    )
     said = []
     for file in chance.choices(files, k=count):
         words = file.read_text(encoding="utf-8").rsplit("---", 1)[-1].split()
@@ -49,34 +52,55 @@ def calls_of(vault: Path, count: int, *, of_peer: bool = False) -> Calls:
             "search, six words": [("search", {"query": each, "limit": 5}) for each in said],
             "search, a question": [("search", {"query": f"{each}?", "limit": 5}) for each in said],
             "read": [("read", {"path": name}) for name in names],
-            "write": [("write", {"path": f"{name}.md", "content": each}) for name, each in zip(new, said, strict=True)],
+            "write": [
+                ("write", {"path": f"{name}.md", "content": each})
+                for name, each in zip(new, said, strict=True)
+            ],
         }
     return {
         "search, six words": [("search_memories", {"query": each}) for each in said],
         "search, a question": [("search_memories", {"query": f"{each}?"}) for each in said],
         "read": [("read_memory", {"name": name.removesuffix(".md")}) for name in names],
-        "edit": [("update_memory", {"name": name.removesuffix(".md"), "append": "More."}) for name in names[:20]],
-        "search, six words, after these edits": [("search_memories", {"query": each}) for each in said],
-        "write": [("create_memory", {"name": name, "content": each}) for name, each in zip(new, said, strict=True)],
+        "edit": [
+            ("update_memory", {"name": name.removesuffix(".md"), "append": "More."})
+            for name in names[:20]
+        ],
+        "search, six words, after these edits": [
+            ("search_memories", {"query": each}) for each in said
+        ],
+        "write": [
+            ("create_memory", {"name": name, "content": each})
+            for name, each in zip(new, said, strict=True)
+        ],
     }
 
 
 def joined(file: Path, room: Path, count: int) -> Calls:
     """The sessions of LoCoMo-shaped JSON in notes of some 13 kB, and its questions, also said as statements."""
     data = json.loads(gzip.decompress(file.read_bytes()))
-    texts = ["\n".join(f"- **{who}:** {text}" for who, text in doc["turns"]) for doc in data["docs"]]
+    texts = [
+        "\n".join(f"- **{who}:** {text}" for who, text in doc["turns"]) for doc in data["docs"]
+    ]
     text, at = "", 0
     for number in range(120):
         while len(text) < 13_000:
             text += f"## Session {at}\n\n{texts[at % len(texts)]}\n\n"
             at += 1
-        (room / f"talk {number}.md").write_text(f"# Talk {number}\n\n{text[:13_000]}\n", encoding="utf-8")
+        (room / f"talk {number}.md").write_text(
+            f"# Talk {number}\n\n{text[:13_000]}\n", encoding="utf-8"
+        )
         text = text[13_000:]
-    asked = [each["query"].strip("?") for each in random.Random(5).choices(data["queries"], k=count)]
+    asked = [
+        each["query"].strip("?") for each in random.Random(5).choices(data["queries"], k=count)
+    ]
     return {
         "long notes, a question": [("search_memories", {"query": f"{each}?"}) for each in asked],
-        "long notes, a statement": [("search_memories", {"query": f"About {each}"}) for each in asked],
-        "long notes, by words": [("search_memories", {"query": f"{each}?", "mode": "text"}) for each in asked],
+        "long notes, a statement": [
+            ("search_memories", {"query": f"About {each}"}) for each in asked
+        ],
+        "long notes, by words": [
+            ("search_memories", {"query": f"{each}?", "mode": "text"}) for each in asked
+        ],
     }
 
 
@@ -86,7 +110,9 @@ def measure(command: Sequence[str], env: Mapping[str, str], calls: Calls) -> Non
         server.ask("tools/list", {})
         print(f"  its tools are listed after {time.perf_counter() - began:.2f} s")
         before = -1.0
-        while (now := server.figures().cpu) - before > 0.1:  # its start and its index are not asked for
+        while (
+            now := server.figures().cpu
+        ) - before > 0.1:  # its start and its index are not asked for
             before = now
             time.sleep(3)
         for name, given in calls.items():
@@ -96,7 +122,9 @@ def measure(command: Sequence[str], env: Mapping[str, str], calls: Calls) -> Non
             for tool, arguments in given[_BEFORE:]:
                 failed += bool(failure_in(server.use(tool, **arguments)))
             spent = 1000 * (server.figures().cpu - began) / (len(given) - _BEFORE)
-            print(f"  {name}: {spent:.1f} ms" + (f", {failed} failed" if failed else ""), flush=True)
+            print(
+                f"  {name}: {spent:.1f} ms" + (f", {failed} failed" if failed else ""), flush=True
+            )
         print(f"  memory: {server.figures().resident:.0f} MB")
 
 
@@ -110,7 +138,9 @@ def main() -> None:
     parser.add_argument("--peer", default="")
     parser.add_argument("--doctor", action="store_true")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="simplemem-agents-", ignore_cleanup_errors=True) as made:
+    with tempfile.TemporaryDirectory(
+        prefix="simplemem-agents-", ignore_cleanup_errors=True
+    ) as made:
         ours, theirs, long = (Path(made) / name for name in ("ours", "theirs", "long"))
         if given.vault:
             shutil.copytree(given.vault, ours, ignore=shutil.ignore_patterns(".simplemem"))
@@ -130,7 +160,11 @@ def main() -> None:
             measure(serve(long), {}, calls)
         if given.peer:
             print(given.peer)
-            kept = {"SOURCE_DIR": theirs, "INDEX_PATH": Path(made) / "index.db", "READ_ONLY": "false"}
+            kept = {
+                "SOURCE_DIR": theirs,
+                "INDEX_PATH": Path(made) / "index.db",
+                "READ_ONLY": "false",
+            }
             env = {f"MARKDOWN_VAULT_MCP_{key}": str(value) for key, value in kept.items()}
             try:
                 measure(shlex.split(given.peer), env, calls_of(theirs, given.calls, of_peer=True))

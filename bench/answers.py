@@ -29,7 +29,9 @@ def sizes(reply: Reply[object]) -> tuple[int, int]:
 def call(store: EnhancedStore, name: str, /, **arguments: object) -> Reply[object]:
     """An answer as a client gets it."""
     tool = (_TOOLS | _LEARNED)[name]
-    return tool.manner.perform(tool, store, {"who": "bench", "tool": name}, tool.manner.read(tool, arguments))
+    return tool.manner.perform(
+        tool, store, {"who": "bench", "tool": name}, tool.manner.read(tool, arguments)
+    )
 
 
 def calls(store: EnhancedStore) -> list[tuple[str, Data]]:
@@ -60,7 +62,15 @@ def calls(store: EnhancedStore) -> list[tuple[str, Data]]:
         ("create_memory", {"name": "people/Ada Lovelace", "content": "She flies kites."}),
         *(("save_knowledge", _entry(number)) for number in range(_ENTRIES)),
         ("search_knowledge", {"query": "which cache was slow"}),
-        *((name, {}) for name in ("suggest_tags", "generate_insights", "detect_antipatterns", "cluster_knowledge")),
+        *(
+            (name, {})
+            for name in (
+                "suggest_tags",
+                "generate_insights",
+                "detect_antipatterns",
+                "cluster_knowledge",
+            )
+        ),
         ("get_superseded_history", {}),
         ("export_graph", {"format": "json"}),
     ]
@@ -73,7 +83,9 @@ def _entry(number: int) -> Data:
 
 
 def main() -> None:
-    source = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent / "vault-example")
+    source = Path(
+        sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent / "vault-example"
+    )
     print(f"{'bytes of':42}{'text':>9}{'data':>9}{'data/text':>11}")
     with tempfile.TemporaryDirectory(prefix="simplemem-answers-") as made:
         vault = Path(made) / "vault"
@@ -84,7 +96,9 @@ def main() -> None:
                 text, data = sizes(call(store, name, **arguments))
                 if name != "save_knowledge" or arguments == _entry(0):
                     said = ", ".join(
-                        f"{key}={value}" for key, value in arguments.items() if key not in ("name", "content")
+                        f"{key}={value}"
+                        for key, value in arguments.items()
+                        if key not in ("name", "content")
                     )
                     print(f"{f'{name} {said}'[:40]:42}{text:9,}{data:9,}{data / text:11.2f}")
 

@@ -33,20 +33,30 @@ def argument(schema: dict[str, Any], name: str) -> tuple[Any, ...]:
     about = schema["properties"][name]
     forms = about.get("anyOf", [about])
     words = sorted(word for each in forms for word in each.get("enum", ()))
-    return sorted(each["type"] for each in forms), words, about.get("default"), name in schema.get("required", ())
+    return (
+        sorted(each["type"] for each in forms),
+        words,
+        about.get("default"),
+        name in schema.get("required", ()),
+    )
 
 
 def unlike(one: Any, other: Any, at: str = "") -> Iterator[str]:
     """Where keys of data, or the kinds of values, differ. Null goes with anything, a list by its first item."""
     if isinstance(one, dict) and isinstance(other, dict):
         yield from (
-            f"{at}.{key} is only {'theirs' if key in one else 'ours'}" for key in sorted(one.keys() ^ other.keys())
+            f"{at}.{key} is only {'theirs' if key in one else 'ours'}"
+            for key in sorted(one.keys() ^ other.keys())
         )
         for key in one.keys() & other.keys() - {"frontmatter"}:
             yield from unlike(one[key], other[key], f"{at}.{key}")
     elif isinstance(one, list) and isinstance(other, list):
         yield from unlike(one[0], other[0], f"{at}[]") if one and other else ()
-    elif None not in (one, other) and type(one) is not type(other) and not {type(one), type(other)} <= {int, float}:
+    elif (
+        None not in (one, other)
+        and type(one) is not type(other)
+        and not {type(one), type(other)} <= {int, float}
+    ):
         yield f"{at}: theirs is {type(one).__name__}, ours {type(other).__name__}"
 
 
@@ -81,19 +91,32 @@ def answers(theirs: dict[str, Any], ours: dict[str, Any]) -> Iterator[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--theirs", required=True, help="the command basic-memory")
-    asked, table = parser.parse_args(), tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    asked, table = (
+        parser.parse_args(),
+        tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")),
+    )
     found = list[str]()
     with tempfile.TemporaryDirectory() as room:
         home, folders = Path(room, "home"), [Path(room, each) for each in ("theirs", "ours")]
         for folder in (home, *folders):
             folder.mkdir()
-        env = {"HOME": str(home), "BASIC_MEMORY_HOME": str(folders[0]), "BASIC_MEMORY_SEMANTIC_SEARCH_ENABLED": "false"}
+        env = {
+            "HOME": str(home),
+            "BASIC_MEMORY_HOME": str(folders[0]),
+            "BASIC_MEMORY_SEMANTIC_SEARCH_ENABLED": "false",
+        }
         commands = ([asked.theirs, "mcp"], serve(folders[1], "--profile", "basic-memory"))
-        with Conversation(commands[0], env=env, quiet=True) as theirs, Conversation(commands[1], quiet=True) as ours:
+        with (
+            Conversation(commands[0], env=env, quiet=True) as theirs,
+            Conversation(commands[1], quiet=True) as ours,
+        ):
             lists = [
-                {each["name"]: each for each in server.ask("tools/list", {})["tools"]} for server in (theirs, ours)
+                {each["name"]: each for each in server.ask("tools/list", {})["tools"]}
+                for server in (theirs, ours)
             ]
             for name in lists[1]:
                 schemas = [each[name]["inputSchema"] for each in lists]
@@ -110,7 +133,9 @@ def main() -> int:
         why = next((known["why"] for known in table["known"] if re.search(known["what"], each)), "")
         bad += not why
         print(f"{'known' if why else 'DIFFERS'}: {each}" + (f"\n    ({why})" if why else ""))
-    print(f"{len(lists[1])} tools, {len(table['calls'])} calls: {bad} differences, {len(found) - bad} on purpose")
+    print(
+        f"{len(lists[1])} tools, {len(table['calls'])} calls: {bad} differences, {len(found) - bad} on purpose"
+    )
     return 1 if bad else 0
 
 

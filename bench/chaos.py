@@ -54,7 +54,9 @@ class Run:
     counted: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     servers: dict[int, Conversation] = field(default_factory=dict)
-    saves: list[tuple[str, str]] = field(default_factory=list)  # hash saved, hash found before the next save
+    saves: list[tuple[str, str]] = field(
+        default_factory=list
+    )  # hash saved, hash found before the next save
     seen: list[Figures] = field(default_factory=list)
 
     def judge(self, tool: str, failure: str, *also: str) -> bool:
@@ -96,7 +98,9 @@ class Writer:
         """What was not answered happened or did not: see which. The server has cleared up before it said hello."""
         there = {name: self.body_on_disk(name) for name in self.flying}
         if there not in ({name: self.known.get(name) for name in self.flying}, self.flying):
-            self.run.wrong.append(f"torn: {there}, of {self.flying} on {[self.known.get(n) for n in self.flying]}")
+            self.run.wrong.append(
+                f"torn: {there}, of {self.flying} on {[self.known.get(n) for n in self.flying]}"
+            )
         self.run.counted["unanswered, and stood"] += bool(self.flying) and there == self.flying
         self.known |= there
         self.flying = {}
@@ -105,13 +109,20 @@ class Writer:
         self.made += 1
         if self.chance.random() < 0.25:
             shared = f"shared{self.chance.randrange(SHARED)}"
-            failure = failure_in(talk.use("update_memory", name=shared, append=f"line {self.me}.{self.made}"))
+            failure = failure_in(
+                talk.use("update_memory", name=shared, append=f"line {self.me}.{self.made}")
+            )
             # An editor that saves in place may be in the middle.
             self.run.judge("append between an editor's saves", failure, "not_found")
             return
-        text = f"body {self.me}.{self.made} {'lorem ipsum ' * self.chance.randrange(1, 200)}".strip()
+        text = (
+            f"body {self.me}.{self.made} {'lorem ipsum ' * self.chance.randrange(1, 200)}".strip()
+        )
         name = f"w{self.me}/n{self.chance.randrange(OWN)}"
-        old, kind = self.known.get(name), self.chance.choice(["replace", "replace", "append", "move", "delete"])
+        old, kind = (
+            self.known.get(name),
+            self.chance.choice(["replace", "replace", "append", "move", "delete"]),
+        )
         if old is None:
             self.change(talk, {name: text}, "create_memory", name=name, content=text)
         elif kind == "replace":
@@ -143,7 +154,10 @@ def edit(run: Run, chance: random.Random) -> None:
         path = run.vault / f"shared{chance.randrange(SHARED)}.md"
         if path.name in last:
             run.saves.append((last[path.name], sha(path.read_bytes())))
-        text = f"# By hand\n\nSave {run.counted['saves of the editor']}.\n".encode() * chance.randrange(1, 40)
+        text = (
+            f"# By hand\n\nSave {run.counted['saves of the editor']}.\n".encode()
+            * chance.randrange(1, 40)
+        )
         if chance.random() < 0.5:
             beside = path.with_name(f".{path.name}.swp")
             beside.write_bytes(text)
@@ -160,7 +174,16 @@ def sha(data: bytes) -> str:
 
 
 def git(vault: Path, *words: str) -> str:
-    command = ["git", "-C", str(vault), "-c", "user.name=chaos", "-c", "user.email=chaos@localhost", *words]
+    command = [
+        "git",
+        "-C",
+        str(vault),
+        "-c",
+        "user.name=chaos",
+        "-c",
+        "user.email=chaos@localhost",
+        *words,
+    ]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
@@ -211,7 +234,10 @@ def observe(run: Run, chance: random.Random) -> None:
                 ("build_context", {"query": f"plum {name}"}),
             ])  # fmt: skip
             run.judge(tool, talk.call(tool, arguments), "not_found")
-            talk.ask(chance.choice(["resources/subscribe", "resources/unsubscribe"]), {"uri": f"memory://churn/{name}"})
+            talk.ask(
+                chance.choice(["resources/subscribe", "resources/unsubscribe"]),
+                {"uri": f"memory://churn/{name}"},
+            )
             if time.monotonic() - sampled > 1:
                 sampled = time.monotonic()
                 run.seen.append(talk.figures())
@@ -226,13 +252,16 @@ def look(run: Run, writers: list[Writer]) -> None:
         for writer in writers:
             writer.settle()
             found = {
-                path.relative_to(run.vault).as_posix()[:-3] for path in (run.vault / f"w{writer.me}").rglob("*.md")
+                path.relative_to(run.vault).as_posix()[:-3]
+                for path in (run.vault / f"w{writer.me}").rglob("*.md")
             }
             for name in sorted(found | writer.known.keys()):
                 if writer.known.get(name) != writer.body_on_disk(name):
                     run.wrong.append(f"lost: {name}")
             run.counted["notes compared"] += len(found)
-        run.wrong += [f"the index: {each.message}" for each in store.doctor() if each.level == "error"]
+        run.wrong += [
+            f"the index: {each.message}" for each in store.doctor() if each.level == "error"
+        ]
         run.wrong += [f"left behind: {path}" for path in run.vault.rglob(".simplemem-*.tmp")]
         ours = {entry.sha256 for entry in store.history(limit=10_000_000)}
         taken = [saved for saved, there in run.saves if there != saved and there in ours]
@@ -252,7 +281,9 @@ def compare(run: Run, minutes: float) -> None:
         parts = run.seen[quarter : 2 * quarter], run.seen[-quarter:]
         before, after = (statistics.median(getattr(each, what) for each in part) for part in parts)
         grown[what] = after - before
-        print(f"{what}: {before:.1f} in the second quarter, {after:.1f} in the last ({after - before:+.1f})")
+        print(
+            f"{what}: {before:.1f} in the second quarter, {after:.1f} in the last ({after - before:+.1f})"
+        )
     # Some files and threads come and go, and a second thread that answers has the index open: three files.
     run.wrong += ["not flat: threads"] if grown["threads"] > 2 else []
     run.wrong += ["not flat: files"] if grown["files"] > 2 + 3 * max(grown["threads"], 0.0) else []
@@ -263,10 +294,18 @@ def compare(run: Run, minutes: float) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    for name, usual in (("minutes", 1.0), ("writers", 6), ("kill-seconds", 0.3), ("index-seconds", 5.0), ("seed", 1)):
+    for name, usual in (
+        ("minutes", 1.0),
+        ("writers", 6),
+        ("kill-seconds", 0.3),
+        ("index-seconds", 5.0),
+        ("seed", 1),
+    ):
         parser.add_argument(f"--{name}", type=type(usual), default=usual)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="simplemem-chaos-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="simplemem-chaos-", ignore_cleanup_errors=True
+    ) as folder:
         run = Run(Path(folder))
         make_repository(run.vault)
         for k in range(SHARED):
@@ -276,7 +315,9 @@ def main() -> int:
             *(writer.work for writer in writers),
             lambda: edit(run, random.Random(f"{given.seed} editor")),
             lambda: switch(run, random.Random(f"{given.seed} git")),
-            lambda: kill(run, random.Random(f"{given.seed} killer"), given.kill_seconds, given.writers),
+            lambda: kill(
+                run, random.Random(f"{given.seed} killer"), given.kill_seconds, given.writers
+            ),
             lambda: delete_index(run, given.index_seconds),
             lambda: observe(run, random.Random(f"{given.seed} observer")),
         ]
@@ -292,7 +333,9 @@ def main() -> int:
     print(f"{given.minutes:g} minutes, seed {given.seed}: {dict(run.counted)}")
     print(*dict.fromkeys(run.wrong[:20]), sep="\n", end="\n" if run.wrong else "")
     lost, torn = (sum(said.startswith(kind) for said in run.wrong) for kind in ("lost", "torn"))
-    print(f"{run.counted['answered']} answered changes, {lost} lost, {torn} torn, {len(run.wrong)} things wrong in all")
+    print(
+        f"{run.counted['answered']} answered changes, {lost} lost, {torn} torn, {len(run.wrong)} things wrong in all"
+    )
     return 1 if run.wrong else 0
 
 

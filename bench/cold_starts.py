@@ -66,21 +66,31 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="simplemem-cold-") as folder:
         vault = Path(folder)
         for k in range(NOTES):
-            (vault / f"n{k}.md").write_text(f"plum {k} [[n{(k + 1) % NOTES}]]\n" + "other words\n" * 50)
+            (vault / f"n{k}.md").write_text(
+                f"plum {k} [[n{(k + 1) % NOTES}]]\n" + "other words\n" * 50
+            )
         wrong: list[str] = []
         for k in range(given.rounds):
             for file in (vault / ".simplemem").glob("index.db*"):
                 file.unlink()
             answers = together(given.servers, partial(found_by_a_store, vault))
             wrong += [f"start {k}: {answer} notes found" for answer in answers if answer != NOTES]
-        print(f"{given.rounds} cold starts of {given.servers} stores, {len(wrong)} answers not as they should be")
+        print(
+            f"{given.rounds} cold starts of {given.servers} stores, {len(wrong)} answers not as they should be"
+        )
         waits = together(given.servers, partial(commit_much, vault, given.commits))
-        print(f"{given.servers} times {given.commits} changes, longest wait {max(waits) * 1000:.0f} ms")
+        print(
+            f"{given.servers} times {given.commits} changes, longest wait {max(waits) * 1000:.0f} ms"
+        )
         with EnhancedStore(vault, SETTINGS) as store:
             wrong += store._core.index.database.check()
             wrong += [finding.message for finding in store.doctor() if finding.level == "error"]
     print(*wrong, sep="\n", end="\n" if wrong else "")
-    print(f"{len(wrong)} things are wrong" if wrong else "one index each time, whole, and equal to a rebuilt one")
+    print(
+        f"{len(wrong)} things are wrong"
+        if wrong
+        else "one index each time, whole, and equal to a rebuilt one"
+    )
     return 1 if wrong else 0
 
 

@@ -38,7 +38,9 @@ with open_store(sys.argv[1]) as store:
     found = analysis_of(store, "").contradictions()
     print(time.process_time() - began, len(found))
 """
-COMPLETION = "import sys; sys.argv[0] = 'simplemem'; from simplemem.__main__ import main; sys.exit(main())"
+COMPLETION = (
+    "import sys; sys.argv[0] = 'simplemem'; from simplemem.__main__ import main; sys.exit(main())"
+)
 HUGE_LINES = 180_000  # of 100 characters: a note of 18 MB
 
 
@@ -75,8 +77,12 @@ def checkout(folder: Path) -> Checkout:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--notes", type=int, default=2000)
-    parser.add_argument("--large", type=int, default=10_000, help="notes of the vault for `inspect`")
-    parser.add_argument("--entries", default="1250,2500", help="sizes of the vaults for contradictions: 2500,10000")
+    parser.add_argument(
+        "--large", type=int, default=10_000, help="notes of the vault for `inspect`"
+    )
+    parser.add_argument(
+        "--entries", default="1250,2500", help="sizes of the vaults for contradictions: 2500,10000"
+    )
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--against", type=Path, help="another checkout, run in turn with this one")
     parser.add_argument("--only", default="", help="parts: short, served, large, learned")
@@ -104,7 +110,9 @@ class Bench:
         self.room = room
         self.checkouts = checkouts
         self.runs = runs
-        self.env = {key: value for key, value in os.environ.items() if not key.startswith("SIMPLEMEM_")}
+        self.env = {
+            key: value for key, value in os.environ.items() if not key.startswith("SIMPLEMEM_")
+        }
         self.env.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program is compiled once
         self.env |= {"HOME": str(room), "XDG_CONFIG_HOME": str(room / ".config")}
 
@@ -140,8 +148,12 @@ class Bench:
         self.complete("completion of a command", "simplemem se", vault)
         self.complete("completion of a name", "simplemem show a", vault)
         self.compare("search", ["-m", "simplemem", "search", "bada", "komi", *where])
-        self.compare("search --json", ["-m", "simplemem", "search", "bada", "komi", "--json", *where])
-        self.compare("search --mode text", ["-m", "simplemem", "search", "bada", "--mode", "text", *where])
+        self.compare(
+            "search --json", ["-m", "simplemem", "search", "bada", "komi", "--json", *where]
+        )
+        self.compare(
+            "search --mode text", ["-m", "simplemem", "search", "bada", "--mode", "text", *where]
+        )
         self.compare("list", ["-m", "simplemem", "list", *where])
 
     def complete(self, label: str, line: str, vault: Path) -> None:
@@ -173,7 +185,10 @@ class Bench:
                 ("search", ["search", "bada", "komi", *where]),
                 ("list", ["list", *where]),
             ):
-                runs = [ours.run(["-m", "simplemem", *arguments], self.env) for _ in range(self.runs + 1)]
+                runs = [
+                    ours.run(["-m", "simplemem", *arguments], self.env)
+                    for _ in range(self.runs + 1)
+                ]
                 first, rest = runs[0], runs[1:]
                 cpu = statistics.median(cpu for cpu, _ in rest)
                 wall = statistics.median(wall for _, wall in rest)
@@ -191,10 +206,14 @@ class Bench:
         vault = self.vault("small", 20)
         line = "word " * 19 + "word\n"
         (vault / "Huge.md").write_text("# Huge\n\n" + line * HUGE_LINES, encoding="utf-8")
-        self.compare("show of an 18 MB note", ["-m", "simplemem", "show", "Huge", "--vault", str(vault)])
+        self.compare(
+            "show of an 18 MB note", ["-m", "simplemem", "show", "Huge", "--vault", str(vault)]
+        )
         for count in (notes // 4, notes):
             vault = self.vault(f"large{count}", count)
-            self.compare(f"inspect, {count} notes", ["-m", "simplemem", "inspect", "--vault", str(vault)])
+            self.compare(
+                f"inspect, {count} notes", ["-m", "simplemem", "inspect", "--vault", str(vault)]
+            )
 
     def learned(self, counts: Sequence[int]) -> None:
         """What it costs to compare all entries of what was learned, without and with the other findings.
@@ -216,8 +235,13 @@ class Bench:
                 text=True,
             )
             seconds, found = detecting.stdout.split()
-            print(f"detect_contradictions, {count} entries: {float(seconds):.2f} s cpu, {found} found", flush=True)
-            cpu, _ = ours.run(["-m", "simplemem", "lessons", "analyze", "--vault", str(vault)], self.env)
+            print(
+                f"detect_contradictions, {count} entries: {float(seconds):.2f} s cpu, {found} found",
+                flush=True,
+            )
+            cpu, _ = ours.run(
+                ["-m", "simplemem", "lessons", "analyze", "--vault", str(vault)], self.env
+            )
             print(f"lessons analyze, {count} entries: {cpu:.2f} s cpu", flush=True)
 
 
@@ -244,7 +268,11 @@ def begin_session(server: subprocess.Popen[bytes]) -> None:
     """Greet a server over its standard streams and ask for its tools, as a client does."""
     assert server.stdin is not None
     assert server.stdout is not None
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "bench", "version": "1"},
+    }
     messages = (
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},

@@ -28,7 +28,13 @@ from simplemem.faces.face import PROFILES
 from tests.hostile.tool_calls import HARMLESS, put_back
 
 _SUITE = "@modelcontextprotocol/conformance@0.2.0-alpha.12"  # the first that knows 2026-07-28
-_BOTH = ["tools-list", "resources-list", "prompts-list", "completion-complete", "server-sse-multiple-streams"]
+_BOTH = [
+    "tools-list",
+    "resources-list",
+    "prompts-list",
+    "completion-complete",
+    "server-sse-multiple-streams",
+]
 _BOTH += ["dns-rebinding-protection"]
 _SCENARIOS = {
     "2025-11-25": ["server-initialize", "server-session-lifecycle", "ping", *_BOTH],
@@ -53,7 +59,11 @@ async def _check(suite: Sequence[str], rounds: Mapping[str, Sequence[str]], room
     failed = 0
     with socket.create_server(("127.0.0.1", 0)) as door:
         seen = door.getsockname()[1]
-        names = [part for host in ("localhost", "127.0.0.1") for part in ("--allow-host", f"{host}:{seen}")]
+        names = [
+            part
+            for host in ("localhost", "127.0.0.1")
+            for part in ("--allow-host", f"{host}:{seen}")
+        ]
         server = Server("--vault", room / "vault", *names)
 
         async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -67,16 +77,32 @@ async def _check(suite: Sequence[str], rounds: Mapping[str, Sequence[str]], room
                 await asyncio.gather(_relay(reader, back), _relay(there, writer))
 
         proxy = await asyncio.start_server(pass_on, sock=door)
-        for revision, scenario in ((revision, each) for revision, names in rounds.items() for each in names):
-            about = ["--url", f"http://localhost:{seen}/mcp", "--scenario", scenario, "--spec-version", revision]
-            asked = await asyncio.create_subprocess_exec(*suite, "server", *about, stdout=PIPE, stderr=STDOUT)
+        for revision, scenario in (
+            (revision, each) for revision, names in rounds.items() for each in names
+        ):
+            about = [
+                "--url",
+                f"http://localhost:{seen}/mcp",
+                "--scenario",
+                scenario,
+                "--spec-version",
+                revision,
+            ]
+            asked = await asyncio.create_subprocess_exec(
+                *suite, "server", *about, stdout=PIPE, stderr=STDOUT
+            )
             said, _ = await asked.communicate()
             counted = re.search(rb"Passed: (\d+)/\d+, (\d+) failed", said)
-            without = said.count(b"Error: Not testable")  # for want of a tool that the suite would have
+            without = said.count(
+                b"Error: Not testable"
+            )  # for want of a tool that the suite would have
             if is_failure := counted is None or int(counted[2]) > without:
                 print(said.decode())
             else:
-                print(f"{revision} {scenario}: {int(counted[1])} passed, {without} not testable", flush=True)
+                print(
+                    f"{revision} {scenario}: {int(counted[1])} passed, {without} not testable",
+                    flush=True,
+                )
             failed += is_failure
         proxy.close()
         server.end()
@@ -121,7 +147,9 @@ def main() -> int:
         if _node() >= 18:
             failed += _call_all(Path(room))
         if asked.suite or _node() >= 22:
-            failed += asyncio.run(_check(asked.suite or ["npx", "--yes", _SUITE], _SCENARIOS, Path(room)))
+            failed += asyncio.run(
+                _check(asked.suite or ["npx", "--yes", _SUITE], _SCENARIOS, Path(room))
+            )
         else:
             print("not run: the conformance suite needs Node 22 and npx")
     return 1 if failed else 0

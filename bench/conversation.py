@@ -38,7 +38,12 @@ class Conversation:
     """A client of one server process. As a context manager it leaves no process behind."""
 
     def __init__(
-        self, command: Sequence[str], *, env: Mapping[str, str] | None = None, quiet: bool = False, name: str = "bench"
+        self,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        quiet: bool = False,
+        name: str = "bench",
     ) -> None:
         self.process = subprocess.Popen(
             command,
@@ -53,7 +58,11 @@ class Conversation:
         self._held = b""
         self._next = 0
         self.told = 0
-        about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": name, "version": "1"}}
+        about = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": name, "version": "1"},
+        }
         self.ask("initialize", about)
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
@@ -97,7 +106,9 @@ class Conversation:
 
     def figures(self) -> Figures:
         at = Path("/proc") / str(self.process.pid)
-        status = dict(row.split(":", 1) for row in (at / "status").read_text().split("\n") if ":" in row)
+        status = dict(
+            row.split(":", 1) for row in (at / "status").read_text().split("\n") if ":" in row
+        )
         fields = (at / "stat").read_text().rsplit(")", 1)[1].split()
         return Figures(
             resident=int(status["VmRSS"].split()[0]) / 1024,
@@ -135,4 +146,8 @@ def failure_in(result: dict[str, Any]) -> str:
     if not result.get("isError"):
         return ""
     told = result.get("structuredContent", {}).get("error", {}).get("code")
-    return str(told or "".join(part.get("text", "") for part in result.get("content", []))[:200] or "failed")
+    return str(
+        told
+        or "".join(part.get("text", "") for part in result.get("content", []))[:200]
+        or "failed"
+    )

@@ -34,10 +34,19 @@ class Corpus:
     def words(self) -> list[str]:
         """Made-up words, most frequent first."""
         chance = random.Random(self.seed)
-        starts = [a + b for a in ("", *"bdfgklmnprstvz", "st", "tr", "kl") for b in ("a", "e", "i", "o", "u")]
+        starts = [
+            a + b
+            for a in ("", *"bdfgklmnprstvz", "st", "tr", "kl")
+            for b in ("a", "e", "i", "o", "u")
+        ]
         ends = ("", "n", "r", "l", "s", "m", "rt", "nd")
-        made = ("".join(chance.choices(starts, k=chance.randint(1, 3))) + chance.choice(ends) for _ in range(400_000))
-        return list(dict.fromkeys(word for word in made if len(word) > 3 and word not in STOP_WORDS))[:60_000]
+        made = (
+            "".join(chance.choices(starts, k=chance.randint(1, 3))) + chance.choice(ends)
+            for _ in range(400_000)
+        )
+        return list(
+            dict.fromkeys(word for word in made if len(word) > 3 and word not in STOP_WORDS)
+        )[:60_000]
 
     @cached_property
     def _falling_off(self) -> list[float]:
@@ -56,7 +65,9 @@ class Corpus:
 
     @lru_cache(maxsize=10_000)  # noqa: B019  (one corpus a run)
     def _topic(self, number: int) -> list[str]:
-        return random.Random(f"{self.seed}/topic/{number}").sample(self._rarer_words, _WORDS_A_TOPIC)
+        return random.Random(f"{self.seed}/topic/{number}").sample(
+            self._rarer_words, _WORDS_A_TOPIC
+        )
 
     def path(self, number: int) -> str:
         return f"area-{number % 20:02d}/{number // 20 % 50:02d}/note-{number:07d}.md"
@@ -72,15 +83,24 @@ class Corpus:
         sections = []
         for _ in range(PASSAGES_A_NOTE):
             size = chance.randint(66, 84)
-            words = [*chance.choices(self._small_words, k=size // 3), *self._common(chance, size // 3)]
+            words = [
+                *chance.choices(self._small_words, k=size // 3),
+                *self._common(chance, size // 3),
+            ]
             words += chance.choices(topic, k=size - len(words))
             chance.shuffle(words)
             sections.append(words)
-            cuts = [0, size // 2, size] if chance.random() < 0.5 else [0, size // 3, 2 * size // 3, size]
+            cuts = (
+                [0, size // 2, size]
+                if chance.random() < 0.5
+                else [0, size // 3, 2 * size // 3, size]
+            )
             paragraphs = [words[a:b] for a, b in pairwise(cuts)]
             paragraphs[-1] = [*paragraphs[-1], f"[[note-{chance.randrange(self.notes):07d}]]"]
             text = "\n\n".join(" ".join(paragraph).capitalize() + "." for paragraph in paragraphs)
-            parts.append(f"\n## {words[bisect([0.3, 0.6], chance.random())].capitalize()}\n\n{text}\n")
+            parts.append(
+                f"\n## {words[bisect([0.3, 0.6], chance.random())].capitalize()}\n\n{text}\n"
+            )
         return "".join(parts), sections
 
     def write(self, folder: Path) -> Iterator[int]:
@@ -104,7 +124,11 @@ class Corpus:
             first = chance.randrange(max(1, len(words) - 2 * size))
             asked.append(
                 (
-                    " ".join(sorted(chance.sample(words[first : first + 2 * size], size), key=words.index)),
+                    " ".join(
+                        sorted(
+                            chance.sample(words[first : first + 2 * size], size), key=words.index
+                        )
+                    ),
                     self.path(number),
                 )
             )
@@ -113,4 +137,6 @@ class Corpus:
     def frequent_questions(self, count: int) -> list[str]:
         """Questions of four to eight of the hundred words that most notes hold: the worst there is for words."""
         chance = random.Random(f"{self.seed}/frequent")
-        return [" ".join(chance.sample(self.words[:100], chance.randint(4, 8))) for _ in range(count)]
+        return [
+            " ".join(chance.sample(self.words[:100], chance.randint(4, 8))) for _ in range(count)
+        ]

@@ -103,7 +103,9 @@ def an_empty_index(path: Path, _: random.Random) -> None:
 def only_busy(path: Path, _: random.Random) -> None:
     """No damage at all: another process writes to it for a while."""
     connection = apsw.Connection(str(path))
-    connection.execute("BEGIN IMMEDIATE; INSERT OR REPLACE INTO meta VALUES ('busy', 'yes')").fetchall()
+    connection.execute(
+        "BEGIN IMMEDIATE; INSERT OR REPLACE INTO meta VALUES ('busy', 'yes')"
+    ).fetchall()
     time.sleep(0.3)
     connection.execute("ROLLBACK").fetchall()
     connection.close()
@@ -119,22 +121,34 @@ KINDS: dict[str, Damage] = {
     "deleted with its log": lambda path, _: remove(path),
     "its folder deleted": lambda path, _: shutil.rmtree(path.parent),
     "emptied": lambda path, _: os.truncate(path, 0),
-    "cut at a page": lambda path, chance: os.truncate(path, PAGE * chance.randrange(1, size(path) // PAGE)),
+    "cut at a page": lambda path, chance: os.truncate(
+        path, PAGE * chance.randrange(1, size(path) // PAGE)
+    ),
     "cut anywhere": lambda path, chance: os.truncate(path, chance.randrange(1, size(path))),
-    "a byte changed": lambda path, chance: overwrite(path, chance.randrange(size(path)), chance.randbytes(1)),
+    "a byte changed": lambda path, chance: overwrite(
+        path, chance.randrange(size(path)), chance.randbytes(1)
+    ),
     "bytes flipped": bytes_flipped,
-    "a page of zeros": lambda path, chance: overwrite(path, PAGE * chance.randrange(size(path) // PAGE), bytes(PAGE)),
+    "a page of zeros": lambda path, chance: overwrite(
+        path, PAGE * chance.randrange(size(path) // PAGE), bytes(PAGE)
+    ),
     "two pages swapped": two_pages_swapped,
     "garbage": lambda path, chance: overwrite(path, 0, chance.randbytes(size(path))),
     "no database any more": lambda path, _: overwrite(path, 0, b"Not a database\0\0"),
     "another program's mark": lambda path, chance: overwrite(path, 68, chance.randbytes(4)),
     "another shape": one_of_another_shape,
     "an empty index": an_empty_index,
-    "the log overwritten": lambda path, chance: beside(path, "-wal").write_bytes(chance.randbytes(20_000)),
-    "the log cut": lambda path, _: (log := beside(path, "-wal")).exists() and os.truncate(log, size(log) // 2),
+    "the log overwritten": lambda path, chance: beside(path, "-wal").write_bytes(
+        chance.randbytes(20_000)
+    ),
+    "the log cut": lambda path, _: (
+        (log := beside(path, "-wal")).exists() and os.truncate(log, size(log) // 2)
+    ),
     "the log gone": lambda path, _: beside(path, "-wal").unlink(missing_ok=True),
     "the shared memory gone": lambda path, _: beside(path, "-shm").unlink(missing_ok=True),
-    "the shared memory overwritten": lambda path, chance: beside(path, "-shm").write_bytes(chance.randbytes(32_768)),
+    "the shared memory overwritten": lambda path, chance: beside(path, "-shm").write_bytes(
+        chance.randbytes(32_768)
+    ),
     "a log of another index": a_log_of_another_index,
     "an older copy put back": an_older_copy_put_back,
     "not writable": lambda path, _: path.chmod(0o444),
@@ -216,7 +230,12 @@ def one_round(root: Path, kind: str, chance: random.Random, count: int = 2) -> l
         if kind == "only busy":
             os.waitpid(child, 0)
         looker.sync()
-        harm += [f"after it: {name}" for store in stores for name in ASKED if answer_of(store, name, right) != "right"]
+        harm += [
+            f"after it: {name}"
+            for store in stores
+            for name in ASKED
+            if answer_of(store, name, right) != "right"
+        ]
         if kind != "its folder deleted" and rows_of(looker) != good:  # the log of changes was in it
             told = any(finding.level == "error" for finding in looker.doctor())
             looker.sync(rebuild=True)

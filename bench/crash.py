@@ -89,10 +89,14 @@ def choose(state: State, chance: random.Random, made: int, last: Act | None, mos
         return Act("index", 0)
     name = f"{chance.choice(['', 'a/', 'b/c/'])}n{made}"
     if len(state) < 3 or (len(state) < most and chance.random() < 0.3):
-        return Act("create", max(state, default=0) + 1 + made, name, chance.choice([*sorted(state)[:2], 0]))
+        return Act(
+            "create", max(state, default=0) + 1 + made, name, chance.choice([*sorted(state)[:2], 0])
+        )
     kind = chance.choices(["append", "replace", "tag", "move", "delete"], [3, 1, 1, 4, 1])[0]
     # The first notes are linked to by all others: moving one of them writes many.
-    note = chance.choice(sorted(state)[:2] if kind == "move" and chance.random() < 0.7 else [*state])
+    note = chance.choice(
+        sorted(state)[:2] if kind == "move" and chance.random() < 0.7 else [*state]
+    )
     return Act(kind, note, name if kind == "move" else f"w{made}")
 
 
@@ -103,7 +107,9 @@ def carry_out(store: EnhancedStore, state: State, act: Act) -> None:
     asked: dict[str, Callable[[], object]] = {
         "create": lambda: store.create(name, f"to {link}\n", {"id": act.note, "to": act.to}),
         "append": lambda: store.update(name, append=act.word),
-        "replace": lambda: store.update(name, content=store.read(name).content.split("\n")[0] + f"\n{act.word}\n"),
+        "replace": lambda: store.update(
+            name, content=store.read(name).content.split("\n")[0] + f"\n{act.word}\n"
+        ),
         "tag": lambda: store.change_tags(name, {"mark": act.word}),
         "move": lambda: store.move(name, act.word),
         "delete": lambda: store.delete(name),
@@ -124,7 +130,9 @@ def stretched(rename: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-def written_in_place(one_folder: int | None, one: str, other_folder: int | None, other: str) -> None:
+def written_in_place(
+    one_folder: int | None, one: str, other_folder: int | None, other: str
+) -> None:
     """What a careless program does instead of an exchange."""
     names = ((one, one_folder), (other, other_folder))
     files = [os.open(name, os.O_RDWR, dir_fd=folder) for name, folder in names]
@@ -175,7 +183,11 @@ def run_until(end: Callable[[int], None], write: Callable[[int], None]) -> list[
     tried: list[tuple[Act, bool]] = []
     for line in told.decode().split("\n")[:-1]:
         word, *rest = json.loads(line)
-        tried = [*tried, (Act(**rest[0]), False)] if word == "try" else [*tried[:-1], (tried[-1][0], True)]
+        tried = (
+            [*tried, (Act(**rest[0]), False)]
+            if word == "try"
+            else [*tried[:-1], (tried[-1][0], True)]
+        )
     return tried
 
 
@@ -194,7 +206,14 @@ def state_on_disk(root: Path) -> State:
     for path in root.rglob("*.md"):
         if ".simplemem" not in path.parts:
             note = read_note(path.read_bytes())
-            mark = next((tag.name.removeprefix("mark/") for tag in note.tags if tag.name.startswith("mark/")), "")
+            mark = next(
+                (
+                    tag.name.removeprefix("mark/")
+                    for tag in note.tags
+                    if tag.name.startswith("mark/")
+                ),
+                "",
+            )
             lines = tuple(line for line in note.content.split("\n") if re.fullmatch(r"w\d+", line))
             name = path.relative_to(root).as_posix().removesuffix(".md")
             found[note.header.get("id")] = Note(name, note.header.get("to"), lines, mark)
@@ -209,7 +228,11 @@ def what_is_wrong(root: Path, allowed: list[State]) -> list[str]:
         found = state_on_disk(root)
         if found not in allowed:
             return [f"the notes are {found}, not one of {allowed}"]
-        wrong += [f"{finding.check}: {finding.message}" for finding in store.doctor() if finding.level == "error"]
+        wrong += [
+            f"{finding.check}: {finding.message}"
+            for finding in store.doctor()
+            if finding.level == "error"
+        ]
         wrong += [f"left behind: {path}" for path in root.rglob(".simplemem-*.tmp")]
         numbers = {note.name: number for number, note in found.items()}
         for name, facts in store.inspect().items():
@@ -238,13 +261,17 @@ def endings(
         store.sync(embed=False)
     os.sync()
     for number in range(count):
-        work = partial(write_until_ended, root, settings, state, seed * 100_000 + number, made, most)
+        work = partial(
+            write_until_ended, root, settings, state, seed * 100_000 + number, made, most
+        )
         share = chance.random()
         tried = run_until(lambda pid, share=share: end(pid, share), work)  # type: ignore[misc]
         between()
         made += len(tried) + 1
         flying = [act for act, answered in tried if not answered]
-        counted += Counter(["rounds", *("answered" for act, answered in tried if answered and act.kind != "index")])
+        counted += Counter(
+            ["rounds", *("answered" for act, answered in tried if answered and act.kind != "index")]
+        )
         counted += Counter(act.kind for act, answered in tried if answered)
         counted["ended while the index was made anew"] += any(act.kind == "index" for act in flying)
         state, unanswered = after_all(state, tried)
@@ -268,7 +295,9 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=300)
     parser.add_argument("--notes", type=int, default=25)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--careless", action="store_true", help="write in place, to see that it would be seen")
+    parser.add_argument(
+        "--careless", action="store_true", help="write in place, to see that it would be seen"
+    )
     args = parser.parse_args()
     if not hasattr(os, "fork"):
         parser.error("this needs a system that forks")
@@ -277,7 +306,9 @@ def main() -> int:
     disk.exchange, disk.rename_new = stretched(disk.exchange), stretched(disk.rename_new)
     with tempfile.TemporaryDirectory() as folder:
         counted = endings(Path(folder), args.kills, args.seed, kill_soon, most=args.notes)
-    print(f"{counted['rounds']} kills with seed {args.seed}, {counted['answered']} answered changes: {dict(counted)}")
+    print(
+        f"{counted['rounds']} kills with seed {args.seed}, {counted['answered']} answered changes: {dict(counted)}"
+    )
     print("a kill did harm" if counted["wrong"] else "nothing was lost, torn or left behind")
     return 1 if counted["wrong"] else 0
 

@@ -19,10 +19,14 @@ DIST = Path(__file__).resolve().parent.parent / "dist"
 
 async def tools_of(command: list[str], env: dict[str, str]) -> int:
     """How many tools a server has that found the memory it was asked for."""
-    async with Client(StdioServerParameters(command=command[0], args=command[1:], env=env)) as client:
+    async with Client(
+        StdioServerParameters(command=command[0], args=command[1:], env=env)
+    ) as client:
         with anyio.fail_after(60):
             while True:
-                found = (await client.call_tool("search_memories", {"query": "who likes tea"})).structured_content or {}
+                found = (
+                    await client.call_tool("search_memories", {"query": "who likes tea"})
+                ).structured_content or {}
                 if [hit["name"] for hit in found["hits"]] == ["Ida"]:
                     break
                 await anyio.sleep(0.1)  # the first index is being made
@@ -39,7 +43,15 @@ def ways(room: Path, vault: Path, env: dict[str, str]) -> Iterator[tuple[str, li
     def venv(name: str, *packages: object) -> Path:
         run(sys.executable, "-m", "venv", room / name)
         found = room / name / ("Scripts" if os.name == "nt" else "bin")
-        run(found / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages)
+        run(
+            found / "python",
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            *packages,
+        )
         return found
 
     serve = ["serve", "--vault", str(vault)]
@@ -52,15 +64,25 @@ def ways(room: Path, vault: Path, env: dict[str, str]) -> Iterator[tuple[str, li
     yield "uvx --from", [str(tools / "uvx"), "--from", str(wheel), "simplemem", *serve]
     with zipfile.ZipFile(bundle) as archive:
         archive.extractall(room / "bundle")
-    config = json.loads((room / "bundle" / "manifest.json").read_text(encoding="utf-8"))["server"]["mcp_config"]
+    config = json.loads((room / "bundle" / "manifest.json").read_text(encoding="utf-8"))["server"][
+        "mcp_config"
+    ]
     known = {"${__dirname}": str(room / "bundle"), "${user_config.vault}": str(vault)}
-    yield "the bundle", [known.get(each, each) for each in (str(tools / config["command"]), *config["args"])]
+    yield (
+        "the bundle",
+        [known.get(each, each) for each in (str(tools / config["command"]), *config["args"])],
+    )
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         room = Path(name)
-        homes = {"HOME": room, "PIPX_HOME": room / "pipx", "PIPX_BIN_DIR": room / "bin", "UV_CACHE_DIR": room / "uv"}
+        homes = {
+            "HOME": room,
+            "PIPX_HOME": room / "pipx",
+            "PIPX_BIN_DIR": room / "bin",
+            "UV_CACHE_DIR": room / "uv",
+        }
         env = {**os.environ, **{key: str(place) for key, place in homes.items()}}
         for key in [each for each in env if each.startswith("SIMPLEMEM_") or each == "VIRTUAL_ENV"]:
             del env[key]

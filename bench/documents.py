@@ -29,7 +29,9 @@ LINE = "High water at the pier of berth {0} is at {1:02}:12, and the lock closes
 def cost(work: Callable[[], object], rounds: int) -> tuple[float, float]:
     """Seconds and seconds of CPU, here and in the process that reads, of the middle one of so many rounds."""
     every = [measured(work) for _ in range(rounds)]
-    return statistics.median(each[0] for each in every), statistics.median(each[1] for each in every)
+    return statistics.median(each[0] for each in every), statistics.median(
+        each[1] for each in every
+    )
 
 
 def measured(work: Callable[[], object]) -> tuple[float, float]:
@@ -44,12 +46,17 @@ def main() -> None:
     for name, number in (("--pages", 100), ("--rounds", 5)):
         arguments.add_argument(name, type=int, default=number)
     asked = arguments.parse_args()
-    texts = ("\n".join(LINE.format(page, at % 24) for at in range(45)) for page in range(asked.pages))
+    texts = (
+        "\n".join(LINE.format(page, at % 24) for at in range(45)) for page in range(asked.pages)
+    )
     small, large = pdf("One line."), pdf(*texts, columns=2)
-    start, read = (cost(lambda data=data: convert(data, "pdf"), asked.rounds) for data in (small, large))  # type: ignore[misc]
+    start, read = (
+        cost(lambda data=data: convert(data, "pdf"), asked.rounds) for data in (small, large)
+    )  # type: ignore[misc]
     with tempfile.TemporaryDirectory() as folder, EnhancedStore(Path(folder), SETTINGS) as store:
         kept = cost(
-            lambda: documents_of(store).ingest_file(large, "Tides.pdf", f"s{time.monotonic_ns()}"), asked.rounds
+            lambda: documents_of(store).ingest_file(large, "Tides.pdf", f"s{time.monotonic_ns()}"),
+            asked.rounds,
         )
     print(f"{'':28} seconds   CPU")
     for what, (seconds, used) in (

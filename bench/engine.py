@@ -60,14 +60,18 @@ def main() -> None:
         answers: list[Answers] = []
         for engine in (url,) if given.alone else ("", url):
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-                asked = process.submit(measured, vault, engine, corpus, given.queries, given.most_held)
+                asked = process.submit(
+                    measured, vault, engine, corpus, given.queries, given.most_held
+                )
                 answers.append(asked.result())
     exact, *others = answers
     for name in exact if others else ():
         pairs = list(zip(exact[name], others[0][name], strict=True))
         share = [len({*one} & {*two}) / len(one) for one, two in pairs if one]
         same = sum(one == two for one, two in pairs)
-        print(f"{name}: recall@10 {sum(share) / max(1, len(share)):.3f}, in the same order {same} of {len(pairs)}")
+        print(
+            f"{name}: recall@10 {sum(share) / max(1, len(share)):.3f}, in the same order {same} of {len(pairs)}"
+        )
 
 
 def measured(vault: Path, engine: str, corpus: Corpus, queries: int, most_held: int) -> Answers:
@@ -79,18 +83,28 @@ def measured(vault: Path, engine: str, corpus: Corpus, queries: int, most_held: 
         of = [os.getpid(), *(_server(engine) if engine else ())]
         say(f"{store.stats()['engine']}: {corpus.notes} notes")
         spent = _spent(of, lambda: store.sync())
-        say(f"  index {spent:.1f} s CPU, {store.stats()['index_bytes'] / 1e6:.0f} MB on disk; {_memory(of)}")
+        say(
+            f"  index {spent:.1f} s CPU, {store.stats()['index_bytes'] / 1e6:.0f} MB on disk; {_memory(of)}"
+        )
         for mode, kind in MODES.items():
             for name, narrow in FILTERS.items():
                 found: list[list[str]] = []
-                questions, every = every[:queries], every[queries:]  # new ones: nothing of them was read yet
+                questions, every = (
+                    every[:queries],
+                    every[queries:],
+                )  # new ones: nothing of them was read yet
 
                 def search(text: str, kind: Mode = kind, narrow: Filter = narrow) -> list[str]:
-                    return [hit.name for hit in store.search(text, limit=10, filter=narrow, mode=kind).hits]
+                    return [
+                        hit.name
+                        for hit in store.search(text, limit=10, filter=narrow, mode=kind).hits
+                    ]
 
                 for text in ("what", "is read once"):
                     search(text)
-                times = [_spent(of, partial(found.extend, map(search, [text]))) for text in questions]
+                times = [
+                    _spent(of, partial(found.extend, map(search, [text]))) for text in questions
+                ]
                 answers[f"{mode}, {name}"] = found
                 say(f"  search by {mode:<7} {name:<11} {1000 * median(times):6.1f} ms CPU p50")
         say(f"  {_memory(of)}")
@@ -98,7 +112,9 @@ def measured(vault: Path, engine: str, corpus: Corpus, queries: int, most_held: 
         cpu = _spent(of, lambda: store.update("changing", append="A quixotic line."))
         seen: list[str] = []
         after = _spent(of, lambda: seen.extend(hit.name for hit in store.search("quixotic").hits))
-        say(f"  a change {1000 * cpu:.1f} ms CPU, the search after it {1000 * after:.1f}, which finds {seen[:1]}")
+        say(
+            f"  a change {1000 * cpu:.1f} ms CPU, the search after it {1000 * after:.1f}, which finds {seen[:1]}"
+        )
         store.delete("changing")
     return answers
 
@@ -126,13 +142,16 @@ def _stat(pid: int) -> list[str]:
 
 def _processes(server: int) -> Iterator[int]:
     yield server
-    yield from map(int, Path(f"/proc/{server}/task/{server}/children").read_text(encoding="utf-8").split())
+    yield from map(
+        int, Path(f"/proc/{server}/task/{server}/children").read_text(encoding="utf-8").split()
+    )
 
 
 def _cpu(server: int) -> float:
     """Seconds of those that run, to the microsecond, and of those that ended."""
     running = sum(
-        int(Path(f"/proc/{pid}/schedstat").read_text(encoding="utf-8").split()[0]) for pid in _processes(server)
+        int(Path(f"/proc/{pid}/schedstat").read_text(encoding="utf-8").split()[0])
+        for pid in _processes(server)
     )
     return running / 1e9 + sum(map(int, _stat(server)[13:15])) / _TICKS
 

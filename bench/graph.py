@@ -38,23 +38,34 @@ EMBEDLESS = Settings.model_validate({"embed": {"provider": "none"}})
 
 
 def name_of(number: int) -> str:
-    return f"{WORDS[number % len(WORDS)].title()} {number}" if number % 50 else f"{WORDS[number % 7]}/part {number}"
+    return (
+        f"{WORDS[number % len(WORDS)].title()} {number}"
+        if number % 50
+        else f"{WORDS[number % 7]}/part {number}"
+    )
 
 
 def made(count: int) -> Graph:
     """The same graph every time: three observations an entity, one relation from each."""
 
     def fact(number: int, k: int) -> Observation:
-        return Observation(f"{WORDS[(number * k) % len(WORDS)]} fact {number * 31 + k} of {WORDS[(number + k) % 11]}")
+        return Observation(
+            f"{WORDS[(number * k) % len(WORDS)]} fact {number * 31 + k} of {WORDS[(number + k) % 11]}"
+        )
 
     numbers, kinds = range(count), ("uses", "depends on", "knows")
-    entities = (Entity(name_of(n), f"type {n % 17}", tuple(fact(n, k) for k in (1, 2, 3))) for n in numbers)
+    entities = (
+        Entity(name_of(n), f"type {n % 17}", tuple(fact(n, k) for k in (1, 2, 3))) for n in numbers
+    )
     relations = (Relation(name_of(n), kinds[n % 3], name_of((n * 7 + 1) % count)) for n in numbers)
     return Graph(tuple(entities), tuple(relations))
 
 
 CALLS: dict[str, Callable[[int, int], tuple[str, dict[str, Any]]]] = {
-    "search_nodes, one hit": lambda k, n: ("search_nodes", {"query": f"fact {(k * 77 % n) * 31 + 2} of"}),
+    "search_nodes, one hit": lambda k, n: (
+        "search_nodes",
+        {"query": f"fact {(k * 77 % n) * 31 + 2} of"},
+    ),
     "search_nodes, no hit": lambda k, _: ("search_nodes", {"query": f"nowhere {k}"}),
     "open_nodes, one": lambda k, n: ("open_nodes", {"names": [name_of(k * 131 % n)]}),
     "add_observations, one": lambda k, n: (
@@ -67,14 +78,21 @@ CALLS: dict[str, Callable[[int, int], tuple[str, dict[str, Any]]]] = {
     ),
     "create_entities, a hundred": lambda k, _: (
         "create_entities",
-        {"entities": [{"name": f"batch {k} {i}", "entityType": "t", "observations": ["x"]} for i in range(100)]},
+        {
+            "entities": [
+                {"name": f"batch {k} {i}", "entityType": "t", "observations": ["x"]}
+                for i in range(100)
+            ]
+        },
     ),
     "delete_entities, one": lambda k, _: ("delete_entities", {"entityNames": [f"new {k}"]}),
     "read_graph": lambda _k, _n: ("read_graph", {}),
 }
 
 
-def measured(command: list[str], env: dict[str, str], entities: int, times: int) -> dict[str, tuple[float, float]]:
+def measured(
+    command: list[str], env: dict[str, str], entities: int, times: int
+) -> dict[str, tuple[float, float]]:
     """Milliseconds of wall time (median) and CPU time (mean) for each kind of call."""
     figures = {}
     with Conversation(command, env=env, quiet=True) as talk:
@@ -89,7 +107,10 @@ def measured(command: list[str], env: dict[str, str], entities: int, times: int)
                 failure = failure_in(talk.use(tool, **arguments))
                 seconds.append(time.perf_counter() - began)
                 assert not failure, (what, failure)
-            figures[what] = (1000 * statistics.median(seconds), 1000 * (talk.figures().cpu - cpu) / rounds)
+            figures[what] = (
+                1000 * statistics.median(seconds),
+                1000 * (talk.figures().cpu - cpu) / rounds,
+            )
     return figures
 
 
@@ -106,8 +127,12 @@ def taken_in(graph: Graph, vault: Path) -> bool:
         began = time.process_time()
         read = KnowledgeGraph(store).read()
         print(f"first read of it in another process: {time.process_time() - began:.2f} s CPU")
-    same = [(e.name, e.type, e.texts) for e in read.entities] == [(e.name, e.type, e.texts) for e in graph.entities]
-    related = sorted(each.key for each in read.relations) == sorted({each.key for each in graph.relations})
+    same = [(e.name, e.type, e.texts) for e in read.entities] == [
+        (e.name, e.type, e.texts) for e in graph.entities
+    ]
+    related = sorted(each.key for each in read.relations) == sorted(
+        {each.key for each in graph.relations}
+    )
     print("compared item by item:", "equal" if same and related else "NOT EQUAL")
     return same and related
 
@@ -121,7 +146,9 @@ def batch_ratio(vault: Path) -> tuple[float, float]:
         sample = (store.root / "graph" / f"{name_of(1)}.md").read_text()
         for turn in range(5):
             began = time.process_time()
-            graph.create_entities([Entity(f"made {turn} {k}", "t", (Observation("x"),)) for k in range(100)])
+            graph.create_entities(
+                [Entity(f"made {turn} {k}", "t", (Observation("x"),)) for k in range(100)]
+            )
             spent["entities"].append(time.process_time() - began)
             drafts = [Draft(f"plain/note {turn} {k}.md", sample) for k in range(100)]
             began = time.process_time()
@@ -141,20 +168,36 @@ def main() -> int:
         vault = Path(room) / "vault"
         right = taken_in(graph, vault)
         entities, notes = batch_ratio(vault)
-        print(f"a hundred entities together: {entities:.0f} ms CPU, notes: {notes:.0f}, ratio {entities / notes:.2f}")
+        print(
+            f"a hundred entities together: {entities:.0f} ms CPU, notes: {notes:.0f}, ratio {entities / notes:.2f}"
+        )
         with EnhancedStore(vault) as store:
             store.sync()  # its vectors as well, so that no server makes them while it is measured
-        columns = {"simplemem": measured(serve(vault, "--profile", "server-memory"), {}, given.entities, given.times)}
-        found = installed((given.folder or Path(room) / "npm").absolute()) if shutil.which("node") else None
+        columns = {
+            "simplemem": measured(
+                serve(vault, "--profile", "server-memory"), {}, given.entities, given.times
+            )
+        }
+        found = (
+            installed((given.folder or Path(room) / "npm").absolute())
+            if shutil.which("node")
+            else None
+        )
         if found is not None:
             program, version = found
             file = Path(room) / "memory.jsonl"
             file.write_text(written(graph))
             env = {"MEMORY_FILE_PATH": str(file)}
-            columns[f"server-memory {version}"] = measured(["node", str(program)], env, given.entities, given.times)
+            columns[f"server-memory {version}"] = measured(
+                ["node", str(program)], env, given.entities, given.times
+            )
         else:
-            print("Node and npm are not here, or npm cannot reach its registry: simplemem alone is measured.")
-        print(f"\nat {given.entities} entities and as many relations, ms a call: wall (CPU of the server)")
+            print(
+                "Node and npm are not here, or npm cannot reach its registry: simplemem alone is measured."
+            )
+        print(
+            f"\nat {given.entities} entities and as many relations, ms a call: wall (CPU of the server)"
+        )
         print(f"{'':28}" + "".join(f"{name:>28}" for name in columns))
         for what in CALLS:
             cells = [f"{each[what][0]:.1f} ({each[what][1]:.1f})" for each in columns.values()]

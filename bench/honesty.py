@@ -89,7 +89,9 @@ class Tally:
     absent: list[bool] = field(default_factory=list)
 
 
-def note_sets(file: Path, sizes_of: Mapping[str, Sequence[int]], label: str, room: Path) -> Iterator[QuestionSet]:
+def note_sets(
+    file: Path, sizes_of: Mapping[str, Sequence[int]], label: str, room: Path
+) -> Iterator[QuestionSet]:
     """Small vaults, as people have them in their first weeks: the first notes of each language."""
     data = tomllib.loads(file.read_text(encoding="utf-8"))
     unknown = {each["language"]: each["questions"] for each in data["absent"]}
@@ -101,7 +103,9 @@ def note_sets(file: Path, sizes_of: Mapping[str, Sequence[int]], label: str, roo
                 write(vault / f"{note['name']}.md", f"{note['text']}\n")
             name = f"{label}{size} notes, {language}"
             for kind in _KINDS:
-                asked = [(note[kind], frozenset({note["name"]})) for note in notes[:size] if kind in note]
+                asked = [
+                    (note[kind], frozenset({note["name"]})) for note in notes[:size] if kind in note
+                ]
                 yield QuestionSet(f"{name}, {kind}", vault, asked)
             yield QuestionSet(f"{name}, unknown", vault, [], unknown[language])
 
@@ -113,7 +117,10 @@ def paraphrase_sets(file: Path, languages: Sequence[str], room: Path) -> Iterato
         vault = room / f"paraphrases-{language}"
         for number, fact in enumerate(facts):
             write(vault / f"{number}.md", f"{fact['facts'][language]}\n")
-        asked = [(fact["questions"][language], frozenset({str(number)})) for number, fact in enumerate(facts)]
+        asked = [
+            (fact["questions"][language], frozenset({str(number)}))
+            for number, fact in enumerate(facts)
+        ]
         yield QuestionSet(f"paraphrases, {language}", vault, asked)
 
 
@@ -132,15 +139,20 @@ def precision_sets(file: Path, room: Path) -> Iterator[QuestionSet]:
     asked = [
         (case["query"], frozenset(wanted))
         for case in cases
-        if case["query"].strip() and (wanted := (case["expect"].get("relevantBeliefs") or {}).get("shouldOnlyInclude"))
+        if case["query"].strip()
+        and (wanted := (case["expect"].get("relevantBeliefs") or {}).get("shouldOnlyInclude"))
     ]
-    yield QuestionSet("PrecisionMemBench", room / "precision", asked, _PRECISION_ABSENT, without_notes=False)
+    yield QuestionSet(
+        "PrecisionMemBench", room / "precision", asked, _PRECISION_ABSENT, without_notes=False
+    )
 
 
 def help_sets(given: argparse.Namespace, room: Path) -> Iterator[QuestionSet]:
     """A vault of one's own: questions by hand, its descriptions and first sentences, and questions of other things."""
     if given.questions:
-        yield QuestionSet("help, by hand", room / "hand", by_hand(given.vault, given.questions, room / "hand"))
+        yield QuestionSet(
+            "help, by hand", room / "hand", by_hand(given.vault, given.questions, room / "hand")
+        )
         yield QuestionSet("help, unknown", room / "hand", [], _HELP_ABSENT)
     for what in ("description", "sentence"):
         asked = held_out(given.vault, what, room / what)
@@ -167,7 +179,9 @@ def longmemeval_sets(file: Path, room: Path) -> Iterator[QuestionSet]:
         if question["id"].endswith("_abs"):
             yield QuestionSet("LongMemEval", vault, [], [question["question"]])
         else:
-            yield QuestionSet("LongMemEval", vault, [(question["question"], frozenset(question["evidence"]))])
+            yield QuestionSet(
+                "LongMemEval", vault, [(question["question"], frozenset(question["evidence"]))]
+            )
 
 
 def fitted_sets(given: argparse.Namespace, room: Path) -> Iterator[QuestionSet]:
@@ -198,7 +212,9 @@ def unseen_sets(given: argparse.Namespace, room: Path) -> Iterator[QuestionSet]:
             those = [question for question in questions if question.manner == manner]
             answered = [(question.text, question.answers) for question in those if question.answers]
             absent = [question.text for question in those if not question.answers]
-            yield QuestionSet(f"unseen: help, {manner}", vault, answered, absent, without_notes=False)
+            yield QuestionSet(
+                f"unseen: help, {manner}", vault, answered, absent, without_notes=False
+            )
 
 
 def every_set(given: argparse.Namespace, room: Path) -> Iterator[QuestionSet]:
@@ -208,7 +224,9 @@ def every_set(given: argparse.Namespace, room: Path) -> Iterator[QuestionSet]:
 
     for questions in fitted_sets(given, room):
         answered = [each for each in questions.answered if is_held_out(each[0])]
-        yield replace(questions, answered=answered, absent=list(filter(is_held_out, questions.absent)))
+        yield replace(
+            questions, answered=answered, absent=list(filter(is_held_out, questions.absent))
+        )
     yield from unseen_sets(given, room)
 
 
@@ -243,14 +261,20 @@ class Asking:
         for asked in questions.absent:
             self.absent(asked)
         if questions.without_notes:
-            self._without_notes([each for each in answered if len(each[1]) == 1 or questions.several_answer])
+            self._without_notes(
+                [each for each in answered if len(each[1]) == 1 or questions.several_answer]
+            )
 
     def _without_notes(self, answered: Iterable[tuple[str, frozenset[str]]]) -> None:
         by_notes: dict[frozenset[str], list[str]] = {}
         for asked, gold in answered:
             by_notes.setdefault(gold, []).append(asked)
         for gold, questions in by_notes.items():
-            texts = {file: file.read_bytes() for name in gold if (file := self.store.root / f"{name}.md").exists()}
+            texts = {
+                file: file.read_bytes()
+                for name in gold
+                if (file := self.store.root / f"{name}.md").exists()
+            }
             for file in texts:
                 file.unlink()
             self.store.sync()
@@ -277,12 +301,18 @@ def main(asking: type[Asking] = Asking) -> None:
     for name in ("locomo", "longmemeval", "vault", "questions", "paraphrases", "precision"):
         parser.add_argument(f"--{name}", type=Path)
     parser.add_argument("--embedder", default="")
-    parser.add_argument("--every", type=int, default=1, help="ask only every Nth question that has an answer")
+    parser.add_argument(
+        "--every", type=int, default=1, help="ask only every Nth question that has an answer"
+    )
     parser.add_argument("--mode", choices=MODES, action="append")
-    parser.add_argument("--held-out", action="store_true", help="ask only questions that no constant is fitted to")
+    parser.add_argument(
+        "--held-out", action="store_true", help="ask only questions that no constant is fitted to"
+    )
     given = parser.parse_args()
 
-    print("| | mode | answerable, refused | right first hits, refused | absent, recognised |\n|---|---|---|---|---|")
+    print(
+        "| | mode | answerable, refused | right first hits, refused | absent, recognised |\n|---|---|---|---|---|"
+    )
     with tempfile.TemporaryDirectory() as folder:
         tallies: dict[tuple[str, str], Tally] = {}
         for questions in every_set(given, Path(folder)):
@@ -294,7 +324,9 @@ def main(asking: type[Asking] = Asking) -> None:
         for (name, mode), tally in tallies.items():
             print_row(name, mode, tally)
         for mode in given.mode or MODES:
-            print_row("all", mode, together(tally for (_, each), tally in tallies.items() if each == mode))
+            print_row(
+                "all", mode, together(tally for (_, each), tally in tallies.items() if each == mode)
+            )
 
         made_up = make_queries(100)
         nothing = sum(store_says_nothing(Path(folder) / "honesty_questions-en-60", made_up))

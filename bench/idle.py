@@ -36,12 +36,16 @@ def wakes(server: Conversation) -> int:
 def watches(server: Conversation) -> bool:
     """Whether it listens to the vault: the one that leads does."""
     folder = Path("/proc") / str(server.process.pid) / "fd"
-    return any(os.path.lexists(fd) and os.readlink(fd) == "anon_inode:inotify" for fd in folder.iterdir())
+    return any(
+        os.path.lexists(fd) and os.readlink(fd) == "anon_inode:inotify" for fd in folder.iterdir()
+    )
 
 
 def idle(servers: list[Conversation], notes: int, seconds: float) -> None:
     for server in servers:
-        while server.use("list_memories", limit=1)["structuredContent"]["index"]["state"] != "ready":
+        while (
+            server.use("list_memories", limit=1)["structuredContent"]["index"]["state"] != "ready"
+        ):
             time.sleep(0.1)
     time.sleep(5.0)  # what a start still has to do
     before = [(server.figures().cpu, wakes(server)) for server in servers]
@@ -63,7 +67,9 @@ def found_after(server: Conversation, note: Path, word: str) -> float:
     """The seconds from a save by hand to a search that finds it: only what is in the index can be found."""
     note.write_text(f"By hand: {word}\n")
     began = time.monotonic()
-    while not server.use("search_memories", query=word, mode="text", limit=1)["structuredContent"]["hits"]:
+    while not server.use("search_memories", query=word, mode="text", limit=1)["structuredContent"][
+        "hits"
+    ]:
         time.sleep(0.002)
     return time.monotonic() - began
 
@@ -83,7 +89,10 @@ def main() -> None:
         subprocess.run(index, check=True, stdout=subprocess.DEVNULL)
         servers = [held.enter_context(Conversation(serve(vault))) for _ in range(given.servers)]
         idle(servers, given.notes, given.seconds)
-        took = [1000 * found_after(servers[0], vault / "edited.md", f"editedword{k}") for k in range(given.edits)]
+        took = [
+            1000 * found_after(servers[0], vault / "edited.md", f"editedword{k}")
+            for k in range(given.edits)
+        ]
         if took:
             print(
                 f"an edit by hand is found after {statistics.median(took):.0f} ms (median), {max(took):.0f} ms at most"
@@ -92,8 +101,12 @@ def main() -> None:
             leader = next(server for server in servers if watches(server))
             servers.remove(leader)
             leader.kill()
-            seconds = found_after(servers[0], vault / f"takeover-{number}.md", f"takeoverword{number}")
-            print(f"takeover {number + 1}: an edit by hand is found {seconds:.2f} s after the leader died")
+            seconds = found_after(
+                servers[0], vault / f"takeover-{number}.md", f"takeoverword{number}"
+            )
+            print(
+                f"takeover {number + 1}: an edit by hand is found {seconds:.2f} s after the leader died"
+            )
 
 
 if __name__ == "__main__":

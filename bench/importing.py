@@ -15,14 +15,22 @@ def chat(id_: str, at: float, dice: random.Random, words: list[str]) -> dict[str
     """A chat of 15 questions of 40 words, with answers of 180."""
     mapping: dict[str, object] = {}
     for k in range(30):
-        content = {"content_type": "text", "parts": [" ".join(dice.choices(words, k=180 if k % 2 else 40))]}
+        content = {
+            "content_type": "text",
+            "parts": [" ".join(dice.choices(words, k=180 if k % 2 else 40))],
+        }
         message = {
             "author": {"role": "assistant" if k % 2 else "user"},
             "create_time": at + 600 * k,
             "content": content,
         }
         mapping[f"{id_}-{k}"] = {"message": message, "parent": f"{id_}-{k - 1}" if k else None}
-    return {"conversation_id": id_, "title": f"Chat {id_}", "mapping": mapping, "current_node": f"{id_}-29"}
+    return {
+        "conversation_id": id_,
+        "title": f"Chat {id_}",
+        "mapping": mapping,
+        "current_node": f"{id_}-29",
+    }
 
 
 def main() -> None:

@@ -43,9 +43,13 @@ class Server:
         command = [sys.executable, "-m", "simplemem", "serve", "--http", "127.0.0.1:0", *arguments]
         self.process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
-        found = next(filter(None, (re.search(r":(\d+)$", line.strip()) for line in self.process.stderr)))
+        found = next(
+            filter(None, (re.search(r":(\d+)$", line.strip()) for line in self.process.stderr))
+        )
         self.port = int(found[1])
-        threading.Thread(target=lambda: [None for _ in self.process.stderr or ()], daemon=True).start()
+        threading.Thread(
+            target=lambda: [None for _ in self.process.stderr or ()], daemon=True
+        ).start()
 
     def cpu(self) -> float:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
@@ -70,26 +74,39 @@ class Client:
 
     def rest(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
-        self._wire.request(method, f"/api/v1{path}", None if body is None else json.dumps(body).encode(), headers)
+        self._wire.request(
+            method, f"/api/v1{path}", None if body is None else json.dumps(body).encode(), headers
+        )
         answer = self._wire.getresponse()
         return answer.status, json.loads(answer.read() or b"null")
 
     def post(self, message: dict[str, Any]) -> bytes:
         headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
-        headers |= {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+        headers |= {
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": "2025-11-25",
+        }
         headers |= {"Mcp-Session-Id": self._session} if self._session else {}
-        self._wire.request("POST", "/mcp", json.dumps({"jsonrpc": "2.0", **message}).encode(), headers)
+        self._wire.request(
+            "POST", "/mcp", json.dumps({"jsonrpc": "2.0", **message}).encode(), headers
+        )
         answer = self._wire.getresponse()
         self._session = answer.getheader("mcp-session-id") or self._session
         return answer.read()
 
     def greet(self) -> None:
-        about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+        about = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "bench", "version": "1"},
+        }
         self.post({"id": 0, "method": "initialize", "params": about})
         self.post({"method": "notifications/initialized"})
 
     def call(self, name: str, **arguments: Any) -> None:
-        self.post({"id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}})
+        self.post(
+            {"id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+        )
 
 
 def costs(vault: Path, questions: Sequence[str]) -> None:
@@ -117,10 +134,14 @@ def costs(vault: Path, questions: Sequence[str]) -> None:
         for said in questions[:_BEFORE]:
             ask(said)
         time.sleep(2)
-        print(f"a search, standard streams: {_each(lambda: talk.figures().cpu, ask, questions):.1f} ms CPU")
+        print(
+            f"a search, standard streams: {_each(lambda: talk.figures().cpu, ask, questions):.1f} ms CPU"
+        )
 
 
-def _each(cpu: Callable[[], float], ask: Callable[[str], object], questions: Sequence[str]) -> float:
+def _each(
+    cpu: Callable[[], float], ask: Callable[[str], object], questions: Sequence[str]
+) -> float:
     times = []
     for _ in range(3):
         before = cpu()
@@ -145,7 +166,9 @@ def _rate(port: int, questions: Sequence[str]) -> float:
     return 8 * 50 / (time.perf_counter() - began)
 
 
-def load(vault: Path, questions: Sequence[str], clients: int, seconds: float, listeners: int) -> None:
+def load(
+    vault: Path, questions: Sequence[str], clients: int, seconds: float, listeners: int
+) -> None:
     """Many at once, at a server that has looked through its vault."""
     server = Server("--vault", vault)
     Client(server.port).rest("GET", "/stats")
@@ -155,7 +178,11 @@ def load(vault: Path, questions: Sequence[str], clients: int, seconds: float, li
     faults: list[tuple[int, Any]] = []
 
     def work(number: int) -> None:
-        client, chance, ends = Client(server.port), random.Random(number), time.monotonic() + seconds
+        client, chance, ends = (
+            Client(server.port),
+            random.Random(number),
+            time.monotonic() + seconds,
+        )
         lines = 0
         client.rest("PUT", f"/memories/load/{number}", {"content": "begun"})
         while time.monotonic() < ends:
@@ -211,7 +238,9 @@ async def _listening(port: int, listeners: int) -> list[float]:
     hearing = [asyncio.create_task(hear(reader)) for reader, _ in streams]
     await asyncio.sleep(0.1)
     began = time.perf_counter()
-    await asyncio.to_thread(lambda: Client(port).rest("PUT", "/memories/heard-of", {"content": "now"}))
+    await asyncio.to_thread(
+        lambda: Client(port).rest("PUT", "/memories/heard-of", {"content": "now"})
+    )
     times = sorted([(await each - began) * 1000 for each in hearing])
     for _, writer in streams:
         writer.close()
@@ -227,7 +256,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as room:
         vault = Path(room) / "vault"
         make_vault(vault, asked.notes)
-        subprocess.run([sys.executable, "-m", "simplemem", "index", "--vault", vault], check=True, capture_output=True)
+        subprocess.run(
+            [sys.executable, "-m", "simplemem", "index", "--vault", vault],
+            check=True,
+            capture_output=True,
+        )
         chance, questions = random.Random(3), list[str]()
         files = sorted(each for each in vault.rglob("*.md") if ".simplemem" not in each.parts)
         for file in chance.choices(files, k=200):

@@ -91,15 +91,22 @@ class ServerMemory(Server):
 
     def start(self, room: Path) -> Conversation:
         return Conversation(
-            ["node", str(self.program)], env={"MEMORY_FILE_PATH": str(room / "memory.jsonl")}, quiet=True
+            ["node", str(self.program)],
+            env={"MEMORY_FILE_PATH": str(room / "memory.jsonl")},
+            quiet=True,
         )
 
     def bring(self, room: Path, names: list[str]) -> None:
-        entities = [{"type": "entity", "name": n, "entityType": "note", "observations": ["start"]} for n in names]
+        entities = [
+            {"type": "entity", "name": n, "entityType": "note", "observations": ["start"]}
+            for n in names
+        ]
         (room / "memory.jsonl").write_text("\n".join(map(json.dumps, entities)))
 
     def append(self, talk: Conversation, name: str, line: str) -> str:
-        return failure_in(talk.use("add_observations", observations=[{"entityName": name, "contents": [line]}]))
+        return failure_in(
+            talk.use("add_observations", observations=[{"entityName": name, "contents": [line]}])
+        )
 
     def create(self, talk: Conversation, name: str) -> str:
         entity = {"name": name, "entityType": "note", "observations": ["made"]}
@@ -132,7 +139,9 @@ def contention(server: Server, room: Path, servers: int, writes: int, pace: floa
                 for k in range(writes):
                     name, line = f"note{chance.randrange(4)}", f"line s{me}w{k}"
                     failure = server.append(talk, name, line)
-                    acknowledged.append((name, line)) if not failure else counted.update(["refused"])
+                    acknowledged.append((name, line)) if not failure else counted.update(
+                        ["refused"]
+                    )
                     if pace:
                         time.sleep(pace)
         except Gone:
@@ -188,9 +197,7 @@ def kills(server: Server, room: Path, rounds: int) -> str:
         if counted["refused"] > 1000:
             break
     others = f", {counted['refused']} refused" if counted["refused"] else ""
-    return (
-        f"{len(lost)} of {made + BEFORE} lost, torn after {counted['rounds with something torn']} of {rounds}{others}"
-    )
+    return f"{len(lost)} of {made + BEFORE} lost, torn after {counted['rounds with something torn']} of {rounds}{others}"
 
 
 def installed(folder: Path) -> tuple[Path, str] | None:
@@ -200,7 +207,15 @@ def installed(folder: Path) -> tuple[Path, str] | None:
         npm = shutil.which("npm")
         if npm is None or shutil.which("node") is None:
             return None
-        words = ["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", str(folder), PACKAGE]
+        words = [
+            "install",
+            "--no-audit",
+            "--no-fund",
+            "--loglevel=error",
+            "--prefix",
+            str(folder),
+            PACKAGE,
+        ]
         if subprocess.run([npm, *words], stdout=subprocess.DEVNULL, check=False).returncode:
             return None
     about = json.loads((package / "package.json").read_text())
@@ -209,7 +224,9 @@ def installed(folder: Path) -> tuple[Path, str] | None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--folder", type=Path, help="where the other server is, or is to be installed and kept")
+    parser.add_argument(
+        "--folder", type=Path, help="where the other server is, or is to be installed and kept"
+    )
     parser.add_argument("--writes", type=int, default=200)
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument("--only", choices=("simplemem", "server-memory"))
@@ -219,16 +236,22 @@ def main() -> int:
         servers: list[Server] = [Simplemem()]
         found = installed((given.folder or Path(room) / "npm").absolute())
         if found is None:
-            print("Node and npm are not here, or npm cannot reach its registry: simplemem alone is measured.")
+            print(
+                "Node and npm are not here, or npm cannot reach its registry: simplemem alone is measured."
+            )
         else:
             print(f"{PACKAGE} {found[1]}")
             servers.append(ServerMemory(found[0]))
         trials = {
-            f"8 servers, {given.writes} writes each": lambda s, r: contention(s, r, 8, given.writes, 0),
+            f"8 servers, {given.writes} writes each": lambda s, r: contention(
+                s, r, 8, given.writes, 0
+            ),
             f"3 servers, {given.writes} writes each, one in 50 ms": lambda s, r: contention(
                 s, r, 3, given.writes, 0.05
             ),
-            f"{given.kills} kills, {BEFORE} memories there before": lambda s, r: kills(s, r, given.kills),
+            f"{given.kills} kills, {BEFORE} memories there before": lambda s, r: kills(
+                s, r, given.kills
+            ),
         }
         for title, trial in trials.items():
             for server in servers:

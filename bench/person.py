@@ -81,13 +81,17 @@ def print_row(label: str, outcomes: Sequence[Outcome]) -> None:
 def print_table(outcomes: Sequence[Outcome]) -> None:
     answerable = [outcome for outcome in outcomes if outcome.question.answers]
     absent = [outcome for outcome in outcomes if not outcome.question.answers]
-    print('| question by | questions | right at rank 1 | right in the first 5 | false "nothing found" |')
+    print(
+        '| question by | questions | right at rank 1 | right in the first 5 | false "nothing found" |'
+    )
     print("|---|---|---|---|---|")
     for manner in dict.fromkeys(outcome.question.manner for outcome in answerable):
         print_row(manner, [outcome for outcome in answerable if outcome.question.manner == manner])
     print_row("all answerable", answerable)
     confident = sum(not outcome.says_nothing_found for outcome in absent)
-    print(f"\nOf {len(absent)} questions that the vault cannot answer, {confident} got a confident list.")
+    print(
+        f"\nOf {len(absent)} questions that the vault cannot answer, {confident} got a confident list."
+    )
 
 
 def print_wrong(outcomes: Iterable[Outcome]) -> None:
@@ -96,7 +100,9 @@ def print_wrong(outcomes: Iterable[Outcome]) -> None:
         is_right = outcome.rank == 1 if question.answers else outcome.says_nothing_found
         if not is_right or (question.answers and outcome.says_nothing_found):
             message = ' "nothing found"' if outcome.says_nothing_found else ""
-            print(f"{question.manner}: {question.text} -> rank {outcome.rank}{message}; first: {outcome.first}")
+            print(
+                f"{question.manner}: {question.text} -> rank {outcome.rank}{message}; first: {outcome.first}"
+            )
 
 
 def main() -> None:

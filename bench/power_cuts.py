@@ -55,12 +55,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--cuts", type=int, default=25)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--careless", action="store_true", help="do not sync, to see that it would be seen")
+    parser.add_argument(
+        "--careless", action="store_true", help="do not sync, to see that it would be seen"
+    )
     given = parser.parse_args()
     if missing := what_is_missing():
         print(f"No power can be cut here: {missing}.")
         return 0
-    with tempfile.TemporaryDirectory(prefix="simplemem-power-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="simplemem-power-", ignore_cleanup_errors=True
+    ) as folder:
         room = Path(folder)
         shell("mount", "-t", "tmpfs", "-o", f"size={3 * MEGABYTES}m", "tmpfs", room)
         image, root = room / "disk.img", room / "disk"
@@ -85,10 +89,14 @@ def main() -> int:
             shell("mount", "-o", "loop,commit=300", image, root)
 
         settings = CARELESS if given.careless else SETTINGS
-        counted = endings(root / "vault", given.cuts, given.seed, cut_soon, settings=settings, between=start_again)
+        counted = endings(
+            root / "vault", given.cuts, given.seed, cut_soon, settings=settings, between=start_again
+        )
         shell("umount", root)
         shell("umount", room)
-    print(f"{counted['rounds']} power cuts with seed {given.seed}, {counted['answered']} answered changes")
+    print(
+        f"{counted['rounds']} power cuts with seed {given.seed}, {counted['answered']} answered changes"
+    )
     print("a cut did harm" if counted["wrong"] else "nothing was lost or torn")
     return 1 if counted["wrong"] else 0
 

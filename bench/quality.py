@@ -43,7 +43,8 @@ def locomo(file: Path, room: Path) -> Questions:
         text = f"---\ntitle: {title}\n---\n\n# Chat session at {doc['date']}\n\n{turns}\n"
         write(room / f"{names[str(doc['id'])]}.md", text)
     return [
-        (each["query"], frozenset(names.get(str(gold), str(gold)) for gold in each["gold"])) for each in data["queries"]
+        (each["query"], frozenset(names.get(str(gold), str(gold)) for gold in each["gold"]))
+        for each in data["queries"]
     ]
 
 
@@ -53,7 +54,9 @@ def held_out(vault: Path, what: str, room: Path) -> Questions:
     for file in sorted(vault.rglob("*.md")):
         name = file.relative_to(vault).as_posix().removesuffix(".md")
         note = read_note(file.read_bytes())
-        asked = note.string("description") if what == "description" else first_sentence(note.content)
+        asked = (
+            note.string("description") if what == "description" else first_sentence(note.content)
+        )
         text = note.text
         if asked and len(asked) >= 15:
             text = without(text, [asked])
@@ -63,7 +66,9 @@ def held_out(vault: Path, what: str, room: Path) -> Questions:
 
 
 def first_sentence(body: str) -> str:
-    return next((body[start:end] for start, end in sentence_spans(body) if body[start].isalpha()), "")
+    return next(
+        (body[start:end] for start, end in sentence_spans(body) if body[start].isalpha()), ""
+    )
 
 
 def by_hand(vault: Path, file: Path, room: Path) -> Questions:
@@ -110,10 +115,22 @@ def sets(given: argparse.Namespace, room: Path) -> Iterator[tuple[str, Path, Que
     if given.locomo:
         yield "LoCoMo", room / "locomo", locomo(given.locomo, room / "locomo")
     if given.vault:
-        yield "descriptions", room / "descriptions", held_out(given.vault, "description", room / "descriptions")
-        yield "first sentences", room / "sentences", held_out(given.vault, "sentence", room / "sentences")
+        yield (
+            "descriptions",
+            room / "descriptions",
+            held_out(given.vault, "description", room / "descriptions"),
+        )
+        yield (
+            "first sentences",
+            room / "sentences",
+            held_out(given.vault, "sentence", room / "sentences"),
+        )
         if given.questions:
-            yield "questions by hand", room / "hand", by_hand(given.vault, given.questions, room / "hand")
+            yield (
+                "questions by hand",
+                room / "hand",
+                by_hand(given.vault, given.questions, room / "hand"),
+            )
 
 
 def main() -> None:
@@ -126,8 +143,15 @@ def main() -> None:
         for name, vault, questions in sets(parser.parse_args(), Path(folder)):
             with EnhancedStore(vault, Settings()) as store:
                 store.sync()
-                for label, mode in (("as it is", "hybrid"), ("words only", "text"), ("meaning only", "semantic")):
-                    print(f"| {name}, {len(questions)} | {label} | {row(store, questions, mode)} |", flush=True)
+                for label, mode in (
+                    ("as it is", "hybrid"),
+                    ("words only", "text"),
+                    ("meaning only", "semantic"),
+                ):
+                    print(
+                        f"| {name}, {len(questions)} | {label} | {row(store, questions, mode)} |",
+                        flush=True,
+                    )
 
 
 if __name__ == "__main__":

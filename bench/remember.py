@@ -45,7 +45,9 @@ class Case(NamedTuple):
 
     def is_right(self) -> bool:
         found = self.verdict()
-        return (found.relation or found.event) == self.wanted and (self.wanted == "ADD" or found.place == self.place)
+        return (found.relation or found.event) == self.wanted and (
+            self.wanted == "ADD" or found.place == self.place
+        )
 
 
 def cases(file: Path = CASES) -> Iterator[Case]:
@@ -68,7 +70,10 @@ def told(file: Path) -> None:
     for doc in json.loads(gzip.decompress(file.read_bytes()))["docs"]:
         for who, text in doc["turns"]:
             for start, stop in sentence_spans(text):
-                sentence, mine = " ".join(text[start:stop].split()), known[doc["id"].split("-")[1], who]
+                sentence, mine = (
+                    " ".join(text[start:stop].split()),
+                    known[doc["id"].split("-")[1], who],
+                )
                 began = time.process_time()
                 reading = read_statement(sentence)
                 found = reconcile(reading, mine)
@@ -79,7 +84,9 @@ def told(file: Path) -> None:
                     print(f"superseded by {found.rule}: {mine[found.place].text!r} -> {sentence!r}")
                 if found.event != "NOOP":
                     mine.append(reading)
-    print(f"{sentences} sentences: {dict(counts)}; {1000 * statistics.mean(seconds):.2f} ms of CPU a decision")
+    print(
+        f"{sentences} sentences: {dict(counts)}; {1000 * statistics.mean(seconds):.2f} ms of CPU a decision"
+    )
 
 
 def speed(number: int) -> None:
@@ -90,7 +97,11 @@ def speed(number: int) -> None:
     from simplemem.memory import Filter
     from simplemem.store import Draft, EnhancedStore
 
-    places = [f"{a}{b}" for a in ("North", "South", "East", "West", "Upper") for b in ("ford", "ham", "wick", "stead")]
+    places = [
+        f"{a}{b}"
+        for a in ("North", "South", "East", "West", "Upper")
+        for b in ("ford", "ham", "wick", "stead")
+    ]
     things = "kayak violin atlas loom lantern compass anvil teapot barometer sextant".split()
     with tempfile.TemporaryDirectory() as folder, EnhancedStore(Path(folder)) as store:
         memories, notes = memories_of(store), Path(folder) / "atoms" / "ann"
@@ -105,18 +116,25 @@ def speed(number: int) -> None:
 
         def step() -> None:
             stem = f"atoms/ann/step {time.monotonic_ns()}"
-            store.bench.change(lambda: [Draft(f"{stem} {k}.md", f"Step {stem} {k}\n") for k in range(2)], tool="bench")
+            store.bench.change(
+                lambda: [Draft(f"{stem} {k}.md", f"Step {stem} {k}\n") for k in range(2)],
+                tool="bench",
+            )
 
         each = iter(range(10_000))
         search = cpu(lambda: store.search(asked, filter=narrowed))
-        add = cpu(lambda: memories.add("ann", [Statement(f"The ladder {next(each)} leans on the barn")], tool="bench"))
+        add = cpu(
+            lambda: memories.add(
+                "ann", [Statement(f"The ladder {next(each)} leans on the barn")], tool="bench"
+            )
+        )
         found = cpu(lambda: recall(store, Asked(asked, "ann")))
         two = cpu(step)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    shares = (
-        f"add {add / (search + two):.2f} of both, recall {found / (2 * search):.2f} of two searches; {memory:.0f} MB"
+    shares = f"add {add / (search + two):.2f} of both, recall {found / (2 * search):.2f} of two searches; {memory:.0f} MB"
+    print(
+        f"{number}: search {search:.1f} ms, step {two:.1f}, add {add:.1f}, recall {found:.1f}; {shares}"
     )
-    print(f"{number}: search {search:.1f} ms, step {two:.1f}, add {add:.1f}, recall {found:.1f}; {shares}")
 
 
 def cpu(work: Callable[[], object], times: int = 15) -> float:
@@ -141,7 +159,9 @@ def starts() -> None:
                     figures = talk.figures()
                     costs.append(figures.cpu)
                     sizes.append(figures.resident)
-        print(f"start, {profile}: {statistics.median(costs):.2f} s CPU, {statistics.median(sizes):.0f} MB")
+        print(
+            f"start, {profile}: {statistics.median(costs):.2f} s CPU, {statistics.median(sizes):.0f} MB"
+        )
 
 
 def main() -> None:
@@ -155,7 +175,9 @@ def main() -> None:
         starts()
     if given.cases or not (given.data or given.speed or given.starts):
         every = list(cases(given.cases or CASES))
-        harmed = [each for each in every if each.verdict().relation == "UPDATES" and not each.is_right()]
+        harmed = [
+            each for each in every if each.verdict().relation == "UPDATES" and not each.is_right()
+        ]
         assert all(statements_in(each.new) == [each.new] for each in every)
         print(
             f"{sum(each.is_right() for each in every)} of {len(every)} cases right, {len(harmed)} wrongly superseding"

@@ -23,21 +23,39 @@ TOKEN = "a-token-for-this-run-alone"
 
 
 def main() -> int:
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     asked.add_argument("--examples", type=int, default=100, help="of each operation and phase")
     asked.add_argument("--profile", default="remembrances")
     given = asked.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         vault = shutil.copytree(Path(__file__).parents[1] / "vault-example", Path(folder, "vault"))
-        env = os.environ | {"SIMPLEMEM_TOKEN": TOKEN, "XDG_CONFIG_HOME": folder, "SIMPLEMEM_EMBED_PROVIDER": "none"}
-        command = [sys.executable, "-m", "simplemem", "serve", "--vault", str(vault), "--http", "127.0.0.1:0"]
+        env = os.environ | {
+            "SIMPLEMEM_TOKEN": TOKEN,
+            "XDG_CONFIG_HOME": folder,
+            "SIMPLEMEM_EMBED_PROVIDER": "none",
+        }
+        command = [
+            sys.executable,
+            "-m",
+            "simplemem",
+            "serve",
+            "--vault",
+            str(vault),
+            "--http",
+            "127.0.0.1:0",
+        ]
         command += ["--profile", given.profile, "--knowledge-base", str(vault / "topics")]
         (vault / "topics").mkdir(exist_ok=True)
         log = Path(folder, "log")
         with log.open("w") as said:
             server = subprocess.Popen(command, env=env, stderr=said)
         try:
-            while not (found := re.search(r" at (http://\S+)", log.read_text())) and server.poll() is None:
+            while (
+                not (found := re.search(r" at (http://\S+)", log.read_text()))
+                and server.poll() is None
+            ):
                 time.sleep(0.1)
             assert found, log.read_text()
             run = [
@@ -57,7 +75,9 @@ def main() -> int:
                 "2",
                 "--continue-on-failure",
             ]
-            code = subprocess.run([sys.executable, *run, "--suppress-health-check", "all"], cwd=folder).returncode
+            code = subprocess.run(
+                [sys.executable, *run, "--suppress-health-check", "all"], cwd=folder
+            ).returncode
             faults = [line for line in log.read_text().splitlines() if " error " in line]
             print(*faults, f"{len(faults)} faults in the server's log", sep="\n")
             return code or bool(faults)

@@ -34,7 +34,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="simplemem-bench-", ignore_cleanup_errors=True) as room:
         vault = Path(room) / "vault"
         make_vault(vault, given.notes)
-        print(f"{given.notes} notes, {sum(p.stat().st_size for p in vault.rglob('*.md')) / 1e6:.1f} MB")
+        print(
+            f"{given.notes} notes, {sum(p.stat().st_size for p in vault.rglob('*.md')) / 1e6:.1f} MB"
+        )
         for measure in (cold, unchanged, searching, one_shot, writing):
             measure(vault, given.queries)
 
@@ -80,7 +82,9 @@ def searching(vault: Path, count: int) -> None:
     with EnhancedStore(vault) as store:
         store.search(queries[0])
         for mode in ("hybrid", "text", "semantic"):
-            times = sorted(1000 * _cpu(lambda q=query, m=mode: store.search(q, mode=m)) for query in queries)
+            times = sorted(
+                1000 * _cpu(lambda q=query, m=mode: store.search(q, mode=m)) for query in queries
+            )
             print(f"search {mode}: p50 {_at(times, 0.5):.1f} ms, p95 {_at(times, 0.95):.1f} ms cpu")
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(f"resident at most: {memory:.0f} MB")
@@ -102,7 +106,9 @@ def writing(vault: Path, _: int) -> None:
             began = time.perf_counter()
             cpus.append(1000 * _cpu(lambda k=k: store.update("bench/note", append=f"line {k}")))  # type: ignore[misc]
             walls.append(1000 * (time.perf_counter() - began))
-        print(f"write: {statistics.median(walls):.1f} ms wall, {statistics.median(cpus):.1f} ms cpu")
+        print(
+            f"write: {statistics.median(walls):.1f} ms wall, {statistics.median(cpus):.1f} ms cpu"
+        )
     shutil.rmtree(vault / "bench")
 
 

@@ -39,7 +39,9 @@ def main() -> None:
     parser.add_argument("passages", type=int)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--queries", type=int, default=200)
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="where the vault is made, to be asked again")
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIR", help="where the vault is made, to be asked again"
+    )
     parser.add_argument("--only-ask", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     corpus = Corpus(max(1, given.passages // PASSAGES_A_NOTE), given.seed)
@@ -49,7 +51,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="simplemem-scale-") as made:
         vault = (given.keep or Path(made)) / "vault"
         build(corpus, vault)
-        same = [str(given.passages), "--seed", str(given.seed), "--queries", str(given.queries), "--keep", str(vault)]
+        same = [
+            str(given.passages),
+            "--seed",
+            str(given.seed),
+            "--queries",
+            str(given.queries),
+            "--keep",
+            str(vault),
+        ]
         subprocess.run([sys.executable, __file__, *same, "--only-ask"], check=True)
 
 
@@ -68,9 +78,15 @@ def build(corpus: Corpus, vault: Path) -> None:
             count = report.embedded if embed else len(report.added)
             rate = f", {count / took:.0f} a second" if count else ""
             _say(name, f"{count} notes in {took:.1f} s cpu, {waited:.0f} s wall{rate}")
-        counts = {table: store._core.index.database.rows(f"SELECT count(*) FROM {table}")[0][0] for table in _TABLES}
+        counts = {
+            table: store._core.index.database.rows(f"SELECT count(*) FROM {table}")[0][0]
+            for table in _TABLES
+        }
         _say("rows", ", ".join(f"{count} {table}" for table, count in counts.items()))
-        sizes = sum(file.stat().st_size for file in vault.rglob("*.md")), store._core.index.path.stat().st_size
+        sizes = (
+            sum(file.stat().st_size for file in vault.rglob("*.md")),
+            store._core.index.path.stat().st_size,
+        )
         _say("on disk", f"notes {sizes[0] / 1e6:.0f} MB, index {sizes[1] / 1e6:.0f} MB")
 
 
@@ -91,10 +107,16 @@ def ask(corpus: Corpus, vault: Path, count: int) -> None:
         _say("by both", _times(store, questions, goal))
         _say("by words", _times(store, questions, mode="text"))
         _say("by meaning", _times(store, questions, mode="semantic"))
-        half, tenth = Filter.of(tags={"project": ""}), Filter.of(tags={"status": "done"}, prefix="area-1")
+        half, tenth = (
+            Filter.of(tags={"project": ""}),
+            Filter.of(tags={"status": "done"}, prefix="area-1"),
+        )
         _say("by both, one tag", _times(store, questions, filter=half))
         _say("by both, tag and folder", _times(store, questions, filter=tenth))
-        _say("by both, a small folder", _times(store, questions, filter=Filter.of(prefix="area-07/03")))
+        _say(
+            "by both, a small folder",
+            _times(store, questions, filter=Filter.of(prefix="area-07/03")),
+        )
         _say("frequent words only", _times(store, frequent))
         _say("after a change each", _after_changes(store, questions))
         _say("memory", _memory())
@@ -104,7 +126,9 @@ def ask(corpus: Corpus, vault: Path, count: int) -> None:
 
 
 def _times(store: EnhancedStore, questions: Iterable[Words], goal: str = "", **asked: Any) -> str:
-    times = sorted(1000 * _cpu(lambda text=text: store.search(text, **asked)) for text, _ in questions)  # type: ignore[misc]
+    times = sorted(
+        1000 * _cpu(lambda text=text: store.search(text, **asked)) for text, _ in questions
+    )  # type: ignore[misc]
     return f"p50 {_at(times, 0.5):6.1f} ms, p95 {_at(times, 0.95):6.1f} ms, most {times[-1]:6.1f} ms{goal}"
 
 
@@ -117,7 +141,9 @@ def _after_changes(store: EnhancedStore, questions: list[Words]) -> str:
         times.append(1000 * _cpu(lambda text=text: store.search(text)))  # type: ignore[misc]
     store.delete("bench/changing")
     times.sort()
-    return f"p50 {_at(times, 0.5):6.1f} ms, p95 {_at(times, 0.95):6.1f} ms, most {times[-1]:6.1f} ms"
+    return (
+        f"p50 {_at(times, 0.5):6.1f} ms, p95 {_at(times, 0.95):6.1f} ms, most {times[-1]:6.1f} ms"
+    )
 
 
 def _found(store: EnhancedStore, questions: list[Words]) -> str:
@@ -125,8 +151,13 @@ def _found(store: EnhancedStore, questions: list[Words]) -> str:
     ranks = []
     for text, path in questions:
         names = [hit.name for hit in store.search(text, limit=10).hits]
-        ranks.append(names.index(path.removesuffix(".md")) + 1 if path.removesuffix(".md") in names else 0)
-    return ", ".join(f"{sum(0 < rank <= k for rank in ranks) / len(ranks):.3f} in the first {k}" for k in (1, 5, 10))
+        ranks.append(
+            names.index(path.removesuffix(".md")) + 1 if path.removesuffix(".md") in names else 0
+        )
+    return ", ".join(
+        f"{sum(0 < rank <= k for rank in ranks) / len(ranks):.3f} in the first {k}"
+        for k in (1, 5, 10)
+    )
 
 
 def _recall_of_words(store: EnhancedStore, questions: list[Words]) -> str:
@@ -137,7 +168,9 @@ def _recall_of_words(store: EnhancedStore, questions: list[Words]) -> str:
         terms = read_query(text).terms()
         with index.database.reading() as db:
             full = {match.note for match in legs.Counts(0).leg(db, "note", terms, 20, None)}
-        kept += len(full & {match.note for match in index.ask(Question(terms, closer=0)).notes[:20]})
+        kept += len(
+            full & {match.note for match in index.ask(Question(terms, closer=0)).notes[:20]}
+        )
         wanted += len(full)
     return f"{kept / wanted:.4f} of the first 20"
 
@@ -145,9 +178,13 @@ def _recall_of_words(store: EnhancedStore, questions: list[Words]) -> str:
 def _memory() -> str:
     """What this process holds now and held at most; of Linux, what of it is its own."""
     try:
-        status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+        status = dict(
+            line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines()
+        )
     except OSError:
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1024)
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (
+            1 << 20 if sys.platform == "darwin" else 1024
+        )
         return f"{most:.0f} MB at most"
     now, own, most = (int(status[key].split()[0]) / 1024 for key in ("VmRSS", "RssAnon", "VmHWM"))
     return f"{now:.0f} MB resident, {own:.0f} MB of it its own; {most:.0f} MB at most"

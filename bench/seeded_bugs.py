@@ -197,7 +197,9 @@ class _Planter(MetaPathFinder):
     def __init__(self, fault: Fault) -> None:
         self._fault = fault
 
-    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         if name != self._fault.module:
             return None
         spec = PathFinder.find_spec(name, path, target)
@@ -215,7 +217,9 @@ class _Faulty(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
-        return compile(self._fault.in_source(self.get_data(path).decode()), path, "exec", dont_inherit=True)
+        return compile(
+            self._fault.in_source(self.get_data(path).decode()), path, "exec", dont_inherit=True
+        )
 
 
 def _plant(number: str) -> None:
@@ -223,7 +227,11 @@ def _plant(number: str) -> None:
     from hypothesis import Phase, settings
 
     settings.register_profile(
-        "seeded", max_examples=300, derandomize=True, phases=[Phase.explicit, Phase.generate], print_blob=False
+        "seeded",
+        max_examples=300,
+        derandomize=True,
+        phases=[Phase.explicit, Phase.generate],
+        print_blob=False,
     )
     settings.load_profile("seeded")
     if number:
@@ -237,7 +245,17 @@ def _plant(number: str) -> None:
 
 def run(about: str, number: str) -> tuple[int, str]:
     """The exit code of the property's tests, and the first of them that failed."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "bench.seeded_bugs", "-p", "no:cacheprovider"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-p",
+        "bench.seeded_bugs",
+        "-p",
+        "no:cacheprovider",
+    ]
     done = subprocess.run(
         [*command, PROPERTIES[about]],
         cwd=ROOT,
@@ -262,15 +280,22 @@ def verdict(fault: Fault, number: int) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--only", choices=PROPERTIES, action="append", help="the faults of this property")
-    parser.add_argument("--unsound", action="store_true", help="do not run the properties without a fault first")
+    parser.add_argument(
+        "--only", choices=PROPERTIES, action="append", help="the faults of this property"
+    )
+    parser.add_argument(
+        "--unsound", action="store_true", help="do not run the properties without a fault first"
+    )
     given = parser.parse_args()
     wrong = 0
     for about in given.only or PROPERTIES:
         if not given.unsound:
             code, by = run(about, "")
             wrong += code != 0
-            print(f"{about}: {'passes as it is' if code == 0 else f'FAILS AS IT IS: {by}'}", flush=True)
+            print(
+                f"{about}: {'passes as it is' if code == 0 else f'FAILS AS IT IS: {by}'}",
+                flush=True,
+            )
         for number, fault in enumerate(FAULTS):
             if fault.about == about:
                 said = verdict(fault, number)

@@ -44,7 +44,9 @@ from simplemem.note.tags import change_tags
 from simplemem.services.wordllama import WordLlama
 from simplemem.store import EnhancedStore, Read, open_store
 
-Said = tuple[str, str, str, int, str]  # session, message, reply, minute, first | shift | resume | continue
+Said = tuple[
+    str, str, str, int, str
+]  # session, message, reply, minute, first | shift | resume | continue
 Router = Callable[[str, datetime, Sequence[Block], Block | None], str]
 _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 _WORDS = WordLlama()
@@ -75,7 +77,9 @@ def always() -> Router:
 
 def eight_hours() -> Router:
     """A new block after eight hours of silence."""
-    return lambda _message, at, _blocks, now: now.id if now and at - now.last < timedelta(hours=8) else ""
+    return lambda _message, at, _blocks, now: (
+        now.id if now and at - now.last < timedelta(hours=8) else ""
+    )
 
 
 def play(stream: Sequence[Said], route: Router) -> list[str]:
@@ -99,7 +103,10 @@ def judge(streams: Sequence[Sequence[Said]], router: Callable[[], Router]) -> di
     b3, blocks = [], []
     for stream in streams:
         placed, owner, last = play(stream, router()), dict[str, str](), ""
-        by_block, by_session = defaultdict[str, Counter[str]](Counter), defaultdict[str, Counter[str]](Counter)
+        by_block, by_session = (
+            defaultdict[str, Counter[str]](Counter),
+            defaultdict[str, Counter[str]](Counter),
+        )
         for (session, _, _, _, kind), block in zip(stream, placed, strict=True):
             is_fresh = block not in owner
             owner.setdefault(block, session)
@@ -120,12 +127,21 @@ def judge(streams: Sequence[Sequence[Said]], router: Callable[[], Router]) -> di
     right = (counts["kept"] + counts["shifted"] + counts["resumed"]) / judged
     share = [
         counts[a] / max(counts[b], 1)
-        for a, b in (("kept", "continue"), ("split", "continue"), ("shifted", "shift"), ("resumed", "resume"))
+        for a, b in (
+            ("kept", "continue"),
+            ("split", "continue"),
+            ("shifted", "shift"),
+            ("resumed", "resume"),
+        )
     ]
-    return dict(zip(_ROWS, (right, *share, statistics.mean(b3), statistics.mean(blocks)), strict=True))
+    return dict(
+        zip(_ROWS, (right, *share, statistics.mean(b3), statistics.mean(blocks)), strict=True)
+    )
 
 
-def chat(script: Any, chance: random.Random, cued: bool, gap: Callable[[random.Random], int]) -> list[Said]:
+def chat(
+    script: Any, chance: random.Random, cued: bool, gap: Callable[[random.Random], int]
+) -> list[Said]:
     """The chats of the acceptance script as it interleaves them, with or without its cues."""
     kinds = {"topic_shift": "shift", "topic_resumption": "resume", "topic_continuation": "continue"}
     plain = {text.lower(): text for texts in script.CHATS.values() for text in texts}
@@ -139,7 +155,9 @@ def chat(script: Any, chance: random.Random, cued: bool, gap: Callable[[random.R
 
 def streams_of(given: argparse.Namespace) -> dict[str, list[list[Said]]]:
     """What is played, by its name in the table."""
-    quality, script = (importlib.import_module(name) for name in ("talk_quality", "talk_acceptance"))
+    quality, script = (
+        importlib.import_module(name) for name in ("talk_quality", "talk_acceptance")
+    )
     if given.chats:
         told = tomllib.loads(given.chats.read_text(encoding="utf-8"))
         script.CHATS, script.SHIFT, script.BACK = told["chats"], told["shift"], told["back"]
@@ -149,7 +167,10 @@ def streams_of(given: argparse.Namespace) -> dict[str, list[list[Said]]]:
         chance = random.Random(given.seed)
         found[title] = [quality.stream(talk, names, chance, several) for _ in range(given.streams)]
     a_day: Callable[[random.Random], int] = lambda chance: 1440 * chance.randint(1, 3)  # noqa: E731
-    mixed: Callable[[random.Random], int] = lambda c: a_day(c) * 6 if c.random() < 0.35 else c.randint(1, 8)  # noqa: E731
+
+    def mixed(c: random.Random) -> int:
+        return a_day(c) * 6 if c.random() < 0.35 else c.randint(1, 8)
+
     half: Callable[[random.Random], int] = lambda _: 720  # noqa: E731
     kinds = (
         ("chats", False, mixed),
@@ -168,7 +189,10 @@ def table(streams: dict[str, list[list[Said]]], routers: dict[str, Callable[[], 
     for title, played in streams.items():
         for name, router in routers.items():
             figures = judge(played, router)
-            print(f"{f'{title}: {name}':32}" + "".join(f"{figures[row]:8.3f}" for row in _ROWS), flush=True)
+            print(
+                f"{f'{title}: {name}':32}" + "".join(f"{figures[row]:8.3f}" for row in _ROWS),
+                flush=True,
+            )
 
 
 def worth(streams: dict[str, list[list[Said]]]) -> float:
@@ -183,7 +207,10 @@ def worth(streams: dict[str, list[list[Said]]]) -> float:
 
 def tune(streams: dict[str, list[list[Said]]]) -> None:
     """Move one number after the other, by large steps and by small ones, while it is worth more."""
-    best, tables = worth(streams), {name: getattr(governor, name) for name in ("NEAR", "STAY", "BACK", "NEW")}
+    best, tables = (
+        worth(streams),
+        {name: getattr(governor, name) for name in ("NEAR", "STAY", "BACK", "NEW")},
+    )
     for step in (0.1, -0.1, 0.05, -0.05):
         for numbers in tables.values():
             for key in sorted(numbers.keys() - {"follows"}):
@@ -205,15 +232,23 @@ def speed(count: int) -> None:
             at, text = _START - timedelta(hours=9 * (count - number)), ""
             for k in range(8):
                 said = [" ".join(chance.choices(words, k=size)) for size in (20, 30)]
-                turn = Turn(f"turn_{at:%Y%m%d_%H%M%S}_{number:04x}{k:02x}", at + timedelta(minutes=k), *said, "")
+                turn = Turn(
+                    f"turn_{at:%Y%m%d_%H%M%S}_{number:04x}{k:02x}",
+                    at + timedelta(minutes=k),
+                    *said,
+                    "",
+                )
                 known = read_block(Read("topics/x.md", text, "", ""))
                 text = (
-                    with_turn(known, turn) if text else new_block(said[0][:30], turn, [], "", f"block_{turn.id[5:20]}")
+                    with_turn(known, turn)
+                    if text
+                    else new_block(said[0][:30], turn, [], "", f"block_{turn.id[5:20]}")
                 )
             note = Path(room, "topics", f"{number}.md")
             note.parent.mkdir(exist_ok=True)
             note.write_text(
-                change_tags(text, {"status": "active" if number == count - 1 else "paused"}), encoding="utf-8"
+                change_tags(text, {"status": "active" if number == count - 1 else "paused"}),
+                encoding="utf-8",
             )
         with open_store(room) as store:
             store.sync()
@@ -222,7 +257,9 @@ def speed(count: int) -> None:
             sentence = lambda: " ".join(chance.choices(words, k=8))  # noqa: E731
             began = time.process_time()
             talk.tell(said_now(sentence()))
-            print(f"first turn in a vault of {count} blocks: {time.process_time() - began:.2f} s of CPU")
+            print(
+                f"first turn in a vault of {count} blocks: {time.process_time() - began:.2f} s of CPU"
+            )
             calls: dict[str, Callable[[], object]] = {
                 "a write": lambda: store.create(sentence(), sentence()),
                 "a turn that goes on": lambda: talk.tell(said_now("And why?")),
@@ -238,7 +275,9 @@ def speed(count: int) -> None:
                     took[name].append(1000 * (time.process_time() - began))
             for name, beside in zip(calls, ("a write",) * 3 + ("a search",) * 2, strict=True):
                 mine, its = statistics.median(took[name]), statistics.median(took[beside])
-                print(f"{name:24}{mine:6.1f} ms, {mine / its:.2f} of {beside}, {mine - its:+.1f} ms")
+                print(
+                    f"{name:24}{mine:6.1f} ms, {mine / its:.2f} of {beside}, {mine - its:+.1f} ms"
+                )
 
 
 def finding(file: Path, conversations: Sequence[str], quality: Any) -> None:
@@ -248,29 +287,47 @@ def finding(file: Path, conversations: Sequence[str], quality: Any) -> None:
     docs, pairs = {doc["id"]: doc for doc in data["docs"]}, quality.sessions(file)
     asked = [each for each in data["queries"] if each["gold"]]
 
-    def plain(store: EnhancedStore, some: Sequence[str], named: bool, dated: bool) -> dict[str, str]:
+    def plain(
+        store: EnhancedStore, some: Sequence[str], named: bool, dated: bool
+    ) -> dict[str, str]:
         for id_ in some:
-            lines = [f"- **{who}:** {text}" if named else f"- {text}" for who, text in docs[id_]["turns"]]
+            lines = [
+                f"- **{who}:** {text}" if named else f"- {text}" for who, text in docs[id_]["turns"]
+            ]
             day = f" ({docs[id_]['date']})" if dated else ""
-            store.create(f"chats/{id_}", "\n".join([f"# Chat session{day}", "", *lines]), {"title": id_ + day})
+            store.create(
+                f"chats/{id_}",
+                "\n".join([f"# Chat session{day}", "", *lines]),
+                {"title": id_ + day},
+            )
         return {f"chats/{id_}": id_ for id_ in some}
 
     def told(store: EnhancedStore, some: Sequence[str], named: bool, dated: bool) -> dict[str, str]:
         blocks = dict[str, str]()
         for number, id_ in enumerate(some):
-            who = [f"{name}: " for name in dict.fromkeys(name for name, _ in docs[id_]["turns"])] if named else ["", ""]
+            who = (
+                [f"{name}: " for name in dict.fromkeys(name for name, _ in docs[id_]["turns"])]
+                if named
+                else ["", ""]
+            )
             real = datetime.strptime(docs[id_]["date"], "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
             at, topic = real if dated else _START - timedelta(days=700 - 5 * number), id_
             for k, texts in enumerate(pairs[id_.split("-")[1]][id_]):
-                message, reply = (text and name + text for name, text in zip(who, texts, strict=False))
+                message, reply = (
+                    text and name + text for name, text in zip(who, texts, strict=False)
+                )
                 time = f"{at + timedelta(minutes=2 * k):%Y-%m-%dT%H:%M:%SZ}"
                 said = said_now(message, response=reply, timestamp=time, topic=topic)
-                turn = said.turn._replace(id=f"{said.turn.id[:21]}{number:03x}{k:03x}")  # else chance is in its words
+                turn = said.turn._replace(
+                    id=f"{said.turn.id[:21]}{number:03x}{k:03x}"
+                )  # else chance is in its words
                 topic = conversation_of(store).tell(said._replace(turn=turn))["block_id"]
             blocks[topic] = id_
         return blocks
 
-    def ask(title: str, some: Sequence[str], rows: Sequence[Any], tell: Any = plain, *said: bool) -> None:
+    def ask(
+        title: str, some: Sequence[str], rows: Sequence[Any], tell: Any = plain, *said: bool
+    ) -> None:
         with tempfile.TemporaryDirectory() as room, open_store(room) as store:
             known, scores = tell(store, some, *said), list[tuple[float, float]]()
             store.sync()
@@ -284,7 +341,9 @@ def finding(file: Path, conversations: Sequence[str], quality: Any) -> None:
                 rank = next((number for number, id_ in enumerate(found, 1) if id_ in gold), 0)
                 scores.append((len(gold & set(found[:5])) / len(gold), 1 / rank if rank else 0.0))
         parts = (scores[:100], scores) if len(some) < len(docs) else (scores,)
-        figures = "".join(f"{statistics.mean(each):8.3f}" for part in parts for each in zip(*part, strict=True))
+        figures = "".join(
+            f"{statistics.mean(each):8.3f}" for part in parts for each in zip(*part, strict=True)
+        )
         print(f"{title:54}{figures:>32}", flush=True)
 
     print(f"{'':54}" + "".join(f"{each:>8}" for each in ("@5, 100", "MRR", "@5, all", "MRR")))
@@ -292,21 +351,42 @@ def finding(file: Path, conversations: Sequence[str], quality: Any) -> None:
         some = [id_ for id_ in sorted(docs) if name in id_]
         rows = [row for row in asked if name in row["gold"][0]]
         best = [min(5, len(set(row["gold"]))) / len(set(row["gold"])) for row in rows]
-        print(f"{f'{name}: the best there could be':54}{statistics.mean(best[:100]):8.3f}{statistics.mean(best):16.3f}")
+        print(
+            f"{f'{name}: the best there could be':54}{statistics.mean(best[:100]):8.3f}{statistics.mean(best):16.3f}"
+        )
         for tell, form in ((plain, "plain notes"), (told, "told")):
             for said in product((True, False), repeat=2):
-                with_ = " and ".join(what for what, is_there in zip(("names", "days"), said, strict=True) if is_there)
-                ask(f"{name}: {form}, {f'with {with_}' if with_ else 'no names or days'}", some, rows, tell, *said)
+                with_ = " and ".join(
+                    what for what, is_there in zip(("names", "days"), said, strict=True) if is_there
+                )
+                ask(
+                    f"{name}: {form}, {f'with {with_}' if with_ else 'no names or days'}",
+                    some,
+                    rows,
+                    tell,
+                    *said,
+                )
     for tell, form in ((plain, "plain notes"), (told, "told")):
-        ask(f"every second question of all: {form}, names, days", sorted(docs), asked[::2], tell, True, True)
+        ask(
+            f"every second question of all: {form}, names, days",
+            sorted(docs),
+            asked[::2],
+            tell,
+            True,
+            True,
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--data", type=Path)
     parser.add_argument("--scripts", type=Path)
-    parser.add_argument("--chats", type=Path, help="play these chats instead of the acceptance script's")
-    parser.add_argument("--conversations", default="c03,c04", help="tune on c00,c01,c02; report these")
+    parser.add_argument(
+        "--chats", type=Path, help="play these chats instead of the acceptance script's"
+    )
+    parser.add_argument(
+        "--conversations", default="c03,c04", help="tune on c00,c01,c02; report these"
+    )
     parser.add_argument("--streams", type=int, default=8)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tune", action="store_true")
@@ -319,11 +399,17 @@ def main() -> None:
         parser.error("give --data and --scripts, or --speed")
     sys.path.insert(0, str(given.scripts))
     if given.finding:
-        return finding(given.data, given.conversations.split(","), importlib.import_module("talk_quality"))
+        return finding(
+            given.data, given.conversations.split(","), importlib.import_module("talk_quality")
+        )
     streams = streams_of(given)
     if given.tune:
         tune(streams)
-    return table(streams, {"governor": govern} | ({} if given.tune else {"one block": always, "8 hours": eight_hours}))
+    return table(
+        streams,
+        {"governor": govern}
+        | ({} if given.tune else {"one block": always, "8 hours": eight_hours}),
+    )
 
 
 if __name__ == "__main__":

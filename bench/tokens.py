@@ -47,7 +47,9 @@ def main(names: list[str]) -> int:
     headings = list(next(iter(figures.values())))
     print("  ".join([f"{'profile':18}", *headings]))
     for name, row in figures.items():
-        print("  ".join([f"{name:18}", *(f"{row[heading]:>{len(heading)},}" for heading in headings)]))
+        print(
+            "  ".join([f"{name:18}", *(f"{row[heading]:>{len(heading)},}" for heading in headings)])
+        )
     return 0
 
 

@@ -15,7 +15,11 @@ _TAGS = ["project", "idea", "decision", "todo", "meeting", "status/open", "statu
 def vocabulary(seed: int, count: int = 20_000) -> list[str]:
     """Made-up words, most frequent first."""
     chance = random.Random(seed)
-    syllables = [start + end for start in "bdfgklmnprstvz" for end in ("a", "e", "i", "o", "u", "ar", "en", "il", "om")]
+    syllables = [
+        start + end
+        for start in "bdfgklmnprstvz"
+        for end in ("a", "e", "i", "o", "u", "ar", "en", "il", "om")
+    ]
     return ["".join(chance.choices(syllables, k=chance.randint(2, 4))) for _ in range(count)]
 
 

@@ -25,8 +25,12 @@ from simplemem.store import EnhancedStore
 from simplemem.vault import disk
 
 ACTS: dict[str, Callable[[EnhancedStore, int], Any]] = {
-    "create": lambda s, k: s.create(f"bench/n{k}", f"Note {k} about [[note-000001]].\n\nSome more of it."),
-    "replace": lambda s, k: s.update(f"bench/n{k}", content=f"Another text {k}, of [[note-000002]]."),
+    "create": lambda s, k: s.create(
+        f"bench/n{k}", f"Note {k} about [[note-000001]].\n\nSome more of it."
+    ),
+    "replace": lambda s, k: s.update(
+        f"bench/n{k}", content=f"Another text {k}, of [[note-000002]]."
+    ),
     "append": lambda s, k: s.update(f"bench/n{k}", append=f"And line {k}."),
     "tag": lambda s, k: s.change_tags(f"bench/n{k}", {"status": "done"}),
     "move": lambda s, k: s.move(f"bench/n{k}", f"bench/moved/m{k}"),
@@ -65,7 +69,11 @@ def main() -> None:
             for name, act in ACTS.items():
                 walls, synced, cpus, count = [], [], [], syncs.count
                 for k in range(given.times):
-                    before, began, cpu = syncs.seconds, time.perf_counter(), time.process_time() - syncs.cpu
+                    before, began, cpu = (
+                        syncs.seconds,
+                        time.perf_counter(),
+                        time.process_time() - syncs.cpu,
+                    )
                     act(store, k)
                     walls.append(1000 * (time.perf_counter() - began))
                     cpus.append(1000 * (time.process_time() - syncs.cpu - cpu))

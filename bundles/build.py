@@ -23,8 +23,12 @@ _ENTRY = {"command": "uvx", "args": ["--from", "simplemem-vault", "simplemem", "
 
 def manifest() -> dict[str, Any]:
     """The manifest of the bundle, with the tools as the server lists them."""
-    told: dict[str, Any] = json.loads((ROOT / "bundles" / "manifest.json").read_text(encoding="utf-8"))
-    tools = [{"name": each.name, "description": each.description} for each in choose(PROFILES["default"])]
+    told: dict[str, Any] = json.loads(
+        (ROOT / "bundles" / "manifest.json").read_text(encoding="utf-8")
+    )
+    tools = [
+        {"name": each.name, "description": each.description} for each in choose(PROFILES["default"])
+    ]
     return told | {"version": __version__, "tools": tools}
 
 
@@ -33,7 +37,9 @@ def bundle(place: Path) -> Path:
     file = place / f"simplemem-{__version__}.mcpb"
     place.mkdir(exist_ok=True)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("manifest.json", json.dumps(manifest(), indent=2, ensure_ascii=False) + "\n")
+        archive.writestr(
+            "manifest.json", json.dumps(manifest(), indent=2, ensure_ascii=False) + "\n"
+        )
         for name in ("pyproject.toml", "README.md", "LICENSE"):
             archive.write(ROOT / name, name)
         for each in sorted((ROOT / "simplemem").rglob("*")):
@@ -57,5 +63,7 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["links"]:
         print("\n".join(f"- {name}: `{link}`" for name, link in links().items()))
     else:
-        subprocess.run([sys.executable, "-m", "build", "--outdir", str(DIST), str(ROOT)], check=True)
+        subprocess.run(
+            [sys.executable, "-m", "build", "--outdir", str(DIST), str(ROOT)], check=True
+        )
         print(bundle(DIST))

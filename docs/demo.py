@@ -51,7 +51,11 @@ class Page:
     """Writes the transcript: headings, prose, calls and answers, in colour if standard output is a terminal."""
 
     def __init__(self) -> None:
-        self._coloured = sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+        self._coloured = (
+            sys.stdout.isatty()
+            and "NO_COLOR" not in os.environ
+            and os.environ.get("TERM") != "dumb"
+        )
         columns = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
         self._width = max(40, min(columns, 100))
         self._steps = 0
@@ -97,14 +101,19 @@ class Page:
     def _wrapped(self, line: str, first: str, rest: str, colour: str) -> None:
         inside = len(line) - len(line.lstrip())
         parts = textwrap.wrap(
-            line.strip(), max(20, self._width - len(first) - inside), break_long_words=False, break_on_hyphens=False
+            line.strip(),
+            max(20, self._width - len(first) - inside),
+            break_long_words=False,
+            break_on_hyphens=False,
         )
         for number, part in enumerate(parts or [""]):
             bar = first if number == 0 else rest
             self._line((self._in(bar, "2") + self._in(" " * inside + part, colour)).rstrip())
 
     def _in(self, text: str, colour: str) -> str:
-        return f"\033[{colour}m{text}\033[0m" if self._coloured and colour and text.strip() else text
+        return (
+            f"\033[{colour}m{text}\033[0m" if self._coloured and colour and text.strip() else text
+        )
 
     def _line(self, line: str = "") -> None:
         """Write a line, but never two blank lines in a row."""
@@ -160,10 +169,17 @@ def index(page: Page, vault: Path) -> None:
     command = [*program[: program.index("serve")], "index", "--vault", str(vault)]
     page.typed("simplemem index")
     done = subprocess.run(
-        command, env=clean_environment(vault), capture_output=True, encoding="utf-8", timeout=PATIENCE, check=False
+        command,
+        env=clean_environment(vault),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=PATIENCE,
+        check=False,
     )
     page.answered(done.stdout + done.stderr)
-    expect(done.returncode == 0, f"the index is built, with exit code 0 instead of {done.returncode}")
+    expect(
+        done.returncode == 0, f"the index is built, with exit code 0 instead of {done.returncode}"
+    )
     expect(before == hashes(vault), "indexing leaves every file of the vault as it was")
 
 
@@ -213,12 +229,18 @@ async def _recall(page: Page, client: Any) -> None:
     page.step("It searches before it answers", "A question finds the passage that answers it.")
     question = "what is the corrected height of the record flight"
     found = await _call(page, client, "search_memories", query=question, limit=1)
-    expect(found["hits"][0]["name"] == "flights/Flight 2 Dipper", "the first hit is the flight in question")
+    expect(
+        found["hits"][0]["name"] == "flights/Flight 2 Dipper",
+        "the first hit is the flight in question",
+    )
     expect("28.9 km" in found["hits"][0]["snippet"], "the passage has the corrected height")
     page.say("""The note contains two heights. The answer also names the notes that link to this note, so the agent finds
         the note that corrects the first height.""")
     read = await _call(page, client, "read_memory", name="Dipper")
-    expect("science/Pressure sensor calibration" in read["backlinks"], "the note that corrected it links here")
+    expect(
+        "science/Pressure sensor calibration" in read["backlinks"],
+        "the note that corrected it links here",
+    )
 
 
 async def _write(page: Page, client: Any, vault: Path) -> str:
@@ -227,13 +249,18 @@ async def _write(page: Page, client: Any, vault: Path) -> str:
         """The agent creates a Markdown note with frontmatter. The note links to other notes.""",
     )
     tags = {"flight": True, "status": "planned"}
-    made = await _call(page, client, "create_memory", name=FULMAR, content=PLAN, metadata={"tags": tags})
+    made = await _call(
+        page, client, "create_memory", name=FULMAR, content=PLAN, metadata={"tags": tags}
+    )
     file = vault / f"{FULMAR}.md"
     page.say("The file that Obsidian shows:")
     page.answered(file.read_text(encoding="utf-8"))
     expect(PLAN.strip() in file.read_text(encoding="utf-8"), "the note is in the vault")
     links = await _call(page, client, "get_backlinks", name=FULMAR, kinds=["link"])
-    expect([item["name"] for item in links["items"]] == ["Sandhaven balloons"], "a link that was unresolved leads here")
+    expect(
+        [item["name"] for item in links["items"]] == ["Sandhaven balloons"],
+        "a link that was unresolved leads here",
+    )
     return str(made["sha256"])
 
 
@@ -247,11 +274,15 @@ async def _conflict(page: Page, client: Any, vault: Path, read: str) -> str:
     by_hand = file.read_bytes().replace(b"18 April", b"25 April")
     file.write_bytes(by_hand)
     change = {"old": "18 April", "new": "19 April"}
-    refused = await _call(page, client, "update_memory", name=FULMAR, edits=[change], if_sha256=read)
+    refused = await _call(
+        page, client, "update_memory", name=FULMAR, edits=[change], if_sha256=read
+    )
     expect(refused.get("error", {}).get("code") == "conflict", "the write is refused as a conflict")
     expect("+Planned for 25 April" in refused["error"]["diff"], "the difference shows your edit")
     expect(file.read_bytes() == by_hand, "your edit is still there")
-    page.say("The write is refused, and your edit is safe. The agent repeats its change on the current text:")
+    page.say(
+        "The write is refused, and your edit is safe. The agent repeats its change on the current text:"
+    )
     now = refused["error"]["current_sha256"]
     task = "- [ ] Tell the aviation authority two weeks before"
     written = await _call(page, client, "update_memory", name=FULMAR, append=task, if_sha256=now)
@@ -262,7 +293,9 @@ async def _conflict(page: Page, client: Any, vault: Path, read: str) -> str:
 
 
 async def _undo(page: Page, client: Any, vault: Path, written: str) -> None:
-    page.step("It makes a mistake, and undoes it", "Each change keeps the old text. So does a deletion.")
+    page.step(
+        "It makes a mistake, and undoes it", "Each change keeps the old text. So does a deletion."
+    )
     file = vault / f"{FULMAR}.md"
     before = file.read_bytes()
     gone = await _call(page, client, "delete_memory", name=FULMAR, if_sha256=written)
@@ -270,7 +303,10 @@ async def _undo(page: Page, client: Any, vault: Path, written: str) -> None:
     await _call(page, client, "undo_change", version=gone["version"])
     expect(file.read_bytes() == before, "the note is restored byte for byte")
     story = await _call(page, client, "memory_history", name=FULMAR)
-    expect(all(version["who"] == "demo-agent 1.0" for version in story["versions"]), "the history names the client")
+    expect(
+        all(version["who"] == "demo-agent 1.0" for version in story["versions"]),
+        "the history names the client",
+    )
 
 
 def connect(page: Page) -> None:

@@ -55,7 +55,9 @@ def pages() -> dict[Path, str]:
         start = _START.search(page)
         with tempfile.TemporaryDirectory() as home:
             text = Shell(Path(home).resolve(), start[1] if start else "example").filled(page)
-        written[DOCS / name] = _SETTINGS.sub(lambda _: "\n" + "\n".join(settings_table()) + "\n\n", text)
+        written[DOCS / name] = _SETTINGS.sub(
+            lambda _: "\n" + "\n".join(settings_table()) + "\n\n", text
+        )
     return written
 
 
@@ -83,7 +85,9 @@ class Shell:
         """Send a call to the server of the current vault, as a client of this name. Raises RuntimeError if it fails."""
         name, version = agent.split(" ")
         script = [sys.executable, str(DOCS / "call_tool.py"), name, version, json.dumps(call)]
-        done = subprocess.run(script, cwd=self.folder, env=self._environment(), capture_output=True, check=False)
+        done = subprocess.run(
+            script, cwd=self.folder, env=self._environment(), capture_output=True, check=False
+        )
         if done.returncode:
             raise RuntimeError(f"{call['tool']} failed: {done.stderr.decode()}")
 
@@ -98,9 +102,7 @@ class Shell:
 
     def _printed(self, command: str) -> list[str]:
         """What a command prints, on stdout and stderr, without blank lines around it."""
-        shell = (
-            f'simplemem() {{ "$PYTHON" -m simplemem "$@"; }}\n{command}\nstatus=$?\npwd > "$HOME/.folder"\nexit $status'
-        )
+        shell = f'simplemem() {{ "$PYTHON" -m simplemem "$@"; }}\n{command}\nstatus=$?\npwd > "$HOME/.folder"\nexit $status'
         done = subprocess.run(
             ["sh", "-c", shell],
             cwd=self.folder,
@@ -117,9 +119,16 @@ class Shell:
         return [line.rstrip() for line in text.strip("\n").split("\n")]
 
     def _environment(self) -> dict[str, str]:
-        unbuffered = {"PYTHONUNBUFFERED": "1"}  # so that what goes to stderr stands where it would in a terminal
+        unbuffered = {
+            "PYTHONUNBUFFERED": "1"
+        }  # so that what goes to stderr stands where it would in a terminal
         columns = {"COLUMNS": str(WIDTH), "TERMINAL_WIDTH": str(WIDTH)}
-        home = {"PATH": os.environ["PATH"], "HOME": str(self.home), "TZ": "UTC", "PYTHON": sys.executable}
+        home = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "TZ": "UTC",
+            "PYTHON": sys.executable,
+        }
         return home | columns | unbuffered | _GIT_USER
 
 
@@ -152,11 +161,17 @@ def _start_in_project(home: Path) -> Path:
     (project / "wind.py").write_text("def load_wind(year): ...\n", encoding="utf-8")
     git = ["git", "-C", str(project)]
     for command in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "Start"]):
-        subprocess.run([*git, *command], env=os.environ | _GIT_USER | {"HOME": str(home)}, check=True)
+        subprocess.run(
+            [*git, *command], env=os.environ | _GIT_USER | {"HOME": str(home)}, check=True
+        )
     return home
 
 
-STARTS = {"example": _start_in_example, "obsidian": _start_with_obsidian, "project": _start_in_project}
+STARTS = {
+    "example": _start_in_example,
+    "obsidian": _start_with_obsidian,
+    "project": _start_in_project,
+}
 
 
 def copy_example(folder: Path) -> None:
@@ -179,9 +194,13 @@ def settings_table() -> list[str]:
     for key, field in fields():
         default = "" if field.default is None else f"`{json.dumps(field.default)}`"
         extra: Any = field.json_schema_extra
-        policy = " or ".join(extra["vault"]) if isinstance(extra["vault"], tuple) else extra["vault"]
+        policy = (
+            " or ".join(extra["vault"]) if isinstance(extra["vault"], tuple) else extra["vault"]
+        )
         meaning = str(field.description)
-        rows.append((f"`{key}`", default, _allowed(field.annotation, field.metadata), policy, meaning))
+        rows.append(
+            (f"`{key}`", default, _allowed(field.annotation, field.metadata), policy, meaning)
+        )
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
 
 
@@ -192,7 +211,12 @@ def _allowed(kind: Any, bounds: Iterable[Any]) -> str:
     if kind is bool:
         return "`true`, `false`"
     words = {"ge": "at least", "gt": "more than", "le": "at most"}
-    limits = [f"{words[name]} {getattr(bound, name):,}" for bound in bounds for name in words if hasattr(bound, name)]
+    limits = [
+        f"{words[name]} {getattr(bound, name):,}"
+        for bound in bounds
+        for name in words
+        if hasattr(bound, name)
+    ]
     if limits:
         return ", ".join(limits)
     if get_origin(kind) is tuple:
@@ -203,7 +227,9 @@ def _allowed(kind: Any, bounds: Iterable[Any]) -> str:
 
 
 def main() -> int:
-    stale = {page: text for page, text in pages().items() if page.read_text(encoding="utf-8") != text}
+    stale = {
+        page: text for page, text in pages().items() if page.read_text(encoding="utf-8") != text
+    }
     for page, text in stale.items():
         if "--check" in sys.argv[1:]:
             print(f"{page} is out of date; run: python docs/generate.py", file=sys.stderr)

@@ -91,7 +91,11 @@ def _serve_lines() -> Iterator[str]:
         yield f"| `{_cell(spelling)}` | {_cell(action.help or '')} |"
     yield ""
     yield "```sh"
-    yield from (line.strip().partition("   ")[0] for line in serve._EXAMPLES.splitlines() if "simplemem serve" in line)
+    yield from (
+        line.strip().partition("   ")[0]
+        for line in serve._EXAMPLES.splitlines()
+        if "simplemem serve" in line
+    )
     yield "```"
     yield ""
 
@@ -115,7 +119,11 @@ def _parameter_rows(command: Any, context: typer.Context) -> Iterator[str]:
 
 
 def _example_lines(command: Any) -> Iterator[str]:
-    examples = [line.removeprefix("$ ") for line in (command.epilog or "").splitlines() if line.startswith("$ ")]
+    examples = [
+        line.removeprefix("$ ")
+        for line in (command.epilog or "").splitlines()
+        if line.startswith("$ ")
+    ]
     if examples:
         yield "```sh"
         yield from examples
@@ -131,11 +139,19 @@ def _profile_page(profile: Face) -> str:
     count = "one tool" if len(tools) == 1 else f"{len(tools)} tools"
     lines = [f"# Profile {profile.name}", "", _GENERATED, "", f"{profile.title}."]
     lines += ["", "```sh", f"simplemem serve --profile {profile.name}", "```", ""]
-    lines += [f"The profile has {count}. The server sends the descriptions below to the agent's model.", ""]
+    lines += [
+        f"The profile has {count}. The server sends the descriptions below to the agent's model.",
+        "",
+    ]
     for tool in tools:
         lines += _tool_lines(tool)
     if profile.instructions:
-        lines += ["## Instructions", "", "The server sends these instructions when a client connects:", ""]
+        lines += [
+            "## Instructions",
+            "",
+            "The server sends these instructions when a client connects:",
+            "",
+        ]
         lines += _quoted(profile.instructions)
     return "\n".join(lines).rstrip() + "\n"
 
@@ -194,7 +210,9 @@ def _type_of(shape: Mapping[str, Any]) -> str:
 def _rest_page() -> str:
     api = document()
     lines = ["# HTTP routes", "", _GENERATED, ""]
-    lines += ["`simplemem serve --http` serves these routes in addition to MCP. The machine-readable form is"]
+    lines += [
+        "`simplemem serve --http` serves these routes in addition to MCP. The machine-readable form is"
+    ]
     lines += [
         "[openapi.json](../openapi.json), which the server also serves at `/api/v1/openapi.json` (requires a token).",
         "",
@@ -244,11 +262,18 @@ def _cell(text: str) -> str:
 
 def main() -> int:
     texts = pages()
-    stale = [page for page, text in texts.items() if not page.exists() or page.read_text(encoding="utf-8") != text]
+    stale = [
+        page
+        for page, text in texts.items()
+        if not page.exists() or page.read_text(encoding="utf-8") != text
+    ]
     unknown = sorted(set((REFERENCE / "profiles").glob("*.md")) - set(texts))
     if "--check" in sys.argv[1:]:
         for page in [*stale, *unknown]:
-            print(f"{page} differs from the program; run: python docs/generate_reference.py", file=sys.stderr)
+            print(
+                f"{page} differs from the program; run: python docs/generate_reference.py",
+                file=sys.stderr,
+            )
         return 1 if stale or unknown else 0
 
     for page in unknown:

@@ -146,7 +146,14 @@ def page() -> str:
     for tool in tools:
         lines += _about(tool)
     lines += [ERRORS.strip(), "", *_codes(), "", RESOURCES.strip(), "", *_prompts(), ""]
-    lines += [INSTRUCTIONS.strip(), "", *_quotation(PROFILES["default"].instructions), "", CHOICE.strip(), ""]
+    lines += [
+        INSTRUCTIONS.strip(),
+        "",
+        *_quotation(PROFILES["default"].instructions),
+        "",
+        CHOICE.strip(),
+        "",
+    ]
     return "\n".join([*lines, *_profiles()]) + "\n"
 
 
@@ -167,7 +174,9 @@ def _about(tool: Tool) -> Iterator[str]:
     if tool.name in NOTES:
         yield from textwrap.wrap(" ".join(NOTES[tool.name].split()), WIDTH)
         yield ""
-    yield from textwrap.wrap(f"Answer: {_fields(tool.output or {})}.", WIDTH, break_on_hyphens=False)
+    yield from textwrap.wrap(
+        f"Answer: {_fields(tool.output or {})}.", WIDTH, break_on_hyphens=False
+    )
     yield ""
 
 
@@ -177,8 +186,16 @@ def _arguments(tool: Tool, names: Any) -> Iterator[str]:
     for name in names:
         shape = tool.input["properties"][name]
         needed = name in tool.input.get("required", [])
-        default = "required" if needed else f"`{json.dumps(shape['default'])}`" if "default" in shape else ""
-        about = shape.get("description") or " or ".join(f"`{each}`" for each in shape.get("enum", []))
+        default = (
+            "required"
+            if needed
+            else f"`{json.dumps(shape['default'])}`"
+            if "default" in shape
+            else ""
+        )
+        about = shape.get("description") or " or ".join(
+            f"`{each}`" for each in shape.get("enum", [])
+        )
         yield f"| `{name}` | {default} | {_cell(about)} |"
 
 
@@ -210,7 +227,9 @@ def _prompts() -> Iterator[str]:
     yield "|---|---|---|"
     for name, prompt in PROMPTS.items():
         needed = prompt.input.get("required", ())
-        arguments = [f"`{each}`{'' if each in needed else '?'}" for each in prompt.input["properties"]]
+        arguments = [
+            f"`{each}`{'' if each in needed else '?'}" for each in prompt.input["properties"]
+        ]
         yield f"| `{name}` | {prompt.description} | {', '.join(arguments)} |"
 
 

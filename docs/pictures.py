@@ -82,7 +82,9 @@ async def _show_write(recording: Recording, client: Any, vault: Path) -> str:
 
 
 async def _show_conflict(recording: Recording, client: Any, vault: Path, sha256: str) -> str:
-    recording.start_scene("You edit the note. The agent has not seen your edit, and its change is refused")
+    recording.start_scene(
+        "You edit the note. The agent has not seen your edit, and its change is refused"
+    )
     file = vault / f"{_NOTE}.md"
     edit = f"sed -i 's/18 April/25 April/' '{_NOTE}.md'"
     recording.write(f"$ {edit}", "prompt", delay=0.8)
@@ -92,7 +94,9 @@ async def _show_conflict(recording: Recording, client: Any, vault: Path, sha256:
 
     recording.write("")
     change = {"old": "18 April", "new": "19 April"}
-    answer = await _call(recording, client, "update_memory", name=_NOTE, edits=[change], if_sha256=sha256)
+    answer = await _call(
+        recording, client, "update_memory", name=_NOTE, edits=[change], if_sha256=sha256
+    )
     error = answer["error"]
     recording.write(f"  {error['code']}: {error['message']}", "strong", delay=0.6)
     for line in error["diff"].splitlines():
@@ -104,7 +108,9 @@ async def _show_conflict(recording: Recording, client: Any, vault: Path, sha256:
 async def _show_second_try(recording: Recording, client: Any, sha256: str) -> None:
     recording.start_scene("The agent changes the new text instead. You do not like the change")
     change = {"old": "on hydrogen", "new": "on helium"}
-    answer = await _call(recording, client, "update_memory", name=_NOTE, edits=[change], if_sha256=sha256)
+    answer = await _call(
+        recording, client, "update_memory", name=_NOTE, edits=[change], if_sha256=sha256
+    )
     recording.write(f"  changed: {answer['changed']}", "strong", delay=0.6)
 
 
@@ -136,7 +142,9 @@ def _run(recording: Recording, vault: Path, arguments: list[str]) -> None:
     recording.write(f"$ simplemem {typed}", "prompt", delay=0.8)
     environment = clean_environment(vault) | {"COLUMNS": "92", "NO_COLOR": "1"}
     command = [sys.executable, "-m", "simplemem", *arguments]
-    done = subprocess.run(command, cwd=vault, env=environment, capture_output=True, encoding="utf-8", check=True)
+    done = subprocess.run(
+        command, cwd=vault, env=environment, capture_output=True, encoding="utf-8", check=True
+    )
     recording.write(done.stdout)
     recording.write("")
 
@@ -202,13 +210,17 @@ def take_page_pictures(vault: Path, chromium: str) -> None:
     ]
     subprocess.run(export, cwd=vault, env=clean_environment(vault), check=True, capture_output=True)
     with served(vault) as (address, token), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
         for name, scheme, width, height in (
             ("page.png", "light", 1200, 800),
             ("page-dark.png", "dark", 1200, 800),
             ("page-phone.png", "light", 390, 780),
         ):
-            page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+            page = browser.new_page(
+                viewport={"width": width, "height": height}, color_scheme=scheme
+            )
             page.goto(address)
             page.keyboard.type(token)
             page.keyboard.press("Enter")
@@ -228,7 +240,10 @@ def take_page_pictures(vault: Path, chromium: str) -> None:
 def comparable(svg: str) -> list[str]:
     """Return the lines of a picture without what differs from run to run: times and hashes."""
     lines = re.findall(r"<text [^>]*>(.*?)</text>", svg)
-    return [re.sub(r"\d{4}-\d\d-\d\dT[\d:]+|\b[0-9a-f]{64}\b|just now|\d+ seconds? ago", "…", line) for line in lines]
+    return [
+        re.sub(r"\d{4}-\d\d-\d\dT[\d:]+|\b[0-9a-f]{64}\b|just now|\d+ seconds? ago", "…", line)
+        for line in lines
+    ]
 
 
 def main() -> int:
@@ -247,7 +262,9 @@ def main() -> int:
 
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
-        print("Chromium was not found, so the pictures of the web page are unchanged", file=sys.stderr)
+        print(
+            "Chromium was not found, so the pictures of the web page are unchanged", file=sys.stderr
+        )
         return 0
     with example_vault() as vault:
         take_page_pictures(vault, chromium)

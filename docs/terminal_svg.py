@@ -94,11 +94,15 @@ class Recording:
                 appearances.append(time)
             time += _PAUSE_BETWEEN_SCENES
             is_last = scene is self.scenes[-1]
-            for row, (line, appears) in enumerate(zip(scene[-ROWS:], appearances[-ROWS:], strict=True)):
+            for row, (line, appears) in enumerate(
+                zip(scene[-ROWS:], appearances[-ROWS:], strict=True)
+            ):
                 if not line.text.strip():
                     continue
                 name = f"l{len(texts)}"
-                rules += _rules_of(name, appears / duration, time / duration, duration, is_last=is_last)
+                rules += _rules_of(
+                    name, appears / duration, time / duration, duration, is_last=is_last
+                )
                 texts.append(_text_of(name, row, line))
         return rules, texts
 

@@ -12,7 +12,9 @@ Importing this package costs nothing; what is named here is loaded on first use.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # importing `typing` would be a fifth of what a command costs that a server answers
+TYPE_CHECKING = (
+    False  # importing `typing` would be a fifth of what a command costs that a server answers
+)
 if TYPE_CHECKING:
     from typing import Any
 
@@ -58,7 +60,12 @@ __all__ = [
 ]
 
 
-_HOME = {"Settings": "config", "load_settings": "config", "EnhancedStore": "store", "open_store": "store"}
+_HOME = {
+    "Settings": "config",
+    "load_settings": "config",
+    "EnhancedStore": "store",
+    "open_store": "store",
+}
 _HOME |= dict.fromkeys(("Filter", "Found", "Hit", "Memory", "Saved"), "memory")
 
 

@@ -50,14 +50,24 @@ Env = Mapping[str, str] | None  # None: that of this process
 Flags = Mapping[str, Any] | None  # by dotted names; a value of None is absent
 Sourced = tuple[str, Any, str]  # a setting's dotted name, its value, and where that came from
 # Of earlier versions: read, and ignored.
-_GONE = frozenset({"graph.dialect", "embed.cache_mb", "embed.download", "embed.max_tokens_unasked", "rerank.download"})
+_GONE = frozenset(
+    {
+        "graph.dialect",
+        "embed.cache_mb",
+        "embed.download",
+        "embed.max_tokens_unasked",
+        "rerank.download",
+    }
+)
 
 FromVault = Literal["yes", "no", "narrower", "adds"] | tuple[str, ...]
 """What a vault's own file may say of a setting: anything; nothing; only what is stricter than its user's word; more of a
 list, which all files add to; only these values, which keep its notes on this machine."""
 
 
-def _setting(default: Any, meaning: str, vault: FromVault = "yes", *, eg: Any = None, **more: Any) -> Any:
+def _setting(
+    default: Any, meaning: str, vault: FromVault = "yes", *, eg: Any = None, **more: Any
+) -> Any:
     """A field with its policy. `eg` stands in the sample where the default says too little."""
     return _Declared(default, meaning, vault, eg, more)
 
@@ -88,7 +98,9 @@ def _listed(value: Any) -> tuple[Any, ...]:
         try:
             return tuple(tomllib.loads(f"names = {text}")["names"])
         except tomllib.TOMLDecodeError:
-            raise Invalid(f"{text} is not a list of names", hint='Write `a/, b/` or `["a/", "b/"]`.') from None
+            raise Invalid(
+                f"{text} is not a list of names", hint='Write `a/, b/` or `["a/", "b/"]`.'
+            ) from None
     return tuple(each.strip() for each in text.split(",") if each.strip())
 
 
@@ -115,7 +127,9 @@ class _Section:
     def __init_subclass__(cls) -> None:
         said = {name: vars(cls)[name] for name in cls.__annotations__}
         cls.declared = {
-            name: value if isinstance(value, _Declared) else _Declared(value)  # a section within this one
+            name: value
+            if isinstance(value, _Declared)
+            else _Declared(value)  # a section within this one
             for name, value in said.items()
         }
         for name, setting in cls.declared.items():
@@ -151,7 +165,10 @@ class _Section:
     @classmethod
     def model_validate(cls, values: Mapping[str, Any]) -> Self:
         """The settings that these values make. Raises pydantic's ValidationError."""
-        plain = {name: value.model_dump() if isinstance(value, _Section) else value for name, value in values.items()}
+        plain = {
+            name: value.model_dump() if isinstance(value, _Section) else value
+            for name, value in values.items()
+        }
         return _from_model(cls, _model_of(cls).model_validate(plain))
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self:
@@ -181,7 +198,9 @@ class SearchSettings(_Section):
         ("archive/sessions/",),
         "folders that searches and lists leave out unless a query contains `archive:` or a filter names the folder",
     )
-    snippet_characters: int = _setting(300, "length of the passage shown with each hit, in characters", ge=40, le=4000)
+    snippet_characters: int = _setting(
+        300, "length of the passage shown with each hit, in characters", ge=40, le=4000
+    )
 
 
 class EmbedSettings(_Section):
@@ -192,9 +211,13 @@ class EmbedSettings(_Section):
         "the embedder, which makes the vectors for search by meaning; wordllama needs no network (docs/services.md)",
         ("wordllama", "none"),
     )
-    model: str = _setting("", "name of the model, as the service lists it; if empty, the provider's default", "no")
+    model: str = _setting(
+        "", "name of the model, as the service lists it; if empty, the provider's default", "no"
+    )
     url: str = _setting(
-        "", "address of the service, such as http://localhost:1234/v1; if empty, the provider's own", "no"
+        "",
+        "address of the service, such as http://localhost:1234/v1; if empty, the provider's own",
+        "no",
     )
     api_key: _ApiKey = _setting(
         None,
@@ -211,13 +234,20 @@ class EmbedSettings(_Section):
         le=16_384,
     )
     batch: int | None = _setting(
-        None, "texts per request; lower it if the service refuses large requests", eg=64, ge=1, le=2048
+        None,
+        "texts per request; lower it if the service refuses large requests",
+        eg=64,
+        ge=1,
+        le=2048,
     )
     timeout_seconds: float = _setting(
         60.0, "time limit of a request, in seconds; raise it for a slow model", gt=0, le=3600
     )
     query_prefix: str | None = _setting(
-        None, "text put before each query; set it for a model whose prefix simplemem does not know", "no", eg="query: "
+        None,
+        "text put before each query; set it for a model whose prefix simplemem does not know",
+        "no",
+        eg="query: ",
     )
     document_prefix: str | None = _setting(
         None,
@@ -226,10 +256,14 @@ class EmbedSettings(_Section):
         eg="passage: ",
     )
     keep_alive: str = _setting(
-        "", "how long Ollama keeps the model in memory after a request, such as 30m; if empty, Ollama decides"
+        "",
+        "how long Ollama keeps the model in memory after a request, such as 30m; if empty, Ollama decides",
     )
     private: _Names = _setting(
-        (), "folders, notes or patterns whose text is not sent to remote services", "adds", eg=["journal/", "*.secret"]
+        (),
+        "folders, notes or patterns whose text is not sent to remote services",
+        "adds",
+        eg=["journal/", "*.secret"],
     )
     query_seconds: float = _setting(
         2.0,
@@ -243,7 +277,10 @@ class HistorySettings(_Section):
     """How long earlier versions are kept."""
 
     keep_days: int = _setting(
-        30, "days for which the earlier texts of notes are kept, so that changes can be undone", ge=1, le=100_000
+        30,
+        "days for which the earlier texts of notes are kept, so that changes can be undone",
+        ge=1,
+        le=100_000,
     )
     keep_mb: int = _setting(
         100,
@@ -258,7 +295,9 @@ class GitSettings(_Section):
 
     history: bool = _setting(True, "show the git commits of a note in its history")
     commit: Literal["off", "each"] = _setting(
-        "off", "`each` commits every change to the git repository of the vault, under your name", "no"
+        "off",
+        "`each` commits every change to the git repository of the vault, under your name",
+        "no",
     )
     folders: _Names = _setting(
         (),
@@ -350,10 +389,17 @@ class AccessSettings(_Section):
     """Rules by folder for whoever is served. The command line is the person's own and goes by none of these."""
 
     read_only: _Names = _setting(
-        (), "folders, notes or patterns that agents cannot change", "adds", eg=["Archive/", "Templates/"]
+        (),
+        "folders, notes or patterns that agents cannot change",
+        "adds",
+        eg=["Archive/", "Templates/"],
     )
-    hidden: _Names = _setting((), "folders, notes or patterns that agents cannot see or find", "adds", eg=["Private/"])
-    only: _Names = _setting((), "if set, the only folders, notes or patterns that agents can see", "no", eg=["Shared/"])
+    hidden: _Names = _setting(
+        (), "folders, notes or patterns that agents cannot see or find", "adds", eg=["Private/"]
+    )
+    only: _Names = _setting(
+        (), "if set, the only folders, notes or patterns that agents can see", "no", eg=["Shared/"]
+    )
 
 
 class RerankSettings(_Section):
@@ -362,7 +408,9 @@ class RerankSettings(_Section):
     provider: Literal["none", "voyage", "http"] = _setting(
         "none", "the reranker, which reorders the best hits (docs/services.md)", ("none",)
     )
-    url: str = _setting("", "address of the endpoint, such as http://localhost:8000/v1/rerank", "no")
+    url: str = _setting(
+        "", "address of the endpoint, such as http://localhost:8000/v1/rerank", "no"
+    )
     model: str = _setting("", "name of the model, as the service lists it", "no")
     api_key: _ApiKey = _setting(
         None,
@@ -371,10 +419,18 @@ class RerankSettings(_Section):
         eg={"env": "COHERE_API_KEY"},
     )
     candidates: int = _setting(
-        20, "number of best hits that the reranker reorders; more take longer and cost more", "no", ge=2, le=100
+        20,
+        "number of best hits that the reranker reorders; more take longer and cost more",
+        "no",
+        ge=2,
+        le=100,
     )
     seconds: float = _setting(
-        1.5, "seconds that a search waits for the reranker; after that the hits keep their order", "no", gt=0, le=60
+        1.5,
+        "seconds that a search waits for the reranker; after that the hits keep their order",
+        "no",
+        gt=0,
+        le=60,
     )
 
 
@@ -395,12 +451,20 @@ class LlmSettings(_Section):
         "no",
         eg={"env": "OPENAI_API_KEY"},
     )
-    timeout_seconds: float = _setting(30.0, "time limit of a request, in seconds", "no", gt=0, le=3600)
+    timeout_seconds: float = _setting(
+        30.0, "time limit of a request, in seconds", "no", gt=0, le=3600
+    )
     max_calls_per_hour: int = _setting(
-        120, "calls that a process may make per hour, which limits the cost; 0 allows none", "no", ge=0, le=100_000
+        120,
+        "calls that a process may make per hour, which limits the cost; 0 allows none",
+        "no",
+        ge=0,
+        le=100_000,
     )
     route: bool = _setting(
-        False, "ask the model which topic a message belongs to if two topics score nearly the same", "no"
+        False,
+        "ask the model which topic a message belongs to if two topics score nearly the same",
+        "no",
     )
     route_seconds: float = _setting(
         3.0,
@@ -448,7 +512,10 @@ class HttpSettings(_Section):
         eg="https://memory.example.org/mcp",
     )
     oauth_keys: str = _setting(
-        "", "address of the authorization server's public keys", "no", eg="https://login.example.org/jwks.json"
+        "",
+        "address of the authorization server's public keys",
+        "no",
+        eg="https://login.example.org/jwks.json",
     )
     oauth_user_claim: str = _setting(
         "",
@@ -468,10 +535,14 @@ class VoyageSettings(_Section):
         eg={"path": "~/.config/voyage.key"},
     )
     model: str = _setting(
-        "voyage-3.5", "model for vectors, used if embed.provider is voyage and embed.model is empty", "no"
+        "voyage-3.5",
+        "model for vectors, used if embed.provider is voyage and embed.model is empty",
+        "no",
     )
     rerank_model: str = _setting(
-        "rerank-lite-1", "reranker, used if rerank.provider is voyage and rerank.model is empty", "no"
+        "rerank-lite-1",
+        "reranker, used if rerank.provider is voyage and rerank.model is empty",
+        "no",
     )
 
 
@@ -479,7 +550,10 @@ class Settings(_Section):
     """Everything that can be set, with its default."""
 
     vault: Path | None = _setting(
-        None, "the vault to use if neither `--vault` nor SIMPLEMEM_VAULT names one", "no", eg="~/notes"
+        None,
+        "the vault to use if neither `--vault` nor SIMPLEMEM_VAULT names one",
+        "no",
+        eg="~/notes",
     )
     db: Path | None = _setting(
         None,
@@ -490,7 +564,8 @@ class Settings(_Section):
     read_only: bool = _setting(False, "refuse every write, by agents and by commands", "narrower")
     no_delete: bool = _setting(False, "agents cannot delete notes (docs/trust.md)", "narrower")
     log_level: Literal["debug", "info", "warning", "error"] = _setting(
-        "warning", "lowest level of the messages that a server writes to stderr; info adds a line per HTTP request"
+        "warning",
+        "lowest level of the messages that a server writes to stderr; info adds a line per HTTP request",
     )
     max_memory_length: int | None = _setting(
         None,
@@ -559,7 +634,12 @@ def _new_model(section: type[_Section]) -> type[BaseModel]:
             declared[name] = (_model_of(type(setting.default)), setting.default)
         else:
             extra: dict[str, Any] = {"vault": setting.vault, "example": setting.example}
-            field = Field(setting.default, description=setting.meaning, json_schema_extra=extra, **setting.bounds)
+            field = Field(
+                setting.default,
+                description=setting.meaning,
+                json_schema_extra=extra,
+                **setting.bounds,
+            )
             declared[name] = (hints[name], field)
     return create_model(section.__name__, __config__=ConfigDict(extra="forbid"), **declared)
 
@@ -616,7 +696,9 @@ def example_config() -> str:
         meaning = field.meaning[:1].upper() + field.meaning[1:]
         mark = _POLICY_MARKS.get(str(field.vault), "")
         lines.append(f"## {meaning}.{mark}")
-        lines.append(f"# {name} = {_toml(field.default if field.example is None else field.example)}")
+        lines.append(
+            f"# {name} = {_toml(field.default if field.example is None else field.example)}"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -631,11 +713,15 @@ def load_settings(flags: Flags = None, *, vault: Path | None = None, env: Env = 
     return _validated(*_merged(flags, vault, env))
 
 
-def settings_with_sources(flags: Flags = None, *, vault: Path | None = None, env: Env = None) -> list[Sourced]:
+def settings_with_sources(
+    flags: Flags = None, *, vault: Path | None = None, env: Env = None
+) -> list[Sourced]:
     """Every setting in force for a vault."""
     values, sources = _merged(flags, vault, env)
     shown = attrgetter(*_FIELDS)(_validated(values, sources))
-    return [(key, value, sources.get(key, "default")) for key, value in zip(_FIELDS, shown, strict=True)]
+    return [
+        (key, value, sources.get(key, "default")) for key, value in zip(_FIELDS, shown, strict=True)
+    ]
 
 
 def _merged(flags: Flags, vault: Path | None, env: Env) -> tuple[dict[str, Any], dict[str, str]]:
@@ -645,7 +731,9 @@ def _merged(flags: Flags, vault: Path | None, env: Env) -> tuple[dict[str, Any],
 
     def take(settings: Mapping[str, Any], source: str) -> None:
         for key, value in settings.items():
-            if key in values and _FIELDS[key].vault == "adds":  # what one place closes, no other gives away
+            if (
+                key in values and _FIELDS[key].vault == "adds"
+            ):  # what one place closes, no other gives away
                 values[key] = [*_listed(values[key]), *_listed(value)]
                 sources[key] = f"{sources[key]}, {source}"
             else:
@@ -689,7 +777,9 @@ def _allowed_from_vault(
             for each in (said := (value, mine.get(key, _FIELDS[key].default))):
                 if type(each) is not type(order[0]) or each not in order:
                     allowed = " or ".join(str(one).lower() for one in order)
-                    raise Invalid(f"the setting {key} = {each!r} ({vault_file}) is not valid: it must be {allowed}")
+                    raise Invalid(
+                        f"the setting {key} = {each!r} ({vault_file}) is not valid: it must be {allowed}"
+                    )
             settings[key] = max(said, key=order.index)
     return settings
 
@@ -701,7 +791,9 @@ def _allowed_values(key: str) -> tuple[Any, ...]:
     return get_args(_types_of(section)[name])
 
 
-def check_settings(table: Mapping[str, Any], file: Path, *, is_of_vault: bool, env: Env = None) -> None:
+def check_settings(
+    table: Mapping[str, Any], file: Path, *, is_of_vault: bool, env: Env = None
+) -> None:
     """Raise Invalid if the settings in a file would not be accepted, with the policy for a vault's own file."""
     settings = dict(_flat(table, file))
     if is_of_vault:
@@ -720,7 +812,8 @@ def check_is_setting(key: str) -> None:
 
 # Variables that are no settings: what `serve` takes instead of an option, and the time.
 _OTHER_VARIABLES = frozenset(
-    ENV_PREFIX + name for name in ("VAULT", "PROFILE", "TOOLS", "TOKEN", "TOKEN_FILE", "NOW", "COMPLETE")
+    ENV_PREFIX + name
+    for name in ("VAULT", "PROFILE", "TOOLS", "TOKEN", "TOKEN_FILE", "NOW", "COMPLETE")
 )
 
 
@@ -769,7 +862,9 @@ def read_toml(path: Path) -> dict[str, Any]:
         repr(table)  # so can errors say it
         return table
     except RecursionError:
-        raise Invalid(f"{path} is not valid TOML: it is nested too deeply", hint=_FIX_TOML) from None
+        raise Invalid(
+            f"{path} is not valid TOML: it is nested too deeply", hint=_FIX_TOML
+        ) from None
     except tomllib.TOMLDecodeError as error:
         raise Invalid(f"{path} is not valid TOML: {error}", hint=_FIX_TOML) from error
     except ValueError as error:  # what Python says of its limits would tell nobody what to do
@@ -782,9 +877,15 @@ def read_bounded(path: Path, most: int) -> bytes:
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(path, flags), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise Invalid(f"{path} is not a regular file", hint="Replace it with a regular file, or remove it.")
+            raise Invalid(
+                f"{path} is not a regular file",
+                hint="Replace it with a regular file, or remove it.",
+            )
         if len(data := file.read(most + 1)) > most:
-            raise Invalid(f"{path} is larger than {most:,} bytes", hint="Replace it with a smaller file, or remove it.")
+            raise Invalid(
+                f"{path} is larger than {most:,} bytes",
+                hint="Replace it with a smaller file, or remove it.",
+            )
         return data
 
 
@@ -793,11 +894,19 @@ def _flat(table: Mapping[str, Any], path: Path, above: str = "") -> Iterator[tup
         key = above + name
         if key in _FIELDS:
             yield key, value
-        elif isinstance(value, dict) and any(known.startswith(f"{key}.") for known in (*_FIELDS, *_GONE)):
+        elif isinstance(value, dict) and any(
+            known.startswith(f"{key}.") for known in (*_FIELDS, *_GONE)
+        ):
             yield from _flat(value, path, f"{key}.")
         elif key not in _GONE:
-            near = get_close_matches(key, _FIELDS, 1, 0.5) or get_close_matches(name, _FIELDS, 1, 0.5)
-            hint = f"Did you mean {near[0]}?" if near else "`simplemem config list --example` lists all settings."
+            near = get_close_matches(key, _FIELDS, 1, 0.5) or get_close_matches(
+                name, _FIELDS, 1, 0.5
+            )
+            hint = (
+                f"Did you mean {near[0]}?"
+                if near
+                else "`simplemem config list --example` lists all settings."
+            )
             raise Invalid(f"{path} sets {key}, which is not a setting", hint=hint)
 
 
@@ -818,10 +927,14 @@ def _validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Setting
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"][:2]))
         where = sources.get(key, "")
-        if {"api_key", "engine", "replica"} & {*first["loc"]}:  # what is wrong with a key is said without showing it
+        if {"api_key", "engine", "replica"} & {
+            *first["loc"]
+        }:  # what is wrong with a key is said without showing it
             kinds = 'a string, { env = "NAME" } or { path = "FILE" }'
             raise Invalid(f"the setting {key} ({where}) must be {kinds}") from None
-        raise Invalid(f"the setting {key} = {first['input']!r} ({where}) is not valid: {first['msg']}") from error
+        raise Invalid(
+            f"the setting {key} = {first['input']!r} ({where}) is not valid: {first['msg']}"
+        ) from error
 
 
 def find_vault(
@@ -862,16 +975,26 @@ def find_existing_vault(flag: str | Path | None = None) -> Path:
     if not _vault_named(flag, os.environ):
         raise _no_vault_around(os.getcwd())
     if vault.exists():
-        raise NotFound(f"{vault} is a file", hint="A vault is a folder. Name the folder that contains the file.")
+        raise NotFound(
+            f"{vault} is a file",
+            hint="A vault is a folder. Name the folder that contains the file.",
+        )
     near = similar_folder(vault)
     suggestion = f"Did you mean {near}? " if near else ""
-    raise NotFound(f"no vault at {vault}", hint=f"{suggestion}`simplemem init {shlex.quote(str(vault))}` creates it.")
+    raise NotFound(
+        f"no vault at {vault}",
+        hint=f"{suggestion}`simplemem init {shlex.quote(str(vault))}` creates it.",
+    )
 
 
 def similar_folder(missing: Path) -> Path | None:
     """Return the folder beside a folder that does not exist whose name is nearest to its name; None if none is near."""
     try:
-        names = [each.name for each in missing.parent.iterdir() if each.is_dir() and not each.name.startswith(".")]
+        names = [
+            each.name
+            for each in missing.parent.iterdir()
+            if each.is_dir() and not each.name.startswith(".")
+        ]
     except OSError:
         return None
 
@@ -882,7 +1005,9 @@ def similar_folder(missing: Path) -> Path | None:
 
 def _vault_named(flag: str | Path | None, env: Mapping[str, str]) -> str | None:
     if flag == "":
-        raise Invalid("the path of the vault is empty", hint="Name a folder, or leave the vault out.")
+        raise Invalid(
+            "the path of the vault is empty", hint="Name a folder, or leave the vault out."
+        )
     named = flag or env.get(f"{ENV_PREFIX}VAULT") or _from_file(user_config_path(env)).get("vault")
     return os.fspath(named) if named else None
 

@@ -59,7 +59,9 @@ class NotFound(SimplememError):
 
     code = "not_found"
 
-    def __init__(self, message: str, *, hint: str = "", candidates: Sequence[str] = (), **details: Any) -> None:
+    def __init__(
+        self, message: str, *, hint: str = "", candidates: Sequence[str] = (), **details: Any
+    ) -> None:
         if candidates:
             details["candidates"] = list(candidates)
         super().__init__(message, hint=hint, **details)
@@ -83,7 +85,13 @@ class Conflict(SimplememError):
     code = "conflict"
 
     def __init__(
-        self, message: str, *, current_sha256: str | None, diff: str = "", hint: str = "", **details: Any
+        self,
+        message: str,
+        *,
+        current_sha256: str | None,
+        diff: str = "",
+        hint: str = "",
+        **details: Any,
     ) -> None:
         super().__init__(message, hint=hint, current_sha256=current_sha256, diff=diff, **details)
 
@@ -99,7 +107,9 @@ class Unreadable(SimplememError):
 
     code = "unreadable"
 
-    def __init__(self, message: str, *, hint: str = "", line: int | None = None, **details: Any) -> None:
+    def __init__(
+        self, message: str, *, hint: str = "", line: int | None = None, **details: Any
+    ) -> None:
         if line is not None:
             details["line"] = line
         super().__init__(message, hint=hint, **details)

@@ -35,7 +35,9 @@ FILE = "eval.json"  # in `.simplemem/`, beside the index, so never a note
 _LEAST_LEFT = 10  # words that a note must keep, so that it can be found at all
 _SHORTEST, _LONGEST = 8, 40  # words of a sentence that is asked for
 _SHARE = 0.6  # of the words that two sentences have in common when one gives the other away
-_NOT_PROSE = re.compile(r"""\[!|[|<${}\\"]|%%|\w:\S|(?:^|\s)-\w""")  # marks, and what a search takes for a filter
+_NOT_PROSE = re.compile(
+    r"""\[!|[|<${}\\"]|%%|\w:\S|(?:^|\s)-\w"""
+)  # marks, and what a search takes for a filter
 
 
 @dataclass(frozen=True)
@@ -81,9 +83,15 @@ def read_questions(file: Path) -> Questions:
     try:
         return _QUESTIONS.validate_json(read_bounded(file, 50_000_000).decode("utf-8-sig"))
     except FileNotFoundError as error:
-        raise NotFound(f"no questions at {file}", hint="`simplemem eval init` creates them.") from error
+        raise NotFound(
+            f"no questions at {file}", hint="`simplemem eval init` creates them."
+        ) from error
     except ValueError as error:
-        why = f"{error.errors()[0]['loc']}: {error.errors()[0]['msg']}" if isinstance(error, ValidationError) else error
+        why = (
+            f"{error.errors()[0]['loc']}: {error.errors()[0]['msg']}"
+            if isinstance(error, ValidationError)
+            else error
+        )
         hint = "`simplemem eval init` creates one; docs/eval.md describes its format."
         raise Invalid(f"{file} is not a file of questions: {why}", hint=hint) from error
 
@@ -93,13 +101,18 @@ def make_questions(store: EnhancedStore, size: int, seed: int) -> Questions:
     paths = sorted(item.path for item in store.bench.every())
     reads = store.bench.read(sorted({*paths} - store.bench.private(paths)))
     notes = {name_of(read.path): read_note(read.text.encode()) for read in reads}
-    counts = Counter(stem for name, note in notes.items() for stem in _stems(f"{name}\n{note.text}"))
+    counts = Counter(
+        stem for name, note in notes.items() for stem in _stems(f"{name}\n{note.text}")
+    )
     rare = {stem for stem, count in counts.items() if count <= max(5, len(notes) // 20)}
     candidates: dict[str, list[HeldOut]] = {}
     for name, note in notes.items():
         texts = [("title", note.string("title") or base_name(f"{name}.md"), 1)]
         texts += [("heading", heading.text, 2) for heading in note.body.headings]
-        texts += [("sentence", note.content[start:end], _SHORTEST) for start, end in sentence_spans(note.content)]
+        texts += [
+            ("sentence", note.content[start:end], _SHORTEST)
+            for start, end in sentence_spans(note.content)
+        ]
         candidates[name] = [
             HeldOut(name, what, as_read(text))
             for what, text, least in texts
@@ -113,12 +126,16 @@ def make_questions(store: EnhancedStore, size: int, seed: int) -> Questions:
     asked: Counter[str] = Counter()
     pairs: list[Pair] = []
     for name in order:
-        for held in sorted(candidates[name], key=lambda held: (asked[held.what], KINDS.index(held.what))):
+        for held in sorted(
+            candidates[name], key=lambda held: (asked[held.what], KINDS.index(held.what))
+        ):
             if len(pairs) < size and repeated[_key(held.text)] == 1:
                 with suppress(SimplememError):  # a header that cannot be read
                     left = without(notes[name].text, [held.text], title=held.what == "title")
                     # Enough must be left of the note, and something that ties it to the question.
-                    if len(words_in_order(left)) >= _LEAST_LEFT and _stems(held.text) & _stems(left):
+                    if len(words_in_order(left)) >= _LEAST_LEFT and _stems(held.text) & _stems(
+                        left
+                    ):
                         pairs.append(Pair(held.what, held.text, (name,), (held,)))
                         asked[held.what] += 1
                         break
@@ -134,7 +151,10 @@ def without(text: str, held: Sequence[str], *, title: bool = False) -> str:
         said = _stems(as_read(sentence))
         # A sentence that has both words of a title does not repeat it; a long question is repeated by six in ten words.
         least = [(min if len(each) >= 5 else max)(len(said), len(each)) for each in asked]
-        near = (len(said & each) >= max(2, _SHARE * most) for each, most in zip(asked, least, strict=True))
+        near = (
+            len(said & each) >= max(2, _SHARE * most)
+            for each, most in zip(asked, least, strict=True)
+        )
         return _key(sentence) in keys or any(near)
 
     note = read_note(text.encode("utf-8", "surrogatepass"))
@@ -158,34 +178,57 @@ def _key(text: str) -> str:
 
 def _stems(text: str) -> frozenset[str]:
     """The beginnings of the words that carry meaning."""
-    return frozenset(word[:5] for word in content_words(words_of(text)) if len(word) > 2 or not word.isascii())
+    return frozenset(
+        word[:5] for word in content_words(words_of(text)) if len(word) > 2 or not word.isascii()
+    )
 
 
 def run(
-    store: EnhancedStore, questions: Questions, variants: Mapping[str, Settings], *, progress: Progress | None = None
+    store: EnhancedStore,
+    questions: Questions,
+    variants: Mapping[str, Settings],
+    *,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Ask all questions with each of the settings; the others are compared with the first."""
-    with tempfile.TemporaryDirectory(prefix="simplemem-eval-", ignore_cleanup_errors=True) as folder:
-        vault, rows, first = Path(folder) / "vault", list[dict[str, Any]](), list[dict[str, float]]()
+    with tempfile.TemporaryDirectory(
+        prefix="simplemem-eval-", ignore_cleanup_errors=True
+    ) as folder:
+        vault, rows, first = (
+            Path(folder) / "vault",
+            list[dict[str, Any]](),
+            list[dict[str, float]](),
+        )
         asked = _make_copy(store, questions, vault)
         if not asked:
             why = "none of the questions can be used: their notes are missing or private"
             raise Invalid(why, hint="`simplemem eval init` creates new questions.")
         for number, (label, settings) in enumerate(variants.items()):
-            changed: dict[str, Any] = {"vault": vault, "db": vault.with_name(f"{number}.db"), "read_only": False}
+            changed: dict[str, Any] = {
+                "vault": vault,
+                "db": vault.with_name(f"{number}.db"),
+                "read_only": False,
+            }
             changed["write"] = settings.write.model_copy(update={"durability": "fast"})
             with EnhancedStore(vault, settings.model_copy(update=changed)) as copy:
-                if settings.embed.provider not in ("wordllama", "none"):  # what was paid for is not paid for again
+                if settings.embed.provider not in (
+                    "wordllama",
+                    "none",
+                ):  # what was paid for is not paid for again
                     copy.sync(progress=progress, embed=False)
                     copy.bench.take_vectors(store.bench)
                 copy.sync(progress=progress)
                 copy.bench.expect_more()
                 outcomes, whys = zip(*(_outcome(copy, question) for question in asked), strict=True)
-            row = {"name": label, "questions": len(asked)} | {key: _mean([o[key] for o in outcomes]) for key in QUALITY}
+            row = {"name": label, "questions": len(asked)} | {
+                key: _mean([o[key] for o in outcomes]) for key in QUALITY
+            }
             row["ms_median"] = round(statistics.median(outcome["ms"] for outcome in outcomes), 2)
             if first:
                 both = list(zip(outcomes, first, strict=True))
-                row["difference"] = {key: _mean([a[key] - b[key] for a, b in both]) for key in QUALITY}
+                row["difference"] = {
+                    key: _mean([a[key] - b[key] for a, b in both]) for key in QUALITY
+                }
             if degraded := Counter(filter(None, whys)).most_common(1):
                 row["degraded"] = {"why": degraded[0][0], "questions": degraded[0][1]}
             rows.append(row)
@@ -204,24 +247,34 @@ def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> list[P
         if {*pair.gold, *about} <= paths.keys() and about.isdisjoint(private):
             asked.append(pair)
             for each in pair.held_out:
-                texts[each.note] += [each.text, *([pair.question] if each.note in pair.gold else [])]
+                texts[each.note] += [
+                    each.text,
+                    *([pair.question] if each.note in pair.gold else []),
+                ]
                 untitled |= {each.note} if each.what == "title" else set()
     renamed: dict[str, str] = {}
     for read in store.bench.read(paths.values()):
         name, text = name_of(read.path), read.text
         if name in texts:
             text = without(text, texts[name], title=name in untitled)
-        if name in untitled:  # no word, and nobody's name; a rule would not know a private note by it
+        if (
+            name in untitled
+        ):  # no word, and nobody's name; a rule would not know a private note by it
             renamed[name] = f"{name[: name.rfind('/') + 1]}q{len(renamed):05d}x"
         file = root / f"{renamed.get(name, name)}.md"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(text.encode("utf-8", "surrogatepass"))
         with suppress(FileNotFoundError):  # of a branch there is none
             shutil.copystat(store.root / read.path, file)
-    for convention in (store.root / ".obsidian").glob("*.json"):  # what Obsidian leaves out is left out here too
+    for convention in (store.root / ".obsidian").glob(
+        "*.json"
+    ):  # what Obsidian leaves out is left out here too
         (root / ".obsidian").mkdir(exist_ok=True)
         shutil.copyfile(convention, root / ".obsidian" / convention.name)
-    return [Pair(pair.kind, pair.question, tuple(renamed.get(name, name) for name in pair.gold)) for pair in asked]
+    return [
+        Pair(pair.kind, pair.question, tuple(renamed.get(name, name) for name in pair.gold))
+        for pair in asked
+    ]
 
 
 def _outcome(store: EnhancedStore, question: Pair) -> tuple[dict[str, float], str]:
@@ -232,7 +285,12 @@ def _outcome(store: EnhancedStore, question: Pair) -> tuple[dict[str, float], st
     names, gold = [hit.name for hit in found.hits], set(question.gold)
     first = next((place for place, name in enumerate(names, 1) if name in gold), 0)
     five, ten = (len(gold & set(names[:most])) / len(gold) for most in (5, 10))
-    return {"recall5": five, "recall10": ten, "mrr": 1 / first if first else 0.0, "ms": ms}, found.degraded
+    return {
+        "recall5": five,
+        "recall10": ten,
+        "mrr": 1 / first if first else 0.0,
+        "ms": ms,
+    }, found.degraded
 
 
 def _mean(values: Sequence[float]) -> dict[str, float]:

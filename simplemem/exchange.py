@@ -22,8 +22,12 @@ from simplemem.errors import Unavailable
 from simplemem.vault.paths import is_path
 
 _SECONDS: Final = 300
-_DRIVE = "(?![A-Za-z]:)" if os.name == "nt" else ""  # C:/memory.git is a path there, and of a host C elsewhere
-ADDRESS: Final = re.compile(rf"(?:ssh|https|file)://[^\s-]\S*+|(?!-){_DRIVE}[\w.-]++(?:@[\w.-]++)?+:(?!:)[^\s\\]++")
+_DRIVE = (
+    "(?![A-Za-z]:)" if os.name == "nt" else ""
+)  # C:/memory.git is a path there, and of a host C elsewhere
+ADDRESS: Final = re.compile(
+    rf"(?:ssh|https|file)://[^\s-]\S*+|(?!-){_DRIVE}[\w.-]++(?:@[\w.-]++)?+:(?!:)[^\s\\]++"
+)
 _STAGED: Final = (
     FileStatus.INDEX_NEW
     | FileStatus.INDEX_MODIFIED
@@ -41,8 +45,18 @@ _FROM_OUTSIDE: Final = (
     "GIT_TERMINAL_PROMPT",
 )
 _OFF: Final = (
-    *("core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false", "fetch.recurseSubmodules=false"),
-    *("push.recurseSubmodules=no", "submodule.recurse=false", "push.gpgSign=false", "fetch.unpackLimit=1"),
+    *(
+        "core.fsmonitor=false",
+        "gc.auto=0",
+        "maintenance.auto=false",
+        "fetch.recurseSubmodules=false",
+    ),
+    *(
+        "push.recurseSubmodules=no",
+        "submodule.recurse=false",
+        "push.gpgSign=false",
+        "fetch.unpackLimit=1",
+    ),
     *("transfer.fsckObjects=true", "fetch.writeCommitGraph=false", "protocol.ext.allow=never"),
 )
 _THEIRS: Final = "refs/simplemem/theirs"
@@ -78,19 +92,28 @@ class Exchange:
         self.repo, self.place, self._room = repo, place, room
         if repo.state() != RepositoryState.NONE:
             what = repo.state().name.lower().replace("_", " ")
-            raise Unavailable(f"a {what} is in progress in the repository", hint="Finish or abort it first.")
+            raise Unavailable(
+                f"a {what} is in progress in the repository", hint="Finish or abort it first."
+            )
         branch = repo.lookup_reference("HEAD").target
         if not isinstance(branch, str) or repo.head_is_unborn:
-            raise Unavailable("no branch with a commit is checked out", hint="Check out a branch, and commit once.")
+            raise Unavailable(
+                "no branch with a commit is checked out",
+                hint="Check out a branch, and commit once.",
+            )
         if (place.common / "shallow").exists():
-            raise Unavailable("the repository is a shallow clone", hint="`git fetch --unshallow` completes it.")
+            raise Unavailable(
+                "the repository is a shallow clone", hint="`git fetch --unshallow` completes it."
+            )
         self.branch = branch
         name = branch.removeprefix("refs/heads/")
         config = pygit2.Config(str(place.common / "config"))
         said = {each.name: each.value for each in config if each.name}
         self.remote = said.get(f"branch.{name}.remote") or "origin"
         self.their_branch = said.get(f"branch.{name}.merge") or branch
-        self._tracking = f"refs/remotes/{self.remote}/{self.their_branch.removeprefix('refs/heads/')}"
+        self._tracking = (
+            f"refs/remotes/{self.remote}/{self.their_branch.removeprefix('refs/heads/')}"
+        )
         self.url = self._address(said.get(f"remote.{self.remote}.url"))
         if git.signature(repo) is None:
             hint = 'Run `git config --global user.name "Your Name"`, and the same for user.email.'
@@ -100,11 +123,17 @@ class Exchange:
 
     def _address(self, url: str | None) -> str:
         if not url:
-            raise Unavailable("the repository has no remote", hint="Add one with `git remote add origin URL`.")
+            raise Unavailable(
+                "the repository has no remote", hint="Add one with `git remote add origin URL`."
+            )
         path = self.place.top / os.path.expanduser(url)
         if not ADDRESS.fullmatch(url) and not (path.is_dir() and not url.startswith("-")):
-            hint = "Set the URL of the remote to the path of a folder, or to an ssh or https address."
-            raise Unavailable(f"the address of the remote {self.remote} is not supported: {url!r}", hint=hint)
+            hint = (
+                "Set the URL of the remote to the path of a folder, or to an ssh or https address."
+            )
+            raise Unavailable(
+                f"the address of the remote {self.remote} is not supported: {url!r}", hint=hint
+            )
         return url if ADDRESS.fullmatch(url) else str(path)
 
     def fetch(self) -> None:
@@ -118,15 +147,23 @@ class Exchange:
         (self._room / "refs" / "heads" / "ours").write_text(f"{self.ours.id}\n")
         if not self._git("ls-remote", "--heads", "--", self.url, self.their_branch).strip():
             return
-        self._git("fetch", "--quiet", "--no-tags", "--", self.url, f"+{self.their_branch}:{_THEIRS}")
+        self._git(
+            "fetch", "--quiet", "--no-tags", "--", self.url, f"+{self.their_branch}:{_THEIRS}"
+        )
         theirs = (self._room / _THEIRS).read_text().strip()
         self._adopt()
         found = self.repo.get(theirs)
         if not isinstance(found, pygit2.Commit):
-            raise Unavailable(f"the branch {self.their_branch} of the remote does not point to a commit")
+            raise Unavailable(
+                f"the branch {self.their_branch} of the remote does not point to a commit"
+            )
         self.theirs = found
         last = self.repo.references.get(self._tracking)
-        if last is not None and last.target != found.id and not self.repo.descendant_of(found.id, last.target):
+        if (
+            last is not None
+            and last.target != found.id
+            and not self.repo.descendant_of(found.id, last.target)
+        ):
             hint = "If that was intended, switch to the new history with `git pull` or `git reset`."
             raise Unavailable(f"the history of {self.remote} was rewritten", hint=hint)
 
@@ -140,15 +177,25 @@ class Exchange:
                     shutil.copyfile(pack, temp := packs / f"tmp_{os.getpid()}{ending}")
                     temp.chmod(0o444)
                     os.replace(temp, packs / pack.name)
-        self.repo.odb.add_disk_alternate(str(self._room / "objects"))  # what is open has not seen them yet
+        self.repo.odb.add_disk_alternate(
+            str(self._room / "objects")
+        )  # what is open has not seen them yet
 
     def push(self, commit: pygit2.Oid) -> None:
         """Push a commit to their branch. Overtaken when somebody else did meanwhile."""
         try:
-            self._git("push", "--quiet", *self._unhooked(), "--", self.url, f"{commit}:{self.their_branch}")
+            self._git(
+                "push",
+                "--quiet",
+                *self._unhooked(),
+                "--",
+                self.url,
+                f"{commit}:{self.their_branch}",
+            )
         except Unavailable as error:
             if re.search(
-                r"\[(?:remote )?rejected\].*(?:fetch first|non-fast-forward|stale|lock)|fetch first", str(error)
+                r"\[(?:remote )?rejected\].*(?:fetch first|non-fast-forward|stale|lock)|fetch first",
+                str(error),
             ):
                 raise Overtaken from error
             raise
@@ -158,7 +205,12 @@ class Exchange:
         """Of a remote on this disk the hooks would run here, as whoever runs this."""
         if ADDRESS.fullmatch(self.url) and not self.url.startswith("file:"):
             return []
-        words = (_program(self.place.top), "-c", f"core.hooksPath={self._room / 'none'}", "receive-pack")
+        words = (
+            _program(self.place.top),
+            "-c",
+            f"core.hooksPath={self._room / 'none'}",
+            "receive-pack",
+        )
         return [f"--receive-pack={shlex.join(words)}"]
 
     def seen(self, commit: pygit2.Oid) -> None:
@@ -192,7 +244,9 @@ class Exchange:
         blob = self.repo.get(file.id)
         data = blob.data if isinstance(blob, pygit2.Blob) and file.mode in git.PLAIN else b""
         path = file.path.removeprefix(self.place.prefix)
-        is_ours = file.path.startswith(self.place.prefix) and file.mode in git.PLAIN and is_path(path)
+        is_ours = (
+            file.path.startswith(self.place.prefix) and file.mode in git.PLAIN and is_path(path)
+        )
         return File(path if is_ours else file.path, data, is_ours)
 
     def held(self, path: str) -> bytes | None:
@@ -206,7 +260,10 @@ class Exchange:
         assert self.theirs is not None
         entries: dict[str, pygit2.IndexEntry | None] = {}
         for path, data in files.items():
-            blob, there = None if data is None else self.repo.create_blob(data), self.place.prefix + path
+            blob, there = (
+                None if data is None else self.repo.create_blob(data),
+                self.place.prefix + path,
+            )
             entries[there] = None if blob is None else pygit2.IndexEntry(there, blob, FileMode.BLOB)
         with git.index_held(self.repo, self.place) as index:
             tree, made = git.with_files(self.repo, index, self.ours.tree, entries), self.theirs.id
@@ -214,7 +271,9 @@ class Exchange:
                 person = git.signature(self.repo)
                 assert person is not None
                 parents = [self.ours.id, self.theirs.id]
-                made = self.repo.create_commit(None, person, person, "simplemem: sync\n", tree, parents)
+                made = self.repo.create_commit(
+                    None, person, person, "simplemem: sync\n", tree, parents
+                )
             git.go_on(self.repo, self.place, index, self.branch, made)
         return made
 
@@ -222,7 +281,11 @@ class Exchange:
 def run(git_dir: Path, top: Path, remote: str, *arguments: str) -> str:
     """What the person's git says in a repository of ours. Nothing that lies in `top` is run, nor any hook."""
     nowhere = git_dir / "none"
-    env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_") or key in _FROM_OUTSIDE}
+    env = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith("GIT_") or key in _FROM_OUTSIDE
+    }
     env |= {"GIT_DIR": str(git_dir), "GIT_ALLOW_PROTOCOL": "file:ssh:https", "LC_ALL": "C"}
     off = [word for each in (f"core.hooksPath={nowhere}", *_OFF) for word in ("-c", each)]
     command = [_program(top), *off, *arguments]
@@ -237,28 +300,43 @@ def run(git_dir: Path, top: Path, remote: str, *arguments: str) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise Unavailable(f"git did not answer within {_SECONDS} s", hint="Check the network.") from None
+        raise Unavailable(
+            f"git did not answer within {_SECONDS} s", hint="Check the network."
+        ) from None
     said = done.stderr.decode("utf-8", "replace")
     if done.returncode:
-        words = " ".join(line.strip() for line in said.splitlines()[-6:] if not line.startswith("hint:"))
-        raise Unavailable(f"{remote} cannot be reached: {words[:500]}", hint="Check whether `git fetch` works.")
+        words = " ".join(
+            line.strip() for line in said.splitlines()[-6:] if not line.startswith("hint:")
+        )
+        raise Unavailable(
+            f"{remote} cannot be reached: {words[:500]}", hint="Check whether `git fetch` works."
+        )
     return done.stdout.decode("utf-8", "replace")
 
 
 def _program(top: Path) -> str:
     """The person's git: never one that lies in the vault."""
     folders = [each for each in os.get_exec_path() if each and Path(each).is_absolute()]
-    outside = [each for each in folders if not Path(os.path.realpath(each)).is_relative_to(os.path.realpath(top))]
+    outside = [
+        each
+        for each in folders
+        if not Path(os.path.realpath(each)).is_relative_to(os.path.realpath(top))
+    ]
     found = shutil.which("git", path=os.pathsep.join(outside))
     if found is None:
-        raise Unavailable("git is not installed", hint="Install git: `simplemem sync` uses it to fetch and push.")
+        raise Unavailable(
+            "git is not installed", hint="Install git: `simplemem sync` uses it to fetch and push."
+        )
     return found
 
 
 @contextmanager
 def exchange(root: Path, allowed: tuple[str, ...]) -> Iterator[Exchange]:
     """The repository of a vault with its remote. Unavailable says in a sentence why nothing can be exchanged."""
-    with git.opened(root, allowed) as (repo, place), tempfile.TemporaryDirectory(prefix="simplemem-") as room:
+    with (
+        git.opened(root, allowed) as (repo, place),
+        tempfile.TemporaryDirectory(prefix="simplemem-") as room,
+    ):
         yield Exchange(repo, place, Path(room))
 
 

@@ -31,7 +31,9 @@ _PARTS = "head config config.worktree index index.lock index.simplemem packed-re
 _PARTS += ["refs", "logs", "info"]
 PLAIN = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
 Files = dict[str, pygit2.IndexEntry | None]
-Patch = tuple[str, str, bytes | None, bytes | None]  # a note's path, then and afterwards, and its text
+Patch = tuple[
+    str, str, bytes | None, bytes | None
+]  # a note's path, then and afterwards, and its text
 
 
 class Commit(NamedTuple):
@@ -71,12 +73,19 @@ def _find(root: Path, allowed: Sequence[str]) -> Checkout:
         common = Path(os.path.realpath(git_dir / (_pointer(git_dir / "commondir") or ".")))
         if (git_dir / "HEAD").is_file() and (common / "objects").is_dir():
             if git_dir == here and common != git_dir:
-                raise Unavailable(f"the `commondir` of {here} points to {common}, which is allowed only in a worktree")
+                raise Unavailable(
+                    f"the `commondir` of {here} points to {common}, which is allowed only in a worktree"
+                )
             for folder in dict.fromkeys((git_dir, common)):
                 _check_inside(folder, top, allowed, "is in")
                 _check_borrowed(folder / "objects", top, allowed)
-            return Checkout(top, git_dir, common, "" if real == top else real.relative_to(top).as_posix() + "/")
-    raise NotFound("the vault is not in a git repository", hint="`git init` creates one; commit once after that.")
+            return Checkout(
+                top, git_dir, common, "" if real == top else real.relative_to(top).as_posix() + "/"
+            )
+    raise NotFound(
+        "the vault is not in a git repository",
+        hint="`git init` creates one; commit once after that.",
+    )
 
 
 def _check_inside(folder: Path, top: Path, allowed: Sequence[str], how: str) -> None:
@@ -84,7 +93,9 @@ def _check_inside(folder: Path, top: Path, allowed: Sequence[str], how: str) -> 
     roots = (top, *(Path(os.path.realpath(os.path.expanduser(each))) for each in allowed))
     if not any(folder.is_relative_to(each) for each in roots):
         hint = f"If the repository is yours, add {folder} or a folder above it to `git.folders` in your own settings."
-        raise Unavailable(f"the repository of {top} {how} {folder}, which is outside of {top}", hint=hint)
+        raise Unavailable(
+            f"the repository of {top} {how} {folder}, which is outside of {top}", hint=hint
+        )
 
 
 def _check_borrowed(objects: Path, top: Path, allowed: Sequence[str], depth: int = 0) -> None:
@@ -92,8 +103,12 @@ def _check_borrowed(objects: Path, top: Path, allowed: Sequence[str], depth: int
     _check_plain(objects)
     file = objects / "info" / "alternates"
     if depth > 5 or (file.is_file() and file.stat().st_size > 4000):
-        raise Unavailable(f"the repository of {top} borrows objects from too many other repositories")
-    for line in filter(None, re.split(r"[\r\n]+", _pointer(file))):  # read as libgit2 does, comments as well
+        raise Unavailable(
+            f"the repository of {top} borrows objects from too many other repositories"
+        )
+    for line in filter(
+        None, re.split(r"[\r\n]+", _pointer(file))
+    ):  # read as libgit2 does, comments as well
         folder = Path(os.path.realpath(objects / line if line.startswith(".") else line))
         _check_inside(folder, top, allowed, "borrows objects from")
         _check_borrowed(folder, top, allowed, depth + 1)
@@ -115,8 +130,12 @@ def opened(root: Path, allowed: Sequence[str]) -> Iterator[tuple[pygit2.Reposito
         _check_plain(folder, _PARTS)
     for file in (place.common / "config", place.git_dir / "config.worktree"):
         if file.exists() and _INCLUDES.search(file.read_bytes()):
-            message = f"{file} includes other files, and simplemem does not read such a git configuration"
-            raise Unavailable(message, hint="Replace each include with the settings that it includes.")
+            message = (
+                f"{file} includes other files, and simplemem does not read such a git configuration"
+            )
+            raise Unavailable(
+                message, hint="Replace each include with the settings that it includes."
+            )
     try:
         repo = pygit2.Repository(str(place.git_dir), RepositoryOpenFlag.NO_SEARCH)
         if repo.workdir is None or Path(os.path.realpath(repo.workdir)) != place.top:
@@ -161,7 +180,9 @@ def text_at(repository: Opened, path: str, commit: str) -> tuple[str, bytes]:
         tip = (
             head.resolve().target if head is not None and place.ref != "HEAD" else None
         )  # of a branch: none of another
-        is_told = isinstance(found, pygit2.Commit) and (tip in (None, found.id) or repo.descendant_of(tip, found.id))
+        is_told = isinstance(found, pygit2.Commit) and (
+            tip in (None, found.id) or repo.descendant_of(tip, found.id)
+        )
         if not isinstance(found, pygit2.Commit) or not is_told:
             raise NotFound(f"no commit {commit[:64]!r}")
         for name in chain([path], (each.path for each in _commits_of(repo, place, path))):
@@ -174,7 +195,9 @@ def text_at(repository: Opened, path: str, commit: str) -> tuple[str, bytes]:
 
 def _commits_of(repo: pygit2.Repository, place: Checkout, path: str) -> Iterator[Commit]:
     """The commits that changed a file: those in which it is another than in every parent."""
-    if (head := repo.references.get(place.ref)) is None or (place.ref == "HEAD" and repo.head_is_unborn):
+    if (head := repo.references.get(place.ref)) is None or (
+        place.ref == "HEAD" and repo.head_is_unborn
+    ):
         return
     name, until, cut = place.prefix + path, time.monotonic() + _SECONDS, len(place.prefix)
     for commit in repo.walk(head.resolve().target, SortMode.TOPOLOGICAL | SortMode.TIME):
@@ -184,22 +207,35 @@ def _commits_of(repo: pygit2.Repository, place: Checkout, path: str) -> Iterator
                 hint="To leave git commits out of the history, set git.history = false.",
             )
         known: list[object] = [repo.get(oid) for oid in commit.parent_ids]
-        parents = [each for each in known if isinstance(each, pygit2.Commit)]  # a shallow clone has not all of them
-        now, before = _file(commit.tree, name), [_file(parent.tree, name) for parent in parents] or [None]
+        parents = [
+            each for each in known if isinstance(each, pygit2.Commit)
+        ]  # a shallow clone has not all of them
+        now, before = (
+            _file(commit.tree, name),
+            [_file(parent.tree, name) for parent in parents] or [None],
+        )
         if now in before:
             continue
         was, old = before[0], None
         if now and was is None and parents:
             diff = parents[0].tree.diff_to_tree(commit.tree)
             diff.find_similar(flags=DiffFind.FIND_RENAMES)
-            renamed = (str(d.old_file.path) for d in diff.deltas if d.status_char() == "R" and d.new_file.path == name)
+            renamed = (
+                str(d.old_file.path)
+                for d in diff.deltas
+                if d.status_char() == "R" and d.new_file.path == name
+            )
             old = next((path for path in renamed if path.startswith(place.prefix)), None)
             was = _file(parents[0].tree, old) if old else None
         op = "move" if old else "create" if was is None else "delete" if now is None else "update"
-        when = datetime.fromtimestamp(max(0, min(commit.author.time, _YEAR_9999)), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        when = datetime.fromtimestamp(max(0, min(commit.author.time, _YEAR_9999)), UTC).strftime(
+            "%Y-%m-%dT%H:%M:%SZ"
+        )
         said = (one_line(commit.author.name), one_line(commit.message.partition("\n")[0]))
         ours, texts = set(_VERSION.findall(commit.message)), (_text(repo, was), _text(repo, now))
-        yield Commit(str(commit.id), name[cut:], old[cut:] if old else None, op, when, *said, ours, *texts)
+        yield Commit(
+            str(commit.id), name[cut:], old[cut:] if old else None, op, when, *said, ours, *texts
+        )
         name = old or name
 
 
@@ -221,15 +257,24 @@ def one_line(text: str, most: int = 300) -> str:
 
 
 def commit(
-    root: Path, patches: Sequence[Patch], subject: str, said: Mapping[str, str], when: int, allowed: Sequence[str] = ()
+    root: Path,
+    patches: Sequence[Patch],
+    subject: str,
+    said: Mapping[str, str],
+    when: int,
+    allowed: Sequence[str] = (),
 ) -> None:
     """Commit these changes, all or none, and nothing that a person staged or edited; Unavailable where it is theirs."""
-    trailers = (f"Simplemem-{key}: {line}\n" for key, value in said.items() if (line := one_line(value)))
+    trailers = (
+        f"Simplemem-{key}: {line}\n" for key, value in said.items() if (line := one_line(value))
+    )
     message = f"{one_line(subject, 110)}\n\n{''.join(trailers)}"
     with opened(root, allowed) as (repo, place), index_held(repo, place) as index:
         settle(repo, place)
         if repo.state() != RepositoryState.NONE:
-            raise Unavailable(f"a {repo.state().name.lower().replace('_', ' ')} is in progress in the repository")
+            raise Unavailable(
+                f"a {repo.state().name.lower().replace('_', ' ')} is in progress in the repository"
+            )
         branch = repo.lookup_reference("HEAD").target
         if not isinstance(branch, str) or repo.head_is_unborn:
             raise Unavailable("no branch with a commit is checked out")
@@ -244,7 +289,9 @@ def commit(
             go_on(repo, place, index, branch, made)
 
 
-def with_files(repo: pygit2.Repository, index: pygit2.Index, tree: pygit2.Tree, files: Files) -> pygit2.Oid:
+def with_files(
+    repo: pygit2.Repository, index: pygit2.Index, tree: pygit2.Tree, files: Files
+) -> pygit2.Oid:
     """A tree with these files, which the index takes in as well."""
     changed = pygit2.Index()
     changed.read_tree(tree)
@@ -256,7 +303,9 @@ def with_files(repo: pygit2.Repository, index: pygit2.Index, tree: pygit2.Tree, 
     return changed.write_tree(repo)
 
 
-def go_on(repo: pygit2.Repository, place: Checkout, index: pygit2.Index, branch: str, commit: pygit2.Oid) -> None:
+def go_on(
+    repo: pygit2.Repository, place: Checkout, index: pygit2.Index, branch: str, commit: pygit2.Oid
+) -> None:
     """Let the person's index and then their branch go on to a commit. `settle` finishes what a crash interrupts: else
     our change would stay staged."""
     mark = place.git_dir / "simplemem.commit"
@@ -278,11 +327,17 @@ def settle(repo: pygit2.Repository, place: Checkout) -> None:
     mark = place.git_dir / "simplemem.commit"
     old, _, new = _pointer(mark).partition(" ")
     known = [repo.get(each) if _ID.fullmatch(each) else None for each in (old, new)]
-    if not repo.head_is_unborn and str(repo.head.target) == old and all(isinstance(e, pygit2.Commit) for e in known):
+    if (
+        not repo.head_is_unborn
+        and str(repo.head.target) == old
+        and all(isinstance(e, pygit2.Commit) for e in known)
+    ):
         was, now = (each.peel(pygit2.Tree) for each in known if each is not None)
         index = repo.index
         ids = {delta.new_file.path: delta.new_file.id for delta in was.diff_to_tree(now).deltas}
-        there = {path: index[path].id if path in index else pygit2.Oid(hex="0" * 40) for path in ids}
+        there = {
+            path: index[path].id if path in index else pygit2.Oid(hex="0" * 40) for path in ids
+        }
         if there == ids:
             repo.references[str(repo.references["HEAD"].target)].set_target(new, "simplemem")
     mark.unlink(missing_ok=True)
@@ -302,7 +357,9 @@ def index_taken(index: pygit2.Index, place: Checkout) -> None:
     index.write()
     ours, theirs = place.git_dir / "index.simplemem", place.git_dir / "index"
     if theirs.exists():
-        shutil.copystat(theirs, ours)  # by its time git tells what was edited in the moment it was staged
+        shutil.copystat(
+            theirs, ours
+        )  # by its time git tells what was edited in the moment it was staged
     os.replace(ours, theirs)
 
 
@@ -362,18 +419,26 @@ class _Draft:
     def _is_ignored(self, path: str) -> bool:
         """Whether git is not to have a note, as the person said."""
         place = self._place
-        folders = (folder for folder in (place.top / path).parents if folder.is_relative_to(place.top))
+        folders = (
+            folder for folder in (place.top / path).parents if folder.is_relative_to(place.top)
+        )
         rules = (folder / name for folder in folders for name in (".gitignore", ".gitattributes"))
-        for file in chain(rules, (place.common / "info" / name for name in ("exclude", "attributes"))):
+        for file in chain(
+            rules, (place.common / "info" / name for name in ("exclude", "attributes"))
+        ):
             if os.path.lexists(file) and not file.is_file():
                 raise Unavailable(f"{file}, which applies to {path!r}, is not a regular file")
         if self._repo.path_is_ignored(path) and path not in self._index:
             return True
         filtered = self._repo.get_attr(path, "filter") not in (None, False)
-        if filtered or self._repo.get_attr(path, "working-tree-encoding"):  # the plain text must not go in
+        if filtered or self._repo.get_attr(
+            path, "working-tree-encoding"
+        ):  # the plain text must not go in
             raise Unavailable(f"{path!r} has a git filter, and simplemem does not run filters")
         entry = C.git_index_get_bypath(self._index._index, os.fsencode(path), 0)  # noqa: SLF001  (pygit2 shows no flags)
-        if entry and (entry.flags & 0x8000 or entry.flags_extended & 0x4000):  # assume-unchanged, skip-worktree
+        if entry and (
+            entry.flags & 0x8000 or entry.flags_extended & 0x4000
+        ):  # assume-unchanged, skip-worktree
             raise Unavailable(f"{path!r} is marked assume-unchanged or skip-worktree in git")
         return False
 
@@ -389,12 +454,15 @@ class _Draft:
 def index_held(repo: pygit2.Repository, place: Checkout) -> Iterator[pygit2.Index]:
     """A copy of the person's index, under git's lock of it: meanwhile no other git changes the index or commits it."""
     len(repo.index)  # one that libgit2 cannot read says so here
-    lock, copy, index = (place.git_dir / name for name in ("index.lock", "index.simplemem", "index"))
+    lock, copy, index = (
+        place.git_dir / name for name in ("index.lock", "index.simplemem", "index")
+    )
     try:
         patiently(lambda: lock.open("xb").close(), FileExistsError)
     except FileExistsError as error:
         raise Unavailable(
-            "another git process is running in the repository", hint=f"If none is running, remove {lock}."
+            "another git process is running in the repository",
+            hint=f"If none is running, remove {lock}.",
         ) from error
     try:
         if index.exists():

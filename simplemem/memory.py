@@ -31,10 +31,14 @@ class Value:
         given = dict(zip((each.name for each in fields), values, strict=False))
         unknown = named.keys() - {each.name for each in fields}
         if len(values) > len(fields) or unknown or given.keys() & named.keys():
-            raise TypeError(f"{type(self).__name__} has the fields {', '.join(each.name for each in fields)}")
+            raise TypeError(
+                f"{type(self).__name__} has the fields {', '.join(each.name for each in fields)}"
+            )
         given |= named
         for each in fields:
-            object.__setattr__(self, each.name, given[each.name] if each.name in given else self._default_of(each))
+            object.__setattr__(
+                self, each.name, given[each.name] if each.name in given else self._default_of(each)
+            )
 
     def _default_of(self, each: dataclasses.Field[Any]) -> Any:
         if each.default_factory is not dataclasses.MISSING:
@@ -50,7 +54,9 @@ class Value:
         raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
 
     def __repr__(self) -> str:
-        shown = (f"{each.name}={getattr(self, each.name)!r}" for each in _fields_of(self) if each.repr)
+        shown = (
+            f"{each.name}={getattr(self, each.name)!r}" for each in _fields_of(self) if each.repr
+        )
         return f"{type(self).__qualname__}({', '.join(shown)})"
 
     def __eq__(self, other: object) -> bool:
@@ -111,7 +117,11 @@ class IndexState(Value):
 
     def as_dict(self) -> dict[str, Any]:
         may_be_left_out = ("commit", "missing_notes", "missing_vectors")
-        return {key: each for key, each in super().as_dict().items() if each or key not in may_be_left_out}
+        return {
+            key: each
+            for key, each in super().as_dict().items()
+            if each or key not in may_be_left_out
+        }
 
 
 class Filter(Value):
@@ -125,19 +135,26 @@ class Filter(Value):
     until: str = ""
     link_to: str = ""
     linked_by: str = ""
-    properties: Mapping[str, str] = field(default_factory=dict)  # such as {"status": "done"}: all of them
+    properties: Mapping[str, str] = field(
+        default_factory=dict
+    )  # such as {"status": "done"}: all of them
     author: str = ""  # who changed it last: human, agent, unknown, or how a name begins; any: only that it is said
 
     @classmethod
     def of(cls, *, tags: Any = None, **fields: Any) -> Filter:
         """A filter from forgiving arguments: tags as map, list, text or JSON; None for what is not given."""
         wanted = parse_tag_request(tags)
-        if refused := [f"{key} = {value}" for key, value in wanted.items() if value is None or value is False]:
+        if refused := [
+            f"{key} = {value}" for key, value in wanted.items() if value is None or value is False
+        ]:
             raise Invalid(
-                f"a tag filter cannot require {refused[0]}", hint='To require the tag with any value, use "".'
+                f"a tag filter cannot require {refused[0]}",
+                hint='To require the tag with any value, use "".',
             )
         values = {key: "" if value is True else str(value) for key, value in wanted.items()}
-        return cls(tags=values, **{key: value for key, value in fields.items() if value is not None})
+        return cls(
+            tags=values, **{key: value for key, value in fields.items() if value is not None}
+        )
 
 
 class LinkOut(Value):
@@ -180,7 +197,10 @@ class Memory(Value):
         """The level, text and line of each heading of the whole note."""
         from simplemem.note.note import read_note
 
-        return tuple((each.level, each.text, each.line) for each in read_note(self.text.encode()).body.headings)
+        return tuple(
+            (each.level, each.text, each.line)
+            for each in read_note(self.text.encode()).body.headings
+        )
 
     def as_dict(self) -> dict[str, Any]:
         return super().as_dict() | {"headings": _plain(self.headings)}

@@ -26,7 +26,9 @@ def named_vault(named: str, here: str) -> str:
 
 
 _VAULT_FOLDERS = (".simplemem", ".obsidian")
-_MAX_ENTRIES = 2_000  # of a folder and what is below it: a tree of sources must not slow a command down
+_MAX_ENTRIES = (
+    2_000  # of a folder and what is below it: a tree of sources must not slow a command down
+)
 
 
 def enclosing_vault(here: str) -> str | None:
@@ -115,7 +117,11 @@ def _has_markdown_below(folder: str) -> bool:
         for entry in entries:
             if _is_markdown(entry.name):
                 return True
-            if not entry.name.startswith(".") and entry.name != "node_modules" and entry.is_dir(follow_symlinks=False):
+            if (
+                not entry.name.startswith(".")
+                and entry.name != "node_modules"
+                and entry.is_dir(follow_symlinks=False)
+            ):
                 waiting.append(entry.path)
         seen += len(entries)
         if seen >= _MAX_ENTRIES:

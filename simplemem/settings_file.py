@@ -53,7 +53,8 @@ def without_setting(text: str, key: str, file: Path, *, is_of_vault: bool) -> st
     table, name = _place_of(document, key)
     if name not in table:
         raise NotFound(
-            f"{file} does not set {key}", hint="`simplemem config list` shows where each setting comes from."
+            f"{file} does not set {key}",
+            hint="`simplemem config list` shows where each setting comes from.",
         )
 
     del table[name]
@@ -78,7 +79,9 @@ def _document(text: str, file: Path) -> Any:
     try:
         return tomlkit.parse(text.removeprefix(_BOM))
     except ParseError as error:
-        raise Invalid(f"{file} is not valid TOML: {error}", hint="Fix it in an editor first.") from error
+        raise Invalid(
+            f"{file} is not valid TOML: {error}", hint="Fix it in an editor first."
+        ) from error
 
 
 def _text_of(document: Any, before: str) -> str:
@@ -139,7 +142,9 @@ def _check_value(key: str, value: Any, typed: str, file: Path) -> None:
         check_settings(table, file, is_of_vault=False)
     except Invalid as error:
         shown = "" if is_secret(key) else f" {typed!r}"
-        raise Invalid(f"{key} cannot have the value{shown}", hint=f"Allowed: {allowed_values(key)}.") from error
+        raise Invalid(
+            f"{key} cannot have the value{shown}", hint=f"Allowed: {allowed_values(key)}."
+        ) from error
 
 
 def _parsed(key: str, typed: str) -> Any:
@@ -186,7 +191,12 @@ def allowed_values(key: str) -> str:
     if is_secret(key):
         return 'a string, { env = "NAME" } or { path = "FILE" }'
     words = {"ge": "at least", "gt": "more than", "le": "at most"}
-    limits = [f"{words[name]} {getattr(bound, name):g}" for bound in bounds for name in words if hasattr(bound, name)]
+    limits = [
+        f"{words[name]} {getattr(bound, name):g}"
+        for bound in bounds
+        for name in words
+        if hasattr(bound, name)
+    ]
     kinds = get_args(kind) or (kind,)
     noun = (
         "a whole number"

@@ -35,7 +35,9 @@ def _signals_are_heard() -> None:
 
 
 @pytest.fixture(autouse=True)
-def a_home_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def a_home_of_its_own(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No test reads or writes the settings or the vault of the person who runs it."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
@@ -94,7 +96,9 @@ class InGit:
         env |= {"GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
         if at:
             env |= {"GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at}
-        done = subprocess.run(["git", *args], cwd=self.folder, env=env, capture_output=True, check=False, timeout=60)
+        done = subprocess.run(
+            ["git", *args], cwd=self.folder, env=env, capture_output=True, check=False, timeout=60
+        )
         assert done.returncode == 0 or not check, done.stderr.decode()
         return done.stdout.decode()
 

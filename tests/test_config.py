@@ -47,7 +47,10 @@ def test_a_flag_beats_the_environment_beats_the_vault_beats_the_user(tmp_path: P
     settings = load_settings({"index.max_note_mb": 10, "search.limit": None}, vault=vault, env=env)
     assert (settings.search.limit, settings.history.keep_days) == (7, 8)
     assert (settings.index.scan_minutes, settings.index.max_note_mb) == (9, 10)
-    sources = {key: source for key, _, source in settings_with_sources({"index.max_note_mb": 10}, vault=vault, env=env)}
+    sources = {
+        key: source
+        for key, _, source in settings_with_sources({"index.max_note_mb": 10}, vault=vault, env=env)
+    }
     assert (sources["index.max_note_mb"], sources["write.durability"]) == ("flag", "default")
     assert sources["index.scan_minutes"] == "$SIMPLEMEM_INDEX_SCAN_MINUTES"
 
@@ -67,7 +70,12 @@ def test_what_one_place_keeps_private_no_other_gives_away(tmp_path: Path) -> Non
     env = user_file(tmp_path, '[embed]\nprivate = ["journal/"]')
     vault = vault_file(tmp_path, '[embed]\nprivate = "diary/"')
     env |= {"SIMPLEMEM_EMBED_PRIVATE": "*.secret, people/"}
-    assert load_settings(vault=vault, env=env).embed.private == ("journal/", "diary/", "*.secret", "people/")
+    assert load_settings(vault=vault, env=env).embed.private == (
+        "journal/",
+        "diary/",
+        "*.secret",
+        "people/",
+    )
     sources = {key: source for key, _, source in settings_with_sources(vault=vault, env=env)}
     assert sources["embed.private"].endswith(", $SIMPLEMEM_EMBED_PRIVATE")
     with pytest.raises(Invalid, match=r"embed\.private"):
@@ -89,7 +97,14 @@ def test_a_list_in_the_environment_may_stand_there_as_in_a_file(tmp_path: Path, 
 
 
 @pytest.mark.parametrize(
-    "key", ['{ key = "12345678" }', '{ env = "A", key = "12345678" }', "12345678", '["12345678"]', "{ env = 12345678 }"]
+    "key",
+    [
+        '{ key = "12345678" }',
+        '{ env = "A", key = "12345678" }',
+        "12345678",
+        '["12345678"]',
+        "{ env = 12345678 }",
+    ],
 )
 def test_a_key_that_is_no_key_is_not_shown(tmp_path: Path, key: str) -> None:
     with pytest.raises(Invalid) as caught:
@@ -116,7 +131,9 @@ def test_the_example_shows_every_setting_with_its_default_or_an_example() -> Non
     shown = tomllib.loads(re.sub("^# ", "", example_config(), flags=re.MULTILINE))
     values = {key: value for key, value in shown.items() if not isinstance(value, dict)}
     tables = {table: keys for table, keys in shown.items() if table not in values}
-    values |= {f"{table}.{key}": value for table, keys in tables.items() for key, value in keys.items()}
+    values |= {
+        f"{table}.{key}": value for table, keys in tables.items() for key, value in keys.items()
+    }
     assert list(values) == [key for key, _ in fields()]
     Settings.model_validate(shown)
     for key, field in fields():
@@ -143,7 +160,9 @@ def test_the_vault_is_found_as_designed(tmp_path: Path, monkeypatch: pytest.Monk
     configured = user_file(tmp_path, f'vault = "{tmp_path / "set"}"')
     assert find_vault(env=configured, cwd=here) == tmp_path / "set"
     assert find_vault(env=configured | {"SIMPLEMEM_VAULT": "/env"}, cwd=here) == Path("/env")
-    assert find_vault("flag", env=configured | {"SIMPLEMEM_VAULT": "/env"}, cwd=here) == here / "flag"
+    assert (
+        find_vault("flag", env=configured | {"SIMPLEMEM_VAULT": "/env"}, cwd=here) == here / "flag"
+    )
 
 
 def test_a_folder_that_obsidian_uses_is_a_vault(tmp_path: Path) -> None:
@@ -167,7 +186,12 @@ def test_from_another_folder_of_notes_the_vault_in_the_home_folder_is_never_used
     work = home / "work"
     for folder in (default, work / "notes" / "deep", work / "empty", work / "code" / "docs"):
         folder.mkdir(parents=True)
-    for file in (home / "todo.md", default / "a.md", work / "notes" / "a.md", work / "code" / "docs" / "A.MD"):
+    for file in (
+        home / "todo.md",
+        default / "a.md",
+        work / "notes" / "a.md",
+        work / "code" / "docs" / "A.MD",
+    ):
         file.write_text("A note.\n")
 
     for folder in (work / "notes", work / "notes" / "deep", work / "code"):

@@ -48,7 +48,11 @@ def run_demo(folder: Path) -> Shown:
     done = subprocess.run(
         [sys.executable, str(REPOSITORY / "docs" / "demo.py")],
         cwd=folder,
-        env={name: value for name, value in env.items() if name not in ("SIMPLEMEM_VAULT", "XDG_CONFIG_HOME")},
+        env={
+            name: value
+            for name, value in env.items()
+            if name not in ("SIMPLEMEM_VAULT", "XDG_CONFIG_HOME")
+        },
         stdin=subprocess.DEVNULL,
         capture_output=True,
         encoding="utf-8",
@@ -59,7 +63,11 @@ def run_demo(folder: Path) -> Shown:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -117,15 +125,21 @@ def test_the_demo_ends_with_every_client_an_entry_with_the_paths_of_this_install
     for client in clients().values():
         assert not client.file or f"{client.title} ({client.name})" in demo.out
     *_, connect, search = [line for line in demo.out.splitlines() if line.strip()]
-    assert connect.startswith("  $ ") and connect.endswith(" connect claude-desktop --vault ~/notes")
+    assert connect.startswith("  $ ") and connect.endswith(
+        " connect claude-desktop --vault ~/notes"
+    )
     assert search.startswith("  $ ") and search.endswith(" --vault ~/notes")
-    assert list(demo.room.iterdir()) == list(demo.home.iterdir()) == []  # and nothing is left behind
+    assert (
+        list(demo.room.iterdir()) == list(demo.home.iterdir()) == []
+    )  # and nothing is left behind
 
 
 def block(page: Path, kind: str, after: str = "") -> str:
     """What stands between the first fences of a kind that follow some words."""
     text = page.read_text(encoding="utf-8")
-    found = re.search(rf"^```{kind}\n(.*?)^```$", text[text.index(after) :], re.MULTILINE | re.DOTALL)
+    found = re.search(
+        rf"^```{kind}\n(.*?)^```$", text[text.index(after) :], re.MULTILINE | re.DOTALL
+    )
     assert found is not None
     return found[1]
 
@@ -133,7 +147,9 @@ def block(page: Path, kind: str, after: str = "") -> str:
 def test_the_picture_in_the_readme_shows_what_the_program_prints() -> None:
     assert "](docs/images/terminal.svg)" in README.read_text(encoding="utf-8")
     script = [sys.executable, str(REPOSITORY / "docs" / "pictures.py"), "--check"]
-    checked = subprocess.run(script, capture_output=True, encoding="utf-8", timeout=PATIENCE, check=False)
+    checked = subprocess.run(
+        script, capture_output=True, encoding="utf-8", timeout=PATIENCE, check=False
+    )
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
@@ -142,11 +158,22 @@ def test_the_commands_and_the_program_in_the_readme_do_what_it_says(tmp_path: Pa
     shutil.copytree(REPOSITORY / "vault-example", tmp_path / "vault-example")
     tour = block(README, "sh", after="## On the command line")
     script = 'set -e\nsimplemem() { "$PYTHON" -m simplemem "$@"; }\n' + tour
-    env = {**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "settings"), "PYTHON": sys.executable}
+    env = {
+        **os.environ,
+        "HOME": str(tmp_path),
+        "XDG_CONFIG_HOME": str(tmp_path / "settings"),
+        "PYTHON": sys.executable,
+    }
 
     def run(*command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            command, cwd=tmp_path, env=env, capture_output=True, encoding="utf-8", timeout=PATIENCE, check=False
+            command,
+            cwd=tmp_path,
+            env=env,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=PATIENCE,
+            check=False,
         )
 
     ran = run("sh", "-c", script)
@@ -164,16 +191,29 @@ def test_the_readme_is_short_and_begins_with_what_it_is_and_how_to_see_it() -> N
     assert len(text.split("\n")) <= 150
     lines = [line for line in text.split("\n") if line and not line.startswith("<!--")]
     assert lines[0] == "# simplemem" and len(lines[1]) <= 120
-    order = ["docs/images/terminal.svg", "pip install .", "make demo", "make test", "## Five reasons", "## Compared"]
+    order = [
+        "docs/images/terminal.svg",
+        "pip install .",
+        "make demo",
+        "make test",
+        "## Five reasons",
+        "## Compared",
+    ]
     places = [text.index(each) for each in order]
     assert places == sorted(places)
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
-@pytest.mark.parametrize("target", ["demo", "test", "lint", "bench", "soak", "docs", "site", "pictures"])
+@pytest.mark.parametrize(
+    "target", ["demo", "test", "lint", "bench", "soak", "docs", "site", "pictures"]
+)
 def test_what_make_would_run_is_there(target: str) -> None:
     would = subprocess.run(
-        ["make", "--dry-run", target], cwd=REPOSITORY, capture_output=True, encoding="utf-8", check=True
+        ["make", "--dry-run", target],
+        cwd=REPOSITORY,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
     )
     scripts = re.findall(r"\b(?:docs|bench)/\w+\.py\b", would.stdout)
     assert [script for script in scripts if not (REPOSITORY / script).is_file()] == []

@@ -33,7 +33,9 @@ DOCS = REPOSITORY / "docs"
 FAULTS = REPOSITORY / "tests" / "faults.md"
 PROGRAM: Any = typer.main.get_command(app)
 PAGES = sorted([*REPOSITORY.glob("*.md"), *DOCS.rglob("*.md")])
-WITH_PYTHON = [page for page in PAGES if re.search(r"^```py", page.read_text(encoding="utf-8"), re.MULTILINE)]
+WITH_PYTHON = [
+    page for page in PAGES if re.search(r"^```py", page.read_text(encoding="utf-8"), re.MULTILINE)
+]
 
 of_every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
@@ -69,14 +71,25 @@ def test_the_page_of_the_command_line_names_every_command() -> None:
 
 def test_the_page_of_the_python_api_names_every_method_and_whatever_the_package_offers() -> None:
     text = (DOCS / "python-api.md").read_text(encoding="utf-8")
-    methods = [name for name, _ in inspect.getmembers(simplemem.EnhancedStore, inspect.isfunction) if name[0] != "_"]
+    methods = [
+        name
+        for name, _ in inspect.getmembers(simplemem.EnhancedStore, inspect.isfunction)
+        if name[0] != "_"
+    ]
     offered = [name for name in simplemem.__all__ if name != "__version__"]
     assert [name for name in (*methods, *offered) if not re.search(rf"\b{name}\b", text)] == []
 
 
 def test_the_notes_that_the_page_of_conversations_shows_lie_in_the_example() -> None:
-    shown = ["\n".join(fence.lines) for fence in fences_in(DOCS / "conversations.md") if fence.kind == "markdown"]
-    kept = [note.read_text(encoding="utf-8").rstrip("\n") for note in (REPOSITORY / "vault-example").rglob("*.md")]
+    shown = [
+        "\n".join(fence.lines)
+        for fence in fences_in(DOCS / "conversations.md")
+        if fence.kind == "markdown"
+    ]
+    kept = [
+        note.read_text(encoding="utf-8").rstrip("\n")
+        for note in (REPOSITORY / "vault-example").rglob("*.md")
+    ]
     assert len(shown) == 2 and [text for text in shown if text not in kept] == []
 
 
@@ -97,7 +110,11 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 def leads_somewhere(target: str, page: Path) -> bool:
     path, _, heading = unquote(target).partition("#")
     file = (page.parent / path).resolve() if path else page
-    return file.is_relative_to(REPOSITORY) and file.exists() and (not heading or heading in anchors_in(file))
+    return (
+        file.is_relative_to(REPOSITORY)
+        and file.exists()
+        and (not heading or heading in anchors_in(file))
+    )
 
 
 def links_in(page: Path) -> Iterator[str]:
@@ -150,7 +167,9 @@ class Fence:
 def fences_in(page: Path) -> Iterator[Fence]:
     for token in MarkdownIt("commonmark").parse(page.read_text(encoding="utf-8")):
         if token.type == "fence" and token.map is not None:
-            yield Fence(token.info.split(" ")[0].strip(), token.content.split("\n")[:-1], token.map[0] + 1)
+            yield Fence(
+                token.info.split(" ")[0].strip(), token.content.split("\n")[:-1], token.map[0] + 1
+            )
 
 
 def commands_in(page: Path) -> Iterator[str]:
@@ -199,13 +218,19 @@ def refusals(line: str) -> list[str]:
     said = []
     for words in simple_commands(line):
         if words[:1] == ["make"]:
-            targets = re.findall(r"^(\w+):", (REPOSITORY / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+            targets = re.findall(
+                r"^(\w+):", (REPOSITORY / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+            )
             said += [f"no target {word}" for word in words[1:] if word not in targets]
         if "--" in words and Path(words[0]).name != "simplemem":
             words = words[words.index("--") + 1 :]  # what a client is told to run
         words = words[2:] if words[:2] == ["python", "-m"] else words
         if words and Path(words[0]).name == "simplemem":
-            said += refusals_of_serve(words[2:]) if words[1:2] == ["serve"] else refusals_of_command(words[1:])
+            said += (
+                refusals_of_serve(words[2:])
+                if words[1:2] == ["serve"]
+                else refusals_of_command(words[1:])
+            )
     return said
 
 
@@ -218,7 +243,9 @@ def refusals_of_command(arguments: list[str]) -> list[str]:
             group = group.commands[name]
         if hasattr(group, "default_name"):
             group = group.commands[group.default_name]
-        context = group.make_context("simplemem", arguments or (["--help"] if hasattr(group, "commands") else []))
+        context = group.make_context(
+            "simplemem", arguments or (["--help"] if hasattr(group, "commands") else [])
+        )
     except typer.Exit:
         return []
     except KeyError as error:
@@ -228,7 +255,12 @@ def refusals_of_command(arguments: list[str]) -> list[str]:
     if for_serve:
         return refusals_of_serve(for_serve)
     # Where `-word` is a word, the command itself looks for options that are none.
-    given = [word for value in context.params.values() if isinstance(value, (list, tuple)) for word in value]
+    given = [
+        word
+        for value in context.params.values()
+        if isinstance(value, (list, tuple))
+        for word in value
+    ]
     return [f"no option {word}" for word in given if str(word).startswith("--")]
 
 
@@ -247,7 +279,10 @@ def test_python_that_is_shown_runs_and_prints_what_is_shown(
     page: Path, generate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fences = [fence for fence in fences_in(page) if fence.kind in ("python", "pycon")]
-    for folder in (tmp_path / "notes", Path.home() / "balloons"):  # where the pages say that they have one
+    for folder in (
+        tmp_path / "notes",
+        Path.home() / "balloons",
+    ):  # where the pages say that they have one
         generate.copy_example(folder)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "docs"}
@@ -256,7 +291,9 @@ def test_python_that_is_shown_runs_and_prints_what_is_shown(
         if fence.kind == "python":
             exec(compile("\n" * fence.line + "\n".join(fence.lines), str(page), "exec"), names)
             continue
-        shown = doctest.DocTestParser().get_doctest("\n".join(fence.lines) + "\n", {}, page.name, str(page), fence.line)
+        shown = doctest.DocTestParser().get_doctest(
+            "\n".join(fence.lines) + "\n", {}, page.name, str(page), fence.line
+        )
         shown.globs = names
         doctest.DocTestRunner(verbose=False).run(shown, out=said.append, clear_globs=False)
     assert "".join(said) == ""
@@ -267,21 +304,35 @@ def test_python_that_is_shown_runs_and_prints_what_is_shown(
 
 def test_every_file_that_contributors_are_sent_to_is_there() -> None:
     text = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    named = {path for path in re.findall(r"`([\w./-]+)`", text) if "/" in path and "NAME" not in path}
-    assert len(named) > 10 and sorted(path for path in named if not (REPOSITORY / path).exists()) == []
+    named = {
+        path for path in re.findall(r"`([\w./-]+)`", text) if "/" in path and "NAME" not in path
+    }
+    assert (
+        len(named) > 10 and sorted(path for path in named if not (REPOSITORY / path).exists()) == []
+    )
 
 
 def test_the_changelog_begins_with_the_version_that_is_here() -> None:
-    headings = re.findall(r"^## (\S+)", (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    headings = re.findall(
+        r"^## (\S+)", (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert headings[0] == simplemem.__version__
 
 
 def test_a_commit_and_a_push_are_checked_with_what_ci_runs() -> None:
-    hooks = yaml.safe_load((REPOSITORY / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"][0]["hooks"]
+    hooks = yaml.safe_load((REPOSITORY / ".pre-commit-config.yaml").read_text(encoding="utf-8"))[
+        "repos"
+    ][0]["hooks"]
     rules = (REPOSITORY / "Makefile").read_text(encoding="utf-8").split("\n\n")
-    lint, test = (next(rule for rule in rules if rule.startswith(f"{name}:")) for name in ("lint", "test"))
+    lint, test = (
+        next(rule for rule in rules if rule.startswith(f"{name}:")) for name in ("lint", "test")
+    )
     assert "lint" in test.split("\n")[0]  # `make test` lints first
-    checks = [line.partition("$(BIN)/")[2] for line in (lint + "\n" + test).split("\n") if line.startswith("\t")]
+    checks = [
+        line.partition("$(BIN)/")[2]
+        for line in (lint + "\n" + test).split("\n")
+        if line.startswith("\t")
+    ]
     assert [hook["entry"].removeprefix(".venv/bin/") for hook in hooks] == checks
 
 
@@ -298,7 +349,9 @@ def test_every_test_that_is_named_for_a_fault_is_there() -> None:
 def test_every_fault_that_is_known_has_a_row_with_a_test_or_a_sentence_why_not() -> None:
     text = FAULTS.read_text(encoding="utf-8")
     rows = re.findall(r"^\| F(\d+)(?: to F(\d+))?: (.+?) \| (.+?) \|(.*)\|$", text, re.MULTILINE)
-    known = [number for first, last, *_ in rows for number in range(int(first), int(last or first) + 1)]
+    known = [
+        number for first, last, *_ in rows for number in range(int(first), int(last or first) + 1)
+    ]
     assert known == list(range(1, 73))
     untested = [(fault, why) for _, _, fault, why, tests in rows if ".py" not in tests]
     assert untested == []

@@ -104,7 +104,11 @@ def test_what_is_asked_goes_and_the_rest_stays(text: str, gone: str, left: str) 
 def test_a_title_goes_with_the_heading_that_repeats_it() -> None:
     text = "---\ntitle: Growing tomatoes\ntags: [a]\n---\n# Growing tomatoes\n\nTomatoes like sun; growing is slow.\n"
     left = without(text, ["Growing tomatoes"], title=True)
-    assert left.startswith("---\ntags: [a]\n---\n") and "Growing tomatoes" not in left and "like sun" in left
+    assert (
+        left.startswith("---\ntags: [a]\n---\n")
+        and "Growing tomatoes" not in left
+        and "like sun" in left
+    )
 
 
 def test_what_says_nearly_the_same_goes_too() -> None:
@@ -117,24 +121,38 @@ def test_what_says_nearly_the_same_goes_too() -> None:
 # -- the questions
 
 
-def test_every_kind_is_asked_once_a_note_and_the_same_for_the_same_seed(store: EnhancedStore) -> None:
+def test_every_kind_is_asked_once_a_note_and_the_same_for_the_same_seed(
+    store: EnhancedStore,
+) -> None:
     questions = make_questions(store, 100, 1)
     assert questions.notes == len(NOTES)
-    assert len({pair.kind for pair in questions.pairs}) >= 2 and {pair.kind for pair in questions.pairs} <= set(KINDS)
+    assert len({pair.kind for pair in questions.pairs}) >= 2 and {
+        pair.kind for pair in questions.pairs
+    } <= set(KINDS)
     assert max(Counter(pair.gold for pair in questions.pairs).values()) == 1
     assert make_questions(store, 100, 1) == questions and make_questions(store, 100, 2) != questions
     assert len(make_questions(store, 2, 1).pairs) == 2
-    assert not any("2026" in pair.question or pair.question == "Overview" for pair in questions.pairs)
+    assert not any(
+        "2026" in pair.question or pair.question == "Overview" for pair in questions.pairs
+    )
 
 
 def test_nothing_private_is_asked(notes: Path) -> None:
-    (notes / "Diary.md").write_bytes(b"---\nprivate: true\n---\n" + KETTLE.split("---\n", 2)[2].encode())
+    (notes / "Diary.md").write_bytes(
+        b"---\nprivate: true\n---\n" + KETTLE.split("---\n", 2)[2].encode()
+    )
     with EnhancedStore(notes, WORDS) as store:
         store.sync()
-        assert not any("Diary" in pair.gold for seed in range(5) for pair in make_questions(store, 100, seed).pairs)
+        assert not any(
+            "Diary" in pair.gold
+            for seed in range(5)
+            for pair in make_questions(store, 100, seed).pairs
+        )
 
 
-def test_a_file_of_questions_is_read_as_it_was_written(tmp_path: Path, store: EnhancedStore) -> None:
+def test_a_file_of_questions_is_read_as_it_was_written(
+    tmp_path: Path, store: EnhancedStore
+) -> None:
     questions = make_questions(store, 10, 1)
     file = tmp_path / "deep" / "eval.json"
     write_questions(file, questions)
@@ -161,11 +179,23 @@ def test_a_file_that_is_none_is_told_with_its_way_out(tmp_path: Path, text: str)
 # -- the run
 
 
-def test_notes_are_found_by_what_is_left_of_them_and_nothing_is_written(store: EnhancedStore) -> None:
+def test_notes_are_found_by_what_is_left_of_them_and_nothing_is_written(
+    store: EnhancedStore,
+) -> None:
     before = {path: path.read_bytes() for path in store.root.rglob("*.md")}
     pairs = (
-        Pair("title", "Growing tomatoes", ("garden/Tomatoes",), held("garden/Tomatoes", "title", "Growing tomatoes")),
-        Pair("alias", "Samovar clinic", ("Kettle repair",), held("Kettle repair", "alias", "Samovar clinic")),
+        Pair(
+            "title",
+            "Growing tomatoes",
+            ("garden/Tomatoes",),
+            held("garden/Tomatoes", "title", "Growing tomatoes"),
+        ),
+        Pair(
+            "alias",
+            "Samovar clinic",
+            ("Kettle repair",),
+            held("Kettle repair", "alias", "Samovar clinic"),
+        ),
         Pair("mine", "zebra crossing", ("music/Choir",)),
         Pair("mine", "anything", ("gone",)),
     )
@@ -174,14 +204,24 @@ def test_notes_are_found_by_what_is_left_of_them_and_nothing_is_written(store: E
     assert (row["questions"], report["left_out"]) == (3, 1)
     assert row["recall5"]["value"] == 0.6667 and row["ms_median"] > 0
     assert row["mrr"]["low"] <= row["mrr"]["value"] <= row["mrr"]["high"]
-    assert other["difference"]["mrr"] == {"value": 0.0, "low": 0.0, "high": 0.0} and "difference" not in row
+    assert (
+        other["difference"]["mrr"] == {"value": 0.0, "low": 0.0, "high": 0.0}
+        and "difference" not in row
+    )
     assert {path: path.read_bytes() for path in store.root.rglob("*.md")} == before
     with pytest.raises(Invalid, match="none of the questions can be used"):
         run(store, Questions(pairs[3:], 6), {"simplemem": WORDS})
 
 
-def test_a_service_is_sent_only_what_is_changed_and_its_failure_is_told(notes: Path, service: EmbeddingService) -> None:
-    embed = {"provider": "openai", "model": "tiny", "url": f"{service.url}/v1", "api_key": "sk-test-0123456789abcdef"}
+def test_a_service_is_sent_only_what_is_changed_and_its_failure_is_told(
+    notes: Path, service: EmbeddingService
+) -> None:
+    embed = {
+        "provider": "openai",
+        "model": "tiny",
+        "url": f"{service.url}/v1",
+        "api_key": "sk-test-0123456789abcdef",
+    }
     settings = Settings.model_validate({"embed": embed})
     gone = held("Kettle repair", "heading", "Thermostat replacement steps")
     with EnhancedStore(notes, settings) as store:
@@ -190,11 +230,20 @@ def test_a_service_is_sent_only_what_is_changed_and_its_failure_is_told(notes: P
         pairs = (Pair("heading", "Thermostat steps", ("Kettle repair",), gone),)
         report = run(store, Questions(pairs, 6), {"simplemem": settings})
         sent = service.texts()
-        assert "Thermostat steps" in sent and not any("Blight" in text or "metronome" in text for text in sent)
+        assert "Thermostat steps" in sent and not any(
+            "Blight" in text or "metronome" in text for text in sent
+        )
         assert "degraded" not in report["rows"][0]
         service.always = failing(401, "wrong key")
-        report = run(store, Questions((Pair("mine", "herons", ("daily/2026-01-05",)),), 6), {"simplemem": settings})
-        assert report["rows"][0]["degraded"]["questions"] == 1 and report["rows"][0]["mrr"]["value"] == 1.0
+        report = run(
+            store,
+            Questions((Pair("mine", "herons", ("daily/2026-01-05",)),), 6),
+            {"simplemem": settings},
+        )
+        assert (
+            report["rows"][0]["degraded"]["questions"] == 1
+            and report["rows"][0]["mrr"]["value"] == 1.0
+        )
 
 
 def test_nothing_of_a_private_note_is_sent_under_another_name(
@@ -205,7 +254,12 @@ def test_nothing_of_a_private_note_is_sent_under_another_name(
     monkeypatch.setenv("HTTP_PROXY", service.url)
     for name in ("http_proxy", "NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
-    embed = {"provider": "openai", "model": "tiny", "url": "http://embedder.example/v1", "private": ["garden/Tomatoes"]}
+    embed = {
+        "provider": "openai",
+        "model": "tiny",
+        "url": "http://embedder.example/v1",
+        "private": ["garden/Tomatoes"],
+    }
     settings = Settings.model_validate({"embed": embed})
     title = held("garden/Tomatoes", "title", "Growing tomatoes")
     pairs = (

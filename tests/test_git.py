@@ -18,7 +18,11 @@ from simplemem.git import text_at as text_in
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
-MONDAY, TUESDAY, FRIDAY = "2026-03-02T10:00:00+0000", "2026-03-03T10:00:00+0000", "2026-03-06T10:00:00+0100"
+MONDAY, TUESDAY, FRIDAY = (
+    "2026-03-02T10:00:00+0000",
+    "2026-03-03T10:00:00+0000",
+    "2026-03-06T10:00:00+0100",
+)
 
 
 def commits(vault: Path, path: str, limit: int = 20, allowed: tuple[str, ...] = ()) -> list[Commit]:
@@ -51,7 +55,9 @@ def test_a_note_is_followed_through_its_renames(git: Any, vault: Path, write: Wr
     assert text_at(vault, "deep/new.md", moved[:9]) == ("deep/new.md", text.encode())
 
 
-@pytest.mark.parametrize("name", ["with space.md", "--help.md", "Köln/田.md", ":(top)x.md", "[a]*.md", "a\nb\tc.md"])
+@pytest.mark.parametrize(
+    "name", ["with space.md", "--help.md", "Köln/田.md", ":(top)x.md", "[a]*.md", "a\nb\tc.md"]
+)
 def test_any_name_of_a_note_is_only_a_name(git: Any, vault: Path, write: Write, name: str) -> None:
     if sys.platform == "win32" and set(name) & set('*":\n\t'):
         pytest.skip("Windows has no such names")
@@ -63,7 +69,9 @@ def test_any_name_of_a_note_is_only_a_name(git: Any, vault: Path, write: Write, 
     assert text_at(vault, name, commit) == (name, b"one\ntwo\n")
 
 
-def test_without_git_or_in_what_only_looks_like_it_nothing_is_told(vault: Path, write: Write) -> None:
+def test_without_git_or_in_what_only_looks_like_it_nothing_is_told(
+    vault: Path, write: Write
+) -> None:
     write("a.md", "one\n")
     for ask in (lambda: commits(vault, "a.md"), lambda: text_at(vault, "a.md", "0123456789")):
         with pytest.raises(NotFound):
@@ -74,7 +82,9 @@ def test_without_git_or_in_what_only_looks_like_it_nothing_is_told(vault: Path, 
         commits(vault, "a.md")
 
 
-def test_an_unknown_commit_and_a_note_that_was_not_there_are_said(git: Any, vault: Path, write: Write) -> None:
+def test_an_unknown_commit_and_a_note_that_was_not_there_are_said(
+    git: Any, vault: Path, write: Write
+) -> None:
     write("a.md", "one\n")
     first = git.commit("Begin")
     write("b.md", "of another kind altogether\n")
@@ -108,7 +118,9 @@ def test_what_a_partial_clone_would_have_to_fetch_is_not_fetched(
 # -- lines
 
 
-def test_what_a_commit_says_cannot_move_a_cursor_or_forge_an_entry(git: Any, vault: Path, write: Write) -> None:
+def test_what_a_commit_says_cannot_move_a_cursor_or_forge_an_entry(
+    git: Any, vault: Path, write: Write
+) -> None:
     git("config", "user.name", "Ida \x1b[2J\u202e Marsh")
     write("a.md", "one\n")
     git.commit("Say\x1b]0;title\x07 \x1f" + "x" * 5000)
@@ -120,7 +132,9 @@ def test_what_a_commit_says_cannot_move_a_cursor_or_forge_an_entry(git: Any, vau
 # -- where the repository is
 
 
-def test_a_dot_git_that_leads_to_another_repository_is_refused(git: Any, vault: Path, tmp_path: Path) -> None:
+def test_a_dot_git_that_leads_to_another_repository_is_refused(
+    git: Any, vault: Path, tmp_path: Path
+) -> None:
     (vault / "secret.md").write_text("private\n")
     git.commit("Private")
     for kind in ("file", "link", "commondir", "refs"):
@@ -182,7 +196,9 @@ def test_no_trick_of_a_repository_shows_another_of_the_machine(
             (folder / "objects/pack" / each.name).symlink_to(each)
     elif trick == "object":
         (folder / "objects" / secret[:2]).mkdir(exist_ok=True)
-        (folder / "objects" / secret[:2] / secret[2:]).symlink_to(other / "objects" / secret[:2] / secret[2:])
+        (folder / "objects" / secret[:2] / secret[2:]).symlink_to(
+            other / "objects" / secret[:2] / secret[2:]
+        )
     elif "alternates" in trick:
         before = {"late": "x" * 9000, "blank": "\n" * 9000}.get(trick.split()[0], "")
         before += "\n.\0" if "NUL" in trick else ""
@@ -284,7 +300,10 @@ def test_a_git_in_the_vault_is_not_run_though_the_path_leads_to_it(
     ) as store:
         store.update("a", append="two")
     with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}})) as store:
-        assert {entry.source for entry in store.history("a")} == {"simplemem", "git"} and store.doctor() is not None
+        assert {entry.source for entry in store.history("a")} == {
+            "simplemem",
+            "git",
+        } and store.doctor() is not None
     assert len(commits(vault, "a.md")) == 2 and not (tmp_path / "canary").exists()
 
 

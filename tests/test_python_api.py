@@ -26,7 +26,9 @@ from simplemem import (
 
 
 def in_a_fresh_process(code: str, *args: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *args], capture_output=True, text=True, check=False, timeout=60
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done.stdout
@@ -35,7 +37,9 @@ def in_a_fresh_process(code: str, *args: str) -> str:
 def test_importing_the_package_loads_almost_nothing() -> None:
     code = "import sys; before = set(sys.modules); import simplemem; print(*sorted(set(sys.modules) - before))"
     loaded = in_a_fresh_process(code).split()
-    assert [name for name in loaded if name.startswith("simplemem")] == ["simplemem"] and len(loaded) < 10
+    assert [name for name in loaded if name.startswith("simplemem")] == ["simplemem"] and len(
+        loaded
+    ) < 10
 
 
 def test_a_session_can_complete_what_the_package_offers() -> None:
@@ -101,7 +105,9 @@ def test_what_is_no_vault_is_said(tmp_path: Path) -> None:
 
 
 def test_every_failure_has_a_code_a_sentence_and_its_details(vault: Path) -> None:
-    with open_store(vault, settings=Settings.model_validate({"embed": {"provider": "none"}})) as store:
+    with open_store(
+        vault, settings=Settings.model_validate({"embed": {"provider": "none"}})
+    ) as store:
         read = store.create("a", "one")
         store.update("a", append="two")
         with pytest.raises(SimplememError) as raised:
@@ -118,7 +124,9 @@ def test_every_failure_has_a_code_a_sentence_and_its_details(vault: Path) -> Non
 
 def test_every_answer_is_a_value_that_becomes_plain_json(vault: Path) -> None:
     with open_store(vault) as store:
-        saved = store.create("a", "plum [[b]]", {"tags": {"status": "done"}, "when": "2026-01-24", "x": [1, 2.5]})
+        saved = store.create(
+            "a", "plum [[b]]", {"tags": {"status": "done"}, "when": "2026-01-24", "x": [1, 2.5]}
+        )
         store.create("b", "pear")
         report = store.sync()
         answers = [
@@ -136,7 +144,9 @@ def test_every_answer_is_a_value_that_becomes_plain_json(vault: Path) -> None:
 
 def test_the_first_search_of_a_vault_that_was_never_indexed_finds_all_of_it(tmp_path: Path) -> None:
     for number in range(30):
-        (tmp_path / f"n{number}.md").write_text(f"# Crane {number}\n\nThe crane of pier{number} was greased.\n")
+        (tmp_path / f"n{number}.md").write_text(
+            f"# Crane {number}\n\nThe crane of pier{number} was greased.\n"
+        )
     with open_store(tmp_path) as store:
         found = store.search("Which crane of pier17 was greased?")
         assert found.hits[0].name == "n17" and found.index.state == "ready"
@@ -178,7 +188,12 @@ def test_a_closed_store_refuses_every_call(vault: Path) -> None:
     store.create("a", "plum")
     store.close()
     store.close()
-    for call in (lambda: store.read("a"), lambda: store.search("plum"), lambda: store.create("b", "x"), store.stats):
+    for call in (
+        lambda: store.read("a"),
+        lambda: store.search("plum"),
+        lambda: store.create("b", "x"),
+        store.stats,
+    ):
         with pytest.raises(Unavailable, match="closed") as refused:
             call()
         assert "open_store" in refused.value.hint

@@ -53,7 +53,9 @@ _FROM_WIDE_TO_NARROW: dict[str, list[Any]] = {
 def said(file: Path, key: str, value: Any) -> None:
     table, _, name = key.rpartition(".")
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text((f"[{table}]\n" if table else "") + f"{name} = {json.dumps(value)}\n", encoding="utf-8")
+    file.write_text(
+        (f"[{table}]\n" if table else "") + f"{name} = {json.dumps(value)}\n", encoding="utf-8"
+    )
 
 
 def value_of(key: str, vault: Path, home: Path) -> Any:
@@ -75,7 +77,9 @@ def test_every_setting_has_been_decided() -> None:
 
 
 @pytest.mark.parametrize("key", keys("no"))
-def test_it_never_says_where_to_read_what_to_send_or_what_it_may_cost(key: str, tmp_path: Path) -> None:
+def test_it_never_says_where_to_read_what_to_send_or_what_it_may_cost(
+    key: str, tmp_path: Path
+) -> None:
     said(tmp_path / ".simplemem" / "config.toml", key, _VALUES.get(key, "x"))
     with pytest.raises(Invalid, match="a vault may not set") as refused:
         value_of(key, tmp_path, tmp_path / "home")
@@ -103,7 +107,9 @@ def test_it_is_only_ever_stricter_than_its_user(key: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("key", keys("narrower"))
 @pytest.mark.parametrize("value", ["false", "no", 0, 1, [], "OFF"])
-def test_what_is_not_understood_does_not_pass_for_a_no(key: str, value: Any, tmp_path: Path) -> None:
+def test_what_is_not_understood_does_not_pass_for_a_no(
+    key: str, value: Any, tmp_path: Path
+) -> None:
     said(tmp_path / "home" / "simplemem" / "config.toml", key, _FROM_WIDE_TO_NARROW[key][-1])
     said(tmp_path / ".simplemem" / "config.toml", key, value)
     with pytest.raises(Invalid, match=key.replace(".", r"\.")):

@@ -42,4 +42,6 @@ def write_many_notes(vault: Path, count: int = 3_000) -> None:
     """Write more notes than are indexed in a second: each is of a `plum` of its number."""
     filler = " ".join(f"Sentence {number} tells of an orchard by the sea." for number in range(30))
     for number in range(count):
-        (vault / f"plum {number}.md").write_text(f"# Plum {number}\n\nThe plum{number} fell. {filler}\n")
+        (vault / f"plum {number}.md").write_text(
+            f"# Plum {number}\n\nThe plum{number} fell. {filler}\n"
+        )

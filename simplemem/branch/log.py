@@ -34,7 +34,9 @@ class BranchLog(Log):
         super().__init__(root, **kind)
         self.branch = branch
         self.dates: dict[str, int] = {}  # when a file was changed last, in seconds
-        self._seen = SideFile(root, "history/dates.jsonl")  # its last line tells up to which commit both files go
+        self._seen = SideFile(
+            root, "history/dates.jsonl"
+        )  # its last line tells up to which commit both files go
         self._lines = SideFile(root, "history/log.jsonl")
         self._followed, self._size, self._guard = "", 0, threading.RLock()
 
@@ -45,7 +47,8 @@ class BranchLog(Log):
                 with self._seen.held(10.0) as is_held:
                     if not is_held:
                         raise Unavailable(
-                            "another process is reading the branch's history", hint="Try again in a moment."
+                            "another process is reading the branch's history",
+                            hint="Try again in a moment.",
                         )
                     self._read()
                     with super()._opened() as (_, size):
@@ -106,7 +109,10 @@ class BranchLog(Log):
         """Obsidian's settings lie in the folder as they would in a clone."""
         for name in CONVENTION_FILES:
             was, now = (self.branch.file(each, name) for each in (since, commit))
-            with suppress(OSError, SimplememError), Beneath(self.root) as here:  # a link that is in the way stays
+            with (
+                suppress(OSError, SimplememError),
+                Beneath(self.root) as here,
+            ):  # a link that is in the way stays
                 if was is not None and now is None:
                     disk.remove(here, name)
                 elif now is not None and (was is None or was.id != now.id):
@@ -139,7 +145,9 @@ def _versions(commit: pygit2.Commit, last: int) -> list[Version]:
             for k, (op, path, new) in enumerate(json.loads(said["Steps"]))
         ]
         told = versions_in(json.dumps(each._asdict()).encode() for each in steps)
-        if 0 < first - last < 1_000_000 and list(told) == steps:  # a pretended one does not use the numbers up
+        if (
+            0 < first - last < 1_000_000 and list(told) == steps
+        ):  # a pretended one does not use the numbers up
             return steps
     return []
 
@@ -150,7 +158,10 @@ def _line(branch: Branch, commit: pygit2.Commit, version: Version) -> bytes:
     now = branch.file(str(commit.id), version.new_path or version.path)
     before, after = (None if blob is None else sha256(blob.data) for blob in (was, now))
     told = version._replace(before=before, after=after)._asdict()
-    told |= {"commit": str(commit.id), "blobs": [None if blob is None else str(blob.id) for blob in (was, now)]}
+    told |= {
+        "commit": str(commit.id),
+        "blobs": [None if blob is None else str(blob.id) for blob in (was, now)],
+    }
     return json.dumps(told, separators=(",", ":")).encode() + b"\n"
 
 
@@ -168,7 +179,12 @@ class BranchHistory(History):
 
     def content(self, sha: str) -> bytes | None:
         if 12 <= len(sha) < 64 and sha.isalnum():
-            wholes = {line[side] for line in self._lines_with(sha) for side in ("before", "after") if line[side]}
+            wholes = {
+                line[side]
+                for line in self._lines_with(sha)
+                for side in ("before", "after")
+                if line[side]
+            }
             found = [whole for whole in wholes if whole.startswith(sha)]
             sha = found[0] if len(found) == 1 else sha
         return super().content(sha)
@@ -185,8 +201,16 @@ class BranchHistory(History):
 def message_of(versions: Sequence[Version]) -> str:
     first, more = versions[0], f" and {len(versions) - 1} more" if len(versions) > 1 else ""
     to = f" to {first.new_path.removesuffix('.md')}" if first.new_path else ""
-    said = {"Actor": first.who, "Tool": first.tool, "Reason": first.reason, "Version": first.group, "Kind": first.kind}
+    said = {
+        "Actor": first.who,
+        "Tool": first.tool,
+        "Reason": first.reason,
+        "Version": first.group,
+        "Kind": first.kind,
+    }
     trailers = {key: git.one_line(text) for key, text in said.items() if text}
     trailers["Steps"] = json.dumps([[each.op, each.path, each.new_path] for each in versions])
     subject = git.one_line(f"simplemem: {first.op} {first.path.removesuffix('.md')}{to}{more}", 110)
-    return f"{subject}\n\n" + "".join(f"Simplemem-{key}: {text}\n" for key, text in trailers.items())
+    return f"{subject}\n\n" + "".join(
+        f"Simplemem-{key}: {text}\n" for key, text in trailers.items()
+    )

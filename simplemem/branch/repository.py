@@ -36,8 +36,13 @@ class Branch:
     """One branch, for any thread."""
 
     def __init__(self, repository: str, name: str, copy: Path) -> None:
-        self.url, self._shown = repository if ADDRESS.fullmatch(repository) else "", shown(repository)
-        copy = copy.with_name(f"{copy.name}-{hashlib.sha256(self._shown.encode()).hexdigest()[:8]}.git")
+        self.url, self._shown = (
+            repository if ADDRESS.fullmatch(repository) else "",
+            shown(repository),
+        )
+        copy = copy.with_name(
+            f"{copy.name}-{hashlib.sha256(self._shown.encode()).hexdigest()[:8]}.git"
+        )
         self.path = copy if self.url else Path(repository).expanduser()
         self.ref, self._local = f"refs/heads/{name}", threading.local()
         if self.url and not copy.exists():
@@ -55,7 +60,9 @@ class Branch:
         """The repository as this thread has it open."""
         if (found := getattr(self._local, "repo", None)) is None:
             try:
-                found = self._local.repo = pygit2.Repository(str(self.path), RepositoryOpenFlag.NO_SEARCH)
+                found = self._local.repo = pygit2.Repository(
+                    str(self.path), RepositoryOpenFlag.NO_SEARCH
+                )
             except pygit2.GitError as error:
                 hint = "`git init --bare PATH` creates one."
                 raise Unavailable(f"no repository at {self.path} ({error})", hint=hint) from error
@@ -64,7 +71,9 @@ class Branch:
     def newest(self) -> str:
         """The newest commit, "" before the first."""
         found, newest = self._head()
-        if found is None and not (self.path / "HEAD").exists():  # else all notes would seem to be deleted
+        if (
+            found is None and not (self.path / "HEAD").exists()
+        ):  # else all notes would seem to be deleted
             raise Unavailable(
                 f"the repository {self._shown} is not reachable",
                 hint="Check that its disk is connected. simplemem tries again.",
@@ -94,7 +103,9 @@ class Branch:
     @lru_cache(maxsize=8)  # noqa: B019  (a branch lives as long as the process)
     def between(self, since: str, until: str) -> frozenset[str]:
         """The files that differ between two commits."""
-        one, other = (None if tree is None else tree.id for tree in (self.tree(since), self.tree(until)))
+        one, other = (
+            None if tree is None else tree.id for tree in (self.tree(since), self.tree(until))
+        )
         return frozenset(_differing(self.repo, one, other, bounded()))
 
     def holds(self, commit: str) -> bool:
@@ -115,15 +126,30 @@ class Branch:
             return False
         before, theirs = self.newest(), self._newest_there()
         if theirs not in ("", before):  # without a limit, each commit of another server is a pack
-            self._git("-c", "fetch.unpackLimit=100", "fetch", "--quiet", "--no-tags", "--", self.url, self.ref)
+            self._git(
+                "-c",
+                "fetch.unpackLimit=100",
+                "fetch",
+                "--quiet",
+                "--no-tags",
+                "--",
+                self.url,
+                self.ref,
+            )
             found, newest = self._head()
             # What does not stand on ours is older than a push of ours, unless it is still the newest: then ours is gone.
-            if self.holds(theirs) and (self.is_before(newest, theirs) or self._newest_there() == theirs):
+            if self.holds(theirs) and (
+                self.is_before(newest, theirs) or self._newest_there() == theirs
+            ):
                 try:
-                    with suppress(pygit2.GitError, pygit2.AlreadyExistsError):  # somebody was faster
+                    with suppress(
+                        pygit2.GitError, pygit2.AlreadyExistsError
+                    ):  # somebody was faster
                         git.patiently(partial(self._put_on, found, theirs), OSError)
                 except OSError as error:
-                    raise Unavailable(f"the branch cannot be updated: {error}", hint=_LOCKED) from error
+                    raise Unavailable(
+                        f"the branch cannot be updated: {error}", hint=_LOCKED
+                    ) from error
         return self.newest() != before
 
     def _newest_there(self) -> str:
@@ -133,7 +159,8 @@ class Branch:
         """A commit on top of another with these files, None for those that go. Overtaken where the branch went on."""
         repo = self.repo
         blobs = {
-            tuple(path.split("/")): data if data is None else repo.create_blob(data) for path, data in files.items()
+            tuple(path.split("/")): data if data is None else repo.create_blob(data)
+            for path, data in files.items()
         }
         tree = _with(repo, self.tree(parent), blobs) or repo.TreeBuilder().write()
         who = git.signature(repo) or pygit2.Signature("simplemem", "simplemem@localhost")
@@ -145,7 +172,9 @@ class Branch:
         if self.url:
             self._push(parent, commit)
 
-        def set_target() -> None:  # only from what is looked at here: another git may be at work between two tries
+        def set_target() -> (
+            None
+        ):  # only from what is looked at here: another git may be at work between two tries
             found, newest = self._head()
             if newest != parent and not self.url:
                 raise Overtaken
@@ -173,7 +202,11 @@ class Branch:
         with suppress(OSError, ValueError):
             named, age = lock.read_text("ascii").strip(), time.time() - lock.stat().st_mtime
             commit = self.repo.get(named) if named else None
-            if _OURS in commit.raw_message if isinstance(commit, pygit2.Commit) else not named and age > _LONG:
+            if (
+                _OURS in commit.raw_message
+                if isinstance(commit, pygit2.Commit)
+                else not named and age > _LONG
+            ):
                 lock.unlink()
                 return True
         return False
@@ -186,7 +219,9 @@ class Branch:
                 self.fetch()  # the answer may have been lost, not the push
             except Unavailable:
                 hint = "Read the note again before you repeat the change, so that nothing is appended twice."
-                raise Unavailable(f"{error}; the change may still have reached the branch", hint=hint) from error
+                raise Unavailable(
+                    f"{error}; the change may still have reached the branch", hint=hint
+                ) from error
             if not self.is_before(commit, newest := self.newest()):
                 if newest == parent and "lock" not in str(error):
                     raise  # nobody was faster: it is refused
@@ -218,11 +253,16 @@ def bounded() -> Iterator[None]:
 
 
 def _differing(
-    repo: pygit2.Repository, one: pygit2.Oid | None, other: pygit2.Oid | None, turns: Iterator[None], above: str = ""
+    repo: pygit2.Repository,
+    one: pygit2.Oid | None,
+    other: pygit2.Oid | None,
+    turns: Iterator[None],
+    above: str = "",
 ) -> Iterator[str]:
     """The files that differ between two trees. libgit2 looks at every file of both; here, equal folders are passed over."""
     entries = [
-        set() if tree is None else {*_ENTRY[len(tree.raw)].findall(repo.odb.read(tree)[1])} for tree in (one, other)
+        set() if tree is None else {*_ENTRY[len(tree.raw)].findall(repo.odb.read(tree)[1])}
+        for tree in (one, other)
     ]
     folders: dict[bytes, list[pygit2.Oid | None]] = {}
     for side, some in enumerate((entries[0] - entries[1], entries[1] - entries[0])):
@@ -233,14 +273,20 @@ def _differing(
             else:
                 yield above + name.decode("utf-8", "surrogateescape")
     for name, (left, right) in folders.items() if above.count("/") < MOST_PARTS else ():
-        yield from _differing(repo, left, right, turns, f"{above}{name.decode('utf-8', 'surrogateescape')}/")
+        yield from _differing(
+            repo, left, right, turns, f"{above}{name.decode('utf-8', 'surrogateescape')}/"
+        )
 
 
-def _with(repo: pygit2.Repository, tree: pygit2.Tree | None, blobs: Mapping[tuple[str, ...], Any]) -> pygit2.Oid | None:
+def _with(
+    repo: pygit2.Repository, tree: pygit2.Tree | None, blobs: Mapping[tuple[str, ...], Any]
+) -> pygit2.Oid | None:
     """A tree with these files, None where none is left. Only the folders on the way are written anew."""
     builder = repo.TreeBuilder() if tree is None else repo.TreeBuilder(tree)
     below: dict[str, dict[tuple[str, ...], Any]] = {}
-    for (name, *rest), blob in sorted(blobs.items(), key=lambda each: each[1] is not None):  # what goes makes room
+    for (name, *rest), blob in sorted(
+        blobs.items(), key=lambda each: each[1] is not None
+    ):  # what goes makes room
         there = at(tree, name)
         if rest:
             below.setdefault(name, {})[tuple(rest)] = blob

@@ -62,7 +62,11 @@ class _Draft(Operation):
         for wish in self._wishes:
             files |= {wish.path: None} if wish.gone or wish.new_path else {}
         for wish in self._wishes:
-            if wish.new_path and wish.target not in files and at(self._branch.tree(self._parent), wish.target):
+            if (
+                wish.new_path
+                and wish.target not in files
+                and at(self._branch.tree(self._parent), wish.target)
+            ):
                 raise taken(wish.target)  # where an undo goes back to may be another note by now
             if not wish.gone:
                 files[wish.target] = self._texts[wish.path][0] if wish.data is None else wish.data
@@ -78,11 +82,15 @@ class BranchVault(Vault):
         super().__init__(root, **given)
         self.place = f"{shown(repository)}, branch {name}"
         self.branch = Branch(repository, name, self.sidecar() / "branch")
-        self._lock = FileLock(str(self.branch.path), "simplemem.lock")  # of all servers of this machine
+        self._lock = FileLock(
+            str(self.branch.path), "simplemem.lock"
+        )  # of all servers of this machine
         kept = self.history
         self.log = BranchLog(str(self.root), self.branch, kind=kept.log.kind)
         days, megabytes = kept.keep_days, kept.keep_bytes // 1_000_000
-        self.history = BranchHistory(str(self.root), keep_days=days, keep_mb=megabytes, kind=kept.log.kind)
+        self.history = BranchHistory(
+            str(self.root), keep_days=days, keep_mb=megabytes, kind=kept.log.kind
+        )
         self.history.log = self.log
 
     def newest(self) -> str:
@@ -118,10 +126,18 @@ class BranchVault(Vault):
     def entries_below(self, folder: str) -> list[Entry]:
         tree, problems = at(self.branch.tree(self.newest()), folder), dict[str, str]()
         prefix = f"{'/'.join(check_path(folder))}/" if folder else ""
-        found = list(self._entries(tree, prefix, problems, bounded())) if isinstance(tree, pygit2.Tree) else []
+        found = (
+            list(self._entries(tree, prefix, problems, bounded()))
+            if isinstance(tree, pygit2.Tree)
+            else []
+        )
         if not folder:
-            self.problems = {path: why for path, why in problems.items() if not self.access.hides(path)}
-        return sorted((each for each in found if not self.access.hides(each.path)), key=lambda each: each.path)
+            self.problems = {
+                path: why for path, why in problems.items() if not self.access.hides(path)
+            }
+        return sorted(
+            (each for each in found if not self.access.hides(each.path)), key=lambda each: each.path
+        )
 
     def _entries(
         self, tree: pygit2.Tree, prefix: str, problems: dict[str, str], turns: Iterator[None]
@@ -137,7 +153,9 @@ class BranchVault(Vault):
             elif each.filemode in git.PLAIN and is_path(path):
                 yield self._entry_of(path, each)
             elif each.filemode in git.PLAIN:
-                problems[path.encode("utf-8", "backslashreplace").decode()] = "its name is not valid in a path"
+                problems[path.encode("utf-8", "backslashreplace").decode()] = (
+                    "its name is not valid in a path"
+                )
 
     def entry(self, path: str) -> Entry | None:
         check_path(path)
@@ -150,7 +168,9 @@ class BranchVault(Vault):
     def _entry_of(self, path: str, blob: pygit2.Object) -> Entry:
         """The same for every server, so that what one has indexed is up to date for the others."""
         _, size = self.branch.repo.odb.read_header(blob.id)
-        when = self.log.dates.get(path, 0) * 1_000_000_000 + (int(str(blob.id)[:8], 16) & _WHICH_BLOB)
+        when = self.log.dates.get(path, 0) * 1_000_000_000 + (
+            int(str(blob.id)[:8], 16) & _WHICH_BLOB
+        )
         return Entry(path, size, when, when, 0)
 
     @contextmanager
@@ -172,7 +192,9 @@ class BranchVault(Vault):
                 return _Draft(self, here, wishes).carry_out(change)
             self.branch.fetch()
             time.sleep(random.uniform(0, 0.01 * min(number, 10)))  # noqa: S311
-        raise Unavailable("other writers keep committing to the branch", hint="Try again in a moment.")
+        raise Unavailable(
+            "other writers keep committing to the branch", hint="Try again in a moment."
+        )
 
     def recover(self) -> tuple[int, list[Entry]]:
         with suppress(Unavailable):  # what is here is served

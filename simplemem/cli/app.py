@@ -31,31 +31,60 @@ class CommandEntry:
 
 
 COMMANDS = (
-    CommandEntry("search", "find", "Find and read", "Find notes by words, by meaning and by links."),
+    CommandEntry(
+        "search", "find", "Find and read", "Find notes by words, by meaning and by links."
+    ),
     CommandEntry("show", "find", "Find and read", "Print a note."),
     CommandEntry("list", "find", "Find and read", "List notes, newest first."),
     CommandEntry("tasks", "find", "Find and read", "List open tasks."),
-    CommandEntry("backlinks", "find", "Find and read", "List the notes that link to a note, and similar notes."),
-    CommandEntry("context", "find", "Find and read", "Collect the passages that answer a question, for a prompt."),
+    CommandEntry(
+        "backlinks",
+        "find",
+        "Find and read",
+        "List the notes that link to a note, and similar notes.",
+    ),
+    CommandEntry(
+        "context",
+        "find",
+        "Find and read",
+        "Collect the passages that answer a question, for a prompt.",
+    ),
     CommandEntry("new", "write", "Write", "Create a note."),
     CommandEntry("edit", "write", "Write", "Edit a note in $EDITOR."),
     CommandEntry("daily", "write", "Write", "Create today's daily note, or add text to it."),
     CommandEntry("tag", "write", "Write", "Add, remove or list the tags of a note."),
     CommandEntry("move", "write", "Write", "Move or rename a note. Links to it are updated."),
-    CommandEntry("delete", "write", "Write", "Delete notes without confirmation. `undo` restores them."),
+    CommandEntry(
+        "delete", "write", "Write", "Delete notes without confirmation. `undo` restores them."
+    ),
     CommandEntry("history", "past", "History", "List changes, newest first."),
     CommandEntry("diff", "past", "History", "Show what a change did, or how two versions differ."),
     CommandEntry("undo", "past", "History", "Undo the last change, or every change of one author."),
     CommandEntry("redo", "past", "History", "Redo what `undo` took back."),
-    CommandEntry("restore", "past", "History", "Restore an earlier version of a note, or a deleted note."),
+    CommandEntry(
+        "restore", "past", "History", "Restore an earlier version of a note, or a deleted note."
+    ),
     CommandEntry("facts", "remember", "Collections", "Facts that agents remember."),
     CommandEntry("topics", "talk", "Collections", "Topics of conversations with agents."),
-    CommandEntry("lessons", "knowledge", "Collections", "Lessons from agents: errors, solutions, decisions and more."),
-    CommandEntry("documents", "remember", "Collections", "Documents and web pages, stored as notes."),
+    CommandEntry(
+        "lessons",
+        "knowledge",
+        "Collections",
+        "Lessons from agents: errors, solutions, decisions and more.",
+    ),
+    CommandEntry(
+        "documents", "remember", "Collections", "Documents and web pages, stored as notes."
+    ),
     CommandEntry("init", "vault", "Vault", "Make a folder a vault. No note is changed."),
-    CommandEntry("index", "vault", "Vault", "Update the index, rebuild it, or move it to another database."),
-    CommandEntry("stats", "vault", "Vault", "Show the size of the vault and the state of its index."),
-    CommandEntry("inspect", "vault", "Vault", "Show the links, tags and unresolved links of each note."),
+    CommandEntry(
+        "index", "vault", "Vault", "Update the index, rebuild it, or move it to another database."
+    ),
+    CommandEntry(
+        "stats", "vault", "Vault", "Show the size of the vault and the state of its index."
+    ),
+    CommandEntry(
+        "inspect", "vault", "Vault", "Show the links, tags and unresolved links of each note."
+    ),
     CommandEntry("doctor", "vault", "Vault", "Check the vault for problems, and fix broken links."),
     CommandEntry("conflicts", "conflicts", "Vault", "List and merge conflict copies of notes."),
     CommandEntry("sync", "past", "Vault", "Exchange changes with your other machines through git."),
@@ -70,11 +99,16 @@ COMMANDS = (
         "Connect Claude, Cursor, VS Code, Codex or another client.",
     ),
     CommandEntry(
-        "disconnect", "client", "Agents and servers", "Remove this server from the configuration of a client."
+        "disconnect",
+        "client",
+        "Agents and servers",
+        "Remove this server from the configuration of a client.",
     ),
     CommandEntry("tools", "tools", "Agents and servers", "Show the tools that an agent sees."),
     CommandEntry("serve", "", "Agents and servers", "Serve the vault to agents over MCP and HTTP."),
-    CommandEntry("token", "token", "Agents and servers", "Manage the access tokens of served vaults."),
+    CommandEntry(
+        "token", "token", "Agents and servers", "Manage the access tokens of served vaults."
+    ),
 )
 
 
@@ -156,7 +190,9 @@ app = typer.Typer(
     add_help_option=False,
     context_settings={"ignore_unknown_options": True},
 )
-def serve(arguments: Annotated[list[str] | None, typer.Argument(metavar="[OPTIONS]")] = None) -> None:
+def serve(
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="[OPTIONS]")] = None,
+) -> None:
     """Serve the vault to agents over MCP and HTTP."""
     # The program sends `serve` on before any of this is loaded; here it stands in `--help` and in completion.
     from simplemem.cli.serve import serve_main
@@ -173,7 +209,10 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
     """Global options."""

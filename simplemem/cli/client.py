@@ -14,7 +14,15 @@ import typer
 
 from simplemem.cli.command import Answer, agree, command, finish, preview
 from simplemem.cli.files import replace_text
-from simplemem.cli.options import DryRunOption, VaultOption, YesOption, argument, completing, flag, option
+from simplemem.cli.options import (
+    DryRunOption,
+    VaultOption,
+    YesOption,
+    argument,
+    completing,
+    flag,
+    option,
+)
 from simplemem.cli.output import SHRINKS, WHOLE, Lines, Part, diff_lines
 from simplemem.errors import Invalid, NotFound, SimplememError, Unreadable
 
@@ -42,17 +50,31 @@ def _client_names() -> list[str]:
 @command(commands, _PANEL)
 def connect(
     client: Annotated[
-        str, argument("CLIENT", "The client. Without it, the clients are listed.", completing(_client_names))
+        str,
+        argument(
+            "CLIENT", "The client. Without it, the clients are listed.", completing(_client_names)
+        ),
     ] = "",
     options: Annotated[list[str] | None, argument("-- OPTIONS", "Options for `serve`.")] = None,
     vault: VaultOption = None,
-    profile: Annotated[str, option("--profile", "NAME", "The profile: see `simplemem serve --help`.")] = "",
-    name: Annotated[str, _NAME] = "simplemem",
-    http: Annotated[str, option("--http", "URL", "Connect to a running server instead of starting one.")] = "",
-    token_env: Annotated[
-        str, option("--token-env", "VARIABLE", "With --http: the environment variable that contains the token.")
+    profile: Annotated[
+        str, option("--profile", "NAME", "The profile: see `simplemem serve --help`.")
     ] = "",
-    dry_run: Annotated[bool, flag("--dry-run --print", "Show what would change, and change nothing.")] = False,
+    name: Annotated[str, _NAME] = "simplemem",
+    http: Annotated[
+        str, option("--http", "URL", "Connect to a running server instead of starting one.")
+    ] = "",
+    token_env: Annotated[
+        str,
+        option(
+            "--token-env",
+            "VARIABLE",
+            "With --http: the environment variable that contains the token.",
+        ),
+    ] = "",
+    dry_run: Annotated[
+        bool, flag("--dry-run --print", "Show what would change, and change nothing.")
+    ] = False,
     yes: YesOption = False,
 ) -> Answer:
     """Connect Claude, Cursor, VS Code, Codex or another client.
@@ -69,7 +91,10 @@ def connect(
     from simplemem.clients.splice import entries, is_put_into, put
 
     if not _PLAIN.fullmatch(name):
-        raise Invalid(f"{name!r} is not a server name", hint="Use letters, digits, - and _; begin with a letter.")
+        raise Invalid(
+            f"{name!r} is not a server name",
+            hint="Use letters, digits, - and _; begin with a letter.",
+        )
     chosen = client_called(client) if client else None
     folder, entry_for = _entries(name, http, token_env, vault, profile, options or ())
     if chosen is None:
@@ -89,7 +114,9 @@ def connect(
     shown = _shown(chosen, file, before, after, dry_run, new_vault)
     if before == after and new_vault is None:
         return shown
-    shown = replace(shown, lines=[*shown.lines, [_consequence(chosen, folder or Path(), http, entry)]])
+    shown = replace(
+        shown, lines=[*shown.lines, [_consequence(chosen, folder or Path(), http, entry)]]
+    )
     if http and not token_env:
         shown = replace(shown, warnings=[*shown.warnings, _about_missing_token(chosen)])
     if dry_run:
@@ -131,7 +158,10 @@ def disconnect(
     shown = _shown(chosen, file, before, after, dry_run)
     if before == after:
         return replace(
-            shown, lines=[[f"{chosen.title} is not connected: ", (str(file), "cyan"), f" has no entry {name}"]]
+            shown,
+            lines=[
+                [f"{chosen.title} is not connected: ", (str(file), "cyan"), f" has no entry {name}"]
+            ],
         )
     if dry_run:
         return shown
@@ -142,7 +172,9 @@ def disconnect(
     done: list[Part] = [("Written", "green"), f": {file}."]
     if after is None:
         done = [("Removed", "green"), f" {file}, which connect had created."]
-    return Answer(shown.facts, [done, [f"Restart {chosen.title}, because it may still use the server."]])
+    return Answer(
+        shown.facts, [done, [f"Restart {chosen.title}, because it may still use the server."]]
+    )
 
 
 def _consequence(client: Client, folder: Path, http: str, entry: Mapping[str, Any]) -> str:
@@ -174,7 +206,9 @@ def _vault_to_create(folder: Path | None) -> Path | None:
     if folder is None or folder.is_dir():
         return None
     if folder.exists():
-        raise Invalid(f"{folder} is a file", hint="A vault is a folder. Pass a folder with `--vault`.")
+        raise Invalid(
+            f"{folder} is a file", hint="A vault is a folder. Pass a folder with `--vault`."
+        )
     return folder
 
 
@@ -190,16 +224,31 @@ def _shown(
     from simplemem.config import similar_folder
     from simplemem.note.diff import unified_diff
 
-    facts: dict[str, Any] = {"client": client.name, "file": str(file), "changed": before != after, "dry_run": dry_run}
+    facts: dict[str, Any] = {
+        "client": client.name,
+        "file": str(file),
+        "changed": before != after,
+        "dry_run": dry_run,
+    }
     lines: Lines = []
     if new_vault is not None:
         facts["creates"] = str(new_vault)
-        lines.append([("This creates the vault ", "yellow"), (str(new_vault), "cyan"), ", which does not exist yet."])
+        lines.append(
+            [
+                ("This creates the vault ", "yellow"),
+                (str(new_vault), "cyan"),
+                ", which does not exist yet.",
+            ]
+        )
         near = similar_folder(new_vault)
         lines += [[("Did you mean ", "yellow"), (str(near), "cyan"), "?"]] if near else []
     if before == after:
-        return Answer(facts, [*lines, [f"Nothing to change for {client.title}: ", (str(file), "cyan")]])
-    diff = unified_diff((before or "").encode(), (after or "").encode(), (str(file), str(file)), most=None)
+        return Answer(
+            facts, [*lines, [f"Nothing to change for {client.title}: ", (str(file), "cyan")]]
+        )
+    diff = unified_diff(
+        (before or "").encode(), (after or "").encode(), (str(file), str(file)), most=None
+    )
     return Answer({**facts, "diff": diff}, [*lines, *diff_lines(diff)])
 
 
@@ -210,10 +259,19 @@ def _confirm(shown: Answer, yes: bool) -> None:
     preview(shown)
     near = similar_folder(Path(shown.facts["creates"])) if "creates" in shown.facts else None
     suggestion = f"Did you mean {near}? " if near else ""
-    missing = f"the vault {shown.facts['creates']} does not exist, and " if "creates" in shown.facts else ""
+    missing = (
+        f"the vault {shown.facts['creates']} does not exist, and "
+        if "creates" in shown.facts
+        else ""
+    )
     refused = f"{missing}this needs confirmation, but there is no terminal"
     question = "Create the vault and write this?" if missing else "Write this?"
-    agree(question, refused=refused, hint=f"{suggestion}Add --yes, or preview with --dry-run.", yes=yes)
+    agree(
+        question,
+        refused=refused,
+        hint=f"{suggestion}Add --yes, or preview with --dry-run.",
+        yes=yes,
+    )
     finish()
 
 
@@ -227,16 +285,29 @@ def _entries(
     if http:
         if vault or profile or options:
             message = "--http cannot be combined with --vault, --profile or options of `serve`"
-            raise Invalid(message, hint="Leave them out: the running server already has a vault and tools.")
+            raise Invalid(
+                message, hint="Leave them out: the running server already has a vault and tools."
+            )
         if not http.startswith(("http://", "https://")):
-            raise Invalid(f"{http!r} is not a URL", hint="Pass a URL such as http://127.0.0.1:8080/mcp.")
+            raise Invalid(
+                f"{http!r} is not a URL", hint="Pass a URL such as http://127.0.0.1:8080/mcp."
+            )
         if token_env and not token_env.isidentifier():
             message = "the value of --token-env is not the name of an environment variable"
-            raise Invalid(message, hint="Pass the name of the variable that contains the token, not the token.")
+            raise Invalid(
+                message,
+                hint="Pass the name of the variable that contains the token, not the token.",
+            )
         return None, lambda client: client.remote_entry(name, http, token_env)
     if token_env:
-        raise Invalid("--token-env needs --http", hint="Leave it out: a server that a client starts needs no token.")
-    said = [*(("--vault", str(vault)) if vault else ()), *(("--profile", profile) if profile else ())]
+        raise Invalid(
+            "--token-env needs --http",
+            hint="Leave it out: a server that a client starts needs no token.",
+        )
+    said = [
+        *(("--vault", str(vault)) if vault else ()),
+        *(("--profile", profile) if profile else ()),
+    ]
     folder, more = for_a_client([*said, *options])
     return folder, lambda client: client.entry(name, server_command(folder, more))
 
@@ -255,7 +326,9 @@ def _text_of(file: Path) -> str | None:
         return None
     except UnicodeDecodeError as error:
         hint = "Save it as UTF-8 first."
-        raise Unreadable(f"{file} was not changed: byte {error.start} is not UTF-8", hint=hint) from error
+        raise Unreadable(
+            f"{file} was not changed: byte {error.start} is not UTF-8", hint=hint
+        ) from error
 
 
 def _spliced(file: Path, do: Callable[..., Any], client: Client, text: str, *more: Any) -> Any:
@@ -281,14 +354,26 @@ def _listed(name: str, entry_for: Callable[[Client], dict[str, Any]]) -> Answer:
             gets = entry_for(client)
             now = _spliced(file, entries, client, _text_of(file) or "").get(name)
             is_there = file.exists() or (file.parent.is_dir() and file.parent != Path.home())
-            state = "knows it" if now == gets else "has another" if now else "not yet" if is_there else "not here"
+            state = (
+                "knows it"
+                if now == gets
+                else "has another"
+                if now
+                else "not yet"
+                if is_there
+                else "not here"
+            )
         except (SimplememError, OSError) as error:
             state = str(error)
         row = {"client": client.name, "title": client.title, "file": str(file), "state": state}
         facts.append({**row, "now": now, "gets": gets})
         style = {"knows it": "green", "not here": "dim"}.get(state, "yellow")
-        table.append([(client.name, "cyan"), (_STATES.get(state, state), style), (str(file), "dim")])
+        table.append(
+            [(client.name, "cyan"), (_STATES.get(state, state), style), (str(file), "dim")]
+        )
     plain = entry_for(clients()["json"])
     would = plain.get("url") or " ".join([plain["command"], *plain["args"]])
     hint = f"`simplemem connect CLIENT` shows the change, asks for confirmation, and adds {name}: {would}"
-    return Answer({"name": name, "clients": facts}, [[hint]], table, columns=(WHOLE, WHOLE, SHRINKS))
+    return Answer(
+        {"name": name, "clients": facts}, [[hint]], table, columns=(WHOLE, WHOLE, SHRINKS)
+    )

@@ -123,8 +123,12 @@ def _run(function: Callable[[], Any], as_json: bool) -> None:
         raise
     except (SimplememError, OSError) as error:
         failed = True
-        if isinstance(error, OSError):  # what the system refuses, for want of space or permission, in its own words
-            error = Unavailable(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+        if isinstance(
+            error, OSError
+        ):  # what the system refuses, for want of space or permission, in its own words
+            error = Unavailable(
+                f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}"
+            )
         print_error(error, as_json=as_json)
     if failed:
         raise typer.Exit(1)
@@ -202,13 +206,26 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
         if bar is None:
             if time.monotonic() - began < _PATIENCE or not total:
                 return
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+            from rich.progress import (
+                BarColumn,
+                MofNCompleteColumn,
+                Progress,
+                TextColumn,
+                TimeRemainingColumn,
+            )
 
-            columns = (TextColumn("{task.description:>8}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            columns = (
+                TextColumn("{task.description:>8}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeRemainingColumn(),
+            )
             bar = Progress(*columns, console=screen.console, transient=True)
             bar.start()
         task = next((each.id for each in bar.tasks if each.description == stage), None)
-        bar.update(bar.add_task(stage, total=total) if task is None else task, completed=done, total=total)
+        bar.update(
+            bar.add_task(stage, total=total) if task is None else task, completed=done, total=total
+        )
 
     try:
         yield tell
@@ -221,7 +238,10 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
 def finishing() -> Iterator[None]:
     """Hold a Ctrl-C back until a write is done. A second one does not wait; even then nothing is torn."""
     before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or before is not signal.default_int_handler:
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or before is not signal.default_int_handler
+    ):
         yield
         return
     held: list[int] = []
@@ -277,7 +297,9 @@ def command(
                 for each in note_parameters:
                     arguments[each] = _without_paths(arguments[each], arguments.get("vault"))
                 if filters:
-                    arguments["narrowed"] = filter_of(**{each: arguments.pop(each) for each in filters})
+                    arguments["narrowed"] = filter_of(
+                        **{each: arguments.pop(each) for each in filters}
+                    )
                 return function(**arguments)
 
             _run(answers, as_json)
@@ -298,18 +320,29 @@ def command(
 
 def _parameters(function: Callable[..., Any], filters: Sequence[str]) -> list[inspect.Parameter]:
     """The options of a command as Typer reads them: its own, those of a filter for `narrowed`, and `--json`."""
-    declared = {each: hint for each, hint in function.__annotations__.items() if each not in ("return", "narrowed")}
-    hints = get_type_hints(SimpleNamespace(__annotations__=declared), function.__globals__, include_extras=True)
+    declared = {
+        each: hint
+        for each, hint in function.__annotations__.items()
+        if each not in ("return", "narrowed")
+    }
+    hints = get_type_hints(
+        SimpleNamespace(__annotations__=declared), function.__globals__, include_extras=True
+    )
     parameters = []
     for name, parameter in inspect.signature(function).parameters.items():
         if name == "narrowed":
-            parameters += [_keyword(each, FILTERS[each], False if each == "require_all" else None) for each in filters]
+            parameters += [
+                _keyword(each, FILTERS[each], False if each == "require_all" else None)
+                for each in filters
+            ]
         else:
             parameters.append(_keyword(name, hints[name], parameter.default))
     return [*parameters, _keyword("as_json", _JSON, False)]
 
 
-def _old_parameter(parameters: Sequence[inspect.Parameter], old: str, new: str) -> inspect.Parameter:
+def _old_parameter(
+    parameters: Sequence[inspect.Parameter], old: str, new: str
+) -> inspect.Parameter:
     """A hidden option under an earlier name, which is None unless it is given."""
     [parameter] = [each for each in parameters if each.name == new]
     kind = get_args(parameter.annotation)[0]
@@ -341,13 +374,22 @@ def _keyword(name: str, hint: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
-def _refuse_unknown_options(arguments: Mapping[str, Any], parameters: Iterable[inspect.Parameter]) -> None:
+def _refuse_unknown_options(
+    arguments: Mapping[str, Any], parameters: Iterable[inspect.Parameter]
+) -> None:
     """Where `-word` is allowed, a mistyped `--option` must still be told."""
     infos = [info for each in parameters for info in getattr(each.annotation, "__metadata__", ())]
-    known = [name for info in infos for name in (info.default, *(info.param_decls or ())) if isinstance(name, str)]
+    known = [
+        name
+        for info in infos
+        for name in (info.default, *(info.param_decls or ()))
+        if isinstance(name, str)
+    ]
     for value in arguments.values():
         for word in value if isinstance(value, list | tuple) else [value]:
             if isinstance(word, str) and word.startswith("--"):
                 typed = word.partition("=")[0]
                 near = get_close_matches(typed, known, 1)
-                raise typer.BadParameter(f"no such option: {typed}" + (f" (did you mean {near[0]}?)" if near else ""))
+                raise typer.BadParameter(
+                    f"no such option: {typed}" + (f" (did you mean {near[0]}?)" if near else "")
+                )

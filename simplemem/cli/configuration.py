@@ -46,7 +46,9 @@ Key = Annotated[str, argument("KEY", "A setting, such as `search.limit`.", compl
 
 @command(_config, name="list")
 def list_settings(
-    example: Annotated[bool, flag("--example", "Print a settings file that contains every setting.")] = False,
+    example: Annotated[
+        bool, flag("--example", "Print a settings file that contains every setting.")
+    ] = False,
     vault: VaultOption = None,
 ) -> Answer:
     """List the settings in force, and where each comes from.
@@ -93,7 +95,8 @@ def get(key: Key, vault: VaultOption = None) -> Answer:
 def set_(
     key: Key,
     values: Annotated[
-        list[str], argument("VALUE...", "The new value. Separate the items of a list with commas or spaces.")
+        list[str],
+        argument("VALUE...", "The new value. Separate the items of a list with commas or spaces."),
     ],
     in_vault: InVault = False,
     vault: VaultOption = None,
@@ -129,11 +132,22 @@ def set_(
     if is_changed and key in _READ_AT_START:
         lines.append([_RESTART])
 
-    facts = {"key": key, "value": _COVERED if is_secret(key) else now, "file": str(file), "changed": is_changed}
-    warnings = [] if str(file) in source else [f"{key} is still {in_words(now)}, from {source}, which has precedence"]
+    facts = {
+        "key": key,
+        "value": _COVERED if is_secret(key) else now,
+        "file": str(file),
+        "changed": is_changed,
+    }
+    warnings = (
+        []
+        if str(file) in source
+        else [f"{key} is still {in_words(now)}, from {source}, which has precedence"]
+    )
     if is_secret(key) and not value.startswith("{"):
         elsewhere = """'{ env = "NAME" }' or '{ path = "FILE" }'"""
-        warnings.append(f"{file} contains the secret in plain text; to store it elsewhere, set {elsewhere}")
+        warnings.append(
+            f"{file} contains the secret in plain text; to store it elsewhere, set {elsewhere}"
+        )
     if key in _READ_AT_START:
         warnings += _without_a_match(value_in(after, key, file), vault)
     return Answer(facts, lines, warnings=warnings)
@@ -160,7 +174,10 @@ def unset(key: Key, in_vault: InVault = False, vault: VaultOption = None) -> Ans
     lines: Lines = [
         [("Removed", "green"), f" {key}", (f"  from {file}", "dim")],
         _was(key, old),
-        [f"now: {_COVERED if is_secret(key) and now else in_words(now)}", (f"  from {source}", "dim")],
+        [
+            f"now: {_COVERED if is_secret(key) and now else in_words(now)}",
+            (f"  from {source}", "dim"),
+        ],
     ]
     if key in _READ_AT_START:
         lines.append([_RESTART])
@@ -173,7 +190,9 @@ def _one_value(key: str, values: list[str]) -> str:
     from simplemem.settings_file import is_list
 
     if len(values) > 1 and not is_list(key):
-        raise Invalid(f"{key} takes one value", hint="Put a value that contains spaces in quotation marks.")
+        raise Invalid(
+            f"{key} takes one value", hint="Put a value that contains spaces in quotation marks."
+        )
     return ",".join(values)
 
 
@@ -185,7 +204,10 @@ def _file_to_change(vault: Path | None, in_vault: bool) -> Path:
         return user_config_path(os.environ)
     file = find_existing_vault(vault) / ".simplemem" / "config.toml"
     if file.is_symlink() or file.parent.is_symlink():
-        raise Invalid(f"{file} is reached through a symbolic link", hint="Replace the link with a file or folder.")
+        raise Invalid(
+            f"{file} is reached through a symbolic link",
+            hint="Replace the link with a file or folder.",
+        )
     return file
 
 
@@ -213,7 +235,11 @@ def _without_a_match(rules: Any, vault: Path | None) -> list[str]:
         inside = [f"{folder}any.md" for folder in folders]
         if any(private_by_rule(path, [rule]) for path in [*notes, *inside]):
             continue
-        names = folders if rule.endswith("/") else [*folders, *(note.removesuffix(".md") for note in notes)]
+        names = (
+            folders
+            if rule.endswith("/")
+            else [*folders, *(note.removesuffix(".md") for note in notes)]
+        )
         by_key = {compare_key(name): name for name in names}
         near = get_close_matches(compare_key(rule.removeprefix("./")), by_key, 1)
         suggestion = f". Did you mean {by_key[near[0]]}?" if near else ""
@@ -241,7 +267,9 @@ def _text_of(file: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except UnicodeDecodeError as error:
-        raise Unreadable(f"{file} is not UTF-8 (byte {error.start})", hint="Save it as UTF-8 first.") from error
+        raise Unreadable(
+            f"{file} is not UTF-8 (byte {error.start})", hint="Save it as UTF-8 first."
+        ) from error
 
 
 def _in_force(vault: Path | None) -> dict[str, tuple[Any, str]]:
@@ -252,8 +280,14 @@ def _in_force(vault: Path | None) -> dict[str, tuple[Any, str]]:
         root = find_vault(vault)
     except NotFound:
         root = None
-    found = {key: (_shown(value), source) for key, value, source in settings_with_sources({"vault": vault}, vault=root)}
-    found["vault"] = (None if root is None else str(root), _source_of_vault(root, found["vault"][1]))
+    found = {
+        key: (_shown(value), source)
+        for key, value, source in settings_with_sources({"vault": vault}, vault=root)
+    }
+    found["vault"] = (
+        None if root is None else str(root),
+        _source_of_vault(root, found["vault"][1]),
+    )
     return found
 
 
@@ -274,5 +308,7 @@ def _shown(value: Any) -> Any:
     if isinstance(value, tuple):
         return list(value)
     if isinstance(value, str):
-        return re.sub(r"(?<=://)[^/@\s]+@", f"{_COVERED}@", value)  # who asks and by which password, in an address
+        return re.sub(
+            r"(?<=://)[^/@\s]+@", f"{_COVERED}@", value
+        )  # who asks and by which password, in an address
     return value if value is None or isinstance(value, (str, int, float, dict)) else str(value)

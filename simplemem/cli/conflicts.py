@@ -45,7 +45,9 @@ def list_copies(vault: VaultOption = None) -> Answer:
     with opened(vault) as store:
         copies = store.conflict_copies()
     table: Lines = [[(copy.path, "cyan"), f"of {copy.of}", (copy.maker, "dim")] for copy in copies]
-    next_step: list[Part] = [("  `simplemem conflicts merge NAME --dry-run` shows the differences", "dim")]
+    next_step: list[Part] = [
+        ("  `simplemem conflicts merge NAME --dry-run` shows the differences", "dim")
+    ]
     facts = {"conflicts": [copy.as_dict() for copy in copies]}
     lines = [next_step if copies else [("No conflict copies.", "green")]]
     return Answer(facts, lines, table, columns=(WHOLE, WHOLE, SHRINKS))
@@ -53,10 +55,13 @@ def list_copies(vault: VaultOption = None) -> Answer:
 
 @command(_conflicts)
 def merge(
-    name: Annotated[str, argument("NAME", "A copy, or a note to merge with all its copies.", complete_name)],
+    name: Annotated[
+        str, argument("NAME", "A copy, or a note to merge with all its copies.", complete_name)
+    ],
     dry_run: DryRunOption = False,
     keep: Annotated[
-        Keep | None, typer.Option("--keep", help="Keep one text, or both with their differences marked.")
+        Keep | None,
+        typer.Option("--keep", help="Keep one text, or both with their differences marked."),
     ] = None,
     vault: VaultOption = None,
 ) -> Answer:
@@ -106,6 +111,13 @@ def _planned(merges: Sequence[ConflictMerge]) -> Lines:
             found = f"no conflicts; the common base is most likely {merge.base}"
         else:
             found = "no conflicts; the common base is not known, so all lines are kept"
-        lines.append([(merge.copy.path, "cyan"), " into ", (merge.copy.of, "cyan"), f": {merge.problem or found}"])
+        lines.append(
+            [
+                (merge.copy.path, "cyan"),
+                " into ",
+                (merge.copy.of, "cyan"),
+                f": {merge.problem or found}",
+            ]
+        )
         lines += diff_lines(merge.diff)
     return lines

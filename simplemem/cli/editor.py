@@ -33,20 +33,28 @@ def edit_note(store: EnhancedStore, name: str, *, merge: bool) -> Saved:
     memory = store.read(name)
     if hashlib.sha256(memory.text.encode("utf-8", "surrogatepass")).hexdigest() != memory.sha256:
         # What is shown of it is not all that is in it: saving that would lose the rest.
-        raise Unreadable(f"{memory.name} is not UTF-8 text", hint="Convert it first, for example with iconv.")
+        raise Unreadable(
+            f"{memory.name} is not UTF-8 text", hint="Convert it first, for example with iconv."
+        )
     expected, also = memory.sha256, ""
     with DraftFile(store, memory.name, memory.text) as draft:
         written = draft.edited()
         if written == memory.text:
-            return Saved(memory.name, memory.path, expected, expected, False, "", memory.tags, memory.tag_map)
+            return Saved(
+                memory.name, memory.path, expected, expected, False, "", memory.tags, memory.tag_map
+            )
         while True:
             held = finish()
             try:
-                saved = store.write_text(memory.name, written, if_sha256=expected, who=WHO, tool="edit")
+                saved = store.write_text(
+                    memory.name, written, if_sha256=expected, who=WHO, tool="edit"
+                )
                 return replace(saved, warnings=(*saved.warnings, also)) if also else saved
             except Conflict as conflict:
                 held.close()
-                offer = conflict.details.get("accept")  # both together, where they changed different lines
+                offer = conflict.details.get(
+                    "accept"
+                )  # both together, where they changed different lines
                 if not offer or not (merge or (can_ask() and _agreed(conflict, memory.name))):
                     draft.compare(conflict)
                     raise
@@ -67,16 +75,29 @@ class DraftFile:
 
     def __init__(self, store: EnhancedStore, name: str, text: str) -> None:
         if store.read_only:
-            raise ReadOnly("this vault is read-only", hint="Check `read_only` and the permissions of the folder.")
+            raise ReadOnly(
+                "this vault is read-only",
+                hint="Check `read_only` and the permissions of the folder.",
+            )
         self._store = store
         self._name = name
         self._text = text.encode()
         folder = store.root / ".simplemem" / "drafts"
-        if os.path.realpath(folder) != os.path.join(os.path.realpath(store.root), ".simplemem", "drafts"):
+        if os.path.realpath(folder) != os.path.join(
+            os.path.realpath(store.root), ".simplemem", "drafts"
+        ):
             why = f"{folder} is a link or leads through one"
-            raise Unavailable(why, hint="Replace the link with a folder: drafts are written only inside the vault.")
+            raise Unavailable(
+                why,
+                hint="Replace the link with a folder: drafts are written only inside the vault.",
+            )
         # The name of a new note is not checked yet: only its harmless characters are used.
-        stem = "".join(c if c.isalnum() or c in " -_" else "-" for c in name.rsplit("/", 1)[-1])[:60].strip() or "draft"
+        stem = (
+            "".join(c if c.isalnum() or c in " -_" else "-" for c in name.rsplit("/", 1)[-1])[
+                :60
+            ].strip()
+            or "draft"
+        )
         names = (f"{stem}{f' {number}' if number > 1 else ''}.md" for number in count(1))
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -111,13 +132,17 @@ class DraftFile:
                 signal.signal(signal.SIGINT, before)
         except OSError as error:
             hint = "Set $EDITOR to another editor, such as EDITOR=nano or EDITOR='code --wait'."
-            raise Unavailable(f"the editor {editor[0]!r} cannot be started: {error.strerror}", hint=hint) from error
+            raise Unavailable(
+                f"the editor {editor[0]!r} cannot be started: {error.strerror}", hint=hint
+            ) from error
         if code:
             raise Unavailable(f"the editor {editor[0]!r} ended with code {code}: nothing was saved")
         try:
             return self.path.read_bytes().decode("utf-8")
         except UnicodeDecodeError as error:
-            raise Invalid(f"the text is not UTF-8 (byte {error.start}): nothing was saved") from error
+            raise Invalid(
+                f"the text is not UTF-8 (byte {error.start}): nothing was saved"
+            ) from error
 
     def compare(self, conflict: Conflict) -> None:
         """Have a lost race show the person's text beside the note as it is now."""
@@ -128,8 +153,14 @@ class DraftFile:
         except SimplememError:
             theirs = b""
         ours = self.path.read_bytes()
-        conflict.details["diff"] = unified_diff(theirs, ours, ("the note as it is now", "your text"))
-        together = " With --merge, both changes are merged and saved." if conflict.details.get("accept") else ""
+        conflict.details["diff"] = unified_diff(
+            theirs, ours, ("the note as it is now", "your text")
+        )
+        together = (
+            " With --merge, both changes are merged and saved."
+            if conflict.details.get("accept")
+            else ""
+        )
         conflict.message = f"{self._name} was changed by somebody else while you edited it: nothing was overwritten"
         conflict.hint = f"Edit the note again to combine the two texts.{together}"
 
@@ -139,8 +170,12 @@ def _editor() -> list[str]:
         try:
             return [word.strip('"') for word in shlex.split(chosen, posix=os.name != "nt")]
         except ValueError as error:
-            raise Invalid(f"$EDITOR cannot be parsed: {error}", hint="Quote its value as in a shell.") from error
+            raise Invalid(
+                f"$EDITOR cannot be parsed: {error}", hint="Quote its value as in a shell."
+            ) from error
     for known in ["notepad"] if sys.platform == "win32" else ["editor", "nano", "vim", "vi"]:
         if path := shutil.which(known):
             return [path]
-    raise Unavailable("no editor was found", hint="Set $EDITOR, for example to nano or to 'code --wait'.")
+    raise Unavailable(
+        "no editor was found", hint="Set $EDITOR, for example to nano or to 'code --wait'."
+    )

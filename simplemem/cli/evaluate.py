@@ -24,7 +24,9 @@ _SHOWN = {"recall5": "recall@5", "recall10": "recall@10", "mrr": "MRR"}
 @command(_eval)
 def init(
     size: Annotated[int, option("--size", "N", "The maximum number of questions.", min=1)] = 200,
-    seed: Annotated[int, option("--seed", "N", "The random seed. A different seed gives different questions.")] = 1,
+    seed: Annotated[
+        int, option("--seed", "N", "The random seed. A different seed gives different questions.")
+    ] = 1,
     out: Annotated[Path | None, option("--out", "FILE", f"The file to write. {_BESIDE}")] = None,
     vault: VaultOption = None,
 ) -> Answer:
@@ -39,19 +41,33 @@ def init(
         questions = make_questions(store, size, seed)
         if not questions.pairs:
             why = f"no question could be created from the {questions.notes} notes in {store.root}"
-            raise Invalid(why, hint="The vault needs a few notes with distinct titles and sentences.")
+            raise Invalid(
+                why, hint="The vault needs a few notes with distinct titles and sentences."
+            )
         file = out or store.bench.folder() / FILE
     write_questions(file, questions)
     counts = dict(Counter(pair.kind for pair in questions.pairs))
     of_kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items())
-    facts = {"file": str(file), "questions": len(questions.pairs), "notes": questions.notes, **counts}
-    return Answer(facts, [[f"{len(questions.pairs)} questions ({of_kinds}) about {questions.notes} notes: {file}"]])
+    facts = {
+        "file": str(file),
+        "questions": len(questions.pairs),
+        "notes": questions.notes,
+        **counts,
+    }
+    return Answer(
+        facts,
+        [[f"{len(questions.pairs)} questions ({of_kinds}) about {questions.notes} notes: {file}"]],
+    )
 
 
 @command(_eval)
 def run(
-    compare: Annotated[list[str] | None, option("--compare", "SETTING=VALUE", "Compare with this setting.")] = None,
-    file: Annotated[Path | None, option("--file", "FILE", f"The file with the questions. {_BESIDE}")] = None,
+    compare: Annotated[
+        list[str] | None, option("--compare", "SETTING=VALUE", "Compare with this setting.")
+    ] = None,
+    file: Annotated[
+        Path | None, option("--file", "FILE", f"The file with the questions. {_BESIDE}")
+    ] = None,
     vault: VaultOption = None,
 ) -> Answer:
     """Run the questions, and print recall, MRR and time.
@@ -68,20 +84,35 @@ def run(
     for each in compare or ():
         key, equals, value = (part.strip() for part in each.partition("="))
         if not equals:
-            raise typer.BadParameter(f"{each!r} is not SETTING=VALUE, such as search.lexical_weight=0.5")
+            raise typer.BadParameter(
+                f"{each!r} is not SETTING=VALUE, such as search.lexical_weight=0.5"
+            )
         variants[f"{key}={value}"] = load_settings({key: value}, vault=root)
     with opened(vault) as store, progress_bar() as progress:
         questions = evaluate.read_questions(file or store.root / ".simplemem" / evaluate.FILE)
         figures = evaluate.run(store, questions, variants, progress=progress)
     rows, left_out = figures["rows"], figures["left_out"]
     table: Lines = [["", *_SHOWN.values(), "CPU ms, median"]]
-    warnings = [f"{left_out} questions were skipped: their notes are missing or private"] if left_out else []
+    warnings = (
+        [f"{left_out} questions were skipped: their notes are missing or private"]
+        if left_out
+        else []
+    )
     for row in rows:
         shown = [((row["name"], "cyan"), row, "", f"{row['ms_median']:.1f}")]
-        shown += [(("  difference from the first", "dim"), row["difference"], "+", "")] if "difference" in row else []
+        shown += (
+            [(("  difference from the first", "dim"), row["difference"], "+", "")]
+            if "difference" in row
+            else []
+        )
         for head, of, sign, time in shown:
-            figures_of = [[f"{of[key][each]:{sign}.3f}" for each in ("value", "low", "high")] for key in _SHOWN]
-            table.append([head, *(f"{value} [{low}, {high}]" for value, low, high in figures_of), time])
+            figures_of = [
+                [f"{of[key][each]:{sign}.3f}" for each in ("value", "low", "high")]
+                for key in _SHOWN
+            ]
+            table.append(
+                [head, *(f"{value} [{low}, {high}]" for value, low, high in figures_of), time]
+            )
         if degraded := row.get("degraded"):
             warnings.append(f"{row['name']}, {degraded['questions']} questions: {degraded['why']}")
     about = f"{rows[0]['questions']} questions about {figures['notes']} notes: {figures['about']}"

@@ -29,4 +29,6 @@ def replace_text(file: Path, before: str | None, after: str | None, backup_name:
     try:
         change_file(real, old, (after or "").encode(), backup_name)
     except (Intruded, FileExistsError) as error:
-        raise Conflict(f"another program changed {file} just now", current_sha256=None, hint="Try again.") from error
+        raise Conflict(
+            f"another program changed {file} just now", current_sha256=None, hint="Try again."
+        ) from error

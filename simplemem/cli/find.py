@@ -51,7 +51,10 @@ LinkKind = StrEnum("LinkKind", "link semantic")
 OptionalQuery = Annotated[list[str] | None, argument("QUERY", "Words, or a question.")]
 _EXPLAIN_NOTE = "Show the rank of this note, or why it was not found."
 At = Annotated[
-    str | None, option("--at", "WHEN", "As of this time: `2026-01-24` (the end of the day), `v12`, `before v12`.")
+    str | None,
+    option(
+        "--at", "WHEN", "As of this time: `2026-01-24` (the end of the day), `v12`, `before v12`."
+    ),
 ]
 
 
@@ -67,12 +70,19 @@ def search(
     query: OptionalQuery = None,
     mode: Annotated[Mode, typer.Option(help="Compare words, meaning, or both.")] = Mode.hybrid,
     limit: Annotated[
-        int | None, limit_option("The maximum number of notes. The default is the setting `search.limit`.")
+        int | None,
+        limit_option("The maximum number of notes. The default is the setting `search.limit`."),
     ] = None,
     explain: Annotated[bool, flag("--explain", "Show how each rank was computed.")] = False,
-    authors: Annotated[bool, flag("--authors", "Show who changed each note last, and when.")] = False,
-    no_rerank: Annotated[bool, flag("--no-rerank", "Do not use the reranker that the settings name.")] = False,
-    explain_note: Annotated[str, option("--explain-note", "NAME", _EXPLAIN_NOTE, complete_name)] = "",
+    authors: Annotated[
+        bool, flag("--authors", "Show who changed each note last, and when.")
+    ] = False,
+    no_rerank: Annotated[
+        bool, flag("--no-rerank", "Do not use the reranker that the settings name.")
+    ] = False,
+    explain_note: Annotated[
+        str, option("--explain-note", "NAME", _EXPLAIN_NOTE, complete_name)
+    ] = "",
     vault: VaultOption = None,
 ) -> Answer:
     """Find notes by words, by meaning and by links.
@@ -94,7 +104,12 @@ def search(
     if not text.strip() and replace(narrowed, require_all=False) == Filter():
         raise typer.BadParameter("give words to search for, or a filter such as --tag")
     with opened(vault, embed=mode is not Mode.text) as store:
-        how: Any = {"mode": mode.value, "explain": explain, "authors": authors, "rerank": not no_rerank}
+        how: Any = {
+            "mode": mode.value,
+            "explain": explain,
+            "authors": authors,
+            "rerank": not no_rerank,
+        }
         found = store.search(text, filter=narrowed, limit=limit, why=explain_note, **how)
     found = replace(found, index=with_next_step(found.index))
     lines, labels, warnings = Lines(), dict[str, str](), list[str]()
@@ -116,14 +131,24 @@ def search(
         if found.explain is not None:
             labels = _explained(found.explain)
             left_out = found.explain["not_searched"].items()
-            warnings += [f"not searched, {of.replace('_', ' ')}: {in_words(left)}" for of, left in left_out if left]
+            warnings += [
+                f"not searched, {of.replace('_', ' ')}: {in_words(left)}"
+                for of, left in left_out
+                if left
+            ]
         warnings += _doubts(found.degraded, found.index if found.mode != "text" else None)
     if why_it is not None:
         verdict = (why_it["because"], "green" if why_it["verdict"] == "hit" else "yellow")
         lines.append([(why_it["name"], "bold cyan"), "  ", verdict])
         lines += [["    ", why_it["hint"]]] if why_it["hint"] else []
-        lines += [["    ", (_held(why_it), "dim")]] if why_it.get("matched") or why_it.get("missing") else []
-    return Answer(found.as_dict(), [*lines, []] if labels else lines, labelled=labels, warnings=warnings)
+        lines += (
+            [["    ", (_held(why_it), "dim")]]
+            if why_it.get("matched") or why_it.get("missing")
+            else []
+        )
+    return Answer(
+        found.as_dict(), [*lines, []] if labels else lines, labelled=labels, warnings=warnings
+    )
 
 
 def _hit(rank: int, hit: Hit, query: str, *, is_answer: bool) -> Lines:
@@ -133,14 +158,20 @@ def _hit(rank: int, hit: Hit, query: str, *, is_answer: bool) -> Lines:
     score = f"  {hit.score:.2f}" if is_answer else ""
     lines: Lines = [[(f"{rank:>2}  ", "dim"), (hit.name, "bold cyan"), title, (score, "dim")]]
     place = " › ".join(part.strip() for part in hit.heading.split(" > ")) if hit.heading else ""
-    where = " · ".join(filter(None, (place, f"line {hit.line}" if hit.line else "", tags_shown(hit.tags))))
+    where = " · ".join(
+        filter(None, (place, f"line {hit.line}" if hit.line else "", tags_shown(hit.tags)))
+    )
     lines += [["    ", (one_line(where), "dim")]] if where else []
     lines += [["    ", *highlighted(one_line(hit.snippet), query)]] if hit.snippet else []
     if hit.authors:
         written = f", {day(hit.written)}" if hit.written else ""
         lines.append(["    ", (f"by {one_line(' and '.join(hit.authors))}{written}", "dim")])
     if hit.why:
-        shares = {part.replace("_", " "): number for part, number in hit.why.items() if isinstance(number, float)}
+        shares = {
+            part.replace("_", " "): number
+            for part, number in hit.why.items()
+            if isinstance(number, float)
+        }
         numbers = (f"{part} {number:.2f}" for part, number in shares.items() if number)
         lines.append(["    ", (f"why  {', '.join(numbers)} · {_held(hit.why)}", "dim")])
     return lines
@@ -159,22 +190,33 @@ def _doubts(degraded: str, index: IndexState | None) -> list[str]:
 def _held(why: Mapping[str, Any]) -> str:
     """`contains launch, budget · lacks quetzal`."""
     held, lacking = ", ".join(why["matched"]), ", ".join(why["missing"])
-    return (f"contains {held}" if held else "contains none of the words") + (f" · lacks {lacking}" if lacking else "")
+    return (f"contains {held}" if held else "contains none of the words") + (
+        f" · lacks {lacking}" if lacking else ""
+    )
 
 
 def _explained(explain: Mapping[str, Any]) -> dict[str, str]:
     """How the question was read and carried out. `--json` has all of it."""
     words = ", ".join(f"{word} in {count}" for word, count in explain["notes_with"].items())
     searched = f"{explain['notes_after_filter']} of {counted(explain['notes'], 'note')}"
-    removed = ", ".join(f"{each['filter']} {each['value']}: {each['removed']}" for each in explain["filters"])
-    facts = {"formula": explain["formula"], "notes with": words, "searched": searched, "removed": removed}
+    removed = ", ".join(
+        f"{each['filter']} {each['value']}: {each['removed']}" for each in explain["filters"]
+    )
+    facts = {
+        "formula": explain["formula"],
+        "notes with": words,
+        "searched": searched,
+        "removed": removed,
+    }
     return {key: one_line(value) for key, value in facts.items() if value}
 
 
 @command(commands, _PANEL, name="list", filters=NOTES)
 def list_notes(
     narrowed: Filter,
-    sort: Annotated[Sort, typer.Option(help="The order; dates are sorted newest first.")] = Sort.modified,
+    sort: Annotated[
+        Sort, typer.Option(help="The order; dates are sorted newest first.")
+    ] = Sort.modified,
     limit: Annotated[int, limit_option("The maximum number of notes.")] = 50,
     all_notes: Annotated[bool, flag("--all-notes", "List every note.")] = False,
     vault: VaultOption = None,
@@ -205,7 +247,9 @@ def list_notes(
         rows.append([(item.name, "cyan"), title, tags, (day(item.modified), "dim"), problem])
     more = f"{len(rows)} of {page.total} notes; --limit or --all-notes shows more"
     columns = (WHOLE, SHRINKS, SHRINKS, WHOLE, OPTIONAL)
-    return Answer(facts, table=rows, columns=columns, warnings=[more] if len(rows) < page.total else [])
+    return Answer(
+        facts, table=rows, columns=columns, warnings=[more] if len(rows) < page.total else []
+    )
 
 
 @command(commands, _PANEL, filters=NOTES)
@@ -221,7 +265,11 @@ def tasks(narrowed: Filter, vault: VaultOption = None) -> Answer:
     narrowed = replace(narrowed, tags={**narrowed.tags, "task": "open"}, require_all=True)
     with opened(vault) as store:
         notes = [store.read(each.name) for each in store.list(filter=narrowed, limit=_PAGE).items]
-    every = [(note.name, line, said) for note in notes for line, said in read_note(note.text.encode()).open_tasks]
+    every = [
+        (note.name, line, said)
+        for note in notes
+        for line, said in read_note(note.text.encode()).open_tasks
+    ]
     lines: Lines = [[(f"{name}:{line}  ", "cyan"), one_line(said)] for name, line, said in every]
     facts = {"tasks": [dict(zip(("name", "line", "text"), task, strict=True)) for task in every]}
     return Answer(facts, lines or [["No open tasks."]])
@@ -230,10 +278,16 @@ def tasks(narrowed: Filter, vault: VaultOption = None) -> Answer:
 @command(commands, _PANEL)
 def show(
     name: Name,
-    section: Annotated[str | None, option("--section", "HEADING", "Only this section, or the block `^id`.")] = None,
-    version: Annotated[str | None, option("--version", "VERSION", "As of this version in `history`.")] = None,
+    section: Annotated[
+        str | None, option("--section", "HEADING", "Only this section, or the block `^id`.")
+    ] = None,
+    version: Annotated[
+        str | None, option("--version", "VERSION", "As of this version in `history`.")
+    ] = None,
     at: At = None,
-    links: Annotated[bool, flag("--links", "Show only the links of the note and the links to it.")] = False,
+    links: Annotated[
+        bool, flag("--links", "Show only the links of the note and the links to it.")
+    ] = False,
     raw: Annotated[bool, flag("--raw", "Print the Markdown source, even in a terminal.")] = False,
     vault: VaultOption = None,
 ) -> Answer:
@@ -260,23 +314,36 @@ def show(
         for link in memory.links:
             target = (link.target, "cyan" if link.resolved else "yellow")
             state = f"{'' if link.resolved else '  unresolved'}{'  ambiguous' if link.ambiguous else ''}"
-            lines.append([("links to     ", "dim"), target, (f"  line {link.line}", "dim"), (state, "yellow")])
+            lines.append(
+                [
+                    ("links to     ", "dim"),
+                    target,
+                    (f"  line {link.line}", "dim"),
+                    (state, "yellow"),
+                ]
+            )
         lines += [[("linked from  ", "dim"), (name, "cyan")] for name in memory.backlinks]
         return Answer(memory.as_dict(), lines=lines or [["No links."]])
     warnings = [memory.problem] if memory.problem else []
     if is_rendered:
         about = {} if section else labelled(memory.frontmatter)
         return Answer(memory.as_dict(), labelled=about, markdown=memory.content, warnings=warnings)
-    return Answer(memory.as_dict(), text=memory.content if section else memory.text, warnings=warnings)
+    return Answer(
+        memory.as_dict(), text=memory.content if section else memory.text, warnings=warnings
+    )
 
 
 @command(commands, _PANEL)
 def backlinks(
     name: Name,
-    query: Annotated[str | None, option("--query", "WORDS", "Sort by similarity to these words.")] = None,
+    query: Annotated[
+        str | None, option("--query", "WORDS", "Sort by similarity to these words.")
+    ] = None,
     kind: Annotated[
         list[LinkKind] | None,
-        typer.Option("--kind", metavar="link|semantic", help="Only notes that link, or only similar notes."),
+        typer.Option(
+            "--kind", metavar="link|semantic", help="Only notes that link, or only similar notes."
+        ),
     ] = None,
     limit: Annotated[int, limit_option("The maximum number of notes; links come first.")] = 10,
     vault: VaultOption = None,
@@ -307,7 +374,9 @@ def backlinks(
 def context(
     query: Query,
     narrowed: Filter,
-    budget: Annotated[int, option("--budget", "TOKENS", "The maximum length of the text, in tokens.", min=50)] = 1500,
+    budget: Annotated[
+        int, option("--budget", "TOKENS", "The maximum length of the text, in tokens.", min=50)
+    ] = 1500,
     vault: VaultOption = None,
 ) -> Answer:
     """Collect the passages that answer a question, for a prompt.
@@ -323,7 +392,9 @@ def context(
     left += [f"{pack.duplicates} repeated"] if pack.duplicates else []
     if left and Screen().is_terminal:  # hardly news, and so no remark for a script to hear
         about = "about " if pack.tokenizer == "estimate" else ""
-        warnings.append(f"{about}{counted(pack.tokens, 'token')}; passages left out: {', '.join(left)}")
+        warnings.append(
+            f"{about}{counted(pack.tokens, 'token')}; passages left out: {', '.join(left)}"
+        )
     warnings += _doubts(pack.degraded, pack.index)
     if pack.items:
         # The output is fed to models: that nothing answers is said in it, where a warning would not reach them.

@@ -16,7 +16,9 @@ from simplemem.note.words import counted
 commands = typer.Typer()
 _PANEL = "Vault"
 _exports = typer.Typer(cls=Group)
-commands.add_typer(_exports, name="export", help="Export the knowledge graph.", rich_help_panel=_PANEL)
+commands.add_typer(
+    _exports, name="export", help="Export the knowledge graph.", rich_help_panel=_PANEL
+)
 
 Form = StrEnum("Form", "jsonl html dot json")
 Beside = StrEnum("Beside", "all linked")
@@ -25,8 +27,12 @@ _NOTES_HELP = "Notes to draw: those that entities link to, or all. Without entit
 
 @command(_exports, name="graph")
 def export_graph(
-    form: Annotated[Form, typer.Option("--format", "-f", help="The format: data or a picture.")] = Form.jsonl,
-    file: Annotated[Path | None, option("--output --out -o", "FILE", "Write to this file instead of printing.")] = None,
+    form: Annotated[
+        Form, typer.Option("--format", "-f", help="The format: data or a picture.")
+    ] = Form.jsonl,
+    file: Annotated[
+        Path | None, option("--output --out -o", "FILE", "Write to this file instead of printing.")
+    ] = None,
     notes: Annotated[Beside | None, typer.Option("--notes", help=_NOTES_HELP)] = None,
     texts: Annotated[
         bool | None, flag("--texts/--no-texts", "Include the complete texts of the notes, or none.")
@@ -53,21 +59,32 @@ def export_graph(
     from simplemem.store import write_file
 
     if file is None and for_a_program():
-        raise Invalid("--json needs --output FILE", hint="To print the graph as JSON, pass `--format json`.")
+        raise Invalid(
+            "--json needs --output FILE", hint="To print the graph as JSON, pass `--format json`."
+        )
     if form == "jsonl" and (notes or texts is False or private):
         message = "--notes, --no-texts and --private do not apply to the format jsonl"
         raise Invalid(message, hint="Leave them out, or pass `--format html`, `dot` or `json`.")
     file = file and file.expanduser()
     withheld, warnings = 0, []
     with opened(vault) as store:
-        if file and file.suffix.lower() == ".md" and file.resolve().is_relative_to(store.root.resolve()):
-            raise Invalid(f"{file} would become a note in the vault", hint="Use another extension, such as .html.")
+        if (
+            file
+            and file.suffix.lower() == ".md"
+            and file.resolve().is_relative_to(store.root.resolve())
+        ):
+            raise Invalid(
+                f"{file} would become a note in the vault",
+                hint="Use another extension, such as .html.",
+            )
         graph = graph_of(store).read()
         if form == "jsonl":
             text, nodes, edges = written(graph), len(graph.entities), len(graph.relations)
         else:
             beside: Any = notes or ("linked" if graph.entities else "all")
-            drawing = drawing_of_store(store, graph, notes=beside, texts=texts is not False, private=private)
+            drawing = drawing_of_store(
+                store, graph, notes=beside, texts=texts is not False, private=private
+            )
             text, length = (PICTURES[form](drawing), None) if texts else shortened(drawing, form)
             nodes, edges = len(drawing["nodes"]), len(drawing["links"])
             if length is not None:
@@ -75,9 +92,18 @@ def export_graph(
                     f"texts are cut after {length:,} characters, to stay below 5 MB; --texts includes the complete texts"
                 )
             if withheld := sum("private" in node for node in drawing["nodes"]):
-                warnings.append(f"{counted(withheld, 'private note')} drawn without text; --private includes the text")
+                warnings.append(
+                    f"{counted(withheld, 'private note')} drawn without text; --private includes the text"
+                )
     size = len(text.encode())
-    facts = {"file": str(file), "format": form, "nodes": nodes, "edges": edges, "bytes": size, "private": withheld}
+    facts = {
+        "file": str(file),
+        "format": form,
+        "nodes": nodes,
+        "edges": edges,
+        "bytes": size,
+        "private": withheld,
+    }
     if file is None:
         return Answer(facts, text=text, warnings=warnings)
     write_file(file, text.encode())

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 _imports = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich")
-commands.add_typer(_imports, name="import", help="Import notes from other programs.", rich_help_panel="Vault")
+commands.add_typer(
+    _imports, name="import", help="Import notes from other programs.", rich_help_panel="Vault"
+)
 _SHOWN = 12  # of what is left out
 
 Into = Annotated[str | None, option("--into", "FOLDER", "The folder in the vault to import into.")]
@@ -31,7 +33,13 @@ DryRun = Annotated[bool, flag("--dry-run", "Show what would be imported, and cha
 
 
 def _bring(
-    kind: str, file: Path | str, found: Iterable[Item | Left], folder: str, vault: Path | None, dry_run: bool, yes: bool
+    kind: str,
+    file: Path | str,
+    found: Iterable[Item | Left],
+    folder: str,
+    vault: Path | None,
+    dry_run: bool,
+    yes: bool,
 ) -> Answer:
     """Show what an import would do, have a person agree, and do it as one step."""
     from simplemem.imports.take import plan, take
@@ -46,14 +54,20 @@ def _bring(
         version, warnings = carried.written[0].version, list(dict.fromkeys(carried.warnings))
         if (more := len(warnings) - _SHOWN) > 0:
             warnings[_SHOWN:] = [f"and {more:,} more of this kind"]
-        lines: Lines = [[("Imported", "green"), f" {counted(len(planned.drafts), 'file')}"], undo_with(version)]
+        lines: Lines = [
+            [("Imported", "green"), f" {counted(len(planned.drafts), 'file')}"],
+            undo_with(version),
+        ]
         return Answer({**shown.facts, "version": version}, lines, warnings=warnings)
 
 
 def _ask(shown: Answer, *, yes: bool) -> None:
     """Show a person what an import would do, and have them agree."""
     preview(shown)
-    refused, hint = "an import needs confirmation, but there is no terminal", "Add --yes, or preview with --dry-run."
+    refused, hint = (
+        "an import needs confirmation, but there is no terminal",
+        "Add --yes, or preview with --dry-run.",
+    )
     agree("Import this?", refused=refused, hint=hint, yes=yes)
     finish()
 
@@ -65,12 +79,22 @@ def _lines(planned: Plan) -> Lines:
         "changed since the last import": planned.changed,
         "already in the vault": planned.there,
     }
-    lines: Lines = [[(planned.file, "cyan"), f"  into {f'{planned.folder}/' if planned.folder else 'the vault'}"]]
+    lines: Lines = [
+        [
+            (planned.file, "cyan"),
+            f"  into {f'{planned.folder}/' if planned.folder else 'the vault'}",
+        ]
+    ]
     lines += [[f"{count:>7,}  {what}"] for what, count in counts.items() if count or what == "new"]
     lines += [[(f"{len(planned.left):>7,}  skipped:", "yellow")]] if planned.left else []
-    lines += [["         ", (each.where, "cyan"), (f"  {each.why}", "dim")] for each in planned.left[:_SHOWN]]
+    lines += [
+        ["         ", (each.where, "cyan"), (f"  {each.why}", "dim")]
+        for each in planned.left[:_SHOWN]
+    ]
     more = len(planned.left) - _SHOWN
-    return lines + ([[(f"         and {more:,} more (--json lists all)", "dim")]] if more > 0 else [])
+    return lines + (
+        [[(f"         and {more:,} more (--json lists all)", "dim")]] if more > 0 else []
+    )
 
 
 def _declare(source: Source, run: Callable[..., Answer]) -> None:
@@ -83,22 +107,34 @@ def _declare(source: Source, run: Callable[..., Answer]) -> None:
 
 def _reading(source: Source) -> Callable[..., Answer]:
     def run(
-        file: Path, into: Into = None, dry_run: DryRun = False, yes: YesOption = False, vault: VaultOption = None
+        file: Path,
+        into: Into = None,
+        dry_run: DryRun = False,
+        yes: YesOption = False,
+        vault: VaultOption = None,
     ) -> Answer:
         folder = source.folder if into is None else into
-        return _bring(source.name, path := file.expanduser(), source.read(path), folder, vault, dry_run, yes)
+        return _bring(
+            source.name, path := file.expanduser(), source.read(path), folder, vault, dry_run, yes
+        )
 
     return run
 
 
 def _sessions(
     agent: Annotated[
-        str, option("--agent", "NAME", "Only sessions of this agent: claude-code, codex or gemini-cli.")
+        str,
+        option("--agent", "NAME", "Only sessions of this agent: claude-code, codex or gemini-cli."),
     ] = "",
     since: Annotated[
-        str, option("--since", "DATE", "Only sessions that have been active since this day: `2026-01-24`.")
+        str,
+        option(
+            "--since", "DATE", "Only sessions that have been active since this day: `2026-01-24`."
+        ),
     ] = "",
-    project: Annotated[Path | None, option("--project", "FOLDER", "Only sessions in this folder.")] = None,
+    project: Annotated[
+        Path | None, option("--project", "FOLDER", "Only sessions in this folder.")
+    ] = None,
     into: Into = "archive/sessions",
     dry_run: DryRun = False,
     yes: YesOption = False,
@@ -111,15 +147,23 @@ def _sessions(
         raise Invalid(f"no agent called {agent!r}", hint=f"The agents are {', '.join(AGENTS)}.")
     if since and moment_of(since) is None:
         raise Invalid(f"{since!r} is not a date", hint="Use a date such as 2026-01-24.")
-    found = read([agent] if agent else AGENTS, moment_of(since), project and project.expanduser().absolute())
-    return _bring("sessions", agent or "sessions of coding agents", found, into or "", vault, dry_run, yes)
+    found = read(
+        [agent] if agent else AGENTS, moment_of(since), project and project.expanduser().absolute()
+    )
+    return _bring(
+        "sessions", agent or "sessions of coding agents", found, into or "", vault, dry_run, yes
+    )
 
 
-def _graph(file: Path, dry_run: DryRun = False, yes: YesOption = False, vault: VaultOption = None) -> Answer:
+def _graph(
+    file: Path, dry_run: DryRun = False, yes: YesOption = False, vault: VaultOption = None
+) -> Answer:
     from simplemem.kinds.graph.jsonl import import_file
 
     def brought() -> str:
-        said = f"{counted(done.entities, 'entity', 'entities')}, {counted(done.relations, 'relation')}"
+        said = (
+            f"{counted(done.entities, 'entity', 'entities')}, {counted(done.relations, 'relation')}"
+        )
         if done.observations:
             said += f", {counted(done.observations, 'observation')} added to existing entities"
         if done.entities_there:
@@ -131,7 +175,9 @@ def _graph(file: Path, dry_run: DryRun = False, yes: YesOption = False, vault: V
         done = cast("Imported", import_file(store, file := file.expanduser(), dry_run=True))
         if not dry_run and (done.entities or done.relations or done.observations):
             _ask(Answer({}, [[f"New: {brought()}"]]), yes=yes)
-            done = cast("Imported", import_file(store, file, who=WHO))  # None is of one that is wanted once
+            done = cast(
+                "Imported", import_file(store, file, who=WHO)
+            )  # None is of one that is wanted once
         lines: Lines = [[("Imported" if done.since else "New", "green"), f": {brought()}"]]
         lines += [undo_with(done.since)] if done.since else []
         warnings = [f"line {broken.line} was skipped: {broken.why}" for broken in done.broken]

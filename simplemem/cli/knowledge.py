@@ -32,7 +32,8 @@ commands.add_typer(_lessons, name="lessons", help=_HELP, rich_help_panel="Collec
 EntryType = StrEnum("EntryType", TYPES)  # type: ignore[misc]
 Form = StrEnum("Form", "md html json dot")
 ConfidenceOption = Annotated[
-    float, option("--min-confidence", "0..1", "Only lessons with at least this confidence.", min=0, max=1)
+    float,
+    option("--min-confidence", "0..1", "Only lessons with at least this confidence.", min=0, max=1),
 ]
 _COLUMNS = (WHOLE, WHOLE, OPTIONAL, SHRINKS, SHRINKS)
 LimitOption = Annotated[int, limit_option("The maximum number of lessons.")]
@@ -49,7 +50,9 @@ def vault_of(named: Path | None) -> Path | None:
 
 
 @contextmanager
-def _opened(vault: Path | None, *, embed: bool = False) -> Iterator[tuple[EnhancedStore, Knowledge]]:
+def _opened(
+    vault: Path | None, *, embed: bool = False
+) -> Iterator[tuple[EnhancedStore, Knowledge]]:
     from simplemem.kinds.learned.knowledge import knowledge_of
 
     with opened(vault_of(vault), embed=embed) as store:
@@ -100,7 +103,9 @@ def list_entries(
 @command(_lessons)
 def search(
     query: Query,
-    kind: Annotated[EntryType | None, typer.Option("--type", help="Only lessons of this type.")] = None,
+    kind: Annotated[
+        EntryType | None, typer.Option("--type", help="Only lessons of this type.")
+    ] = None,
     min_confidence: ConfidenceOption = 0.0,
     limit: LimitOption = 10,
     vault: VaultOption = None,
@@ -116,7 +121,9 @@ def search(
     results = [entry | {"score": hit.score} for entry, (_, hit) in zip(entries, hits, strict=True)]
     facts = {"query": asked, "results": results, "method": method, "degraded": degraded}
     lines: Lines = [[f"found by {method}" if hits else "Nothing found."]]
-    return Answer(facts, lines, _rows(entries), columns=_COLUMNS, warnings=[degraded] if degraded else [])
+    return Answer(
+        facts, lines, _rows(entries), columns=_COLUMNS, warnings=[degraded] if degraded else []
+    )
 
 
 @command(_lessons)
@@ -133,9 +140,23 @@ def show(
         (shown,), ties = knowledge.shown([entry]), knowledge.leading_to([entry])[entry.path]
     lines: Lines = [[entry.content]]
     lines += [["Context: ", entry.context]] if entry.context else []
-    lines += [[(f"  {words} ", "dim"), (other.id[:8], "cyan"), f" {other.headline}"] for words, other in ties]
-    relations = [{"relationship": words, "id": other.id, "name": other.name} for words, other in ties]
-    told = ("id", "type", "confidence", "verified", "timestamp", "accessCount", "tags", "supersededBy")
+    lines += [
+        [(f"  {words} ", "dim"), (other.id[:8], "cyan"), f" {other.headline}"]
+        for words, other in ties
+    ]
+    relations = [
+        {"relationship": words, "id": other.id, "name": other.name} for words, other in ties
+    ]
+    told = (
+        "id",
+        "type",
+        "confidence",
+        "verified",
+        "timestamp",
+        "accessCount",
+        "tags",
+        "supersededBy",
+    )
     about = labelled({key: shown[key] for key in told if key in shown})
     return Answer(shown | {"relations": relations}, lines, labelled=about)
 
@@ -143,7 +164,9 @@ def show(
 @command(_lessons)
 def export(
     form: Annotated[Form, argument("FORMAT", "The format: md, html, json or dot.")] = Form.md,
-    out: Annotated[Path | None, option("--output -o", "FILE", "Write to this file instead of printing.")] = None,
+    out: Annotated[
+        Path | None, option("--output -o", "FILE", "Write to this file instead of printing.")
+    ] = None,
     vault: VaultOption = None,
 ) -> Answer:
     """Export all lessons.
@@ -168,7 +191,8 @@ def export(
 @command(_lessons)
 def analyze(
     notes: Annotated[
-        str, option("--notes", "WHICH", "Analyze other notes: a folder, `type:NAME`, or `*` for all.")
+        str,
+        option("--notes", "WHICH", "Analyze other notes: a folder, `type:NAME`, or `*` for all."),
     ] = "",
     vault: VaultOption = None,
 ) -> Answer:
@@ -201,10 +225,23 @@ def analyze(
         }
     lines: Lines = [[f"{len(analysis.entries)} {analysis.what}, compared by {analysis.method}"]]
     for key, some in findings.items():
-        lines += [[(f"\n{key.replace('_', ' ').capitalize()} ({len(some)})", "bold")]] if some else []
+        lines += (
+            [[(f"\n{key.replace('_', ' ').capitalize()} ({len(some)})", "bold")]] if some else []
+        )
         for each in some[:10]:  # for programs, all
-            entries = each.get("entries") or [each[end] for end in ("one", "other") if end in each] or [each]
-            head = each.get("says") or each.get("tag") or each.get("rule") or ", ".join(each["words"])
-            lines.append([one_line(f"  {head}: {', '.join(entry['name'] for entry in entries[:5])}")])
+            entries = (
+                each.get("entries")
+                or [each[end] for end in ("one", "other") if end in each]
+                or [each]
+            )
+            head = (
+                each.get("says") or each.get("tag") or each.get("rule") or ", ".join(each["words"])
+            )
+            lines.append(
+                [one_line(f"  {head}: {', '.join(entry['name'] for entry in entries[:5])}")]
+            )
     looked_at = {"what": analysis.what, "count": len(analysis.entries)}
-    return Answer({"looked_at": looked_at, **findings, "trend": patterns["trend"], "method": analysis.method}, lines)
+    return Answer(
+        {"looked_at": looked_at, **findings, "trend": patterns["trend"], "method": analysis.method},
+        lines,
+    )

@@ -17,7 +17,12 @@ import time
 
 from simplemem import place
 from simplemem.server import local_protocol
-from simplemem.server.local_protocol import MAX_ANSWER_BYTES, MAX_REQUEST_BYTES, PROTOCOL, ProtocolError
+from simplemem.server.local_protocol import (
+    MAX_ANSWER_BYTES,
+    MAX_REQUEST_BYTES,
+    PROTOCOL,
+    ProtocolError,
+)
 
 TYPE_CHECKING = False  # as in `typing`, whose import would take a fifth of the time of a command
 if TYPE_CHECKING:
@@ -27,13 +32,30 @@ if TYPE_CHECKING:
 READING_COMMANDS = frozenset({"search", "list", "ls", "show", "cat", "backlinks", "context"})
 """The commands that a server runs for others. None of them changes a note."""
 
-TERMINAL_OVERRIDES = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "JUPYTER_COLUMNS", "JUPYTER_LINES")
+TERMINAL_OVERRIDES = (
+    "FORCE_COLOR",
+    "TTY_COMPATIBLE",
+    "TTY_INTERACTIVE",
+    "JUPYTER_COLUMNS",
+    "JUPYTER_LINES",
+)
 """Variables that make Rich treat a stream as a terminal, or as none, whatever it is."""
 
 _HELLO_SECONDS = 0.5  # a server that sends nothing for so long is stopped or overloaded
 _ANSWER_SECONDS = 15.0
-_PRINTING_VARIABLES = ("COLUMNS", "LINES", "NO_COLOR", "TERM", "COLORTERM")  # change how an answer is printed
-_SETTINGS_VARIABLES = ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "TZ")  # change the settings, or the clock
+_PRINTING_VARIABLES = (
+    "COLUMNS",
+    "LINES",
+    "NO_COLOR",
+    "TERM",
+    "COLORTERM",
+)  # change how an answer is printed
+_SETTINGS_VARIABLES = (
+    "HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_CACHE_HOME",
+    "TZ",
+)  # change the settings, or the clock
 _KINDS = frozenset({"out", "out-bytes", "err", "err-bytes", "page"})
 
 
@@ -109,7 +131,10 @@ def _exchange(path: str, request: dict[str, Any]) -> dict[str, Any] | None:
             return None
 
         hello = local_protocol.receive(connection, MAX_REQUEST_BYTES, deadline)
-        if hello.get("protocol") != PROTOCOL or hello.get("version") != local_protocol.code_version():
+        if (
+            hello.get("protocol") != PROTOCOL
+            or hello.get("version") != local_protocol.code_version()
+        ):
             return None
 
         deadline = time.monotonic() + _ANSWER_SECONDS
@@ -179,7 +204,9 @@ def _read_vault_setting(config_file: str) -> str | None:
 def _select_environment(env: Mapping[str, str]) -> dict[str, str]:
     """Return the variables from which the server determines the settings of this command."""
     return {
-        name: value for name, value in env.items() if name.startswith(place.ENV_PREFIX) or name in _SETTINGS_VARIABLES
+        name: value
+        for name, value in env.items()
+        if name.startswith(place.ENV_PREFIX) or name in _SETTINGS_VARIABLES
     }
 
 

@@ -57,9 +57,13 @@ class _PlainHelp:
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for each in params:
-            if getattr(each, "is_flag", True):  # an argument has its name in capitals, and no flag to be
+            if getattr(
+                each, "is_flag", True
+            ):  # an argument has its name in capitals, and no flag to be
                 vars(each)["display_type_rich"] = lambda *_, **__: None
-            if getattr(each, "_runtime_param", self) is None:  # a Typer that converts values by Pydantic
+            if (
+                getattr(each, "_runtime_param", self) is None
+            ):  # a Typer that converts values by Pydantic
                 each._runtime_param = _Conversion()  # noqa: SLF001  (see there)
         return params
 
@@ -100,7 +104,11 @@ class _Conversion:
         if value is None:
             return () if is_multiple else None
         kind = param.type_descriptor.annotation
-        if kind == list[str] and isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+        if (
+            kind == list[str]
+            and isinstance(value, list | tuple)
+            and all(isinstance(each, str) for each in value)
+        ):
             return list(value)
         if kind is str and isinstance(value, str):
             return value
@@ -122,7 +130,9 @@ def _is_whole_number(value: Any, bounds: Any) -> bool:
     if isinstance(value, str) and not (value.isascii() and value.isdecimal() and len(value) < 10):
         return False
     number = int(value)
-    return (bounds.min is None or number >= bounds.min) and (bounds.max is None or number <= bounds.max)
+    return (bounds.min is None or number >= bounds.min) and (
+        bounds.max is None or number <= bounds.max
+    )
 
 
 class Command(_PlainHelp, TyperCommand):
@@ -171,7 +181,9 @@ class Group(_PlainHelp, TyperGroup):
         """Complete the name of a command from its summary alone: no command is imported for that."""
         item = _completion_item()
         rows = self.summaries(ctx)
-        items = [item(name, help=summary) for _, name, summary in rows if name.startswith(incomplete)]
+        items = [
+            item(name, help=summary) for _, name, summary in rows if name.startswith(incomplete)
+        ]
         # What the base class of a group adds: the options.
         return items + super(TyperGroup, self).shell_complete(ctx, incomplete)
 
@@ -208,7 +220,9 @@ class DefaultGroup(Group):
         self.format_commands(ctx, formatter)
         default = self.commands[self.default_name]
         rows = [param.get_help_record(ctx) for param in default.get_params(ctx)]
-        with formatter.section(f"Options of {self.default_name}, which runs if no command is named"):
+        with formatter.section(
+            f"Options of {self.default_name}, which runs if no command is named"
+        ):
             formatter.write_dl([row for row in rows if row is not None])
 
 
@@ -217,9 +231,13 @@ def flag(names: str, what: str) -> Any:
     return typer.Option(*names.split(), help=what)
 
 
-def option(names: str, metavar: str, what: str, complete: Completion | None = None, **bounds: Any) -> Any:
+def option(
+    names: str, metavar: str, what: str, complete: Completion | None = None, **bounds: Any
+) -> Any:
     """An option with a value."""
-    return typer.Option(*names.split(), metavar=metavar, help=what, autocompletion=complete, **bounds)
+    return typer.Option(
+        *names.split(), metavar=metavar, help=what, autocompletion=complete, **bounds
+    )
 
 
 def argument(metavar: str, what: str, complete: Completion | None = None) -> Any:
@@ -227,7 +245,9 @@ def argument(metavar: str, what: str, complete: Completion | None = None) -> Any
     return typer.Argument(metavar=metavar, help=what, autocompletion=complete, show_default=False)
 
 
-def default_group(commands: typer.Typer, panel: str, name: str, about: str, examples: str) -> typer.Typer:
+def default_group(
+    commands: typer.Typer, panel: str, name: str, about: str, examples: str
+) -> typer.Typer:
     """Add a group of commands of which the first one runs if none is named. Return the group, for its commands."""
     group = typer.Typer(cls=DefaultGroup)
     commands.add_typer(group, name=name, help=about, epilog=examples, rich_help_panel=panel)
@@ -263,7 +283,10 @@ def _tags(store: EnhancedStore, prefix: str) -> Iterable[str]:
     return (tag for tag in store.tags() if tag.startswith(prefix))
 
 
-COMPLETIONS: dict[str, Callable[[EnhancedStore, str], Iterable[str]]] = {"names": _names, "tags": _tags}
+COMPLETIONS: dict[str, Callable[[EnhancedStore, str], Iterable[str]]] = {
+    "names": _names,
+    "tags": _tags,
+}
 """What the index is asked for when a shell completes: a server of the vault, or else the store."""
 
 
@@ -271,8 +294,12 @@ def _ask_index(ctx: typer.Context, kind: str, prefix: str) -> list[str]:
     """Ask the index for completions. Whatever goes wrong, a shell that completes shows nothing."""
     vault = ctx.params.get("vault")
     try:
-        answer = ask_server(None if vault is None else str(vault), {"complete": kind, "prefix": prefix})
-        names = _asked_here(vault, kind, prefix) if answer is None else list(map(str, answer["names"]))
+        answer = ask_server(
+            None if vault is None else str(vault), {"complete": kind, "prefix": prefix}
+        )
+        names = (
+            _asked_here(vault, kind, prefix) if answer is None else list(map(str, answer["names"]))
+        )
     except (SimplememError, OSError):
         return []
     # Bash puts in what it is given as it is; the other shells quote it themselves.
@@ -285,7 +312,9 @@ def _asked_here(vault: Path | None, kind: str, prefix: str) -> list[str]:
     from simplemem.config import find_vault, load_settings
 
     root = find_vault(vault)
-    with open_store(root, settings=load_settings(vault=root).for_a_person(), read_only=True) as store:
+    with open_store(
+        root, settings=load_settings(vault=root).for_a_person(), read_only=True
+    ) as store:
         return list(COMPLETIONS[kind](store, prefix))
 
 
@@ -316,19 +345,30 @@ YesOption = Annotated[bool, flag("--yes -y", "Do not ask for confirmation.")]
 DryRunOption = Annotated[bool, flag("--dry-run", "Show what would change, and change nothing.")]
 WHEN = "a date or version: `2026-01-24`, `yesterday`, `v12`"
 
-_TAG = "Only notes with this tag: `todo`, `status=done`. Repeat it for notes with any of several tags."
+_TAG = (
+    "Only notes with this tag: `todo`, `status=done`. Repeat it for notes with any of several tags."
+)
 _SINCE = "Only notes changed since this date: `2026-01-24`, `yesterday`, `3 days ago`."
-_AUTHOR = "Only notes last changed by `human`, by `agent`, or by a client whose name begins with AUTHOR."
+_AUTHOR = (
+    "Only notes last changed by `human`, by `agent`, or by a client whose name begins with AUTHOR."
+)
 FILTERS: dict[str, Any] = {
     "tag": Annotated[list[str] | None, option("--tag", "TAG", _TAG, complete_tag)],
-    "require_all": Annotated[bool, flag("--all", "With several --tag: only notes with all of these tags.")],
+    "require_all": Annotated[
+        bool, flag("--all", "With several --tag: only notes with all of these tags.")
+    ],
     "kind": Annotated[str | None, option("--type", "TYPE", "Only notes of this `type:`.")],
     "prefix": Annotated[str | None, option("--prefix", "FOLDER/", "Only notes in this folder.")],
     "since": Annotated[str | None, option("--since", "WHEN", _SINCE)],
-    "until": Annotated[str | None, option("--until", "WHEN", "Only notes last changed before this date.")],
-    "link_to": Annotated[str | None, option("--link-to", "NAME", "Only notes that link to this note.", complete_name)],
+    "until": Annotated[
+        str | None, option("--until", "WHEN", "Only notes last changed before this date.")
+    ],
+    "link_to": Annotated[
+        str | None, option("--link-to", "NAME", "Only notes that link to this note.", complete_name)
+    ],
     "linked_by": Annotated[
-        str | None, option("--linked-by", "NAME", "Only notes that this note links to.", complete_name)
+        str | None,
+        option("--linked-by", "NAME", "Only notes that this note links to.", complete_name),
     ],
     "author": Annotated[str | None, option("--author", "AUTHOR", _AUTHOR)],
 }
@@ -337,7 +377,9 @@ NOTES = ("tag", "require_all", "kind", "prefix", "since", "until")
 LINKS = ("link_to", "linked_by")
 
 
-def filter_of(tag: Sequence[str] | None, require_all: bool, kind: str | None, **more: str | None) -> Filter:
+def filter_of(
+    tag: Sequence[str] | None, require_all: bool, kind: str | None, **more: str | None
+) -> Filter:
     """What the filter options mean."""
     from simplemem.memory import Filter
 

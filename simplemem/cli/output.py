@@ -33,7 +33,9 @@ _MIN_WRAPPED = 6  # of a column whose cells wrap
 class Column(Enum):
     """What becomes of a column of a table that is wider than the terminal."""
 
-    WHOLE = "whole"  # what the next command needs: names, versions, dates. It is never cut; it may wrap
+    WHOLE = (
+        "whole"  # what the next command needs: names, versions, dates. It is never cut; it may wrap
+    )
     OPTIONAL = "optional"  # it is shown whole, or left out
     SHRINKS = "shrinks"  # what helps to choose a row: it is cut, or left out
 
@@ -49,7 +51,9 @@ Lines: TypeAlias = list[list[Part]]
 # A note may hold anything; an escape sequence in it must reach no terminal. Tab and newline may.
 _CONTROLS: dict[int, str | int] = {code: 0x2400 + code for code in range(32) if code not in (9, 10)}
 _CONTROLS |= {0x7F: "\u2421", **dict.fromkeys(range(0x80, 0xA0), "\ufffd")}
-_CONTROLS |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd")  # they turn the order of letters
+_CONTROLS |= dict.fromkeys(
+    (*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd"
+)  # they turn the order of letters
 _UNSAFE = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # which JSON need not escape
 _TYPED = {  # what agents call it in a hint, and what a person types
     "Use update_memory to change it; overwrite=true": "`simplemem edit` changes it; --overwrite",
@@ -143,7 +147,11 @@ def amount(number: float) -> str:
 
 def megabytes(number: int) -> str:
     """The size of a file: 45 kB, 0.8 MB, 271 MB."""
-    return f"{number / 1e6:,.{0 if number >= 1e7 else 1}f} MB" if number >= 1e5 else f"{number / 1e3:,.0f} kB"
+    return (
+        f"{number / 1e6:,.{0 if number >= 1e7 else 1}f} MB"
+        if number >= 1e5
+        else f"{number / 1e3:,.0f} kB"
+    )
 
 
 def styled(*parts: Part) -> Text:
@@ -222,7 +230,9 @@ def printing_to(given: Terminal) -> Iterator[None]:
         _TERMINAL.reset(token)
 
 
-def fitted_widths(widths: Mapping[int, int], kinds: Mapping[int, Column], room: int) -> dict[int, int]:
+def fitted_widths(
+    widths: Mapping[int, int], kinds: Mapping[int, Column], room: int
+) -> dict[int, int]:
     """Return the widths with which the columns of a table fit into `room`. Columns that are left out are absent.
 
     Columns that shrink are narrowed first. If that is not enough, a column that is not WHOLE is left out, the last one
@@ -293,7 +303,9 @@ class Screen:
             return
         head, rest = line.divide([hang]) if hang else (styled(), line)
         ends, column = [], 0
-        for word in re.finditer(r"\S+\s*", rest.plain):  # Rich would cut what is wider than the terminal
+        for word in re.finditer(
+            r"\S+\s*", rest.plain
+        ):  # Rich would cut what is wider than the terminal
             taken = styled(word[0].rstrip()).cell_len
             if column and column + taken > width - hang:
                 ends.append(word.start())
@@ -325,7 +337,9 @@ class Screen:
 
         with self.console.capture() as caught:
             self.facts(facts)
-            self.console.print(*[""] if facts else [], Markdown(plain(content), hyperlinks=False), sep="\n")
+            self.console.print(
+                *[""] if facts else [], Markdown(plain(content), hyperlinks=False), sep="\n"
+            )
         shown = caught.get()
         if not self._terminal.has_keyboard or shown.count("\n") < self.console.height:
             self._stream.write(shown)
@@ -340,7 +354,9 @@ class Screen:
         from rich.table import Table
 
         lines = [[styled(cell) for cell in row] for row in rows]
-        cells = {number: column for number, column in enumerate(zip(*lines, strict=True)) if any(column)}
+        cells = {
+            number: column for number, column in enumerate(zip(*lines, strict=True)) if any(column)
+        }
         if not cells:
             return
         widths = {number: max(cell.cell_len for cell in column) for number, column in cells.items()}
@@ -363,13 +379,19 @@ class Screen:
 
     def _print_plainly(self, rows: Sequence[Sequence[Part]]) -> bool:
         """Print rows to a pipe as Rich would. False where Rich has to: for a cell with lines or tabs in it."""
-        lines = [[plain(part if isinstance(part, str) else part[0]) for part in row] for row in rows]
-        if not self._is_plain or any("\n" in cell or "\t" in cell for line in lines for cell in line):
+        lines = [
+            [plain(part if isinstance(part, str) else part[0]) for part in row] for row in rows
+        ]
+        if not self._is_plain or any(
+            "\n" in cell or "\t" in cell for line in lines for cell in line
+        ):
             return False
         widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
         shown = [number for number, width in enumerate(widths) if width]
         for line in lines if shown else ():
-            cells = [line[number] + " " * (widths[number] - _width(line[number])) for number in shown]
+            cells = [
+                line[number] + " " * (widths[number] - _width(line[number])) for number in shown
+            ]
             self._stream.write(f"{(' ' * _GAP).join(cells).rstrip()}\n")
         return True
 
@@ -403,7 +425,11 @@ def print_error(error: SimplememError, *, as_json: bool) -> None:
         return
     screen = Screen(stderr=True)
     screen.say(("error: ", "bold red"), (one_line(error.message), "red"))
-    if near := [each for each in error.details.get("candidates", ()) if each not in error.message + error.hint]:
+    if near := [
+        each
+        for each in error.details.get("candidates", ())
+        if each not in error.message + error.hint
+    ]:
         screen.say(("near: ", "dim"), ", ".join(near))
     if error.hint:
         screen.say(("hint: ", "dim"), error.hint)
@@ -415,5 +441,7 @@ def highlighted(text: str, query: str) -> list[Part]:
     """A text with the words of a query in bold: no fields, nothing excluded, no "the"."""
     asked = (part for part in query.split() if part[0] != "-" and ":" not in part)
     words = "|".join(map(re.escape, content_words(words_of(" ".join(asked)))))
-    pieces = re.split(f"({words})", text, flags=re.IGNORECASE) if words else [text]  # every second one is a word
+    pieces = (
+        re.split(f"({words})", text, flags=re.IGNORECASE) if words else [text]
+    )  # every second one is a word
     return [(piece, "bold" * (number % 2)) for number, piece in enumerate(pieces)]

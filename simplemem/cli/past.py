@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simplemem.cli.command import WHO, Answer, agree, command, finish, opened, preview
-from simplemem.cli.options import WHEN, Name, VaultOption, argument, complete_name, flag, limit_option, option
+from simplemem.cli.options import (
+    WHEN,
+    Name,
+    VaultOption,
+    argument,
+    complete_name,
+    flag,
+    limit_option,
+    option,
+)
 from simplemem.cli.output import OPTIONAL, SHRINKS, WHOLE, Lines, Part, ago, diff_lines, one_line
 from simplemem.cli.paths import new_name_in_vault
 from simplemem.cli.write import undo_with
@@ -22,7 +31,9 @@ if TYPE_CHECKING:
 commands = typer.Typer()
 _PANEL = "History"
 _AUTHOR = "The version of a client can be left out."
-What = Annotated[str | None, argument("NAME|VERSION", "A note, or the version of a step.", complete_name)]
+What = Annotated[
+    str | None, argument("NAME|VERSION", "A note, or the version of a step.", complete_name)
+]
 
 
 @command(commands, _PANEL, old_options={"--by": "author"})
@@ -30,7 +41,9 @@ def history(
     name: What = None,
     diff: Annotated[bool, flag("--diff", "Show what each change did.")] = False,
     blame: Annotated[bool, flag("--blame", "Show who last changed each line of the note.")] = False,
-    author: Annotated[str, option("--author", "AUTHOR", f"Only changes by this author. {_AUTHOR}")] = "",
+    author: Annotated[
+        str, option("--author", "AUTHOR", f"Only changes by this author. {_AUTHOR}")
+    ] = "",
     since: Annotated[str, option("--since", "WHEN", f"Only changes since {WHEN}.")] = "",
     until: Annotated[str, option("--until", "WHEN", f"Only changes up to {WHEN}.")] = "",
     limit: Annotated[int, limit_option("The maximum number of changes.")] = 20,
@@ -53,16 +66,29 @@ def history(
             facts = {"name": store.resolve(name), "lines": [each.as_dict() for each in blamed]}
             table = [[each.who or each.kind, (ago(each.when), "dim"), each.text] for each in blamed]
             return Answer(facts, table=table)
-        entries = store.history(name, limit=limit, diff=diff, by=author, since=since, until=until, steps=True)
+        entries = store.history(
+            name, limit=limit, diff=diff, by=author, since=since, until=until, steps=True
+        )
         warnings = [store.git_trouble] if name and store.git_trouble else []
     for entry in entries:
         title = f"{entry.name} → {entry.new_name}" if entry.new_name else entry.name
         title += f", {entry.notes} notes" if entry.notes > 1 else ""
         changed_by = entry.who or "a program"
         details = (ago(entry.when), changed_by, entry.tool, one_line(entry.reason))
-        table.append([(entry.version, "yellow"), entry.op, (title, "cyan"), *((each, "dim") for each in details)])
+        table.append(
+            [
+                (entry.version, "yellow"),
+                entry.op,
+                (title, "cyan"),
+                *((each, "dim") for each in details),
+            ]
+        )
         if diff:
-            lines += [[part for cell in table.pop() for part in (cell, "  ")], *diff_lines(entry.diff), []]
+            lines += [
+                [part for cell in table.pop() for part in (cell, "  ")],
+                *diff_lines(entry.diff),
+                [],
+            ]
     facts = {"versions": [entry.as_dict() for entry in entries]}
     columns = (WHOLE, WHOLE, WHOLE, WHOLE, OPTIONAL, OPTIONAL, SHRINKS)
     return Answer(
@@ -76,8 +102,12 @@ def history(
 
 @command(commands, _PANEL)
 def diff(
-    what: Annotated[str, argument("VERSION|NAME", "A version in `history`, or a note.", complete_name)],
-    other: Annotated[str | None, argument("VERSION", "A second version, to compare with the first.")] = None,
+    what: Annotated[
+        str, argument("VERSION|NAME", "A version in `history`, or a note.", complete_name)
+    ],
+    other: Annotated[
+        str | None, argument("VERSION", "A second version, to compare with the first.")
+    ] = None,
     since: Annotated[str | None, option("--since", "WHEN", f"For a note: since {WHEN}.")] = None,
     vault: VaultOption = None,
 ) -> Answer:
@@ -94,7 +124,9 @@ def diff(
         moved = each.name != each.new_name and other is None
         lines += [[(f"{each.name} → {each.new_name}", "cyan")]] if moved else []
         lines += diff_lines(each.diff)
-        lines += [[f"{each.new_name}: no difference."]] if not (each.diff or each.doubt or moved) else []
+        lines += (
+            [[f"{each.new_name}: no difference."]] if not (each.diff or each.doubt or moved) else []
+        )
     doubts = [f"{each.name}: {each.doubt}" for each in differences if each.doubt]
     return Answer({"differences": [each.as_dict() for each in differences]}, lines, warnings=doubts)
 
@@ -122,9 +154,14 @@ def restore(
             restored = store.restore(name, at=at, new_name=new_name, who=WHO)
         except Invalid as error:
             if at is None and "`at`" in error.hint:
-                raise Invalid(error.message, hint=_restore_command(store, name, new_name)) from error
+                raise Invalid(
+                    error.message, hint=_restore_command(store, name, new_name)
+                ) from error
             raise
-    already, at = "" if restored.changed else "already ", "" if restored.at.startswith("before ") else "at "
+    already, at = (
+        "" if restored.changed else "already ",
+        "" if restored.at.startswith("before ") else "at ",
+    )
     said = f"{restored.name} is {already}as it was {at}{restored.at}."
     return Answer(restored.as_dict(), [[(said, "green")]], warnings=restored.warnings)
 
@@ -142,12 +179,17 @@ def _restore_command(store: EnhancedStore, name: str, new_name: str | None) -> s
 
 @command(commands, _PANEL, old_options={"--by": "author"})
 def undo(
-    what: Annotated[str | None, argument("VERSION|NAME", "A version in `history`, or a note.", complete_name)] = None,
+    what: Annotated[
+        str | None, argument("VERSION|NAME", "A version in `history`, or a note.", complete_name)
+    ] = None,
     author: Annotated[
-        str, option("--author", "AUTHOR", f"Undo every change by this author; needs --since. {_AUTHOR}")
+        str,
+        option("--author", "AUTHOR", f"Undo every change by this author; needs --since. {_AUTHOR}"),
     ] = "",
     since: Annotated[str, option("--since", "WHEN", f"With --author: since {WHEN}.")] = "",
-    dry_run: Annotated[bool, flag("--dry-run", "With --author: show what would change, and change nothing.")] = False,
+    dry_run: Annotated[
+        bool, flag("--dry-run", "With --author: show what would change, and change nothing.")
+    ] = False,
     yes: Annotated[bool, flag("--yes", "With --author: do not ask for confirmation.")] = False,
     vault: VaultOption = None,
 ) -> Answer:
@@ -160,17 +202,18 @@ def undo(
     $ simplemem undo Dipper
     $ simplemem undo --author claude-ai --since '2 hours ago' --dry-run"""
     if author and not since:
-        hint = f"Use `simplemem undo --author {shlex.quote(author)} --since '2 hours ago' --dry-run`."
+        hint = (
+            f"Use `simplemem undo --author {shlex.quote(author)} --since '2 hours ago' --dry-run`."
+        )
         raise Invalid("--author needs --since: a date or version from which to undo", hint=hint)
     if since and not author:
-        hint = (
-            f"Use `simplemem undo --author AUTHOR --since {shlex.quote(since)}`; `simplemem history` shows the authors."
-        )
+        hint = f"Use `simplemem undo --author AUTHOR --since {shlex.quote(since)}`; `simplemem history` shows the authors."
         raise Invalid("--since needs --author: the author whose changes to undo", hint=hint)
     if (author and what is not None) or (not author and (dry_run or yes)):
         hint = "Use `simplemem undo --author AUTHOR --since WHEN`, or `simplemem undo VERSION`."
         raise Invalid(
-            "--author cannot be combined with a version or name, and --dry-run and --yes need --author", hint=hint
+            "--author cannot be combined with a version or name, and --dry-run and --yes need --author",
+            hint=hint,
         )
     with opened(vault) as store:
         if not author:
@@ -180,14 +223,21 @@ def undo(
         if dry_run or not plan.notes:
             return _plan(plan)
         preview(_plan(plan))
-        refused, hint = "this needs confirmation, but there is no terminal", "Add --yes, or preview with --dry-run."
+        refused, hint = (
+            "this needs confirmation, but there is no terminal",
+            "Add --yes, or preview with --dry-run.",
+        )
         agree("Undo these changes?", refused=refused, hint=hint, yes=yes)
         finish()
         done = store.undo_all(author, since, expected=plan.plan, who=WHO)
-        said: list[Part] = [(f"Undid what {done.by} changed in {counted(len(done.notes), 'note')}", "green")]
+        said: list[Part] = [
+            (f"Undid what {done.by} changed in {counted(len(done.notes), 'note')}", "green")
+        ]
         lines: Lines = [said, undo_with(done.version)]
         if done.left:
-            lines.append([(f"{counted(len(done.left), 'note')} left unchanged, as listed above", "yellow")])
+            lines.append(
+                [(f"{counted(len(done.left), 'note')} left unchanged, as listed above", "yellow")]
+            )
         return Answer(done.as_dict(), lines)
 
 
@@ -215,23 +265,36 @@ def sync(vault: VaultOption = None) -> Answer:
     with opened(vault) as store:
         finish()
         done = store.sync_with_remote(who=WHO)
-    came = f"{counted(len(done.changed), 'file')} received" if done.changed else "nothing new received"
+    came = (
+        f"{counted(len(done.changed), 'file')} received" if done.changed else "nothing new received"
+    )
     lines: Lines = [
-        [("In sync", "green"), f" with {done.remote}: {counted(done.committed, 'change')} committed, {came}"]
+        [
+            ("In sync", "green"),
+            f" with {done.remote}: {counted(done.committed, 'change')} committed, {came}",
+        ]
     ]
     lines += [undo_with(done.version)] if done.version else []
     lines += [
-        [("conflict copy: ", "yellow"), (each, "cyan"), " (`simplemem conflicts` lists it)"] for each in done.copies
+        [("conflict copy: ", "yellow"), (each, "cyan"), " (`simplemem conflicts` lists it)"]
+        for each in done.copies
     ]
-    waits = [f"{each} was not committed, because you have staged changes in it" for each in done.waiting]
+    waits = [
+        f"{each} was not committed, because you have staged changes in it" for each in done.waiting
+    ]
     return Answer(done.as_dict(), lines, warnings=waits)
 
 
 def _undo_one(store: EnhancedStore, what: str | None) -> Answer:
     try:
-        return _undone(store.undo(store.last_step() if what is None else what, who=WHO, tool="undo"))
+        return _undone(
+            store.undo(store.last_step() if what is None else what, who=WHO, tool="undo")
+        )
     except Conflict as error:
-        name, version = error.details.get("path", "").removesuffix(".md"), error.details.get("version")
+        name, version = (
+            error.details.get("path", "").removesuffix(".md"),
+            error.details.get("version"),
+        )
         if error.details["current_sha256"] is not None and version:
             restore = f"simplemem restore {shlex.quote(name)} --at 'before {version}'"
             error.hint += f" `{restore}` does that; the current text stays in the history."
@@ -239,7 +302,9 @@ def _undo_one(store: EnhancedStore, what: str | None) -> Answer:
 
 
 def _undone(undone: Undone) -> Answer:
-    return Answer(undone.as_dict(), [[(one_line(f"{undone.what[:1].upper()}{undone.what[1:]}"), "green")]])
+    return Answer(
+        undone.as_dict(), [[(one_line(f"{undone.what[:1].upper()}{undone.what[1:]}"), "green")]]
+    )
 
 
 def _plan(plan: UndoneMany) -> Answer:
@@ -248,5 +313,8 @@ def _plan(plan: UndoneMany) -> Answer:
         name = f"{note.name} → {note.new_name}" if note.new_name else note.name
         lines.append([f"{note.becomes:<12}  ", (name, "cyan"), (f"  before {note.since}", "dim")])
     lines = lines or [[f"No change by {plan.by} since {plan.since} can be undone."]]
-    left = [[("left as it is  ", "yellow"), (each.name, "cyan"), (f"  {each.why}", "dim")] for each in plan.left]
+    left = [
+        [("left as it is  ", "yellow"), (each.name, "cyan"), (f"  {each.why}", "dim")]
+        for each in plan.left
+    ]
     return Answer(plan.as_dict(), [*lines, *left], failed=bool(left) and not plan.notes)

@@ -19,13 +19,20 @@ def path_in_vault(typed: str, root: Path, here: Path) -> str:
     is_explicit = _is_path(typed)
     if inside is None:
         if is_explicit and os.path.isfile(path):
-            raise Invalid(f"{path} is outside the vault {root}", hint="To use another vault, pass `--vault FOLDER`.")
+            raise Invalid(
+                f"{path} is outside the vault {root}",
+                hint="To use another vault, pass `--vault FOLDER`.",
+            )
         return typed
     if not os.path.isfile(path):
         return inside if is_explicit else typed
     if not is_explicit and inside != typed and (root / typed).is_file():
         hint = f"Use `./{typed}` for the note in the current folder, `{typed.removesuffix('.md')}` for the other one."
-        raise Ambiguous(f"{typed} could mean two notes: {inside} and {typed}", candidates=[inside, typed], hint=hint)
+        raise Ambiguous(
+            f"{typed} could mean two notes: {inside} and {typed}",
+            candidates=[inside, typed],
+            hint=hint,
+        )
     return inside
 
 

@@ -18,18 +18,27 @@ from simplemem.note.words import counted
 
 commands = typer.Typer()
 _facts = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich")
-commands.add_typer(_facts, name="facts", help="Facts that agents remember.", rich_help_panel="Collections")
+commands.add_typer(
+    _facts, name="facts", help="Facts that agents remember.", rich_help_panel="Collections"
+)
 _documents = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich")
 commands.add_typer(
-    _documents, name="documents", help="Documents and web pages, stored as notes.", rich_help_panel="Collections"
+    _documents,
+    name="documents",
+    help="Documents and web pages, stored as notes.",
+    rich_help_panel="Collections",
 )
 
 
 @command(_documents)
 def add(
-    sources: Annotated[list[str], argument("FILE|URL|-", "Files, addresses, or `-` for standard input.")],
+    sources: Annotated[
+        list[str], argument("FILE|URL|-", "Files, addresses, or `-` for standard input.")
+    ],
     scope: Annotated[str, option("--scope", "NAME", "The user that the documents belong to.")],
-    title: Annotated[str, option("--title", "TEXT", "The title, instead of the document's own.")] = "",
+    title: Annotated[
+        str, option("--title", "TEXT", "The title, instead of the document's own.")
+    ] = "",
     vault: VaultOption = None,
 ) -> Iterator[Answer]:
     """Store documents and web pages as notes, and the facts in them.
@@ -53,20 +62,34 @@ def add(
                 else:
                     file, is_piped = Path(source).expanduser(), source == "-"
                     data = sys.stdin.buffer.read() if is_piped else file.read_bytes()
-                    made = documents.ingest_file(data, ".txt" if is_piped else file.name, scope, title, **by)
+                    made = documents.ingest_file(
+                        data, ".txt" if is_piped else file.name, scope, title, **by
+                    )
                 kept = sum(event["event"] != "NOOP" for event in made["memories"])
-                line: list[Part] = [("Already stored: " if made.get("duplicate") else "Stored ", "green")]
+                line: list[Part] = [
+                    ("Already stored: " if made.get("duplicate") else "Stored ", "green")
+                ]
                 line += [(made["name"], "cyan"), f", {counted(kept, 'fact')}" if kept else ""]
                 yield Answer(made, [line], warnings=made["warnings"])
             except (SimplememError, OSError) as error:
                 hint = getattr(error, "hint", "")
-                why = {"code": getattr(error, "code", "unavailable"), "message": str(error), "hint": hint}
-                yield Answer({"source": source, "error": why}, warnings=[f"{source}: {error}. {hint}"], failed=True)
+                why = {
+                    "code": getattr(error, "code", "unavailable"),
+                    "message": str(error),
+                    "hint": hint,
+                }
+                yield Answer(
+                    {"source": source, "error": why},
+                    warnings=[f"{source}: {error}. {hint}"],
+                    failed=True,
+                )
 
 
 @command(_facts)
 def tidy(
-    older_than: Annotated[str, option("--older-than", "TIME", "Facts that have been outdated for this long.")] = "30d",
+    older_than: Annotated[
+        str, option("--older-than", "TIME", "Facts that have been outdated for this long.")
+    ] = "30d",
     dry_run: DryRunOption = False,
     vault: VaultOption = None,
 ) -> Answer:
@@ -82,6 +105,9 @@ def tidy(
     with opened(vault) as store:
         gone = memories_of(store).tidy(age, dry_run=dry_run, who=WHO, tool="tidy")
     done = f"{counted(len(gone), 'fact')} {'would be moved' if dry_run else 'moved'} to the trash."
-    facts = [{"id": each.id, "name": each.path[:-3], "memory": each.statement, "scope": each.scope} for each in gone]
+    facts = [
+        {"id": each.id, "name": each.path[:-3], "memory": each.statement, "scope": each.scope}
+        for each in gone
+    ]
     rows = [[(each.scope, "dim"), (each.statement, "cyan")] for each in gone]
     return Answer({"tidied": facts, "dry_run": dry_run}, [[done]], rows, columns=(WHOLE, SHRINKS))

@@ -58,28 +58,76 @@ def _parser() -> argparse.ArgumentParser:
         "the profile of tools: default, simplemem, server-memory, memento, self-improving, hmlr, remembrances,"
         " supermemento, anthropic-memory, chatgpt, basic-memory"
     )
-    add("--vault", metavar="FOLDER", action="append", help="the folder of notes; by default the nearest vault")
-    add("--default-vault", metavar="FOLDER", help="the vault to serve if the current folder is not in a vault")
+    add(
+        "--vault",
+        metavar="FOLDER",
+        action="append",
+        help="the folder of notes; by default the nearest vault",
+    )
+    add(
+        "--default-vault",
+        metavar="FOLDER",
+        help="the vault to serve if the current folder is not in a vault",
+    )
     add("--config", metavar="FILE", help="the settings file of a profile that has its own")
     add(
         "--knowledge-base",
         metavar="FOLDER",
         help="another folder of Markdown files, which two additional tools search and add to",
     )
-    add("--db", "--dbpath", "--db-path", metavar="FILE", help="the file of the index, if not in <vault>/.simplemem")
+    add(
+        "--db",
+        "--dbpath",
+        "--db-path",
+        metavar="FILE",
+        help="the file of the index, if not in <vault>/.simplemem",
+    )
     add("--profile", metavar="NAME", action="append", help=profiles)
-    add("--tools", metavar="NAMES", action="append", help="tool groups to add; a minus before a name removes the group")
+    add(
+        "--tools",
+        metavar="NAMES",
+        action="append",
+        help="tool groups to add; a minus before a name removes the group",
+    )
     add("--read-only", action="store_true", default=None, help="refuse every write")
     add("--no-delete", action="store_true", default=None, help="offer no tool that deletes")
-    add("--yes", "-y", action="store_true", help="if the vault does not exist, create it without asking")
-    add("--log-level", choices=("debug", "info", "warning", "error"), help="how much is logged on stderr")
+    add(
+        "--yes",
+        "-y",
+        action="store_true",
+        help="if the vault does not exist, create it without asking",
+    )
+    add(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        help="how much is logged on stderr",
+    )
     net = parser.add_argument_group("over the network (docs/network.md)").add_argument
-    net("--http", metavar="HOST:PORT", nargs="?", const="", help="serve over HTTP, by default at 127.0.0.1:8080")
-    net("--sse", action="store_true", default=None, help="with --http: also serve the older SSE transport, at /sse")
+    net(
+        "--http",
+        metavar="HOST:PORT",
+        nargs="?",
+        const="",
+        help="serve over HTTP, by default at 127.0.0.1:8080",
+    )
+    net(
+        "--sse",
+        action="store_true",
+        default=None,
+        help="with --http: also serve the older SSE transport, at /sse",
+    )
     net("--stateless", action="store_true", help="keep no sessions, for use behind a load balancer")
-    net("--allow-host", metavar="NAME", action="append", default=[], help="a host name that requests may use")
+    net(
+        "--allow-host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a host name that requests may use",
+    )
     net("--behind-proxy", action="store_true", help="a proxy on this machine terminates TLS")
-    trusted = "the address or network of a proxy on another machine, whose X-Forwarded-For is trusted"
+    trusted = (
+        "the address or network of a proxy on another machine, whose X-Forwarded-For is trusted"
+    )
     net("--trusted-proxy", metavar="ADDRESS", action="append", default=[], help=trusted)
     net("--tls-cert", metavar="FILE", type=Path, help="the certificate, for HTTPS")
     net("--tls-key", metavar="FILE", type=Path, help="the key of the certificate")
@@ -102,18 +150,27 @@ def serve_main(argv: Sequence[str]) -> int:
     except SimplememError as error:
         from simplemem.cli.output import plain
 
-        print(plain(f"simplemem: {error.message}" + (f"\n{error.hint}" if error.hint else "")), file=sys.stderr)
+        print(
+            plain(f"simplemem: {error.message}" + (f"\n{error.hint}" if error.hint else "")),
+            file=sys.stderr,
+        )
         return 1
 
 
 def _part_by_vault(asked: argparse.Namespace) -> None:
     asked.vaults, asked.profiles = _by_vault(asked.vault), _by_vault(asked.profile)
-    asked.vault, asked.profile = asked.vaults.get(""), asked.profiles.get("", os.environ.get("SIMPLEMEM_PROFILE"))
+    asked.vault, asked.profile = (
+        asked.vaults.get(""),
+        asked.profiles.get("", os.environ.get("SIMPLEMEM_PROFILE")),
+    )
 
 
 def _by_vault(said: Sequence[str] | None) -> dict[str, str]:
     """What was said of each vault by its name (`work=~/notes`); of the only one by "". The last word counts."""
-    return {name if is_named else "": value if is_named else name for name, is_named, value in map(_parted, said or ())}
+    return {
+        name if is_named else "": value if is_named else name
+        for name, is_named, value in map(_parted, said or ())
+    }
 
 
 def _parted(said: str) -> tuple[str, bool, str]:
@@ -155,7 +212,11 @@ def _serve_both(asked: argparse.Namespace) -> int:
     try:
         return _serve_http(asked, streams)
     except Unavailable as error:
-        print(f"simplemem: {error.message}; MCP is served over standard streams only", file=sys.stderr, flush=True)
+        print(
+            f"simplemem: {error.message}; MCP is served over standard streams only",
+            file=sys.stderr,
+            flush=True,
+        )
     return _serve(again, streams)
 
 
@@ -171,7 +232,9 @@ def _serve(asked: argparse.Namespace, streams: tuple[int, int] | None = None) ->
     from simplemem.server.serve import Door, serve_stdio, take_standard_streams
 
     if streams is None and sys.stdin is not None and sys.stdin.isatty():
-        waits = "waits for an MCP client; `simplemem connect CLIENT` configures one. Ctrl-C stops it."
+        waits = (
+            "waits for an MCP client; `simplemem connect CLIENT` configures one. Ctrl-C stops it."
+        )
         print(f"simplemem serves {root} and {waits}", file=sys.stderr, flush=True)
     wire = streams or take_standard_streams()
     door = Door(lambda: opening(settings), _answer_commands)
@@ -190,17 +253,22 @@ def _serve_http(asked: argparse.Namespace, streams: Streams | None = None) -> in
     from simplemem.network.site import Served
 
     if unknown := asked.profiles.keys() - asked.vaults.keys() - {""}:
-        raise Invalid(f"no vault called {min(unknown)!r}", hint="Name a vault with `--vault NAME=FOLDER`.")
+        raise Invalid(
+            f"no vault called {min(unknown)!r}", hint="Name a vault with `--vault NAME=FOLDER`."
+        )
     if "" in asked.vaults and len(asked.vaults) > 1:
         raise Invalid(
-            "to serve several vaults, each needs a name", hint="Use `--vault work=~/work --vault home=~/notes`."
+            "to serve several vaults, each needs a name",
+            hint="Use `--vault work=~/work --vault home=~/notes`.",
         )
     vaults, usual = [], asked.profile
     for name in asked.vaults or [""]:
         asked.vault, asked.profile = asked.vaults.get(name), asked.profiles.get(name, usual)
         profile, tools, root, settings, opening = _chosen(asked, has_client=has_client)
         reading = partial(_settings, copy(asked), profile, root)
-        vaults.append(Served(name, root, profile, tools, settings, opening, reading, _answer_commands))
+        vaults.append(
+            Served(name, root, profile, tools, settings, opening, reading, _answer_commands)
+        )
     if len(vaults) > 1 and any(each.settings.db for each in vaults):
         hint = "Remove --db, the setting db, SIMPLEMEM_DB and GOMEM_DB_PATH."
         raise Invalid("the path of the index cannot be set for several vaults", hint=hint)
@@ -247,13 +315,18 @@ def _chosen(
 
     settings = _settings(asked, profile, root)
     if not root.exists():
-        _check_new_vault(root, is_read_only=settings.read_only, is_confirmed=asked.yes, has_client=has_client)
+        _check_new_vault(
+            root, is_read_only=settings.read_only, is_confirmed=asked.yes, has_client=has_client
+        )
     if base := settings.documents.knowledge_base:
         from simplemem.kinds.documents.base import base_of, located
 
         located(base, root)
         tools = choose(profile, f"{toolsets},knowledge-base")
-    if settings.voyage_ai.api_key and "voyage" not in (settings.embed.provider, settings.rerank.provider):
+    if settings.voyage_ai.api_key and "voyage" not in (
+        settings.embed.provider,
+        settings.rerank.provider,
+    ):
         why = "to send notes to Voyage, set embed.provider (SIMPLEMEM_EMBED_PROVIDER) or rerank.provider to voyage"
         print(f"simplemem: voyage_ai.api_key is not used: {why}", file=sys.stderr)
 
@@ -285,7 +358,9 @@ def _warn_of_unknown_variables() -> None:
         print(f"simplemem: {warning}", file=sys.stderr, flush=True)
 
 
-def _check_new_vault(root: Path, *, is_read_only: bool, is_confirmed: bool, has_client: bool) -> None:
+def _check_new_vault(
+    root: Path, *, is_read_only: bool, is_confirmed: bool, has_client: bool
+) -> None:
     """Raise NotFound if the server must not create a vault that does not exist.
 
     At a terminal, the user is asked, and the vault is created. A client that starts the server has no terminal and
@@ -312,7 +387,8 @@ def _confirm_new_vault(root: Path) -> None:
     answer = sys.stdin.readline().strip().lower()
     if answer not in ("y", "yes"):
         raise NotFound(
-            f"no vault at {root}", hint="Pass another folder with `--vault`, or create this one with `--yes`."
+            f"no vault at {root}",
+            hint="Pass another folder with `--vault`, or create this one with `--yes`.",
         )
     (root / ".simplemem").mkdir(parents=True)
 
@@ -320,12 +396,16 @@ def _confirm_new_vault(root: Path) -> None:
 def _settings(asked: argparse.Namespace, profile: Face, root: Path) -> Settings:
     from simplemem.config import load_settings
 
-    flags: dict[str, Any] = {key: getattr(asked, key) for key in ("db", "read_only", "no_delete", "log_level")}
+    flags: dict[str, Any] = {
+        key: getattr(asked, key) for key in ("db", "read_only", "no_delete", "log_level")
+    }
     flags["documents.knowledge_base"] = _knowledge_base(asked)
     if profile.name in ("remembrances", "supermemento"):
         flags["db"] = flags["db"] or os.environ.get("GOMEM_DB_PATH") or None
         said = os.environ.get("LOG_LEVEL", "").lower()
-        flags["log_level"] = flags["log_level"] or (said if said in ("debug", "info", "warning", "error") else None)
+        flags["log_level"] = flags["log_level"] or (
+            said if said in ("debug", "info", "warning", "error") else None
+        )
     return load_settings({**_own_settings(asked, profile), **flags}, vault=root)
 
 
@@ -334,13 +414,20 @@ def _profile(asked: argparse.Namespace) -> tuple[Face, str, tuple[Tool, ...]]:
     from simplemem.faces.face import PROFILES, choose
 
     if (profile := PROFILES.get(asked.profile or "default")) is None:
-        raise Invalid(f"no profile called {asked.profile!r}", hint=f"The profiles are {', '.join(PROFILES)}.")
+        raise Invalid(
+            f"no profile called {asked.profile!r}", hint=f"The profiles are {', '.join(PROFILES)}."
+        )
     toolsets = ",".join(asked.tools or []) or os.environ.get("SIMPLEMEM_TOOLS", "")
     return profile, toolsets, choose(profile, toolsets)
 
 
 def _knowledge_base(asked: argparse.Namespace) -> str | None:
-    return asked.knowledge_base or os.environ.get("GOMEM_KB_PATH") or os.environ.get("GOMEM_KNOWLEDGE_BASE") or None
+    return (
+        asked.knowledge_base
+        or os.environ.get("GOMEM_KB_PATH")
+        or os.environ.get("GOMEM_KNOWLEDGE_BASE")
+        or None
+    )
 
 
 def _own_settings(asked: argparse.Namespace, profile: Face) -> dict[str, Any]:
@@ -348,7 +435,9 @@ def _own_settings(asked: argparse.Namespace, profile: Face) -> dict[str, Any]:
     if "original" in profile.toolsets:
         from simplemem.faces.original import original_settings
 
-        return original_settings(Path.cwd(), os.environ, Path(asked.config).expanduser() if asked.config else None)
+        return original_settings(
+            Path.cwd(), os.environ, Path(asked.config).expanduser() if asked.config else None
+        )
     if asked.config:
         hint = "Leave out --config. `simplemem config --help` says which files contain settings."
         raise Invalid(f"the profile {profile.name} has no settings file of its own", hint=hint)
@@ -369,18 +458,41 @@ def for_a_client(argv: Sequence[str]) -> tuple[Path, list[str]]:
     _part_by_vault(asked)
     if _is_http(asked):
         message = "a client can start a server only over standard streams"
-        raise Invalid(message, hint="To connect a client to an HTTP server, use `connect --http URL`.")
-    profile, toolsets, _ = _profile(asked)  # a mistake is told here rather than in the log of a client
+        raise Invalid(
+            message, hint="To connect a client to an HTTP server, use `connect --http URL`."
+        )
+    profile, toolsets, _ = _profile(
+        asked
+    )  # a mistake is told here rather than in the log of a client
     if asked.config:
         _own_settings(asked, profile)
     asked.knowledge_base = _knowledge_base(asked)
-    given = {key: file for key, file in vars(asked).items() if key in ("config", "db", "knowledge_base") and file}
+    given = {
+        key: file
+        for key, file in vars(asked).items()
+        if key in ("config", "db", "knowledge_base") and file
+    }
     files = {key: os.path.abspath(os.path.expanduser(file)) for key, file in given.items()}
     chosen, more = {**vars(asked), **files, "tools": toolsets}, list[str]()
     chosen["rest_api_serve"] = _is_rest_asked(asked)
-    names = ("profile", "tools", "read_only", "no_delete", "knowledge_base", "config", "db", "log_level")
+    names = (
+        "profile",
+        "tools",
+        "read_only",
+        "no_delete",
+        "knowledge_base",
+        "config",
+        "db",
+        "log_level",
+    )
     for key in (*names, "rest_api_serve"):
         option, value = "--" + key.replace("_", "-"), chosen[key]
         if value:  # with `=`, as the name of a toolset may begin with a minus
-            more += [option] if value is True else [f"{option}={value}"] if key == "tools" else [option, value]
+            more += (
+                [option]
+                if value is True
+                else [f"{option}={value}"]
+                if key == "tools"
+                else [option, value]
+            )
     return _vault(asked, profile), more

@@ -75,7 +75,9 @@ def answer_commands(door: Door) -> Callable[[], None]:
         return lambda: None
 
     is_ready = partial(store.wait_until_settled, 0.0)
-    server = LocalServer(str(store.root), _ServerLock(store), partial(_begin_answer, door, store), is_ready)
+    server = LocalServer(
+        str(store.root), _ServerLock(store), partial(_begin_answer, door, store), is_ready
+    )
     server.start()
     return server.close
 
@@ -86,13 +88,17 @@ def _sees_whole_vault(settings: Settings) -> bool:
     return is_folder and settings.access == AccessSettings()
 
 
-def _begin_answer(door: Door, store: EnhancedStore, request: Mapping[str, Any]) -> Future[Answer | None] | None:
+def _begin_answer(
+    door: Door, store: EnhancedStore, request: Mapping[str, Any]
+) -> Future[Answer | None] | None:
     """Begin to answer a request in a thread of the door. Return None to decline it."""
     if not _has_same_settings(store, request):
         return None
 
     if "complete" in request:
-        return door.read(partial(_complete, store, str(request["complete"]), str(request.get("prefix", ""))))
+        return door.read(
+            partial(_complete, store, str(request["complete"]), str(request.get("prefix", "")))
+        )
 
     words = request.get("command")
     if not isinstance(words, list) or not 0 < len(words) <= _MAX_WORDS:
@@ -140,7 +146,9 @@ def _complete(store: EnhancedStore, kind: str, prefix: str) -> Answer | None:
     return {"names": list(complete(store, prefix))}
 
 
-def _run_command(store: EnhancedStore, words: list[str], request: Mapping[str, Any]) -> Answer | None:
+def _run_command(
+    store: EnhancedStore, words: list[str], request: Mapping[str, Any]
+) -> Answer | None:
     """Run a command as its own process would, and return what it printed. Return None to decline it."""
     import typer
 
@@ -267,7 +275,11 @@ def _parse_size(measured: Any, environment: Mapping[str, str]) -> tuple[int, int
     Return None if one of them is too large.
     """
     numbers = [0, 0]
-    if isinstance(measured, list | tuple) and len(measured) == 2 and all(type(number) is int for number in measured):
+    if (
+        isinstance(measured, list | tuple)
+        and len(measured) == 2
+        and all(type(number) is int for number in measured)
+    ):
         numbers = list(measured)
     for position, name in enumerate(("COLUMNS", "LINES")):
         given = environment.get(name, "")

@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from simplemem.cli.command import WHO, Answer, command, opened
-from simplemem.cli.options import DryRunOption, VaultOption, argument, default_group, duration, flag, option
+from simplemem.cli.options import (
+    DryRunOption,
+    VaultOption,
+    argument,
+    default_group,
+    duration,
+    flag,
+    option,
+)
 from simplemem.cli.output import OPTIONAL, WHOLE, Part, ago
 from simplemem.note.clock import stamp
 from simplemem.note.words import counted
@@ -26,7 +34,8 @@ _COLOURS = {"active": "green", "paused": "yellow", "closed": "dim"}
 
 @command(_topics, name="list")
 def list_topics(
-    closed: Annotated[bool, flag("--all", "Include closed topics.")] = False, vault: VaultOption = None
+    closed: Annotated[bool, flag("--all", "Include closed topics.")] = False,
+    vault: VaultOption = None,
 ) -> Answer:
     """List the topics: active topics first, then the most recent.
 
@@ -40,17 +49,28 @@ def list_topics(
     shown, rows = list[dict[str, object]](), list[list[Part]]()
     for each in found:
         label, status, turns, last = each.label, each.status, len(each.turns), stamp(each.last)
-        about = {"block_id": each.id, "name": each.path[:-3], "topic_label": label, "status": status}
+        about = {
+            "block_id": each.id,
+            "name": each.path[:-3],
+            "topic_label": label,
+            "status": status,
+        }
         shown.append(about | {"turns": turns, "last": last})
-        rows.append([(label, "cyan"), (status, _COLOURS[status]), counted(turns, "turn"), ago(last)])
+        rows.append(
+            [(label, "cyan"), (status, _COLOURS[status]), counted(turns, "turn"), ago(last)]
+        )
     columns = (WHOLE, WHOLE, OPTIONAL, WHOLE)
     return Answer({"topics": shown}, [] if found else [["No topics."]], rows, columns=columns)
 
 
 @command(_topics, old_options={"--after-days": "older_than"})
 def archive(
-    topic: Annotated[str, argument("TOPIC", "Only this topic, by its id or label, whatever its age.")] = "all",
-    older_than: Annotated[str, option("--older-than", "TIME", "Topics that have been paused for this long.")] = "60d",
+    topic: Annotated[
+        str, argument("TOPIC", "Only this topic, by its id or label, whatever its age.")
+    ] = "all",
+    older_than: Annotated[
+        str, option("--older-than", "TIME", "Topics that have been paused for this long.")
+    ] = "60d",
     dry_run: DryRunOption = False,
     vault: VaultOption = None,
 ) -> Answer:
@@ -70,6 +90,12 @@ def archive(
         done = talk.garden(topic, age.days, dry_run=dry_run, who=WHO)
         closed = [each for each in talk.topics(closed=True) if each.id in done["closed"]]
     summary = f"{counted(len(closed), 'topic')} {'would be closed' if dry_run else 'closed'}"
-    summary += f", {counted(len(done['facts']), 'fact')} extracted by {done['method']}" if done["facts"] else ""
+    summary += (
+        f", {counted(len(done['facts']), 'fact')} extracted by {done['method']}"
+        if done["facts"]
+        else ""
+    )
     rows: list[list[Part]] = [[(each.label, "cyan"), (each.id, "dim")] for each in closed]
-    return Answer({**done}, [[f"{summary}."]], rows, columns=(WHOLE, WHOLE), warnings=done["warnings"])
+    return Answer(
+        {**done}, [[f"{summary}."]], rows, columns=(WHOLE, WHOLE), warnings=done["warnings"]
+    )

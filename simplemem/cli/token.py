@@ -17,28 +17,49 @@ from simplemem.errors import Invalid
 commands = typer.Typer()
 _tokens = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich")
 commands.add_typer(
-    _tokens, name="token", help="Manage the access tokens of served vaults.", rich_help_panel="Agents and servers"
+    _tokens,
+    name="token",
+    help="Manage the access tokens of served vaults.",
+    rich_help_panel="Agents and servers",
 )
 
 
 @command(_tokens)
 def new(
-    name: Annotated[str, argument("NAME", "A name for the token. The history shows it as the author of changes.")],
-    write: Annotated[bool, flag("--write", "Allow changing notes. Without it, the token can only read.")] = False,
-    admin: Annotated[bool, flag("--admin", "Allow reading metrics and the results of `doctor`.")] = False,
+    name: Annotated[
+        str,
+        argument("NAME", "A name for the token. The history shows it as the author of changes."),
+    ],
+    write: Annotated[
+        bool, flag("--write", "Allow changing notes. Without it, the token can only read.")
+    ] = False,
+    admin: Annotated[
+        bool, flag("--admin", "Allow reading metrics and the results of `doctor`.")
+    ] = False,
     vault: Annotated[
-        list[str] | None, option("--vault", "NAME", "Only this vault of a server with several vaults.")
+        list[str] | None,
+        option("--vault", "NAME", "Only this vault of a server with several vaults."),
     ] = None,
-    folder: Annotated[list[str] | None, option("--folder", "FOLDER", "Only this folder of the vault.")] = None,
-    user: Annotated[str | None, option("--user", "NAME", "Only this user (user_id or container_tag).")] = None,
-    expires: Annotated[str, option("--expires", "90d", "How long the token is valid: 12h, 90d, 8w.")] = "",
+    folder: Annotated[
+        list[str] | None, option("--folder", "FOLDER", "Only this folder of the vault.")
+    ] = None,
+    user: Annotated[
+        str | None, option("--user", "NAME", "Only this user (user_id or container_tag).")
+    ] = None,
+    expires: Annotated[
+        str, option("--expires", "90d", "How long the token is valid: 12h, 90d, 8w.")
+    ] = "",
     calls: Annotated[
-        int, option("--calls", "N", "The maximum number of calls per minute; 0 means no limit.", min=0)
+        int,
+        option("--calls", "N", "The maximum number of calls per minute; 0 means no limit.", min=0),
     ] = 0,
     kilobytes: Annotated[
         int,
         option(
-            "--kilobytes", "N", "The maximum number of kilobytes per hour that it may send; 0 means no limit.", min=0
+            "--kilobytes",
+            "N",
+            "The maximum number of kilobytes per hour that it may send; 0 means no limit.",
+            min=0,
         ),
     ] = 0,
 ) -> Answer:
@@ -54,19 +75,33 @@ def new(
 
     scopes = ("read", *(("write",) if write else ()), *(("admin",) if admin else ()))
     if user == "" or not all(each.strip("/") for each in folder or ()):
-        raise Invalid("--user and --folder must not be empty", hint="To allow the whole vault, leave them out.")
+        raise Invalid(
+            "--user and --folder must not be empty",
+            hint="To allow the whole vault, leave them out.",
+        )
     for each in folder or ():
-        if os.path.isabs(each) or each.startswith("/") or ".." in each.replace("\\", "/").split("/"):
+        if (
+            os.path.isabs(each)
+            or each.startswith("/")
+            or ".." in each.replace("\\", "/").split("/")
+        ):
             hint = "Pass the path of the folder inside the vault, such as projects/apollo."
             raise Invalid(f"--folder {each[:60]!r} is not a folder in the vault", hint=hint)
     places = tuple(f"{each.strip('/')}/" for each in folder or ())
     until = (
-        int(time.time() + duration(expires, "--expires", least=timedelta(hours=1)).total_seconds()) if expires else None
+        int(time.time() + duration(expires, "--expires", least=timedelta(hours=1)).total_seconds())
+        if expires
+        else None
     )
     grant = Grant(name, scopes, tuple(vault or ()), places, user or "", calls, kilobytes, until)
     token = Tokens(token_folder(os.environ)).new(grant)
-    next_step: list[Part] = ["It is not shown again. Send it as ", ("Authorization: Bearer ...", "cyan")]
-    return Answer({"name": name, "token": token, "scopes": list(scopes)}, [[(token, "bold")], next_step])
+    next_step: list[Part] = [
+        "It is not shown again. Send it as ",
+        ("Authorization: Bearer ...", "cyan"),
+    ]
+    return Answer(
+        {"name": name, "token": token, "scopes": list(scopes)}, [[(token, "bold")], next_step]
+    )
 
 
 @command(_tokens, name="list")
@@ -82,16 +117,28 @@ def list_() -> Answer:
     found = Tokens(token_folder(os.environ)).all()
     shown, rows = [], list[list[Part]]()
     for each in found:
-        until = datetime.fromtimestamp(each.expires, UTC).strftime("%Y-%m-%d") if each.expires else ""
+        until = (
+            datetime.fromtimestamp(each.expires, UTC).strftime("%Y-%m-%d") if each.expires else ""
+        )
         is_over = each.expires is not None and each.expires <= time.time()
         places = [*each.vaults, *each.folders, *([f"user {each.user}"] if each.user else [])]
         shown.append({
             "name": each.name, "scopes": list(each.scopes), "vaults": list(each.vaults), "folders": list(each.folders),
             "user": each.user, "expires": until, "expired": is_over,
         })  # fmt: skip
-        ends: Part = (f"{'expired' if is_over else 'until'} {until}" if until else "", "red" if is_over else "dim")
-        rows.append([(each.name, "cyan"), " ".join(each.scopes), ", ".join(places) or "everything", ends])
-    return Answer({"tokens": shown}, [] if found else [["No tokens."]], rows, columns=(WHOLE, WHOLE, WHOLE, WHOLE))
+        ends: Part = (
+            f"{'expired' if is_over else 'until'} {until}" if until else "",
+            "red" if is_over else "dim",
+        )
+        rows.append(
+            [(each.name, "cyan"), " ".join(each.scopes), ", ".join(places) or "everything", ends]
+        )
+    return Answer(
+        {"tokens": shown},
+        [] if found else [["No tokens."]],
+        rows,
+        columns=(WHOLE, WHOLE, WHOLE, WHOLE),
+    )
 
 
 @command(_tokens)

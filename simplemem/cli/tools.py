@@ -41,10 +41,14 @@ def _profiles() -> list[str]:
 @command(_tools, name="list")
 def list_tools(
     profile: Annotated[
-        str, option("--profile", "NAME", "The profile: see `simplemem serve --help`.", completing(_profiles))
+        str,
+        option(
+            "--profile", "NAME", "The profile: see `simplemem serve --help`.", completing(_profiles)
+        ),
     ] = "",
     tools: Annotated[
-        str, option("--tools", "GROUPS", "Tool groups to add; a minus before a name removes the group.")
+        str,
+        option("--tools", "GROUPS", "Tool groups to add; a minus before a name removes the group."),
     ] = "",
     vault: VaultOption = None,
 ) -> Answer:
@@ -61,7 +65,9 @@ def list_tools(
     name = profile or os.environ.get("SIMPLEMEM_PROFILE") or "default"
     chosen = PROFILES.get(name)
     if chosen is None:
-        raise Invalid(f"no profile called {name!r}", hint=f"The profiles are {', '.join(PROFILES)}.")
+        raise Invalid(
+            f"no profile called {name!r}", hint=f"The profiles are {', '.join(PROFILES)}."
+        )
     groups = tools or os.environ.get("SIMPLEMEM_TOOLS", "")
     may_delete = not _is_deleting_disabled(vault)
     shown = [_described(tool) for tool in choose(chosen, groups) if may_delete or not tool.deletes]
@@ -69,7 +75,12 @@ def list_tools(
     tokens = sum(tool["tokens"] for tool in shown)
     instructions = count_tokens(chosen.instructions)
     rows: Lines = [
-        [(tool["name"], "cyan"), (tool["effect"], _STYLES[tool["effect"]]), tool["title"], (tool["summary"], "dim")]
+        [
+            (tool["name"], "cyan"),
+            (tool["effect"], _STYLES[tool["effect"]]),
+            tool["title"],
+            (tool["summary"], "dim"),
+        ]
         for tool in shown
     ]
     summary = f"{counted(len(shown), 'tool')}, about {tokens:,} tokens; instructions: about {instructions:,} tokens"

@@ -15,7 +15,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simplemem.cli.command import WHO, Answer, agree, command, finish, opened, preview, progress_bar, warn, warn_doubted
+from simplemem.cli.command import (
+    WHO,
+    Answer,
+    agree,
+    command,
+    finish,
+    opened,
+    preview,
+    progress_bar,
+    warn,
+    warn_doubted,
+)
 from simplemem.cli.options import VaultOption, YesOption, argument, default_group, flag, option
 from simplemem.cli.output import (
     OPTIONAL,
@@ -46,7 +57,9 @@ _MOST = 3  # findings of one kind that are shown
 
 @command(commands, _PANEL)
 def init(
-    folder: Annotated[Path | None, argument("FOLDER", "The folder of notes; by default the current folder.")] = None,
+    folder: Annotated[
+        Path | None, argument("FOLDER", "The folder of notes; by default the current folder.")
+    ] = None,
     vault: VaultOption = None,
 ) -> Answer:
     """Make a folder a vault. No note is changed.
@@ -62,7 +75,9 @@ def init(
         raise typer.BadParameter("FOLDER and --vault cannot be combined")
     root = (folder or vault or Path()).expanduser()
     if root.exists() and not root.is_dir():
-        raise Invalid(f"{root} is a file", hint="A vault is a folder. Name the folder that contains the file.")
+        raise Invalid(
+            f"{root} is a file", hint="A vault is a folder. Name the folder that contains the file."
+        )
     is_new = not (root / ".simplemem").exists()
     if is_new:
         _refuse_home(root)
@@ -78,13 +93,19 @@ def init(
     ready: list[Part] = [done, f": {root}, {counted(notes, 'note')}"]
     if is_created:
         ready = [("Created", "green"), f" {root}. ", done, f": {counted(notes, 'note')}"]
-    found: Lines = [[f"  {_links(facts)}, {counted(facts['tags'], 'tag')}" if notes else "  No note yet"]]
+    found: Lines = [
+        [f"  {_links(facts)}, {counted(facts['tags'], 'tag')}" if notes else "  No note yet"]
+    ]
     if (root / ".obsidian").is_dir():
         found.append(["  Obsidian's settings are used"])
     for reason, count in facts["hidden"].items():
         found.append([f"  Not searched: {counted(count, 'note')} ({reason})"])
     where = "" if _is_found_from_here(root) else f" --vault {shlex.quote(str(root))}"
-    first = ("search 'what do you want to know'", "finds notes") if notes else ("new 'First note' --edit", "writes one")
+    first = (
+        ("search 'what do you want to know'", "finds notes")
+        if notes
+        else ("new 'First note' --edit", "writes one")
+    )
     client = ("connect", "connects an agent")
     steps = [first, client, ("doctor", "checks the notes and the index")]
     lines: Lines = [ready, *found]
@@ -92,7 +113,9 @@ def init(
     if state.pending:
         answer["pending_vectors"] = state.pending
         missing = counted(state.pending, "note")
-        lines.append([f"  No vectors yet for {missing}: until they are made, search uses words only"])
+        lines.append(
+            [f"  No vectors yet for {missing}: until they are made, search uses words only"]
+        )
         steps.insert(0, ("index", "makes the vectors now"))
     then: Lines = [[(f"  simplemem {step}{where}", "bold"), f"  {what}"] for step, what in steps]
     answer["folder"] = [each.as_dict() for each in own_files]
@@ -109,7 +132,10 @@ def _refuse_home(root: Path) -> None:
     home = str(Path.home())
     if contains_home(str(root.absolute()), home):
         hint = "Name the folder of notes, as in `simplemem init ~/notes`."
-        raise Invalid(f"{root.absolute()} contains more than notes: it is or contains your home folder", hint=hint)
+        raise Invalid(
+            f"{root.absolute()} contains more than notes: it is or contains your home folder",
+            hint=hint,
+        )
 
 
 def _is_found_from_here(root: Path) -> bool:
@@ -135,7 +161,12 @@ def _contents(own_files: Sequence[OwnFile]) -> Lines:
         lines.append([(f"  Cannot be rebuilt, so keep them: {files}", "dim")])
     else:
         lines.append(
-            [("  Keep .simplemem/history and .simplemem/trash: they will contain earlier and deleted notes", "dim")]
+            [
+                (
+                    "  Keep .simplemem/history and .simplemem/trash: they will contain earlier and deleted notes",
+                    "dim",
+                )
+            ]
         )
     return lines
 
@@ -161,8 +192,12 @@ _index = default_group(
 @command(_index)
 def update(
     rebuild: Annotated[bool, flag("--rebuild", "Delete the index and build it again.")] = False,
-    watch: Annotated[bool, flag("--watch", "Keep running, and index every change. Ctrl-C stops it.")] = False,
-    engine: Annotated[str, typer.Option("--engine", hidden=True)] = "",  # the earlier form of `index move`
+    watch: Annotated[
+        bool, flag("--watch", "Keep running, and index every change. Ctrl-C stops it.")
+    ] = False,
+    engine: Annotated[
+        str, typer.Option("--engine", hidden=True)
+    ] = "",  # the earlier form of `index move`
     vault: VaultOption = None,
 ) -> Iterator[Answer]:
     """Update the index, and make the vectors that are missing.
@@ -183,17 +218,28 @@ def update(
             with progress_bar() as progress:
                 report = store.sync(progress=progress, embed=True, rebuild=rebuild)
         except KeyboardInterrupt:
-            warn(f"stopped. {store.state().reason} `simplemem index` continues from there.".replace("  ", " "))
+            warn(
+                f"stopped. {store.state().reason} `simplemem index` continues from there.".replace(
+                    "  ", " "
+                )
+            )
             raise
         warn_doubted(report)
         now, seconds, facts = store.state(), time.monotonic() - began, report.as_dict()
-        counts = [f"{facts[key]} {key}" for key in ("added", "modified", "moved", "removed", "embedded") if facts[key]]
+        counts = [
+            f"{facts[key]} {key}"
+            for key in ("added", "modified", "moved", "removed", "embedded")
+            if facts[key]
+        ]
         done = f"Rebuilt: {counted(now.notes, 'note')}" if rebuild else ", ".join(counts)
         done = done or ("Not done" if report.trouble else "The index is up to date")
         warnings = [f"{skipped['path']}: {skipped['why']}" for skipped in facts["skipped"]]
         if report.trouble:
             warnings.append(now.reason if report.trouble in now.reason else report.trouble)
-        line: list[Part] = [(done, "yellow" if report.trouble else "green"), (f" in {seconds:.1f} s", "dim")]
+        line: list[Part] = [
+            (done, "yellow" if report.trouble else "green"),
+            (f" in {seconds:.1f} s", "dim"),
+        ]
         facts["seconds"] = round(seconds, 3)
         yield Answer(facts, [line], warnings=warnings, failed=bool(report.trouble))
         if not watch:
@@ -205,12 +251,16 @@ def update(
         while True:
             with suppress(Empty):  # waiting without end would keep Windows from hearing a Ctrl-C
                 names = sorted(changed.get(timeout=1.0))
-                yield Answer({"changed": names}, [[("indexed ", "dim"), (name, "cyan")] for name in names])
+                yield Answer(
+                    {"changed": names}, [[("indexed ", "dim"), (name, "cyan")] for name in names]
+                )
 
 
 @command(_index, name="move")
 def move_index(
-    address: Annotated[str, argument("DATABASE", "An address, a file with an address, `settings` or `sqlite`.")],
+    address: Annotated[
+        str, argument("DATABASE", "An address, a file with an address, `settings` or `sqlite`.")
+    ],
     vault: VaultOption = None,
 ) -> Answer:
     """Build the index in another database. The vectors are copied.
@@ -231,8 +281,12 @@ def _moved(store: EnhancedStore, engine: str) -> Answer:
 
     if re.search(r"//[^/@]*:[^/@]*@|password=", engine):
         hint = "Put the password into ~/.pgpass, or put the address into a file and pass the path of the file."
-        raise Invalid("a password on a command line can be read by everybody on this machine", hint=hint)
-    source = {key: source for key, _, source in settings_with_sources(vault=store.root)}["index.engine"]
+        raise Invalid(
+            "a password on a command line can be read by everybody on this machine", hint=hint
+        )
+    source = {key: source for key, _, source in settings_with_sources(vault=store.root)}[
+        "index.engine"
+    ]
     if engine == "settings" and source == "default":
         hint = "Use `simplemem index move postgresql://USER@HOST/DATABASE`."
         raise Invalid("index.engine is not set", hint=hint)
@@ -250,9 +304,15 @@ def _moved(store: EnhancedStore, engine: str) -> Answer:
         use = f"To use it, remove index.engine from {source}"
     done = f"Built in {moved.engine}: {counted(moved.notes, 'note')}, vectors of {counted(moved.taken, 'note')} copied"
     use = "Your settings already name this index." if moved.in_use else use
-    lines: Lines = [[(done, "yellow" if moved.trouble else "green")], [("  " + moved.place, "dim")], [f"  {use}"]]
+    lines: Lines = [
+        [(done, "yellow" if moved.trouble else "green")],
+        [("  " + moved.place, "dim")],
+        [f"  {use}"],
+    ]
     warnings = [moved.trouble] if moved.trouble else []
-    return Answer({**moved.as_dict(), "use": use}, lines, warnings=warnings, failed=bool(moved.trouble))
+    return Answer(
+        {**moved.as_dict(), "use": use}, lines, warnings=warnings, failed=bool(moved.trouble)
+    )
 
 
 @command(commands, _PANEL)
@@ -269,22 +329,35 @@ def stats(vault: VaultOption = None) -> Answer:
     problems += [f"{each['path']}: {each['why']}" for each in facts["skipped"]]
     by_meaning = f"{amount(facts['embedding']['notes_with_vectors'])} notes by {facts['embedding']['wanted']}"
     in_use = facts["engine"]
-    in_use = "" if in_use.startswith("SQLite") else f"{in_use}, compared with the notes {facts['lag_seconds']} s ago, "
+    in_use = (
+        ""
+        if in_use.startswith("SQLite")
+        else f"{in_use}, compared with the notes {facts['lag_seconds']} s ago, "
+    )
     shown = {
         "vault": facts["vault"] + (", read-only" if facts["read_only"] else ""),
-        **({"notes of": f"{facts['branch']}, commit {facts['commit'][:12]}"} if "branch" in facts else {}),
+        **(
+            {"notes of": f"{facts['branch']}, commit {facts['commit'][:12]}"}
+            if "branch" in facts
+            else {}
+        ),
         "links": f"{_links(facts)}, {counted(facts['tags'], 'tag')}, {amount(facts['files'])} files in all",
         "hidden": "; ".join(_left_out(facts)),
         "problems": "; ".join(problems[:3])
         + (f"; `simplemem doctor` shows {len(problems) - 3} more" if problems[3:] else ""),
         "index": f"{in_use}{megabytes(facts['index_bytes'])}, {amount(facts['passages'])} passages, {facts['index_path']}",
-        "vectors": by_meaning + f", {amount(facts['pending_vectors'])} missing" * bool(facts["pending_vectors"]),
+        "vectors": by_meaning
+        + f", {amount(facts['pending_vectors'])} missing" * bool(facts["pending_vectors"]),
         "reranker": facts["reranker"].removeprefix("none"),
         "state": one_line(f"{facts['state']['state']}. {facts['state']['reason']}"),
     }
-    summary: list[Part] = [(f"{amount(facts['notes'])} notes, {amount(facts['words'])} words", "bold")]
+    summary: list[Part] = [
+        (f"{amount(facts['notes'])} notes, {amount(facts['words'])} words", "bold")
+    ]
     about = {label: said for label, said in shown.items() if said}
-    return Answer(facts, [summary], labelled=about, warnings=list(map(str, facts.get("warnings", ()))))
+    return Answer(
+        facts, [summary], labelled=about, warnings=list(map(str, facts.get("warnings", ())))
+    )
 
 
 @command(commands, _PANEL)
@@ -300,16 +373,33 @@ def inspect(vault: VaultOption = None) -> Answer:
     rows = Lines()
     for path, facts in notes.items():
         tags = (tags_shown(tag.lstrip("#") for tag in facts["tags"]), "green")
-        broken = (f"unresolved: {', '.join(facts['unresolved'])}" if facts["unresolved"] else "", "yellow")
-        rows.append([(path, "cyan"), f"{len(facts['links'])} out", f"{len(facts['backlinks'])} in", tags, broken])
+        broken = (
+            f"unresolved: {', '.join(facts['unresolved'])}" if facts["unresolved"] else "",
+            "yellow",
+        )
+        rows.append(
+            [
+                (path, "cyan"),
+                f"{len(facts['links'])} out",
+                f"{len(facts['backlinks'])} in",
+                tags,
+                broken,
+            ]
+        )
     return Answer(notes, table=rows, columns=(WHOLE, OPTIONAL, OPTIONAL, SHRINKS, SHRINKS))
 
 
 @command(commands, _PANEL)
 def doctor(
-    fix: Annotated[bool, flag("--fix", "Fix broken links in one step, after showing the changes.")] = False,
-    only: Annotated[list[str] | None, option("--only", "CHECK", "Only these checks: `links`, `links,headers`.")] = None,
-    dry_run: Annotated[bool, flag("--dry-run", "With --fix: show the changes, and change nothing.")] = False,
+    fix: Annotated[
+        bool, flag("--fix", "Fix broken links in one step, after showing the changes.")
+    ] = False,
+    only: Annotated[
+        list[str] | None, option("--only", "CHECK", "Only these checks: `links`, `links,headers`.")
+    ] = None,
+    dry_run: Annotated[
+        bool, flag("--dry-run", "With --fix: show the changes, and change nothing.")
+    ] = False,
     yes: YesOption = False,
     vault: VaultOption = None,
 ) -> Answer:
@@ -347,11 +437,19 @@ def doctor(
     if not only:
         lines += _contents(own_files)
     if mending is not None:
-        changes = [{"path": each.path, "what": [*each.what], "diff": each.diff} for each in mending.changes]
-        facts["fix"] = {"done": mended is not None, "changes": changes, "unmended": [*mending.unmended]}
+        changes = [
+            {"path": each.path, "what": [*each.what], "diff": each.diff} for each in mending.changes
+        ]
+        facts["fix"] = {
+            "done": mended is not None,
+            "changes": changes,
+            "unmended": [*mending.unmended],
+        }
         if mended is None:
             warnings = mending.unmended
-            lines = (_changes(mending) or [[("Nothing can be fixed automatically.", "green")]]) + lines
+            lines = (
+                _changes(mending) or [[("Nothing can be fixed automatically.", "green")]]
+            ) + lines
         else:
             warnings = mended.warnings
             facts["fix"] |= mended.as_dict()
@@ -364,7 +462,10 @@ def _changes(mending: Mending) -> Lines:
     """The whole change, as a diff of every note."""
     lines = Lines()
     for change in mending.changes:
-        lines += [[(change.path, "cyan"), ": ", "; ".join(map(one_line, change.what))], *diff_lines(change.diff)]
+        lines += [
+            [(change.path, "cyan"), ": ", "; ".join(map(one_line, change.what))],
+            *diff_lines(change.diff),
+        ]
     return lines
 
 
@@ -375,20 +476,41 @@ def _findings(findings: Sequence[Finding], only: Sequence[str]) -> Lines:
     levels = Counter[str](finding.level for finding in findings)
     verdict = ", ".join(counted(levels[level], level) for level in _STYLES)
     if sure := sum(bool(finding.fix) for finding in findings):
-        verdict += f"; `simplemem doctor --fix` can fix {sure if sure < len(findings) else 'all of it'}"
-    lines: Lines = [[(f"{verdict}.", next(style for level, style in _STYLES.items() if levels[level]))]]
+        verdict += (
+            f"; `simplemem doctor --fix` can fix {sure if sure < len(findings) else 'all of it'}"
+        )
+    lines: Lines = [
+        [(f"{verdict}.", next(style for level, style in _STYLES.items() if levels[level]))]
+    ]
     alike: dict[tuple[str, str], list[Finding]] = {}
     for finding in sorted(findings, key=lambda finding: list(_STYLES).index(finding.level)):
         alike.setdefault((finding.level, finding.check), []).append(finding)
     for (level, check), every in alike.items():
         shown = every if only or len(every) <= _MOST + 1 else every[:_MOST]
         for finding in shown:
-            place = f"{finding.path}:{finding.line}: " if finding.line else f"{finding.path}: " if finding.path else ""
-            said: list[Part] = [(f"{level}: ", _STYLES[level]), (place, "cyan"), one_line(finding.message)]
+            place = (
+                f"{finding.path}:{finding.line}: "
+                if finding.line
+                else f"{finding.path}: "
+                if finding.path
+                else ""
+            )
+            said: list[Part] = [
+                (f"{level}: ", _STYLES[level]),
+                (place, "cyan"),
+                one_line(finding.message),
+            ]
             lines.append([*said, (f"  [{check}]", "dim")])
             lines += [[(f"  {one_line(finding.hint)}", "dim")]] if finding.hint else []
             lines += [[(f"  --fix would {one_line(finding.fix)}", "green")]] if finding.fix else []
         if more := len(every) - len(shown):
             notes = counted(len({finding.path for finding in every}), "note")
-            lines.append([(f"  and {more} more like these, in {notes} in all: simplemem doctor --only {check}", "dim")])
+            lines.append(
+                [
+                    (
+                        f"  and {more} more like these, in {notes} in all: simplemem doctor --only {check}",
+                        "dim",
+                    )
+                ]
+            )
     return lines

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simplemem.cli.command import WHO, Answer, command, finish, opened
-from simplemem.cli.options import Name, VaultOption, argument, complete_name, complete_tag, flag, option
+from simplemem.cli.options import (
+    Name,
+    VaultOption,
+    argument,
+    complete_name,
+    complete_tag,
+    flag,
+    option,
+)
 from simplemem.cli.output import Lines, Part, tags_shown
 from simplemem.cli.paths import new_name_in_vault
 from simplemem.errors import Invalid
@@ -23,7 +31,10 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 _PANEL = "Write"
-Changes = Annotated[list[str] | None, argument("CHANGE", "`todo`, `status=done`, or `-todo` to remove.", complete_tag)]
+Changes = Annotated[
+    list[str] | None,
+    argument("CHANGE", "`todo`, `status=done`, or `-todo` to remove.", complete_tag),
+]
 
 
 @command(commands, _PANEL)
@@ -33,12 +44,22 @@ def new(
     content: Annotated[str | None, option("--content", "TEXT", "The text of the note.")] = None,
     edit: Annotated[bool, flag("--edit -e", "Write the text in $EDITOR.")] = False,
     title: Annotated[str | None, option("--title", "TEXT", "The title of the note.")] = None,
-    description: Annotated[str | None, option("--description", "TEXT", "A summary of the note.")] = None,
-    tag: Annotated[list[str] | None, option("--tag", "TAG", "A tag: `todo`, `status=open`.", complete_tag)] = None,
+    description: Annotated[
+        str | None, option("--description", "TEXT", "A summary of the note.")
+    ] = None,
+    tag: Annotated[
+        list[str] | None, option("--tag", "TAG", "A tag: `todo`, `status=open`.", complete_tag)
+    ] = None,
     kind: Annotated[str | None, option("--type", "TYPE", "The `type:` of the note.")] = None,
-    template: Annotated[str, option("--template", "NAME", "Start with this Obsidian template.", complete_name)] = "",
-    properties: Annotated[list[str] | None, option("--property", "KEY=VALUE", "Another property.")] = None,
-    overwrite: Annotated[bool, flag("--overwrite", "Allow replacing a note and rewriting links.")] = False,
+    template: Annotated[
+        str, option("--template", "NAME", "Start with this Obsidian template.", complete_name)
+    ] = "",
+    properties: Annotated[
+        list[str] | None, option("--property", "KEY=VALUE", "Another property.")
+    ] = None,
+    overwrite: Annotated[
+        bool, flag("--overwrite", "Allow replacing a note and rewriting links.")
+    ] = False,
     vault: VaultOption = None,
 ) -> Answer:
     """Create a note.
@@ -52,7 +73,9 @@ def new(
     from simplemem.cli.editor import DraftFile
 
     if stdin not in (None, "-"):
-        raise typer.BadParameter(f"only `-` may follow the name, not {stdin!r}; give the text with --content")
+        raise typer.BadParameter(
+            f"only `-` may follow the name, not {stdin!r}; give the text with --content"
+        )
     if stdin and (content is not None or edit):
         raise typer.BadParameter(f"`-` and {'--edit' if edit else '--content'} cannot be combined")
     try:
@@ -65,26 +88,33 @@ def new(
     metadata |= {key: value for key, value in named.items() if value is not None}
     if tag:
         metadata["tags"] = dict(map(_tag_change, tag))
-    with opened(vault, make=True) as store, DraftFile(store, name, text) if edit else nullcontext() as draft:
+    with (
+        opened(vault, make=True) as store,
+        DraftFile(store, name, text) if edit else nullcontext() as draft,
+    ):
         name = new_name_in_vault(name, store.root)
         if draft is not None:
             text = draft.edited()
             if not text.strip():
                 raise Invalid(
-                    "the text is empty: no note was created", hint="To create an empty note, leave out --edit."
+                    "the text is empty: no note was created",
+                    hint="To create an empty note, leave out --edit.",
                 )
         finish()
         if template:
             saved = store.create_from(template, name, who=WHO, tool="new")
             more: dict[str, Any] = {"append": text or None, "metadata": metadata or None}
-            return _saved(store.update(saved.name, **more, who=WHO, tool="new") if text or metadata else saved)
+            return _saved(
+                store.update(saved.name, **more, who=WHO, tool="new") if text or metadata else saved
+            )
         saved = store.create(name, text, metadata, overwrite=overwrite, who=WHO, tool="new")
         return _saved(with_replaced(store, saved))
 
 
 @command(commands, _PANEL, dashed_words=True)
 def daily(
-    text: Annotated[list[str] | None, argument("TEXT", "Text to add at the end.")] = None, vault: VaultOption = None
+    text: Annotated[list[str] | None, argument("TEXT", "Text to add at the end.")] = None,
+    vault: VaultOption = None,
 ) -> Answer:
     """Create today's daily note, or add text to it.
 
@@ -96,7 +126,11 @@ def daily(
     with opened(vault, make=True) as store:
         finish()
         saved = store.daily(who=WHO, tool="daily")
-        return _saved(store.update(saved.name, append=" ".join(text), who=WHO, tool="daily") if text else saved)
+        return _saved(
+            store.update(saved.name, append=" ".join(text), who=WHO, tool="daily")
+            if text
+            else saved
+        )
 
 
 def _property(typed: str) -> tuple[str, Any]:
@@ -115,7 +149,8 @@ def _property(typed: str) -> tuple[str, Any]:
 def edit(
     name: Name,
     merge: Annotated[
-        bool, flag("--merge", "Merge changes that others make to other lines meanwhile, without asking.")
+        bool,
+        flag("--merge", "Merge changes that others make to other lines meanwhile, without asking."),
     ] = False,
     vault: VaultOption = None,
 ) -> Answer:
@@ -144,7 +179,13 @@ def with_replaced(store: EnhancedStore, saved: Saved) -> Saved:
 
 
 def _saved(saved: Saved) -> Answer:
-    done = "Created" if saved.previous_sha256 is None else "Saved" if saved.changed else "Nothing changed in"
+    done = (
+        "Created"
+        if saved.previous_sha256 is None
+        else "Saved"
+        if saved.changed
+        else "Nothing changed in"
+    )
     line = (f"{done} {saved.name}", "green" if saved.changed else "")
     return Answer(saved.as_dict(), [[line]], warnings=saved.warnings)
 
@@ -165,7 +206,9 @@ def tag(name: Name, changes: Changes = None, vault: VaultOption = None) -> Answe
         finish()
         saved = store.change_tags(name, dict(map(_tag_change, changes)), who=WHO, tool="tag")
     tags = f"{saved.name}: {tags_shown(saved.tags) or 'no tags'}"
-    return Answer(saved.as_dict(), [[(tags, "green" if saved.changed else "")]], warnings=saved.warnings)
+    return Answer(
+        saved.as_dict(), [[(tags, "green" if saved.changed else "")]], warnings=saved.warnings
+    )
 
 
 def _tag_change(typed: str) -> tuple[str, str | bool | None]:
@@ -198,12 +241,15 @@ def move(
         moved = store.move(name, new_name, who=WHO, tool="move")
     done: list[Part] = [("Moved ", "green"), f"{moved.previous_name} to ", (moved.name, "cyan")]
     rewritten: Lines = [["  links rewritten in ", (each, "cyan")] for each in moved.rewritten]
-    return Answer(moved.as_dict(), [done, *rewritten, undo_with(moved.version)], warnings=moved.warnings)
+    return Answer(
+        moved.as_dict(), [done, *rewritten, undo_with(moved.version)], warnings=moved.warnings
+    )
 
 
 @command(commands, _PANEL)
 def delete(
-    names: Annotated[list[str], argument("NAME", "The notes to delete.", complete_name)], vault: VaultOption = None
+    names: Annotated[list[str], argument("NAME", "The notes to delete.", complete_name)],
+    vault: VaultOption = None,
 ) -> Answer:
     """Delete notes without confirmation. `undo` restores them.
 
@@ -220,7 +266,9 @@ def delete(
     broken = list[str]()
     for each in deleted:
         if count := each.links_left_unresolved:
-            broken.append(f"{counted(count, 'link')} to {each.name} {'is' if count == 1 else 'are'} broken now")
+            broken.append(
+                f"{counted(count, 'link')} to {each.name} {'is' if count == 1 else 'are'} broken now"
+            )
     return Answer({"deleted": [each.as_dict() for each in deleted]}, lines, warnings=broken)
 
 

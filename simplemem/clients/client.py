@@ -39,15 +39,26 @@ class Client(NamedTuple):
     def places(self, system: str, env: Mapping[str, str]) -> list[str]:
         """The files that may be its own, the likeliest first."""
         home = env.get("USERPROFILE" if system == "windows" else "HOME") or os.path.expanduser("~")
-        some = (_VARIABLE.sub(lambda found: env.get(found[1]) or found[2], each) for each in self.file.get(system, ()))
+        some = (
+            _VARIABLE.sub(lambda found: env.get(found[1]) or found[2], each)
+            for each in self.file.get(system, ())
+        )
         every = [home + each[1:] if each.startswith("~") else each for each in some]
         return [each.replace("/", "\\") for each in every] if system == "windows" else every
 
     def find(self) -> Path | None:
         """Its file on this machine, there or not; None for a client without one."""
         places = self.places(_SYSTEMS.get(sys.platform, "linux"), os.environ)
-        files = [Path(each, os.path.basename(place)) for place in places for each in _folders(os.path.dirname(place))]
-        there = [*filter(os.path.lexists, files), *(each for each in files if each.parent.is_dir()), *files]
+        files = [
+            Path(each, os.path.basename(place))
+            for place in places
+            for each in _folders(os.path.dirname(place))
+        ]
+        there = [
+            *filter(os.path.lexists, files),
+            *(each for each in files if each.parent.is_dir()),
+            *files,
+        ]
         return there[0] if there else None
 
     def entry(self, name: str, command: Sequence[str]) -> dict[str, Any]:
@@ -58,13 +69,17 @@ class Client(NamedTuple):
     def remote_entry(self, name: str, url: str, variable: str) -> dict[str, Any]:
         """Its entry for a server that runs, with the variable that holds a token ("" for none)."""
         if self.remote is None:
-            hint = (
-                "Leave out --http to let the client start the server, or add a connector in the settings of the client."
+            hint = "Leave out --http to let the client start the server, or add a connector in the settings of the client."
+            raise Invalid(
+                f"the configuration file of {self.title} cannot contain the address of a server",
+                hint=hint,
             )
-            raise Invalid(f"the configuration file of {self.title} cannot contain the address of a server", hint=hint)
         if variable and self.token is None:
             hint = "Leave out --token-env, and sign in from the client, or put the token into the configuration file."
-            raise Invalid(f"the configuration file of {self.title} cannot name environment variables", hint=hint)
+            raise Invalid(
+                f"the configuration file of {self.title} cannot name environment variables",
+                hint=hint,
+            )
         known = {"$name": name, "$url": url, "%": variable}
         shape = {**self.remote, **(self.token or {})} if variable else self.remote
         return {key: _filled(each, known) for key, each in shape.items()}
@@ -80,7 +95,11 @@ def _filled(shape: Any, known: Mapping[str, Any]) -> Any:
         return {key: _filled(each, known) for key, each in shape.items()}
     if isinstance(shape, list):
         return [_filled(each, known) for each in shape]
-    return known.get(shape, shape.replace("%", known.get("%", "%"))) if isinstance(shape, str) else shape
+    return (
+        known.get(shape, shape.replace("%", known.get("%", "%")))
+        if isinstance(shape, str)
+        else shape
+    )
 
 
 @cache
@@ -95,7 +114,12 @@ def client_called(name: str) -> Client:
     plain = "-".join(name.lower().replace("_", " ").replace("-", " ").split())
     if plain not in clients():
         near = get_close_matches(plain, clients(), 1)
-        hint = (f"Did you mean {near[0]}? " if near else "") + "The clients are " + ", ".join(clients()) + "."
+        hint = (
+            (f"Did you mean {near[0]}? " if near else "")
+            + "The clients are "
+            + ", ".join(clients())
+            + "."
+        )
         raise Invalid(f"no client called {name!r}", hint=hint)
     return clients()[plain]
 

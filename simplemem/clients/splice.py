@@ -31,7 +31,9 @@ def entries(form: str, text: str, key: str) -> dict[str, Any]:
     """The entries that are there. Unreadable when the file cannot be read, or has something else in their place."""
     servers = _read(form, text.removeprefix(_BOM)).get(key)
     if not isinstance(servers, dict | None):
-        raise Unreadable(f"{key!r} is not a map of servers", hint="Fix the file in an editor first.")
+        raise Unreadable(
+            f"{key!r} is not a map of servers", hint="Fix the file in an editor first."
+        )
     return servers or {}
 
 
@@ -41,7 +43,9 @@ def put(form: str, text: str, key: str, name: str, entry: Entry) -> str:
     if servers.get(name) == entry:
         return text
     after = {"json": _put_json, "toml": _put_toml, "yaml": _put_yaml}[form](plain, key, name, entry)
-    return text[: len(text) - len(plain)] + _checked(form, plain, after, key, {**servers, name: entry})
+    return text[: len(text) - len(plain)] + _checked(
+        form, plain, after, key, {**servers, name: entry}
+    )
 
 
 def take(form: str, text: str, key: str, name: str) -> str:
@@ -66,7 +70,9 @@ def _checked(form: str, before: str, after: str, key: str, servers: Entry) -> st
         data = _read(form, after)
         if {**data, key: data.get(key) or {}} == {**_read(form, before), key: servers}:
             return after
-    raise Unreadable("simplemem cannot safely edit a file of this form", hint="Edit the file in an editor.")
+    raise Unreadable(
+        "simplemem cannot safely edit a file of this form", hint="Edit the file in an editor."
+    )
 
 
 def _read(form: str, text: str) -> dict[str, Any]:
@@ -80,9 +86,13 @@ def _read(form: str, text: str) -> dict[str, Any]:
         said: object = error
         if isinstance(error, RefusedError):
             said = f"{error.message} (line {text.count(chr(10), 0, error.offset) + 1})"
-        raise Unreadable(f"it is not valid {form.upper()}: {said}", hint="Fix the file in an editor first.") from error
+        raise Unreadable(
+            f"it is not valid {form.upper()}: {said}", hint="Fix the file in an editor first."
+        ) from error
     if not isinstance(data, dict):
-        raise Unreadable("it does not contain settings", hint="Check that this is the file of the client.")
+        raise Unreadable(
+            "it does not contain settings", hint="Check that this is the file of the client."
+        )
     return data
 
 
@@ -126,7 +136,11 @@ def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 def _members(plain: str, start: int) -> dict[str, tuple[int, int, int]]:
     """The members of the map that begins there: where the key begins, and where the value does and ends."""
-    decode, members, at = json.JSONDecoder().raw_decode, dict[str, tuple[int, int, int]](), _skip(plain, start + 1)
+    decode, members, at = (
+        json.JSONDecoder().raw_decode,
+        dict[str, tuple[int, int, int]](),
+        _skip(plain, start + 1),
+    )
     while plain[at] != "}":
         key, end = decode(plain, at)
         value = _skip(plain, _skip(plain, end) + 1)
@@ -150,7 +164,12 @@ def _put_json(text: str, key: str, name: str, entry: Entry) -> str:
     value: Entry
     label, value, (_, at, stop) = key, {name: entry}, _members(plain, start).get(key, (0, 0, 0))
     if at and plain[at] == "{":
-        start, label, value, (_, at, stop) = at, name, entry, _members(plain, at).get(name, (0, 0, 0))
+        start, label, value, (_, at, stop) = (
+            at,
+            name,
+            entry,
+            _members(plain, at).get(name, (0, 0, 0)),
+        )
     if at:  # of an entry, or of a null where the map of entries belongs
         return text[:at] + _quoted(value, unit).replace("\n", end + _indent(text, at)) + text[stop:]
     first, outer = _skip(plain, start + 1), _indent(text, start)
@@ -189,7 +208,11 @@ def _take_json(text: str, key: str, name: str) -> str:
 
 def _put_toml(text: str, key: str, name: str, entry: Entry) -> str:
     end, tables = _newline(text), _tables(text, key, name)
-    lines = [f"[{key}.{name}]", *(f"{each} = {_quoted(value)}" for each, value in entry.items()), ""]
+    lines = [
+        f"[{key}.{name}]",
+        *(f"{each} = {_quoted(value)}" for each, value in entry.items()),
+        "",
+    ]
     if not tables:
         return _ended(text) + (end if text else "") + end.join(lines)
     (start, stop), *others = tables
@@ -199,7 +222,9 @@ def _put_toml(text: str, key: str, name: str, entry: Entry) -> str:
 def _take_toml(text: str, key: str, name: str) -> str:
     end = _newline(text)
     tables = _tables(text, key, name)
-    return spliced(text, [(at - len(end) * text.endswith(2 * end, 0, at), stop, "") for at, stop in tables])
+    return spliced(
+        text, [(at - len(end) * text.endswith(2 * end, 0, at), stop, "") for at, stop in tables]
+    )
 
 
 def _tables(text: str, key: str, name: str) -> list[tuple[int, int]]:
@@ -230,7 +255,11 @@ def _yaml(text: str) -> Node | None:
 
 
 def _pair(node: Node | None, key: str) -> tuple[Node, Node] | None:
-    return next(((name, value) for name, value in node.pairs() if name.value == key), None) if node else None
+    return (
+        next(((name, value) for name, value in node.pairs() if name.value == key), None)
+        if node
+        else None
+    )
 
 
 def _put_yaml(text: str, key: str, name: str, entry: Entry) -> str:
@@ -243,17 +272,29 @@ def _put_yaml(text: str, key: str, name: str, entry: Entry) -> str:
             indent = _indent(text, servers.children[0].start)
         else:  # it is nothing, or {}
             colon = text.index(":", label.end) + 1
-            text, at = text[:colon] + text[max(colon, servers.end) :], at - max(0, servers.end - colon)
+            text, at = (
+                text[:colon] + text[max(colon, servers.end) :],
+                at - max(0, servers.end - colon),
+            )
         if servers.value and (own := _pair(servers, name)):
             at, stop = _line(text, own[0].start, max(own[0].end, own[1].end))
             text = text[:at] + text[stop:]
-    lines = [f"{indent}{name}:", *(f"{indent}  {each}: {_quoted(value)}" for each, value in entry.items()), ""]
+    lines = [
+        f"{indent}{name}:",
+        *(f"{indent}  {each}: {_quoted(value)}" for each, value in entry.items()),
+        "",
+    ]
     return text[:at] + top + end.join(lines) + text[at:]
 
 
 def _take_yaml(text: str, key: str, name: str) -> str:
     if (place := _pair(_yaml(text), key)) and (own := _pair(place[1], name)):
         colon = text.index(":", place[0].end) + 1
-        alone = " {}" if len(place[1].value) == 1 else ""  # nothing at all is no map for every reader
-        return spliced(text, [(colon, colon, alone), (*_line(text, own[0].start, max(own[0].end, own[1].end)), "")])
+        alone = (
+            " {}" if len(place[1].value) == 1 else ""
+        )  # nothing at all is no map for every reader
+        return spliced(
+            text,
+            [(colon, colon, alone), (*_line(text, own[0].start, max(own[0].end, own[1].end)), "")],
+        )
     return text

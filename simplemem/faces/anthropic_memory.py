@@ -27,7 +27,9 @@ def memory(
     caller: Caller,
     command: Literal["view", "create", "str_replace", "insert", "delete", "rename"],
     path: Path = None,
-    view_range: Annotated[list[int] | None, about("for view: [first line, last line]; -1 is the end")] = None,
+    view_range: Annotated[
+        list[int] | None, about("for view: [first line, last line]; -1 is the end")
+    ] = None,
     file_text: Annotated[Text, about("for create")] = None,
     old_str: Annotated[Text, about("for str_replace: text that occurs once")] = None,
     new_str: Annotated[Text, about("for str_replace")] = None,

@@ -9,10 +9,28 @@ import json
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypeVar, Union, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    TypeVar,
+    Union,
+    get_origin,
+    get_type_hints,
+)
 from urllib.parse import unquote
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, ValidationError, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core.core_schema import ValidationInfo
 
@@ -68,7 +86,11 @@ def _several(value: Any, info: ValidationInfo) -> Any:
 def _words(value: Any) -> Any:
     """A list; several words separated by commas are meant as one."""
     value = from_json(value)
-    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+    return (
+        [part.strip() for part in value.split(",") if part.strip()]
+        if isinstance(value, str)
+        else value
+    )
 
 
 def _name(value: Any) -> Any:
@@ -111,9 +133,13 @@ def also(*names: str) -> Any:
 
 
 Name = Annotated[str, BeforeValidator(_name)]
-_stripped = BeforeValidator(lambda value: value.strip(" `").lower() or None if isinstance(value, str) else value)
+_stripped = BeforeValidator(
+    lambda value: value.strip(" `").lower() or None if isinstance(value, str) else value
+)
 Sha = Annotated[Annotated[str, Field(pattern=_HASHES)] | None, _stripped]
-Object = Annotated[dict[str, Any], BeforeValidator(lambda value: {} if value == "" else from_json(value))]
+Object = Annotated[
+    dict[str, Any], BeforeValidator(lambda value: {} if value == "" else from_json(value))
+]
 Several = Annotated[list[T], BeforeValidator(_several)]
 Words = Annotated[list[str], BeforeValidator(_words)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -124,7 +150,16 @@ Mode = Literal["hybrid", "text", "semantic"]
 Sort = Literal["modified", "created", "name", "title"]
 
 _OLD = ("old", "old_str", "old_text", "oldText", "old_string", "find", "find_text")
-_NEW = ("new", "new_str", "new_text", "newText", "new_string", "replace", "replacement", "replace_with")
+_NEW = (
+    "new",
+    "new_str",
+    "new_text",
+    "newText",
+    "new_string",
+    "replace",
+    "replacement",
+    "replace_with",
+)
 
 
 class EditIn(Arguments):
@@ -193,7 +228,18 @@ _HABITS = {
     "tags": ("tag", "labels"),
     "prefix": ("folder", "path", "directory"),
     "limit": ("topk", "k", "n", "maxresults", "count"),
-    "name": ("path", "id", "memoryid", "title", "identifier", "note", "memory", "memoryname", "filename", "file"),
+    "name": (
+        "path",
+        "id",
+        "memoryid",
+        "title",
+        "identifier",
+        "note",
+        "memory",
+        "memoryname",
+        "filename",
+        "file",
+    ),
     "new_name": ("destination", "newpath", "newtitle", "target", "to"),
     "content": ("text", "body", "markdown"),
     "append": ("text", "body", "markdown"),
@@ -206,9 +252,15 @@ _HABITS = {
 _PROPERTIES = ("title", "description", "type", "tags", "aliases")
 
 
-def meant(tool: str, known: Mapping[str, tuple[Any, Any]], sent: Mapping[str, Any]) -> dict[str, Any]:
+def meant(
+    tool: str, known: Mapping[str, tuple[Any, Any]], sent: Mapping[str, Any]
+) -> dict[str, Any]:
     """What was sent, under the names that arguments are shown by. Invalid says what else may be meant."""
-    names = {_bare(each): names_of(name, hint)[0] for name, (hint, _) in known.items() for each in names_of(name, hint)}
+    names = {
+        _bare(each): names_of(name, hint)[0]
+        for name, (hint, _) in known.items()
+        for each in names_of(name, hint)
+    }
     shown = list(dict.fromkeys(names.values()))
     given: dict[str, Any] = {}
     # A tool without arguments takes anything: some clients cannot send nothing.
@@ -218,11 +270,17 @@ def meant(tool: str, known: Mapping[str, tuple[Any, Any]], sent: Mapping[str, An
         options = [names[_bare(key)]] if _bare(key) in names else habits
         if len(options) != 1:
             near = options or [names[each] for each in difflib.get_close_matches(_bare(key), names)]
-            near = [f'metadata={{"{key}": …}}'] if key in _PROPERTIES and "metadata" in shown else near
+            near = (
+                [f'metadata={{"{key}": …}}'] if key in _PROPERTIES and "metadata" in shown else near
+            )
             hint = f"Did you mean {' or '.join(dict.fromkeys(near))}? " if near else ""
-            raise Invalid(f"no argument {key[:40]!r}", hint=f"{hint}The arguments are {', '.join(shown)}.")
+            raise Invalid(
+                f"no argument {key[:40]!r}", hint=f"{hint}The arguments are {', '.join(shown)}."
+            )
         if given.setdefault(options[0], value) != value:
-            raise Invalid(f"{options[0]!r} is given twice, once as {key[:40]!r}", hint="Pass it once.")
+            raise Invalid(
+                f"{options[0]!r} is given twice, once as {key[:40]!r}", hint="Pass it once."
+            )
     return given
 
 
@@ -234,10 +292,14 @@ def _gathered(tool: str, shown: Sequence[str], sent: dict[str, Any]) -> dict[str
     """What was sent, with the parts of one argument that came by themselves put together."""
     if "tag" not in shown and isinstance(tag := from_json(sent.get("tag")), str) and "," not in tag:
         sent["tag"] = [tag]  # one, though it has spaces
-    if tool == "create_memory" and isinstance(metadata := from_json(sent.get("metadata") or {}), Mapping):
+    if tool == "create_memory" and isinstance(
+        metadata := from_json(sent.get("metadata") or {}), Mapping
+    ):
         named = any(_bare(key) in ("name", *_HABITS["name"]) for key in sent if key != "title")
         sent |= {"tags": sent.pop("tag")} if sent.keys() & {"tag", "tags"} == {"tag"} else {}
-        lone = {key: sent.pop(key) for key in _PROPERTIES if key in sent and (named or key != "title")}
+        lone = {
+            key: sent.pop(key) for key in _PROPERTIES if key in sent and (named or key != "title")
+        }
         if twice := [key for key in lone if metadata.get(key, lone[key]) != lone[key]]:
             raise Invalid(f"{twice[0]!r} is given twice, once in metadata", hint="Pass it once.")
         return sent | ({"metadata": {**metadata, **lone}} if lone else {})
@@ -247,12 +309,23 @@ def _gathered(tool: str, shown: Sequence[str], sent: dict[str, Any]) -> dict[str
             return sent | {"edits": [*from_json(sent.get("edits", [])), edit]}
     if tool == "change_tag":
         tags = _tags(sent.get("tags"))
-        both = tags if tags and isinstance(tags, Mapping) and tags.keys() <= {"add", "remove"} else sent
-        if changes := {key: parse_tag_request(_tags(both[key])) for key in ("add", "remove") if both.get(key)}:
-            gone = (key if value is True else f"{key}/{value}" for key, value in changes.get("remove", {}).items())
+        both = (
+            tags
+            if tags and isinstance(tags, Mapping) and tags.keys() <= {"add", "remove"}
+            else sent
+        )
+        if changes := {
+            key: parse_tag_request(_tags(both[key])) for key in ("add", "remove") if both.get(key)
+        }:
+            gone = (
+                key if value is True else f"{key}/{value}"
+                for key, value in changes.get("remove", {}).items()
+            )
             rest = parse_tag_request(tags) if both is sent else {}
             whole = {**rest, **changes.get("add", {}), **dict.fromkeys(gone)}
-            return {key: value for key, value in sent.items() if key not in changes} | {"tags": whole}
+            return {key: value for key, value in sent.items() if key not in changes} | {
+                "tags": whole
+            }
     return sent
 
 
@@ -316,12 +389,17 @@ def record_of(kind: type, *, answer: bool) -> Schema:
     hints = get_type_hints(kind, include_extras=True)
     if dataclasses.is_dataclass(kind):
         nothing = dataclasses.MISSING
-        needed = {each.name: each.default is nothing is each.default_factory for each in dataclasses.fields(kind)}
+        needed = {
+            each.name: each.default is nothing is each.default_factory
+            for each in dataclasses.fields(kind)
+        }
     elif issubclass(kind, BaseModel):
         needed = {name: field.is_required() for name, field in kind.model_fields.items()}
     else:
         needed = {name: get_origin(hint) is not NotRequired for name, hint in hints.items()}
-    return record({name: (hints[name], ... if must else None) for name, must in needed.items()}, answer=answer)
+    return record(
+        {name: (hints[name], ... if must else None) for name, must in needed.items()}, answer=answer
+    )
 
 
 def record(fields: Mapping[str, tuple[Any, Any]], *, answer: bool) -> Schema:
@@ -382,5 +460,9 @@ def _annotated(hint: Any, answer: bool) -> Schema:
             for bound in each.metadata:
                 for name, said in _BOUNDS.items():
                     if (value := getattr(bound, name, None)) is not None:
-                        shown[said.replace("Length", "Items") if shown.get("type") == "array" else said] = value
+                        shown[
+                            said.replace("Length", "Items")
+                            if shown.get("type") == "array"
+                            else said
+                        ] = value
     return shown

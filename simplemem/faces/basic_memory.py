@@ -13,7 +13,14 @@ from typing import Any, Final
 
 from simplemem.errors import Invalid, NotFound
 from simplemem.faces.arguments import from_json
-from simplemem.faces.basic_edits import delete_note, edit_note, face_tool, move_note, several, write_note
+from simplemem.faces.basic_edits import (
+    delete_note,
+    edit_note,
+    face_tool,
+    move_note,
+    several,
+    write_note,
+)
 from simplemem.faces.basic_project import MOST, Project, Result, is_outside, said, slug
 from simplemem.faces.face import Data, Reply
 from simplemem.faces.render import index_line
@@ -25,7 +32,13 @@ from simplemem.store import falling_scores
 _KINDS: Final = ("entity", "observation", "relation")
 _MODES: Final = {"text": "text", "vector": "semantic", "semantic": "semantic", "hybrid": "hybrid"}
 _SPAN: Final = re.compile(r"(\d{1,4}) ?([hdwmy])[a-z]*+(?: ago)?")
-_UNITS: Final = {"h": ("hour", 1 / 24), "d": ("day", 1), "w": ("week", 7), "m": ("month", 30), "y": ("year", 365)}
+_UNITS: Final = {
+    "h": ("hour", 1 / 24),
+    "d": ("day", 1),
+    "w": ("week", 7),
+    "m": ("month", 30),
+    "y": ("year", 365),
+}
 _TESTS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "gt": gt, "gte": ge, "lt": lt, "lte": le, "in": lambda held, wanted: held in wanted,
     "between": lambda held, wanted: wanted[0] <= held <= wanted[1],
@@ -55,14 +68,21 @@ def _meets(properties: Any, key: str, wanted: Any) -> bool:
     for part in key.split("."):
         properties = properties.get(part) if isinstance(properties, Mapping) else None
     if not isinstance(wanted, Mapping):
-        return _TESTS["contains"](properties, wanted) if isinstance(wanted, list) else str(properties) == str(wanted)
+        return (
+            _TESTS["contains"](properties, wanted)
+            if isinstance(wanted, list)
+            else str(properties) == str(wanted)
+        )
     tests = {name.removeprefix("$"): each for name, each in wanted.items()}
     if unknown := tests.keys() - _TESTS.keys() - {"exists"}:
         raise Invalid(f"Unsupported operator '${min(unknown)}' in metadata filter for '{key}'")
     if tests.pop("exists", properties is not None) != (properties is not None):
         return False
     with suppress(TypeError):
-        return all(properties is not None and _TESTS[name](properties, each) for name, each in tests.items())
+        return all(
+            properties is not None and _TESTS[name](properties, each)
+            for name, each in tests.items()
+        )
     return False
 
 
@@ -76,8 +96,14 @@ def read_note(vault: Project, a: Any) -> Reply[Result]:
         words = re.sub(r"[/_-]", " ", slug(a.identifier))
         found = vault.store.search(words, mode="text", limit=min(MOST, _page(a).stop))
         hits = () if found.only_nearest else found.hits[_page(a)]
-        near = [vault.row(vault.store.read(hit.name)) | {"number": k} for k, hit in enumerate(hits, 1)]
-        missing = {"error": "NOTE_NOT_FOUND", "message": f"Note not found: {a.identifier}", "related_results": near}
+        near = [
+            vault.row(vault.store.read(hit.name)) | {"number": k} for k, hit in enumerate(hits, 1)
+        ]
+        missing = {
+            "error": "NOTE_NOT_FOUND",
+            "message": f"Note not found: {a.identifier}",
+            "related_results": near,
+        }
         notice = index_line(found.index)
         if near or a.output_format == "json":
             return vault.reply("not_found" if near else "nothing_near", missing, notice)
@@ -96,11 +122,27 @@ def read_note(vault: Project, a: Any) -> Reply[Result]:
     last = min(a.end_line or len(lines), len(lines))
     shown, onward = lines[first - 1 : last], {}
     if more := last < len(lines):
-        onward = {"next_start_line": last + 1, "next_end_line": min(2 * last - first + 1, len(lines))}
-    following = "next: start_line={next_start_line}, end_line={next_end_line}".format_map(onward) if more else "EOF"
+        onward = {
+            "next_start_line": last + 1,
+            "next_end_line": min(2 * last - first + 1, len(lines)),
+        }
+    following = (
+        "next: start_line={next_start_line}, end_line={next_end_line}".format_map(onward)
+        if more
+        else "EOF"
+    )
     numbered = [{"type": "line", "number": k, "line": each} for k, each in enumerate(shown, first)]
-    row |= {"start_line": first, "end_line": last, "total_lines": len(lines), "has_more": more, "following": following}
-    return vault.reply("lines", row | {"content": "\n".join(shown), "frontmatter": None, "numbered": numbered} | onward)
+    row |= {
+        "start_line": first,
+        "end_line": last,
+        "total_lines": len(lines),
+        "has_more": more,
+        "following": following,
+    }
+    return vault.reply(
+        "lines",
+        row | {"content": "\n".join(shown), "frontmatter": None, "numbered": numbered} | onward,
+    )
 
 
 @face_tool
@@ -108,22 +150,45 @@ def search_notes(vault: Project, a: Any) -> Reply[Result]:
     query, part = (a.query or "").strip(), _page(a)
     if a.valid_at or a.valid_overlaps or a.time_kind:
         raise Invalid(said("no_time", {}))
-    narrowing = (a.metadata_filters, a.tags, a.status, a.note_types, a.entity_types, a.categories, a.after_date)
+    narrowing = (
+        a.metadata_filters,
+        a.tags,
+        a.status,
+        a.note_types,
+        a.entity_types,
+        a.categories,
+        a.after_date,
+    )
     if not query and not any(narrowing):
         return Reply(said("no_criteria", {}), {"result": said("no_criteria", {})})
-    kinds = {each.lower() for each in a.entity_types or (["observation"] if a.categories else ["entity"])}
+    kinds = {
+        each.lower() for each in a.entity_types or (["observation"] if a.categories else ["entity"])
+    }
     if (a.search_type or "hybrid") not in (*_MODES, "title", "permalink") or kinds - {*_KINDS}:
-        why = f"search_type '{a.search_type}' or one of entity_types {sorted(kinds)} is not supported"
+        why = (
+            f"search_type '{a.search_type}' or one of entity_types {sorted(kinds)} is not supported"
+        )
         return Reply(text := said("search_failed", {"query": query, "why": why}), {"result": text})
     tags = [*(a.tags or ()), *re.findall(r"(?<!\S)tag:(\S+)", query)]
     properties = (a.metadata_filters or {}) | ({"status": a.status} if a.status else {})
-    types, categories = ({each.lower() for each in some or ()} for some in (a.note_types, a.categories))
-    words = re.sub(r"(?<!\S)tag:\S+|\b(?:AND|OR)\b|[()]", " ", re.sub(r"\bNOT\s+", "-", query)).strip(" *")
+    types, categories = (
+        {each.lower() for each in some or ()} for some in (a.note_types, a.categories)
+    )
+    words = re.sub(
+        r"(?<!\S)tag:\S+|\b(?:AND|OR)\b|[()]", " ", re.sub(r"\bNOT\s+", "-", query)
+    ).strip(" *")
     since = _since(vault, a.after_date)[0] if a.after_date else ""
-    plain = {key: str(each) for key, each in properties.items() if isinstance(each, str) and "." not in key}
+    plain = {
+        key: str(each)
+        for key, each in properties.items()
+        if isinstance(each, str) and "." not in key
+    }
     narrow = Filter.of(tags=tags or None, require_all=True, since=since, properties=plain)
     index = vault.store.state()
-    mode, link = _MODES.get(a.search_type or "hybrid", ""), query.removeprefix("memory://").removeprefix(vault.prefix)
+    mode, link = (
+        _MODES.get(a.search_type or "hybrid", ""),
+        query.removeprefix("memory://").removeprefix(vault.prefix),
+    )
     by_link = a.search_type == "permalink" or "://" in query
     if by_link or not mode or not words:
         scores = {each.name: 0.0 for each in vault.store.bench.every(narrow)}
@@ -141,22 +206,38 @@ def search_notes(vault: Project, a: Any) -> Reply[Result]:
         return (
             (not by_link or fnmatchcase(row["permalink"].removeprefix(vault.prefix), link))
             and (a.search_type != "title" or query.lower() in row["title"].lower())
-            and (row["type"] == "entity" or by_link or all(word in text for word in words.lower().split()))
+            and (
+                row["type"] == "entity"
+                or by_link
+                or all(word in text for word in words.lower().split())
+            )
             and (not types or row["note_type"].lower() in types)
             and (not categories or str(row.get("category")).lower() in categories)
             and all(_meets(row["frontmatter"], key, each) for key, each in properties.items())
         )
 
-    every = (row for name in scores for row in vault.rows(vault.store.read(name), kinds, scores[name]))
+    every = (
+        row for name in scores for row in vault.rows(vault.store.read(name), kinds, scores[name])
+    )
     taken = [*islice(filter(is_meant, every), part.stop + 1)]
     shown, more = taken[part], len(taken) > part.stop
     for row in shown:
-        row["title"] = f"{row['category']}: {row['content'][:100]}..." if row["type"] == "observation" else row["title"]
+        row["title"] = (
+            f"{row['category']}: {row['content'][:100]}..."
+            if row["type"] == "observation"
+            else row["title"]
+        )
         row["project"] = vault.name
     facts: Data = {"results": shown, "current_page": a.page, "total": len(taken)}
     facts |= {"total_is_exact": not more, "has_more": more}
-    facts |= {"about": f": {query}" if words else "", "scope": "all projects" if a.search_all_projects else vault.name}
-    facts |= {"count": f"{len(shown)} result{'s'[: len(shown) > 1]}", "more": " | more available" if more else ""}
+    facts |= {
+        "about": f": {query}" if words else "",
+        "scope": "all projects" if a.search_all_projects else vault.name,
+    }
+    facts |= {
+        "count": f"{len(shown)} result{'s'[: len(shown) > 1]}",
+        "more": " | more available" if more else "",
+    }
     notice = index_line(index)
     if shown or a.output_format == "json":
         return vault.reply("found", facts, notice)
@@ -166,16 +247,28 @@ def search_notes(vault: Project, a: Any) -> Reply[Result]:
 
 @face_tool
 def build_context(vault: Project, a: Any) -> Reply[Result]:
-    wanted, depth, part = a.url.strip().removeprefix("memory://").strip("/"), str(a.depth or 1), _page(a)
+    wanted, depth, part = (
+        a.url.strip().removeprefix("memory://").strip("/"),
+        str(a.depth or 1),
+        _page(a),
+    )
     if fault := "//" in wanted or re.search(r'[<>"|?]', wanted) or not wanted:
-        what = "double slashes" if fault is True and wanted else "invalid characters" if wanted else "nothing"
+        what = (
+            "double slashes"
+            if fault is True and wanted
+            else "invalid characters"
+            if wanted
+            else "nothing"
+        )
         raise Invalid(f"Invalid memory URL path: '{a.url}' contains {what}")
     if depth not in tuple("12345"):
         raise Invalid(f"depth must be between 1 and 5, got {depth}")
     since, days = _since(vault, a.timeframe or "7d")
     inner, paths = wanted.removeprefix(vault.prefix), list[str]()
     if "*" in inner:
-        links = sorted((link.removeprefix(vault.prefix), path) for link, path in vault.links().items())
+        links = sorted(
+            (link.removeprefix(vault.prefix), path) for link, path in vault.links().items()
+        )
         paths = [path for link, path in links if fnmatchcase(link, inner)]
     with suppress(NotFound):
         paths = paths or [vault.find(wanted).path]
@@ -184,24 +277,49 @@ def build_context(vault: Project, a: Any) -> Reply[Result]:
     for note in (vault.store.read(name_of(path)) for path in paths[part]):
         row, seen = vault.row(note), [] if a.compact else [*vault.rows(note, ["observation"])]
         near += (around := [*islice(vault.around(note, int(depth), recent), a.max_related)])
-        parts = {kind: [each for each in around if each["type"] == kind] for kind in ("relation", "entity")}
-        shown = {"primary_result": row, "observations": seen, "related_results": around, "relations": parts["relation"]}
-        text = {"related": parts["entity"], "body": "" if a.compact else f"\n\n{row['content']}", "type": "result"}
+        parts = {
+            kind: [each for each in around if each["type"] == kind]
+            for kind in ("relation", "entity")
+        }
+        shown = {
+            "primary_result": row,
+            "observations": seen,
+            "related_results": around,
+            "relations": parts["relation"],
+        }
+        text = {
+            "related": parts["entity"],
+            "body": "" if a.compact else f"\n\n{row['content']}",
+            "type": "result",
+        }
         results.append(row | shown | text)
     uri = results[0]["permalink"] if len(results) == 1 else vault.prefix + inner
-    counts = {"primary_count": len(results), "related_count": len(near), "total_results": len(results) + len(near)}
+    counts = {
+        "primary_count": len(results),
+        "related_count": len(near),
+        "total_results": len(results) + len(near),
+    }
     counts |= {"total_relations": sum(each["type"] == "relation" for each in near)}
     counts |= {"total_observations": sum(len(each["observations"]) for each in results)}
     about: Data = {"uri": uri, "types": None, "depth": int(depth), "timeframe": days, **counts}
     about |= {"generated_at": now().isoformat()}
     title = results[0]["title"] if len(results) == 1 else uri
-    facts = {"results": results, "metadata": about, "has_more": len(paths) > part.stop, "title": title, **about}
+    facts = {
+        "results": results,
+        "metadata": about,
+        "has_more": len(paths) > part.stop,
+        "title": title,
+        **about,
+    }
     return vault.reply("context" if results or a.output_format == "json" else "no_context", facts)
 
 
 @face_tool
 def recent_activity(vault: Project, a: Any) -> Reply[Result]:
-    part, kinds = _page(a), {str(each).lower() for each in several(from_json(a.type)) if each} or {"entity"}
+    part, kinds = (
+        _page(a),
+        {str(each).lower() for each in several(from_json(a.type)) if each} or {"entity"},
+    )
     if unknown := kinds - {*_KINDS}:
         raise Invalid(f"Invalid type: {min(unknown)}. Valid types are: {[*_KINDS]}")
     since, days = _since(vault, a.timeframe)
@@ -211,7 +329,11 @@ def recent_activity(vault: Project, a: Any) -> Reply[Result]:
     shown, more = taken[part], len(taken) > part.stop
     summary = f"Showing {len(shown)} items (page {a.page}). Use page={a.page + 1} to see more."
     facts: Data = {kind: [row for row in shown if row["type"] == kind] for kind in _KINDS}
-    facts |= {"items": shown, "days": days, "summary": summary if more else f"{len(shown)} items found."}
+    facts |= {
+        "items": shown,
+        "days": days,
+        "summary": summary if more else f"{len(shown)} items found.",
+    }
     return vault.reply("recent" if shown or a.output_format == "json" else "none_recent", facts)
 
 
@@ -225,11 +347,19 @@ def list_directory(vault: Project, a: Any) -> Reply[Result]:
         if each.path.startswith(start):
             *above, name = each.path[len(start) :].split("/")
             folders |= {"/".join(above[: k + 1]) for k in range(min(len(above), a.depth))}
-            files += [(name.casefold(), each)] if len(above) < a.depth and fnmatchcase(name, glob) else []
+            files += (
+                [(name.casefold(), each)]
+                if len(above) < a.depth and fnmatchcase(name, glob)
+                else []
+            )
     nodes: list[Any] = sorted((path.rpartition("/")[2], f"/{start}{path}") for path in folders)
     nodes = [each for each in nodes if fnmatchcase(each[0], glob)]
-    by: Any = {"t": lambda each: each[1].title.casefold(), "u": lambda each: each[1].modified}.get((a.sort or "n")[0])
-    nodes += sorted(files, key=by or (lambda each: each[0]), reverse=(a.sort or "").endswith("desc"))
+    by: Any = {"t": lambda each: each[1].title.casefold(), "u": lambda each: each[1].modified}.get(
+        (a.sort or "n")[0]
+    )
+    nodes += sorted(
+        files, key=by or (lambda each: each[0]), reverse=(a.sort or "").endswith("desc")
+    )
     rows = [
         {"type": "directory", "name": name, "directory_path": each, "children": []}
         if isinstance(each, str)
@@ -239,12 +369,26 @@ def list_directory(vault: Project, a: Any) -> Reply[Result]:
     parts = {kind: [row for row in rows if row["type"] == kind] for kind in ("directory", "file")}
     words = (("directory", "directories"), ("file", "files"))
     counts = [f"{n} {one if n == 1 else many}" for one, many in words if (n := len(parts[one]))]
-    facts = {"nodes": rows, "directories": parts["directory"], "files": parts["file"], "total": len(nodes)}
-    facts |= {"has_more": len(nodes) > part.stop, "head": "Files in" if a.file_name_glob else "Contents of"}
+    facts = {
+        "nodes": rows,
+        "directories": parts["directory"],
+        "files": parts["file"],
+        "total": len(nodes),
+    }
+    facts |= {
+        "has_more": len(nodes) > part.stop,
+        "head": "Files in" if a.file_name_glob else "Contents of",
+    }
     facts |= {"matching": f" matching '{glob}'" if a.file_name_glob else ""}
     facts |= {"count": f"{len(rows)} items" + (f" ({', '.join(counts)})" if rows else "")}
-    facts |= {"onward": said("directory.onward", {**vars(a), "next": a.page + 1}) if facts["has_more"] else ""}
-    return vault.reply("directory" if nodes or a.output_format == "json" else "empty_directory", facts)
+    facts |= {
+        "onward": said("directory.onward", {**vars(a), "next": a.page + 1})
+        if facts["has_more"]
+        else ""
+    }
+    return vault.reply(
+        "directory" if nodes or a.output_format == "json" else "empty_directory", facts
+    )
 
 
 TOOLS: Final = (

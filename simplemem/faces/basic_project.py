@@ -25,7 +25,9 @@ from simplemem.note.names import name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.store import Carried, Draft, EnhancedStore
 
-CONTRACT: Final = tomllib.loads(Path(__file__).with_name("basic_memory.toml").read_text(encoding="utf-8"))
+CONTRACT: Final = tomllib.loads(
+    Path(__file__).with_name("basic_memory.toml").read_text(encoding="utf-8")
+)
 MOST: Final = 200  # hits that one search looks through
 _SHAPES, _SAID, _LISTS = (CONTRACT[key] for key in ("shapes", "said", "lists"))
 _LETTERS: Final = str.maketrans(CONTRACT["letters"])
@@ -35,7 +37,8 @@ _OBSERVATION: Final = re.compile(
 )
 _CONTEXT: Final = re.compile(r"(.*\S)?[ \t]*\([^()\n]*+\)")
 _RELATION: Final = re.compile(
-    _ITEM + r"(?:\"([^\"\n]++)\"|'([^'\n]++)'|([^\s\[]\S*+))[ \t]++\[\[[^\[\]\n]++\]\](?:[ \t]++\([^()\n]*+\))?[ \t]*+$"
+    _ITEM
+    + r"(?:\"([^\"\n]++)\"|'([^'\n]++)'|([^\s\[]\S*+))[ \t]++\[\[[^\[\]\n]++\]\](?:[ \t]++\([^()\n]*+\))?[ \t]*+$"
 )
 Result = TypedDict("Result", {"result": Any})
 
@@ -49,7 +52,10 @@ class Relation(NamedTuple):
 
 def said(what: str, facts: Data) -> str:
     """A text of the contract. Lists in it have a text for each row, by its type."""
-    shown = {key: _listed(f"{what}.{key}", each) if isinstance(each, list) else each for key, each in facts.items()}
+    shown = {
+        key: _listed(f"{what}.{key}", each) if isinstance(each, list) else each
+        for key, each in facts.items()
+    }
     text: str = _SAID[what]
     return text.format_map(shown)
 
@@ -65,28 +71,45 @@ def shaped(what: str, value: Any) -> Any:
     """What of a value, and of those in it, an answer shows."""
     if isinstance(value, list):
         return [shaped(what, each) for each in value]
-    fields = (_SHAPES.get(f"{what}.{value.get('type')}") or _SHAPES.get(what)) if isinstance(value, dict) else None
+    fields = (
+        (_SHAPES.get(f"{what}.{value.get('type')}") or _SHAPES.get(what))
+        if isinstance(value, dict)
+        else None
+    )
     inner = what if what in _SHAPES else f"{what}.{value['type']}" if fields else ""
-    return {key: shaped(f"{inner}.{key}", value.get(key)) for key in fields.split()} if fields else value
+    return (
+        {key: shaped(f"{inner}.{key}", value.get(key)) for key in fields.split()}
+        if fields
+        else value
+    )
 
 
 @lru_cache(1 << 16)
 def slug(path: str) -> str:
     """The permalink of a path: small letters without accents, words joined by hyphens."""
     text = unicodedata.normalize("NFKD", path.removesuffix(".md").translate(_LETTERS))
-    text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", "".join(each for each in text if not unicodedata.combining(each)))
+    text = re.sub(
+        r"(?<=[a-z0-9])(?=[A-Z])",
+        "-",
+        "".join(each for each in text if not unicodedata.combining(each)),
+    )
     text = re.sub(r"[^\w./]++|_++", "-", unicodedata.normalize("NFC", text).lower())
     return "/".join(re.sub(r"--++", "-", part).strip("-") for part in text.split("/"))
 
 
 def is_outside(place: str) -> bool:
-    return re.search(r"(?:^|/)\.\.(?:/|$)|^~|^[A-Za-z]:|\\|//", place.removeprefix("memory://")) is not None
+    return (
+        re.search(r"(?:^|/)\.\.(?:/|$)|^~|^[A-Za-z]:|\\|//", place.removeprefix("memory://"))
+        is not None
+    )
 
 
 def observations(text: str) -> Iterator[tuple[str, str]]:
     """The category and the words of each observation of a note."""
     for block in read_note(text.encode()).body.blocks:
-        if block.kind == "item" and (found := _OBSERVATION.match(text[block.start : block.end].splitlines()[0])):
+        if block.kind == "item" and (
+            found := _OBSERVATION.match(text[block.start : block.end].splitlines()[0])
+        ):
             content = (found[2] or found[3]).rstrip()
             inside = _CONTEXT.fullmatch(content) if found[1] else None
             if content := inside[1] if inside else content:
@@ -101,28 +124,48 @@ class Project:
         self.session = session
         if store.state().state == "indexing":  # what is not there yet is not to be called absent
             store.bench.catch_up()
-        if "basic-memory" not in made:  # the prefix of the permalinks that the notes have: those of old have none
-            held = ((link, slug(path)) for link, path in store.bench.with_property("permalink").items())
-            made["basic-memory"] = next((link.removesuffix(own) for link, own in held if link.endswith(own)), "main/")
+        if (
+            "basic-memory" not in made
+        ):  # the prefix of the permalinks that the notes have: those of old have none
+            held = (
+                (link, slug(path)) for link, path in store.bench.with_property("permalink").items()
+            )
+            made["basic-memory"] = next(
+                (link.removesuffix(own) for link, own in held if link.endswith(own)), "main/"
+            )
         self.prefix: str = made["basic-memory"]
         self.name = self.prefix.rstrip("/") or "main"
         self.id = str(uuid5(NAMESPACE_URL, self.name))
         called = {self.id, self.name.casefold(), "main", store.root.name.casefold()}
-        for name in (asked.project_id or asked.project or "main", *(getattr(asked, "projects", None) or ())):
+        for name in (
+            asked.project_id or asked.project or "main",
+            *(getattr(asked, "projects", None) or ()),
+        ):
             if name.casefold() not in called:
                 raise Invalid(said("no_project", {"name": name}))
 
     def find(self, identifier: str) -> Memory:
         """The note that a permalink, a path, a title or a memory:// address means. NotFound when there is none."""
-        wanted = unquote(identifier.strip()).removeprefix("memory://").removeprefix("[[").removesuffix("]]")
+        wanted = (
+            unquote(identifier.strip())
+            .removeprefix("memory://")
+            .removeprefix("[[")
+            .removesuffix("]]")
+        )
         if not wanted or is_outside(wanted):
             raise NotFound(identifier)
         for link in (wanted, self.prefix + wanted):
-            if held := self.store.list(filter=Filter(properties={"permalink": link}), limit=1).items:
+            if held := self.store.list(
+                filter=Filter(properties={"permalink": link}), limit=1
+            ).items:
                 return self.store.read(held[0].name)
         wanted = wanted.removeprefix(self.prefix).removesuffix(".md")
         taken = self.store.bench.is_taken(path_of(wanted))
-        path = None if taken else {slug(each): each for each in self.store.bench.indexed()}.get(slug(wanted))
+        path = (
+            None
+            if taken
+            else {slug(each): each for each in self.store.bench.indexed()}.get(slug(wanted))
+        )
         return self.store.read(name_of(path) if path else self.store.resolve(wanted))
 
     def address(self, path: str) -> str:
@@ -136,9 +179,16 @@ class Project:
 
     def row(self, note: Memory, score: float = 0.0) -> Data:
         """Everything that answers say of a note."""
-        content, uuid, folder = note.content.strip(), str(uuid5(NAMESPACE_URL, note.path)), note.path.rpartition("/")
+        content, uuid, folder = (
+            note.content.strip(),
+            str(uuid5(NAMESPACE_URL, note.path)),
+            note.path.rpartition("/"),
+        )
         link, kind = (str(note.frontmatter.get(key) or "") for key in ("permalink", "type"))
-        times = [at.isoformat() if (at := moment_of(each)) else None for each in (note.created or "", note.modified)]
+        times = [
+            at.isoformat() if (at := moment_of(each)) else None
+            for each in (note.created or "", note.modified)
+        ]
         link, kind = link or self.address(note.path), kind or "note"
         return {
             "type": "entity", "title": note.title, "permalink": link, "entity": link, "file_path": note.path,
@@ -164,30 +214,73 @@ class Project:
                 "content_length": len(content),
                 "metadata": {"tags": tags},
             }
-            yield own | more | {"type": "observation", "permalink": link, "observation_id": crc32(link.encode())}
-        yield from (self.relation_row(each) for each in (self.relations(note) if "relation" in kinds else ()))
+            yield (
+                own
+                | more
+                | {"type": "observation", "permalink": link, "observation_id": crc32(link.encode())}
+            )
+        yield from (
+            self.relation_row(each)
+            for each in (self.relations(note) if "relation" in kinds else ())
+        )
 
     def relation_row(self, each: Relation) -> Data:
-        source, target = (self.row(self.store.read(name_of(at))) if at else {} for at in (each.source, each.target))
-        link = f"{source['permalink']}/{slug(each.type)}/{target.get('permalink') or slug(each.said)}"
-        ends = {"from_title": source["title"], "to_title": target.get("title"), "content": each.said}
-        ends |= {"end": target.get("title", "[Missing Link]"), "relation_type": each.type, "metadata": {}}
-        for key, of in {"entity": "permalink", "entity_id": "entity_id", "entity_external_id": "external_id"}.items():
+        source, target = (
+            self.row(self.store.read(name_of(at))) if at else {}
+            for at in (each.source, each.target)
+        )
+        link = (
+            f"{source['permalink']}/{slug(each.type)}/{target.get('permalink') or slug(each.said)}"
+        )
+        ends = {
+            "from_title": source["title"],
+            "to_title": target.get("title"),
+            "content": each.said,
+        }
+        ends |= {
+            "end": target.get("title", "[Missing Link]"),
+            "relation_type": each.type,
+            "metadata": {},
+        }
+        for key, of in {
+            "entity": "permalink",
+            "entity_id": "entity_id",
+            "entity_external_id": "external_id",
+        }.items():
             ends |= {f"from_{key}": source[of], f"to_{key}": target.get(of)}
         title = f"{source['title']} -> {target['title']}" if target else source["title"]
-        more = {"type": "relation", "title": title, "permalink": link, "relation_id": crc32(link.encode())}
+        more = {
+            "type": "relation",
+            "title": title,
+            "permalink": link,
+            "relation_id": crc32(link.encode()),
+        }
         return source | ends | more
 
     def relations(self, note: Memory) -> list[Relation]:
         """What a note leads to: each link once, with the word before it where that is all its line says."""
-        body, typed, found = read_note(note.text.encode()).body, dict[int, str](), set[tuple[str, str]]()
+        body, typed, found = (
+            read_note(note.text.encode()).body,
+            dict[int, str](),
+            set[tuple[str, str]](),
+        )
         for block in body.blocks:
-            if block.kind == "item" and (m := _RELATION.match(note.text[block.start : block.end].splitlines()[0])):
+            if block.kind == "item" and (
+                m := _RELATION.match(note.text[block.start : block.end].splitlines()[0])
+            ):
                 typed[block.line] = m[1] or m[2] or m[3]
         for link in body.links:
             if link.form == "wiki":
-                found.add((typed.get(link.line, "links_to"), note.text[link.start : link.end].lstrip("!")[2:-2]))
-        return [Relation(kind, note.path, raw, self._meant(raw, note.path)) for kind, raw in sorted(found)]
+                found.add(
+                    (
+                        typed.get(link.line, "links_to"),
+                        note.text[link.start : link.end].lstrip("!")[2:-2],
+                    )
+                )
+        return [
+            Relation(kind, note.path, raw, self._meant(raw, note.path))
+            for kind, raw in sorted(found)
+        ]
 
     def _meant(self, raw: str, source: str) -> str | None:
         """Where a link leads: as Obsidian has it, else to a title or permalink."""
@@ -201,9 +294,13 @@ class Project:
         """The relations of a note and then the notes they lead to, so many steps away, among those changed of late."""
         relations, seen, frontier = dict[Relation, None](), {note.path: note}, [note]
         for _ in range(depth):
-            found = [each for one in frontier for each in (*self.relations(one), *self._incoming(one))]
+            found = [
+                each for one in frontier for each in (*self.relations(one), *self._incoming(one))
+            ]
             relations |= {each: None for each in found if each.source in recent}
-            ends = dict.fromkeys(end for each in relations for end in (each.source, each.target) if end in recent)
+            ends = dict.fromkeys(
+                end for each in relations for end in (each.source, each.target) if end in recent
+            )
             frontier = [self.store.read(name_of(end)) for end in ends if end and end not in seen]
             seen |= {each.path: each for each in frontier}
         for row in map(self.relation_row, relations):
@@ -211,15 +308,31 @@ class Project:
                 row["to_title"] or row["content"],
                 f"[[{row['from_title']}]] " * (row["file_path"] != note.path),
             )
-            names = {"from_entity": row["from_title"], "to_entity": row["to_title"], "to_name": end, "start": start}
-            yield row | names | {"title": f"{row['relation_type']}: {end}", "permalink": "", "entity_id": None}
-        yield from (self.row(each) | {"content": None, "updated_at": None} for each in [*seen.values()][1:])
+            names = {
+                "from_entity": row["from_title"],
+                "to_entity": row["to_title"],
+                "to_name": end,
+                "start": start,
+            }
+            yield (
+                row
+                | names
+                | {"title": f"{row['relation_type']}: {end}", "permalink": "", "entity_id": None}
+            )
+        yield from (
+            self.row(each) | {"content": None, "updated_at": None} for each in [*seen.values()][1:]
+        )
 
     def _incoming(self, note: Memory) -> Iterator[Relation]:
         """The relations of other notes that lead to one; by its title as well, which no link of Obsidian says."""
-        sources = {each.name for each in self.store.backlinks(note.name, limit=MOST, kinds=["link"])}
+        sources = {
+            each.name for each in self.store.backlinks(note.name, limit=MOST, kinds=["link"])
+        }
         if note.title.casefold() != note.name.rpartition("/")[2].casefold():
-            sources |= {hit.name for hit in self.store.search(f'"{note.title}"', mode="text", limit=MOST).hits}
+            sources |= {
+                hit.name
+                for hit in self.store.search(f'"{note.title}"', mode="text", limit=MOST).hits
+            }
         every = (each for name in sorted(sources) for each in self.relations(self.store.read(name)))
         return (each for each in every if each.target == note.path != each.source)
 
@@ -229,15 +342,24 @@ class Project:
         if self.asked.output_format == "text":
             text = "\n\n".join(filter(None, (said(what, facts), notice)))
             return Reply(text, {"result": text})
-        what += "_compact" if getattr(self.asked, "compact", False) and f"{what}_compact" in _SHAPES else ""
+        what += (
+            "_compact"
+            if getattr(self.asked, "compact", False) and f"{what}_compact" in _SHAPES
+            else ""
+        )
         data = shaped(what if what in _SHAPES else f"failed_{self.asked.tool}", facts)
         data = data.get("items", data)
         if notice and isinstance(data, dict):
             data["notice"] = notice
-        return Reply(json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str), {"result": data})
+        return Reply(
+            json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str),
+            {"result": data},
+        )
 
     def refused(self, what: str, error: str, **facts: Any) -> Invalid:
-        return Invalid(self.reply(what, {"error": error, "fileCreated": False, "moved": False, **facts}).text)
+        return Invalid(
+            self.reply(what, {"error": error, "fileCreated": False, "moved": False, **facts}).text
+        )
 
     def rewrite(self, note: Memory, stale: str, make: Callable[[str], str]) -> Memory:
         """Write a note anew, of what it is in that moment; not when it is another than the caller had read."""
@@ -257,14 +379,22 @@ class Project:
         for written in carried.written:
             self.session.record_hash(written.path, written.sha256 or "")
             if written.changed and expected is None and written.previous_sha256 is not None:
-                replaced = replaced_and_undo(self.store, note.name, written.previous_sha256, written.version)
+                replaced = replaced_and_undo(
+                    self.store, note.name, written.previous_sha256, written.version
+                )
         return replaced
 
-    def _rewrite(self, note: Memory, stale: str, make: Callable[[str], str], expected: str | None) -> Carried:
+    def _rewrite(
+        self, note: Memory, stale: str, make: Callable[[str], str], expected: str | None
+    ) -> Carried:
         def draft() -> Sequence[Draft]:
             now = self.store.read(note.name)
             if expected not in (None, now.sha256):
-                row = self.row(now) | {"checksum": None, "action": "conflict", "currentChecksum": now.sha256}
+                row = self.row(now) | {
+                    "checksum": None,
+                    "action": "conflict",
+                    "currentChecksum": now.sha256,
+                }
                 raise self.refused(stale, "NOTE_REVISION_CONFLICT", **row)
             read_note(self.store.bench.bytes_of(now.path) or b"").must_be_editable(now.name)
             return [Draft(now.path, make(now.text), now.text)]

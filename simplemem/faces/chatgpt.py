@@ -15,7 +15,9 @@ from simplemem.store import EnhancedStore
 _MOST = 10
 Found = TypedDict("Found", {"id": str, "title": str, "url": str})
 Results = TypedDict("Results", {"results": list[Found], "notice": NotRequired[str]})
-Document = TypedDict("Document", {"id": str, "title": str, "text": str, "url": str, "metadata": dict[str, str]})
+Document = TypedDict(
+    "Document", {"id": str, "title": str, "text": str, "url": str, "metadata": dict[str, str]}
+)
 
 
 def _as_json(data: Any) -> Reply[Any]:
@@ -29,10 +31,15 @@ def _address(store: EnhancedStore, name: str) -> str:
 
 
 @tool("Search the memories")
-def search(store: EnhancedStore, query: Annotated[str, about("a question or words")]) -> Reply[Results]:
+def search(
+    store: EnhancedStore, query: Annotated[str, about("a question or words")]
+) -> Reply[Results]:
     """Search the memories by words and meaning. fetch reads a result by its id."""
     answer = store.search(query, limit=_MOST)
-    found = [Found(id=hit.name, title=hit.title or hit.name, url=_address(store, hit.name)) for hit in answer.hits]
+    found = [
+        Found(id=hit.name, title=hit.title or hit.name, url=_address(store, hit.name))
+        for hit in answer.hits
+    ]
     results = Results(results=found)
     notice = answer.notice if found else ""
     if not answer.index.is_ready:
@@ -50,7 +57,9 @@ def fetch(store: EnhancedStore, id: Annotated[str, about("an id from search")]) 
     facts |= {"created": read.created or "", "modified": read.modified, "sha256": read.sha256}
     metadata = {key: value for key, value in facts.items() if value}
     title, url = read.title or read.name, _address(store, read.name)
-    return _as_json(Document(id=read.name, title=title, text=read.content, url=url, metadata=metadata))
+    return _as_json(
+        Document(id=read.name, title=title, text=read.content, url=url, metadata=metadata)
+    )
 
 
 TOOLS = (search, fetch)

@@ -26,7 +26,9 @@ _MOST = 50  # names in an answer
 _MOST_WARNINGS = 20
 _AGAIN = "Call undo_change(version) to redo it."
 _RESTORE = "Call undo_change(version) to restore it."
-Meta = Annotated[Object | None, about("title, description, type, tags {key: value or true}, other keys")]
+Meta = Annotated[
+    Object | None, about("title, description, type, tags {key: value or true}, other keys")
+]
 IfSha = Annotated[Sha, about("sha256 you read; fails if changed")]
 Texts = Sequence[str]
 
@@ -69,12 +71,22 @@ Updated = TypedDict(
 )
 Tagged = TypedDict(
     "Tagged",
-    {"name": str, "sha256": str, "tags": Texts, "tag_map": Data, "changed": bool, "warnings": NotRequired[Texts]},
+    {
+        "name": str,
+        "sha256": str,
+        "tags": Texts,
+        "tag_map": Data,
+        "changed": bool,
+        "warnings": NotRequired[Texts],
+    },
 )
 Renamed = TypedDict(
-    "Renamed", {"name": str, "path": str, "rewritten": Texts, "sha256": str, "warnings": NotRequired[Texts]}
+    "Renamed",
+    {"name": str, "path": str, "rewritten": Texts, "sha256": str, "warnings": NotRequired[Texts]},
 )
-Removed = TypedDict("Removed", {"name": str, "version": str, "links_left_unresolved": int, "hint": str})
+Removed = TypedDict(
+    "Removed", {"name": str, "version": str, "links_left_unresolved": int, "hint": str}
+)
 UndoneName = TypedDict("UndoneName", {"name": str, "becomes": str, "new_name": str | None})
 UndoAnswer = TypedDict(
     "UndoAnswer",
@@ -89,16 +101,23 @@ UndoAnswer = TypedDict(
     },
 )
 Versions = TypedDict(
-    "Versions", {"versions": Sequence[VersionLine], "hint": NotRequired[str], "warnings": NotRequired[Texts]}
+    "Versions",
+    {"versions": Sequence[VersionLine], "hint": NotRequired[str], "warnings": NotRequired[Texts]},
 )
 
 
-def _reply(kind: Any, value: Value, first: str, *more: str, hint: str = "", **other: Any) -> Reply[Any]:
+def _reply(
+    kind: Any, value: Value, first: str, *more: str, hint: str = "", **other: Any
+) -> Reply[Any]:
     """What was done, in words and as the fields of `value`. In the text a `hint` names the version it speaks of."""
     names = [name for name in kind.__annotations__ if name != "hint"]
     fields: Data = {name: other[name] if name in other else getattr(value, name) for name in names}
     if warnings := fields.get("warnings"):
-        beyond = [f"(and {len(warnings) - _MOST_WARNINGS} more)"] if len(warnings) > _MOST_WARNINGS else []
+        beyond = (
+            [f"(and {len(warnings) - _MOST_WARNINGS} more)"]
+            if len(warnings) > _MOST_WARNINGS
+            else []
+        )
         fields["warnings"] = [render.line(each, 600) for each in warnings[:_MOST_WARNINGS]] + beyond
     needed, nothing = kind.__required_keys__, (None, (), list[str]())
     data = {name: field for name, field in fields.items() if name in needed or field not in nothing}
@@ -108,7 +127,9 @@ def _reply(kind: Any, value: Value, first: str, *more: str, hint: str = "", **ot
         sha256 += f", before {before[:12]}"
     said = hint.replace("(version)", f'(version="{data["version"]}")') if hint else ""
     data |= {"hint": hint} if hint else {}
-    return Reply("\n".join(filter(None, [first, sha256, *more, said, *data.get("warnings", ())])), data)
+    return Reply(
+        "\n".join(filter(None, [first, sha256, *more, said, *data.get("warnings", ())])), data
+    )
 
 
 def _said(saved: Saved, metadata: Mapping[str, Any] | None, more: Texts = ()) -> Texts:
@@ -151,20 +172,32 @@ def create_memory(
     """Save one subject as a small Markdown note with [[links]]. Search first, and prefer to update an existing memory."""
     content, metadata, said = without_header(content, metadata)
     if compare_key(name) == "daily":  # Obsidian's daily note, made of its template
-        saved = store.update(store.daily(**caller).name, append=content, metadata=metadata, reason=reason, **caller)
+        saved = store.update(
+            store.daily(**caller).name, append=content, metadata=metadata, reason=reason, **caller
+        )
         session.record_change(saved)
         replaced = Replaced()
     else:
         known = session.known_hash(path_of(check_name(name))) if overwrite else None
-        saved = store.create(name, content, metadata, overwrite=overwrite, if_sha256=known, reason=reason, **caller)
+        saved = store.create(
+            name, content, metadata, overwrite=overwrite, if_sha256=known, reason=reason, **caller
+        )
         replaced = _replaced(store, saved, is_known=known is not None)
         session.record_whole_write(saved)
     first = f"Saved {render.name_of(saved.name)} as {render.name_of(saved.path)}."
     warnings = (*_said(saved, metadata, said), *replaced.warnings)
-    return _reply(Created, saved, first, warnings=warnings, version=replaced.version, hint=replaced.hint)
+    return _reply(
+        Created, saved, first, warnings=warnings, version=replaced.version, hint=replaced.hint
+    )
 
 
-@tool("Update a memory", writes=True, destructive=True, idempotent=False, routes=("PATCH /memories/{name}",))
+@tool(
+    "Update a memory",
+    writes=True,
+    destructive=True,
+    idempotent=False,
+    routes=("PATCH /memories/{name}",),
+)
 def update_memory(
     store: EnhancedStore,
     caller: Caller,
@@ -190,7 +223,9 @@ def update_memory(
     sha256 = arguments.whole_hash(store, found, if_sha256)
     if content is not None and sha256 is None:
         sha256 = session.known_hash(path_of(found))
-    saved = store.update(found, **given, metadata=metadata, if_sha256=sha256, reason=reason, **caller)
+    saved = store.update(
+        found, **given, metadata=metadata, if_sha256=sha256, reason=reason, **caller
+    )
 
     replaced = Replaced()
     if content is not None:
@@ -202,7 +237,9 @@ def update_memory(
     shown = render.name_of(saved.name)
     first = f"Changed {shown}." if saved.changed else f"{shown} is unchanged."
     warnings = (*_said(saved, metadata, said), *replaced.warnings)
-    return _reply(Updated, saved, first, warnings=warnings, version=replaced.version, hint=replaced.hint)
+    return _reply(
+        Updated, saved, first, warnings=warnings, version=replaced.version, hint=replaced.hint
+    )
 
 
 @tool("Change tags", writes=True, destructive=True, routes=("PATCH /tags/{name}",))
@@ -222,16 +259,25 @@ def change_tag(
     session.record_change(saved, named_hash=sha256 is not None)
     shown = render.name_of(saved.name)
     as_map = f"as a map: {json.dumps(saved.tag_map, ensure_ascii=False, default=str)}"
-    first = f"Changed the tags of {shown}." if saved.changed else f"The tags of {shown} are unchanged."
+    first = (
+        f"Changed the tags of {shown}." if saved.changed else f"The tags of {shown} are unchanged."
+    )
     if saved.warnings and not saved.changed:
         first = f"No tag of {shown} was changed."
     now = f"Tags now: {render.tags_line(saved.tags) or 'none'}"
     return _reply(Tagged, saved, first, now, as_map, warnings=_said(saved, {"tags": tags}))
 
 
-@tool("Move a memory", writes=True, destructive=True, idempotent=False, routes=("POST /move/{name}",))
+@tool(
+    "Move a memory", writes=True, destructive=True, idempotent=False, routes=("POST /move/{name}",)
+)
 def move_memory(
-    store: EnhancedStore, caller: Caller, session: Session, name: Name, new_name: Name, reason: str = ""
+    store: EnhancedStore,
+    caller: Caller,
+    session: Session,
+    name: Name,
+    new_name: Name,
+    reason: str = "",
 ) -> Reply[Renamed]:
     """Rename or move a memory and rewrite the links to it."""
     try:
@@ -248,7 +294,9 @@ def move_memory(
     session.record_step(store, moved.version)
     rewritten, warnings = moved.rewritten, list(moved.warnings)
     if len(rewritten) > _MOST:
-        warnings.insert(0, f"Rewrote links in {len(rewritten)} memories; the first {_MOST} are listed.")
+        warnings.insert(
+            0, f"Rewrote links in {len(rewritten)} memories; the first {_MOST} are listed."
+        )
     first = f"{render.name_of(moved.previous_name)} is now {render.name_of(moved.name)}."
     links = f"Rewrote links in {render.listed(rewritten, _MOST)}." if rewritten else ""
     return _reply(Renamed, moved, first, links, rewritten=rewritten[:_MOST], warnings=warnings)
@@ -263,7 +311,12 @@ def move_memory(
     routes=("DELETE /memories/{name}",),
 )
 def delete_memory(
-    store: EnhancedStore, caller: Caller, session: Session, name: Name, if_sha256: IfSha = None, reason: str = ""
+    store: EnhancedStore,
+    caller: Caller,
+    session: Session,
+    name: Name,
+    if_sha256: IfSha = None,
+    reason: str = "",
 ) -> Reply[Removed]:
     """Delete a memory; undo_change restores it. Prefer a tag such as archived if it may matter later."""
     found = arguments.to_change(store, name)
@@ -296,18 +349,34 @@ def memory_history(
     for entry in entries:
         changed = render.brief_lines(entry.diff or "", room)
         op = f"{entry.op} {entry.name} to {entry.new_name}" if entry.new_name else entry.op
-        op += f', {entry.notes} memories (name="{entry.version}" lists them)' if entry.notes > 1 else ""
+        op += (
+            f', {entry.notes} memories (name="{entry.version}" lists them)'
+            if entry.notes > 1
+            else ""
+        )
         what = op if entry.new_name else op.replace(entry.op, f"{entry.op} {entry.name}", 1)
-        what += (f" ({entry.tool})" if entry.tool else "") + (f": {entry.reason}" if entry.reason else "")
+        what += (f" ({entry.tool})" if entry.tool else "") + (
+            f": {entry.reason}" if entry.reason else ""
+        )
         digits = entry.sha256 and entry.sha256[:12]
         who = f"{render.line(entry.when)} {render.line(entry.who) or 'unknown'}"
         known = f", sha256 {digits}" if digits else ""
-        lines.append(f"- {entry.version} {who}: {render.line(what, 4096)}{known}\n{changed}".rstrip())
-        own = {"name": entry.new_name or entry.name, "what": op, "sha256": digits, "diff": changed if diff else None}
+        lines.append(
+            f"- {entry.version} {who}: {render.line(what, 4096)}{known}\n{changed}".rstrip()
+        )
+        own = {
+            "name": entry.new_name or entry.name,
+            "what": op,
+            "sha256": digits,
+            "diff": changed if diff else None,
+        }
         versions.append(VersionLine.of(entry, **own, flags=tuple(render.flags_of(what, changed))))
     head = f"# {render.counted(len(entries), 'change', 'changes')}{of}, newest first"
     hint = "Call undo_change(version) to undo a change, read_memory to read a version."
-    return Reply(render.answer(head, "\n".join(lines), *warned, hint), {**more, "versions": versions, "hint": hint})
+    return Reply(
+        render.answer(head, "\n".join(lines), *warned, hint),
+        {**more, "versions": versions, "hint": hint},
+    )
 
 
 @tool("Undo a change", writes=True, destructive=True, idempotent=False, routes=("POST /undo",))
@@ -319,7 +388,9 @@ def undo_change(
     name: Annotated[Name | None, about("memory whose last change to undo")] = None,
     by: Annotated[str | None, about("client whose changes to undo")] = None,
     since: Annotated[str | None, about("date or version to start from")] = None,
-    preview: Annotated[bool | None, about("with by; true (default) only lists what would change")] = None,
+    preview: Annotated[
+        bool | None, about("with by; true (default) only lists what would change")
+    ] = None,
     reason: str = "",
 ) -> Reply[UndoAnswer]:
     """Undo one change (version), the last change of a memory (name), or a client's changes (by and since)."""
@@ -330,9 +401,13 @@ def undo_change(
         hint = "Call memory_history to list versions."
         raise Invalid("undo_change needs one of version, name, or by with since", hint=hint)
     if by and since:
-        return _undo_all(store, session, by, since, preview is not False, {"reason": reason, **caller})
+        return _undo_all(
+            store, session, by, since, preview is not False, {"reason": reason, **caller}
+        )
     if preview:
-        hint = "memory_history(name, diff=true) shows what a change did. Leave preview out to undo it."
+        hint = (
+            "memory_history(name, diff=true) shows what a change did. Leave preview out to undo it."
+        )
         raise Invalid("preview works only with by and since", hint=hint)
     # A memory may be called 2026, and that is no version.
     undone = store.undo(version or store.last_step(name), reason=reason, **caller)
@@ -350,17 +425,46 @@ def _undo_all(
     doing = "would undo" if preview else "undid" if done.version else "undid nothing of"
     what = f"{doing} what {by} changed since {since}"
     what += f" in {render.counted(len(done.notes), 'memory', 'memories')}" if done.notes else ""
-    notes = [{"name": each.name, "becomes": each.becomes, "new_name": each.new_name} for each in done.notes[:_MOST]]
-    lines = [f"- {note['name']}: {' to '.join(filter(None, (note['becomes'], note['new_name'])))}" for note in notes]
+    notes = [
+        {"name": each.name, "becomes": each.becomes, "new_name": each.new_name}
+        for each in done.notes[:_MOST]
+    ]
+    lines = [
+        f"- {note['name']}: {' to '.join(filter(None, (note['becomes'], note['new_name'])))}"
+        for note in notes
+    ]
     lines += [f"- {each.name}: not undone, {each.why}" for each in done.left[:_MOST]]
-    onward = "Pass preview=false to undo them." if preview and notes else _AGAIN if done.version else ""
+    onward = (
+        "Pass preview=false to undo them." if preview and notes else _AGAIN if done.version else ""
+    )
     more = [render.line(each, 4096) for each in lines]
     first = render.line(f"This {what}.", 4096)
-    own: Data = {"name": "", "sha256": None, "what": what, "notes": notes, "left": done.left[:_MOST], "hint": onward}
+    own: Data = {
+        "name": "",
+        "sha256": None,
+        "what": what,
+        "notes": notes,
+        "left": done.left[:_MOST],
+        "hint": onward,
+    }
     return _reply(UndoAnswer, done, first, *more, **own)
 
 
 TOOLS = (
-    *(read.search_memories, read.read_memory, create_memory, update_memory, change_tag, read.list_memories),
-    *(read.get_backlinks, read.build_context, move_memory, delete_memory, memory_history, undo_change),
+    *(
+        read.search_memories,
+        read.read_memory,
+        create_memory,
+        update_memory,
+        change_tag,
+        read.list_memories,
+    ),
+    *(
+        read.get_backlinks,
+        read.build_context,
+        move_memory,
+        delete_memory,
+        memory_history,
+        undo_change,
+    ),
 )

@@ -12,7 +12,17 @@ from pydantic import Field, WithJsonSchema
 
 from simplemem.errors import Invalid
 from simplemem.faces import render
-from simplemem.faces.arguments import LinkNarrowing, Mode, Name, Narrowing, Sort, Words, about, also, at_most
+from simplemem.faces.arguments import (
+    LinkNarrowing,
+    Mode,
+    Name,
+    Narrowing,
+    Sort,
+    Words,
+    about,
+    also,
+    at_most,
+)
 from simplemem.faces.face import Data, Reply, Result, tool
 from simplemem.faces.session import Session
 from simplemem.memory import NO_WORD_HELD, Backlink, Hit, IndexState, Listed, Pack
@@ -29,10 +39,25 @@ _MOST_WORDS = 12  # of a question, when it is explained
 _TITLE, _TAGS = 20, 30
 _SIZES = {"title": _TITLE, "description": 36, "type": 10}
 _MOST_PLACES = 4  # of a memory that links often, beside the first
-_AN_ID = re.compile(r"v?[0-9]+|[0-9a-f]{7,64}")  # of a version, or of a commit; anything else is a date
-_UNSAID = {"words", "formula", "matched_nowhere", "ranked", "filter", "mode", "degraded"}  # of an explanation
+_AN_ID = re.compile(
+    r"v?[0-9]+|[0-9a-f]{7,64}"
+)  # of a version, or of a commit; anything else is a date
+_UNSAID = {
+    "words",
+    "formula",
+    "matched_nowhere",
+    "ranked",
+    "filter",
+    "mode",
+    "degraded",
+}  # of an explanation
 
-_Most = Annotated[int | None, at_most(50), WithJsonSchema({"type": "integer", "minimum": 1, "default": 5}), Field(ge=1)]
+_Most = Annotated[
+    int | None,
+    at_most(50),
+    WithJsonSchema({"type": "integer", "minimum": 1, "default": 5}),
+    Field(ge=1),
+]
 Short = TypeVar("Short", bound=Result)
 
 
@@ -45,7 +70,9 @@ def _short(kind: type[Short], item: Hit | Listed | Backlink, **most: int) -> Sho
     said = [item.name, *texts.values()]
     if isinstance(item, Backlink):
         places = item.also[:_MOST_PLACES]
-        more["also"] = tuple({"line": at.line, "snippet": render.brief(at.snippet, 30)} for at in places)
+        more["also"] = tuple(
+            {"line": at.line, "snippet": render.brief(at.snippet, 30)} for at in places
+        )
         more["more_places"] = len(item.also) - len(places)
         said += [place["snippet"] for place in more["also"]]
     else:
@@ -95,12 +122,21 @@ def search_memories(
         hint = "Pass a query or a filter. Call list_memories for the newest memories."
         raise Invalid("the search has no query and no filter", hint=hint)
     found = store.search(query, filter=where.filter(), limit=limit, mode=mode, explain=explain)
-    sizes = _SIZES | {"heading": _TITLE, "snippet": store.settings.search.snippet_characters // 4 + 10}
+    sizes = _SIZES | {
+        "heading": _TITLE,
+        "snippet": store.settings.search.snippet_characters // 4 + 10,
+    }
     hits = [_short(ShortHit, hit, **sizes) for hit in found.hits]
-    told = {key: value for key, value in (found.explain or {}).items() if value and key not in _UNSAID}
-    data = SearchAnswer.of(found, query=render.line(found.query, 1000), hits=hits, explain=told or None)
+    told = {
+        key: value for key, value in (found.explain or {}).items() if value and key not in _UNSAID
+    }
+    data = SearchAnswer.of(
+        found, query=render.line(found.query, 1000), hits=hits, explain=told or None
+    )
     asked = f' for "{render.line(found.query, 80)}"' if found.query.strip() else ""
-    state = f"{render.unheld(found.absent)} {render.index_line(found.index, found.degraded)}".strip()
+    state = (
+        f"{render.unheld(found.absent)} {render.index_line(found.index, found.degraded)}".strip()
+    )
     nothing = render.nothing_found(asked, found.index)
     if not hits:
         return Reply(f"{nothing} {state}".strip(), data)
@@ -131,9 +167,17 @@ def _hit_text(number: int, hit: ShortHit) -> str:
     )
     why, parts = hit.why or {}, ("words", "phrases", "meaning", "covered", "dated")
     numbers = ", ".join(f"{part} {why[part]:.2f}" for part in parts if why.get(part))
-    ranked = render.facts(("why:", numbers), ("missing", ", ".join(why.get("missing", ())[:_MOST_WORDS])))
+    ranked = render.facts(
+        ("why:", numbers), ("missing", ", ".join(why.get("missing", ())[:_MOST_WORDS]))
+    )
     snippet = f"> {hit.snippet}" if hit.snippet else ""
-    rows = [f"{number}. **{render.name_of(hit.name)}**{title}", hit.description, snippet, about_it, ranked]
+    rows = [
+        f"{number}. **{render.name_of(hit.name)}**{title}",
+        hit.description,
+        snippet,
+        about_it,
+        ranked,
+    ]
     return "\n   ".join(filter(None, rows))
 
 
@@ -178,32 +222,55 @@ def read_memory(
     else:
         when = {"version": version} if _AN_ID.fullmatch(version.strip()) else {"at": version}
         memory = store.read(name, section=asked, **when)
-    page = render.page_of(memory.content, asked, number, render.page_size(memory.content, memory.tokens))
+    page = render.page_of(
+        memory.content, asked, number, render.page_size(memory.content, memory.tokens)
+    )
     first = memory.content_line + memory.content.count("\n", 0, page.start)
     last = first + page.text.rstrip().count("\n")
     is_whole = not asked and page.number == 1
     links = [link for link in memory.links if is_whole or first <= link.line <= last]
-    shown: Any = {key: getattr(memory, key) for key in ("name", "path", "title", "created", "modified", "sha256")}
+    shown: Any = {
+        key: getattr(memory, key)
+        for key in ("name", "path", "title", "created", "modified", "sha256")
+    }
     shown |= {"content": page.text, "links": _names(link.target for link in links if link.resolved)}
     said = [f"title: {render.line(memory.title)}"] if is_whole else []
     own, days = ("title", "description", "tags"), (memory.created, memory.modified)
-    rest = [item for item in memory.frontmatter.items() if item[0].casefold() not in own and item[1] not in days]
+    rest = [
+        item
+        for item in memory.frontmatter.items()
+        if item[0].casefold() not in own and item[1] not in days
+    ]
     related = list(store.related(memory.name, limit=3)) if is_whole and not version else []
     if is_whole:
         shown |= {key: getattr(memory, key) for key in ("description", "tags", "tag_map")}
-        shown |= {"frontmatter": dict(rest), "backlinks": _names(memory.backlinks), "related": related}
+        shown |= {
+            "frontmatter": dict(rest),
+            "backlinks": _names(memory.backlinks),
+            "related": related,
+        }
         shown |= {"type": memory.type} if memory.type != "memory" else {}
-        said += [f"description: {render.line(memory.description, 600)}"] if memory.description else []
+        said += (
+            [f"description: {render.line(memory.description, 600)}"] if memory.description else []
+        )
         said += [f"tags: {render.tags_line(memory.tags)}"] if memory.tags else []
-        said += [f"{key}: {day}" for key, day in zip(("created", "modified"), days, strict=True) if day]
-        said += [f"{render.line(key, 60)}: {render.line(value)}" for key, value in rest[:40] if value not in (None, "")]
+        said += [
+            f"{key}: {day}" for key, day in zip(("created", "modified"), days, strict=True) if day
+        ]
+        said += [
+            f"{render.line(key, 60)}: {render.line(value)}"
+            for key, value in rest[:40]
+            if value not in (None, "")
+        ]
         said += [f"({len(rest) - 40} more properties)"] if len(rest) > 40 else []
     warnings = [memory.problem] if memory.problem else []
     warnings += render.warnings_of(page.text, first)
     if hidden := render.flags_of("\n".join(said)):
         warnings.append(f"The frontmatter contains {' and '.join(hidden)}.")
     if is_whole and len(memory.backlinks) > _MOST_LINKS:
-        warnings.append(f"{len(memory.backlinks)} memories link here. Call get_backlinks for the rest.")
+        warnings.append(
+            f"{len(memory.backlinks)} memories link here. Call get_backlinks for the rest."
+        )
     if (index := store.state()).state == "indexing":
         warnings.append(render.index_line(index) + " Some backlinks may be missing.")
     headings = memory.headings[:_MOST_LINKS] if is_whole and page.total > 1 else ()
@@ -216,15 +283,27 @@ def read_memory(
     }
     shown |= {key: value for key, value in more.items() if value}
     head = f"# {render.name_of(memory.name)}\nsha256 {memory.sha256}"
-    head += f"\nThis is the earlier version {render.line(version)}, not the current text." if version else ""
+    head += (
+        f"\nThis is the earlier version {render.line(version)}, not the current text."
+        if version
+        else ""
+    )
     # Its headings and where it leads are its own words too: they stand between the marks with them.
-    leads = {"sections": more["outline"], "links to": shown["links"], "unresolved links": more["broken_links"]}
+    leads = {
+        "sections": more["outline"],
+        "links to": shown["links"],
+        "unresolved links": more["broken_links"],
+    }
     leads |= {"linked from": shown.get("backlinks"), "related": related}
-    said += [f"{label}: {render.listed(names, _MOST_LINKS)}" for label, names in leads.items() if names]
+    said += [
+        f"{label}: {render.listed(names, _MOST_LINKS)}" for label, names in leads.items() if names
+    ]
     onward = f"Page {page.number} of {page.total}. " if page.total > 1 else ""
     onward += f'Pass section="{page.following}" for the next page.' if page.following else ""
     whole = "\n".join(said) + "\n\n" * bool(said) + page.text
-    return Reply(render.answer(head, whole, onward.strip(), " ".join(warnings), flagged=True), shown)
+    return Reply(
+        render.answer(head, whole, onward.strip(), " ".join(warnings), flagged=True), shown
+    )
 
 
 def _names(every: Iterable[str]) -> list[str]:
@@ -270,7 +349,9 @@ def list_memories(
         tokens = count_tokens(json.dumps([item.as_dict() for item in items], ensure_ascii=False))
         if tokens <= MOST_TOKENS or len(items) <= 1:
             break
-        limit = max(1, len(items) * MOST_TOKENS // (tokens + 1))  # a shorter page; its cursor goes on from there
+        limit = max(
+            1, len(items) * MOST_TOKENS // (tokens + 1)
+        )  # a shorter page; its cursor goes on from there
     head = f"# {render.counted(page.total, 'memory', 'memories')}"
     head += f", the first {len(items)} shown" if len(items) < page.total else ""
     onward = f'Pass cursor="{page.next_cursor}" for the next page.' if page.next_cursor else ""
@@ -278,10 +359,19 @@ def list_memories(
     for item in items:
         kind = item.type if item.type != "memory" else ""
         broken = "its frontmatter cannot be read" if item.problem else ""
-        said = (item.title, item.description, kind, render.tags_line(item.tags), item.modified, broken)
+        said = (
+            item.title,
+            item.description,
+            kind,
+            render.tags_line(item.tags),
+            item.modified,
+            broken,
+        )
         known = render.facts(*(("", each) for each in said), ("sha256", item.sha256))
         lines.append(f"- **{render.name_of(item.name)}** {known}")
-    text = render.answer(head, "\n".join(lines), onward, render.index_line(page.index, page.degraded))
+    text = render.answer(
+        head, "\n".join(lines), onward, render.index_line(page.index, page.degraded)
+    )
     data = MemoryList(items=items, next_cursor=page.next_cursor, total=page.total)
     return Reply(text, _unless_whole(data, page.index, page.degraded))
 
@@ -307,7 +397,12 @@ class ShortBacklink(Result):
 
 
 BacklinkList = TypedDict(
-    "BacklinkList", {"items": Sequence[ShortBacklink], "index": NotRequired[IndexState], "degraded": NotRequired[str]}
+    "BacklinkList",
+    {
+        "items": Sequence[ShortBacklink],
+        "index": NotRequired[IndexState],
+        "degraded": NotRequired[str],
+    },
 )
 
 
@@ -325,10 +420,16 @@ def get_backlinks(
     for item in items:
         kind = "links here" if item.kind == "link" else "same subject"
         title = f" {item.title}" if item.title not in ("", item.name) else ""
-        said = [f"- **{render.name_of(item.name)}**{title} ({kind}, line {item.line}, score {item.score:.2f})"]
+        said = [
+            f"- **{render.name_of(item.name)}**{title} ({kind}, line {item.line}, score {item.score:.2f})"
+        ]
         said += [f"> {item.snippet}"] if item.snippet else []
         said += [f"> line {at['line']}: {at['snippet']}" for at in item.also]
-        said += [f"and {render.counted(item.more_places, 'more place', 'more places')}"] if item.more_places else []
+        said += (
+            [f"and {render.counted(item.more_places, 'more place', 'more places')}"]
+            if item.more_places
+            else []
+        )
         lines.append("\n  ".join(said))
     index, degraded = store.state(), store.rerank_trouble if query else ""
     head = f"# {render.counted(len(items), 'memory', 'memories')} related to {render.name_of(name)}"
@@ -357,7 +458,9 @@ def build_context(
     store: EnhancedStore,
     where: LinkNarrowing,
     query: str,
-    budget_tokens: Annotated[int, at_most(20_000), Field(ge=50), also("budget_tokens", "budget")] = 1500,
+    budget_tokens: Annotated[
+        int, at_most(20_000), Field(ge=50), also("budget_tokens", "budget")
+    ] = 1500,
 ) -> Reply[ContextPack]:
     """Collect the best passages about a question, with sources, within a token budget. Replaces a search and many
     reads."""
@@ -365,9 +468,17 @@ def build_context(
     subject, left = render.line(query, 80), pack.left_out
     head = _context_head(pack, subject, budget_tokens)
     is_estimate = pack.tokenizer == "estimate"
-    said = [f"About {pack.tokens} tokens" if is_estimate else f"{pack.tokens} tokens by {pack.tokenizer}"]
+    said = [
+        f"About {pack.tokens} tokens"
+        if is_estimate
+        else f"{pack.tokens} tokens by {pack.tokenizer}"
+    ]
     said += [f"{render.counted(left, 'more passage', 'more passages')} did not fit"] if left else []
-    said += [f"{render.counted(pack.duplicates, 'duplicate', 'duplicates')} left out"] if pack.duplicates else []
+    said += (
+        [f"{render.counted(pack.duplicates, 'duplicate', 'duplicates')} left out"]
+        if pack.duplicates
+        else []
+    )
     state = render.index_line(pack.index, pack.degraded)
     text = render.answer(head, pack.text, ", ".join(said) + ".", render.unheld(pack.absent), state)
     items = [{key: each[key] for key in ("name", "line", "score", "tokens")} for each in pack.items]
@@ -386,6 +497,8 @@ def _context_head(pack: Pack, subject: str, budget_tokens: int) -> str:
         return f"# {pack.notice.removesuffix('.')} to {subject}"
     if pack.notice:
         return f"# Nothing found about {subject}. Nearest:"
-    if pack.absent:  # no memory mentions a part of the subject, so none says anything about the whole of it
+    if (
+        pack.absent
+    ):  # no memory mentions a part of the subject, so none says anything about the whole of it
         return f"# Passages found for {subject}"
     return f"# What the memories say about {subject}"

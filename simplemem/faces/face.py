@@ -11,13 +11,32 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypedDict, TypeVar, get_args, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    NamedTuple,
+    Self,
+    TypedDict,
+    TypeVar,
+    get_args,
+    get_type_hints,
+)
 
 from pydantic import BaseModel, ValidationError, create_model
 
 from simplemem.errors import Invalid, SimplememError
 from simplemem.faces import render
-from simplemem.faces.arguments import Arguments, Narrowing, Schema, meant, record, record_of, without_the_obvious, wrong
+from simplemem.faces.arguments import (
+    Arguments,
+    Narrowing,
+    Schema,
+    meant,
+    record,
+    record_of,
+    without_the_obvious,
+    wrong,
+)
 from simplemem.faces.session import Session
 from simplemem.memory import Value
 
@@ -41,7 +60,9 @@ class Reply(Generic[T]):
     def data(self) -> Data | None:
         """The value as JSON, with the word that notes are data where the text has it."""
         data: Data | None = _plain(self.value)
-        return data | {"notes_are": render.DATA} if data and f" {render.DATA}." in self.text else data
+        return (
+            data | {"notes_are": render.DATA} if data and f" {render.DATA}." in self.text else data
+        )
 
 
 def as_json(data: Any) -> Reply[Any]:
@@ -56,7 +77,11 @@ class Result(Value):
     def of(cls, value: Any, **more: Any) -> Self:
         """Such an answer with the fields of another value, but for what is given."""
         own = {each.name for each in dataclasses.fields(cls)}
-        given = {each.name: getattr(value, each.name) for each in dataclasses.fields(value) if each.name in own}
+        given = {
+            each.name: getattr(value, each.name)
+            for each in dataclasses.fields(value)
+            if each.name in own
+        }
         return cls(**(given | more))
 
     def as_dict(self) -> Data:
@@ -66,7 +91,9 @@ class Result(Value):
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Value):
-        return {key: each for key, each in value.as_dict().items() if key != "reason" or each}  # of an index
+        return {
+            key: each for key, each in value.as_dict().items() if key != "reason" or each
+        }  # of an index
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else value
@@ -108,7 +135,9 @@ class Manner:
         hints |= {"idempotentHint": tool.idempotent, "openWorldHint": False}
         shown: Data = {"name": tool.name, "title": tool.title, "description": tool.description}
         shown |= {"inputSchema": without_the_obvious(tool.input), "annotations": hints}
-        if answer := tool.output:  # it may be a failure instead: most clients check what a tool says even then
+        if (
+            answer := tool.output
+        ):  # it may be a failure instead: most clients check what a tool says even then
             either = [{"required": answer.get("required", [])}, {"required": ["error"]}]
             properties = {**answer["properties"], "error": _ERROR}
             shown["outputSchema"] = {"type": "object", "properties": properties, "anyOf": either}
@@ -117,21 +146,30 @@ class Manner:
     def read(self, tool: Tool, sent: Mapping[str, Any] | None) -> BaseModel:
         """The arguments. Invalid names all that is wrong."""
         try:
-            return tool.model.model_validate(meant(tool.name, tool.arguments, sent or {}), extra="forbid")
+            return tool.model.model_validate(
+                meant(tool.name, tool.arguments, sent or {}), extra="forbid"
+            )
         except ValidationError as error:
             faults = "; ".join(f"{place!r} {said}" for place, said in wrong(error))
             hint = "The arguments are " + ", ".join(tool.input["properties"]) + "."
             raise Invalid(faults, hint=hint) from None
 
     def perform(
-        self, tool: Tool, store: EnhancedStore, caller: Caller, arguments: BaseModel, session: Session
+        self,
+        tool: Tool,
+        store: EnhancedStore,
+        caller: Caller,
+        arguments: BaseModel,
+        session: Session,
     ) -> Reply[Any]:
         return tool(store, caller, arguments, session)
 
     def failed(self, error: SimplememError) -> tuple[str, Data | None]:
         shown = render.error_data(error)
         text = render.error_text(shown)
-        return (self.failure + text.removeprefix(f"{error.code}: ") if self.failure else text), {"error": shown}
+        return (self.failure + text.removeprefix(f"{error.code}: ") if self.failure else text), {
+            "error": shown
+        }
 
 
 OURS = Manner()
@@ -152,16 +190,24 @@ class Tool:
     routes: tuple[str, ...] = ()  # by which programs call it over HTTP: "GET /memories/{name}"
     manner: Manner = OURS
     hints: Mapping[str, Any] = field(default_factory=dict)  # in the place of the function's own
-    given: Mapping[str, Any] = field(default_factory=dict)  # the values of parameters that are no arguments
+    given: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # the values of parameters that are no arguments
 
     def __call__(
-        self, store: EnhancedStore, caller: Caller, arguments: BaseModel, session: Session | None = None
+        self,
+        store: EnhancedStore,
+        caller: Caller,
+        arguments: BaseModel,
+        session: Session | None = None,
     ) -> Reply[Any]:
         """Call the tool. Without a `session`, the client has read nothing before."""
         session = session or Session()
         values = {name: getattr(arguments, name) for name in self.arguments}
         for name, group in self._groups.items():
-            values[name] = group(**{each.name: values.pop(each.name) for each in dataclasses.fields(group)})
+            values[name] = group(
+                **{each.name: values.pop(each.name) for each in dataclasses.fields(group)}
+            )
         given = self._hints.keys() & _GIVEN
         values |= {name: _given(name, store, caller, session) for name in given}
         return self.run(**values, **self.given)
@@ -196,13 +242,19 @@ class Tool:
         }
         for group in self._groups.values():
             hints = get_type_hints(group, include_extras=True)
-            own |= {each.name: (hints[each.name], each.default) for each in dataclasses.fields(group)}
+            own |= {
+                each.name: (hints[each.name], each.default) for each in dataclasses.fields(group)
+            }
         return own
 
     @cached_property
     def _groups(self) -> dict[str, type[Narrowing]]:
         hints = self._hints.items()
-        return {name: hint for name, hint in hints if isinstance(hint, type) and issubclass(hint, Narrowing)}
+        return {
+            name: hint
+            for name, hint in hints
+            if isinstance(hint, type) and issubclass(hint, Narrowing)
+        }
 
     @cached_property
     def _hints(self) -> dict[str, Any]:
@@ -225,8 +277,15 @@ def of_what_is_there(text: str, tools: Collection[Tool]) -> str:
     """A text for models without the sentences about default tools, and arguments of theirs, that are not among these."""
     from simplemem.faces.core import TOOLS
 
-    words = [{w for t in some for w in (t.name, *(f"{a}=" for a in t.arguments))} for some in (TOOLS, tools)]
-    kept = (part for part in re.split(r"(?<=[.;])(?=\s)", text) if not any(w in part for w in words[0] - words[1]))
+    words = [
+        {w for t in some for w in (t.name, *(f"{a}=" for a in t.arguments))}
+        for some in (TOOLS, tools)
+    ]
+    kept = (
+        part
+        for part in re.split(r"(?<=[.;])(?=\s)", text)
+        if not any(w in part for w in words[0] - words[1])
+    )
     return re.sub(r";\Z", ".", "".join(kept))
 
 
@@ -254,7 +313,9 @@ class Face(NamedTuple):
         if self.vault:
             return Path.cwd() / Path(env.get(self.vault_env) or self.vault).expanduser()
         file = self.graph_file(env)
-        return file and (file.with_suffix("") if file.suffix else file.with_name(f"{file.name}-notes"))
+        return file and (
+            file.with_suffix("") if file.suffix else file.with_name(f"{file.name}-notes")
+        )
 
     def graph_file(self, env: Mapping[str, str]) -> Path | None:
         """The file of that server's graph, if its variable names one."""
@@ -285,7 +346,9 @@ TOOLSETS: dict[str, tuple[str, str]] = {
 
 _FACES = (
     Face("default", "Twelve tools for linked notes", ("core",)),
-    Face("simplemem", "The eight tools of the original simplemem", ("original",), vault=".memories"),
+    Face(
+        "simplemem", "The eight tools of the original simplemem", ("original",), vault=".memories"
+    ),
     Face(
         "server-memory",
         "The nine tools of the MCP memory server, and its resource",
@@ -307,7 +370,11 @@ _FACES = (
         vault=".claude-memory",
         vault_env="MEMORY_STORAGE_PATH",
     ),
-    Face("hmlr", "HMLR's five tools: conversations by topic, with facts and the user profile", ("hmlr",)),
+    Face(
+        "hmlr",
+        "HMLR's five tools: conversations by topic, with facts and the user profile",
+        ("hmlr",),
+    ),
     Face(
         "remembrances",
         "Remembrances' four tools: facts that users state, and what replaced them",
@@ -339,7 +406,10 @@ def choose(face: Face, changes: str = "") -> tuple[Tool, ...]:
     for change in filter(None, map(str.strip, changes.split(","))):
         name = change.lstrip("+-")
         if name not in TOOLSETS:
-            raise Invalid(f"no tool group called {name!r}", hint="The tool groups are " + ", ".join(TOOLSETS) + ".")
+            raise Invalid(
+                f"no tool group called {name!r}",
+                hint="The tool groups are " + ", ".join(TOOLSETS) + ".",
+            )
         chosen |= {name: None}
         if change.startswith("-"):
             del chosen[name]
@@ -349,7 +419,9 @@ def choose(face: Face, changes: str = "") -> tuple[Tool, ...]:
         for tool in getattr(importlib.import_module(f"simplemem.faces.{module}"), attribute):
             if tools.setdefault(tool.name, tool) is not tool:
                 hint = f"Choose one of them, or remove one with `--tools=-{next(iter(chosen))},{name}`."
-                raise Invalid(f"two tool groups have a tool {tool.name!r}: {', '.join(chosen)}", hint=hint)
+                raise Invalid(
+                    f"two tool groups have a tool {tool.name!r}: {', '.join(chosen)}", hint=hint
+                )
     if not tools:
         hint = "--tools adds tool groups; a minus before a name removes one."
         raise Invalid("no tool is left", hint=hint)

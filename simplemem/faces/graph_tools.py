@@ -14,9 +14,26 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.faces import render
-from simplemem.faces.arguments import EXACT, Arguments, Several, about, also, at_most, closed, one_of, wrong
+from simplemem.faces.arguments import (
+    EXACT,
+    Arguments,
+    Several,
+    about,
+    also,
+    at_most,
+    closed,
+    one_of,
+    wrong,
+)
 from simplemem.faces.face import OURS, Caller, Data, Manner, Reply, Tool, tool
-from simplemem.kinds.graph.values import Direction, Entity, NoSuchEntity, Observation, Relation, walk
+from simplemem.kinds.graph.values import (
+    Direction,
+    Entity,
+    NoSuchEntity,
+    Observation,
+    Relation,
+    walk,
+)
 from simplemem.note.words import count_tokens
 
 if TYPE_CHECKING:
@@ -50,7 +67,9 @@ class RelationIn(GraphArguments):
 
 class Addition(GraphArguments):
     entityName: Annotated[str, also("entityName", "entity_name", "entity", "name")]  # noqa: N815
-    contents: Annotated[Several[str], also("contents", "observations", "content"), about("one fact each")]
+    contents: Annotated[
+        Several[str], also("contents", "observations", "content"), about("one fact each")
+    ]
 
     def attributes(self) -> dict[str, Any]:
         return {}
@@ -76,8 +95,12 @@ EntityOut = TypedDict("EntityOut", {"name": str, "entityType": str, "observation
 RelationOut = TypedDict("RelationOut", {"from": str, "to": str, "relationType": str})
 GraphOut = TypedDict("GraphOut", {"entities": list[EntityOut], "relations": list[RelationOut]})
 Added = TypedDict("Added", {"entityName": str, "addedObservations": list[str]})
-Made = TypedDict("Made", {"entities": list[EntityOut], "existing": list[str], "merged": NotRequired[list[Added]]})
-Related = TypedDict("Related", {"relations": list[RelationOut], "skipped": list[RelationOut], "notFound": list[str]})
+Made = TypedDict(
+    "Made", {"entities": list[EntityOut], "existing": list[str], "merged": NotRequired[list[Added]]}
+)
+Related = TypedDict(
+    "Related", {"relations": list[RelationOut], "skipped": list[RelationOut], "notFound": list[str]}
+)
 Learnt = TypedDict("Learnt", {"results": list[Added], "notFound": list[str]})
 Deleted = TypedDict("Deleted", {"deleted": list[str], "notFound": list[str]})
 Removed = TypedDict("Removed", {"deleted": int, "notFound": list[str]})
@@ -100,7 +123,9 @@ class Rules:
     # What is said twice in one call is kept, a relation waits for a name that no entity has, an observation is refused.
     is_reference: bool = False
     hints: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # a verb's own there
-    has_owners: bool = False  # entities may belong to a user, and the verbs in _OWNED take whose are meant
+    has_owners: bool = (
+        False  # entities may belong to a user, and the verbs in _OWNED take whose are meant
+    )
 
     def once(self, texts: Sequence[str]) -> Sequence[str]:
         return texts if self.is_reference else _once(texts)
@@ -114,7 +139,10 @@ def graph_tools(rules: Rules, *verbs: Any) -> tuple[Tool, ...]:
         title = words.title() if rules.is_reference else words.capitalize()
         adds, deletes = words.startswith(("create ", "add ")), words.startswith("delete ")
         kind = {"writes": adds or deletes, "deletes": deletes, "destructive": deletes}
-        own = {"hints": rules.hints.get(verb.__name__, {}), "idempotent": not (adds and rules.is_reference)}
+        own = {
+            "hints": rules.hints.get(verb.__name__, {}),
+            "idempotent": not (adds and rules.is_reference),
+        }
         given: dict[str, Any] = {"rules": rules}
         if verb in _OWNED and not rules.has_owners:
             given["container_tag"] = None  # no argument then: everybody's entities are meant
@@ -131,24 +159,40 @@ def _checked(owner: str | None) -> str | None:
 
 
 def create_entities(
-    graph: KnowledgeGraph, caller: Caller, rules: Rules, entities: Several[EntityIn], container_tag: Owner = None
+    graph: KnowledgeGraph,
+    caller: Caller,
+    rules: Rules,
+    entities: Several[EntityIn],
+    container_tag: Owner = None,
 ) -> Reply[Made]:
     """Add entities to the knowledge graph, each with a name, a type and what is known of it."""
     owner = _checked(container_tag)
-    wanted = [Entity(e.name, e.entityType, tuple(map(Observation, rules.once(e.observations)))) for e in entities]
+    wanted = [
+        Entity(e.name, e.entityType, tuple(map(Observation, rules.once(e.observations))))
+        for e in entities
+    ]
     made = graph.create_entities(wanted, owner=owner, **caller)
     new = {each.name for each in made}
     there = [each for each in wanted if each.name not in new]
-    data: Data = {"entities": [each.as_dict() for each in made], "existing": _once(each.name for each in there)}
+    data: Data = {
+        "entities": [each.as_dict() for each in made],
+        "existing": _once(each.name for each in there),
+    }
     if rules.twins_learn:
         more = [(each.name, each.observations) for each in there]
-        learned = graph.add_observations(more, missing="skip", owner=owner, **caller) if more else ()
+        learned = (
+            graph.add_observations(more, missing="skip", owner=owner, **caller) if more else ()
+        )
         data["merged"] = _added(learned)
     return rules.voice("create_entities", data)
 
 
 def create_relations(
-    graph: KnowledgeGraph, caller: Caller, rules: Rules, relations: _Relations, container_tag: Owner = None
+    graph: KnowledgeGraph,
+    caller: Caller,
+    rules: Rules,
+    relations: _Relations,
+    container_tag: Owner = None,
 ) -> Reply[Related]:
     """Relate entities of the knowledge graph, in the active voice: from Apollo, depends on, to Saturn."""
     owner = _checked(container_tag)
@@ -161,16 +205,26 @@ def create_relations(
     lacking = [each for each in wanted if {each.source, each.target} & set(absent)]
     if lacking and len(lacking) == len(wanted):
         raise _nobody(graph, absent)
-    data = {"relations": [each.as_dict() for each in made], "skipped": [each.as_dict() for each in lacking]}
+    data = {
+        "relations": [each.as_dict() for each in made],
+        "skipped": [each.as_dict() for each in lacking],
+    }
     return rules.voice("create_relations", data | {"notFound": absent})
 
 
 def add_observations(
-    graph: KnowledgeGraph, caller: Caller, rules: Rules, observations: _Additions, container_tag: Owner = None
+    graph: KnowledgeGraph,
+    caller: Caller,
+    rules: Rules,
+    observations: _Additions,
+    container_tag: Owner = None,
 ) -> Reply[Learnt]:
     """Add what is known of entities, one fact a sentence. What is known already is not added again."""
     owner = _checked(container_tag)
-    additions = [(e.entityName, [Observation(t, e.attributes()) for t in rules.once(e.contents)]) for e in observations]
+    additions = [
+        (e.entityName, [Observation(t, e.attributes()) for t in rules.once(e.contents)])
+        for e in observations
+    ]
     missing = "refuse" if rules.is_reference else "skip"
     learned = graph.add_observations(additions, missing=missing, owner=owner, **caller)
     known = {name for name, _ in learned}
@@ -188,19 +242,30 @@ def _once(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def delete_entities(graph: KnowledgeGraph, caller: Caller, rules: Rules, names: _Entities) -> Reply[Deleted]:
+def delete_entities(
+    graph: KnowledgeGraph, caller: Caller, rules: Rules, names: _Entities
+) -> Reply[Deleted]:
     """Delete entities and the relations from and to them (they can be brought back)."""
     absent = _once(graph.delete_entities(names, **caller))
-    return rules.voice("delete_entities", {"deleted": [n for n in _once(names) if n not in absent], "notFound": absent})
+    return rules.voice(
+        "delete_entities",
+        {"deleted": [n for n in _once(names) if n not in absent], "notFound": absent},
+    )
 
 
-def delete_observations(graph: KnowledgeGraph, caller: Caller, rules: Rules, deletions: _Removals) -> Reply[Removed]:
+def delete_observations(
+    graph: KnowledgeGraph, caller: Caller, rules: Rules, deletions: _Removals
+) -> Reply[Removed]:
     """Delete facts from entities, each given as it stands there."""
-    count, absent = graph.delete_observations([(each.entityName, each.observations) for each in deletions], **caller)
+    count, absent = graph.delete_observations(
+        [(each.entityName, each.observations) for each in deletions], **caller
+    )
     return rules.voice("delete_observations", {"deleted": count, "notFound": absent})
 
 
-def delete_relations(graph: KnowledgeGraph, caller: Caller, rules: Rules, relations: _Relations) -> Reply[Unrelated]:
+def delete_relations(
+    graph: KnowledgeGraph, caller: Caller, rules: Rules, relations: _Relations
+) -> Reply[Unrelated]:
     """Delete relations of the knowledge graph."""
     count = graph.delete_relations([each.relation() for each in relations], **caller)
     return rules.voice("delete_relations", {"deleted": count})
@@ -219,7 +284,9 @@ def read_graph(graph: KnowledgeGraph, rules: Rules, container_tag: Owner = None)
     return rules.voice("read_graph", graph.read(_checked(container_tag)).as_dict())
 
 
-def search_nodes(graph: KnowledgeGraph, rules: Rules, query: _Text, container_tag: Owner = None) -> Reply[GraphOut]:
+def search_nodes(
+    graph: KnowledgeGraph, rules: Rules, query: _Text, container_tag: Owner = None
+) -> Reply[GraphOut]:
     """Find entities that contain a text, letter for letter whatever its case, and their relations."""
     return rules.voice("search_nodes", graph.search(query, _checked(container_tag)).as_dict())
 
@@ -231,7 +298,14 @@ def open_nodes(graph: KnowledgeGraph, rules: Rules, names: _Names) -> Reply[Grap
 
 _OWNED: Final = (create_entities, create_relations, add_observations, read_graph, search_nodes)
 VERBS: Final = (
-    *(create_entities, create_relations, add_observations, delete_entities, delete_observations, delete_relations),
+    *(
+        create_entities,
+        create_relations,
+        add_observations,
+        delete_entities,
+        delete_observations,
+        delete_relations,
+    ),
     *(read_graph, search_nodes, open_nodes),
 )
 
@@ -242,22 +316,41 @@ def traverse_graph(
     start: Annotated[str, also("start", "name", "entity")],
     relation: Annotated[str | None, about("only relations of this type")] = None,
     depth: Annotated[int, at_most(10), Field(ge=1)] = 2,
-    direction: Annotated[Direction, one_of("both", "out", "in", outgoing="out", incoming="in")] = "both",
+    direction: Annotated[
+        Direction, one_of("both", "out", "in", outgoing="out", incoming="in")
+    ] = "both",
     limit: Annotated[int, at_most(500), Field(ge=1)] = 100,
 ) -> Reply[_Ways]:
     """List the entities that relations lead to from an entity, nearest first, each with its path."""
     whole = graph.read()
-    if start not in {*(name for each in whole.relations for name in each.key[::2]), *(e.name for e in whole.entities)}:
+    if start not in {
+        *(name for each in whole.relations for name in each.key[::2]),
+        *(e.name for e in whole.entities),
+    }:
         raise _nobody(graph, [start])
     types = {each.name: each.type for each in whole.entities}
     near = walk(whole, start, kind=relation, direction=direction, depth=depth)
     hits: list[Any] = [
-        {"name": name, "entityType": types.get(name, ""), "depth": len(path), "path": [e.as_dict() for e in path]}
+        {
+            "name": name,
+            "entityType": types.get(name, ""),
+            "depth": len(path),
+            "path": [e.as_dict() for e in path],
+        }
         for name, path in islice(near.items(), limit)
     ]
-    lines = [f"{e['depth']} {render.name_of(e['name'])}: {', '.join(map(_arrow, e['path']))}" for e in hits]
-    more = f"There are more entities within {depth} steps. Pass a higher limit." if len(near) > limit else ""
-    head = f"{render.counted(len(hits), 'entity', 'entities')} connected to {render.name_of(start)}:"
+    lines = [
+        f"{e['depth']} {render.name_of(e['name'])}: {', '.join(map(_arrow, e['path']))}"
+        for e in hits
+    ]
+    more = (
+        f"There are more entities within {depth} steps. Pass a higher limit."
+        if len(near) > limit
+        else ""
+    )
+    head = (
+        f"{render.counted(len(hits), 'entity', 'entities')} connected to {render.name_of(start)}:"
+    )
     nothing = f"No entity is connected to {render.name_of(start)} by such relations."
     text = render.answer(head, "\n".join(lines), more) if hits else nothing
     return Reply(text, {"hits": hits, "more": len(near) > limit})
@@ -292,7 +385,9 @@ def _graph_part(whole: Data) -> Reply[Any]:
     """The entities that fit an answer, one at least, each with the relations it is the first to have an end of."""
     known, its = {each["name"] for each in whole["entities"]}, defaultdict[str, list[Data]](list)
     for relation in whole["relations"]:
-        its[next((end for end in (relation["from"], relation["to"]) if end in known), "")].append(relation)
+        its[next((end for end in (relation["from"], relation["to"]) if end in known), "")].append(
+            relation
+        )
     found: Data = {"entities": [], "relations": its.pop("", [])}
     left = _TOKENS
     lines = [_arrow(each) for each in found["relations"]]
@@ -300,7 +395,10 @@ def _graph_part(whole: Data) -> Reply[Any]:
         own = its.pop(entity["name"], [])
         kind = f" ({render.line(entity['entityType'])})" if entity["entityType"] else ""
         facts = [render.line(text, _LINE) for text in entity["observations"]]
-        rows = [f"## {render.name_of(entity['name'])}{kind}", *(f"- {each}" for each in (*facts, *map(_arrow, own)))]
+        rows = [
+            f"## {render.name_of(entity['name'])}{kind}",
+            *(f"- {each}" for each in (*facts, *map(_arrow, own))),
+        ]
         left -= count_tokens("\n".join(rows))
         if left < 0 and found["entities"]:
             break
@@ -334,11 +432,15 @@ class JsonText(Manner):
         shown = super().listing(tool)
         shown["inputSchema"] = {"$schema": _DRAFT, **tool.input}
         shown["execution"] = {"taskSupport": "forbidden"}
-        return shown | ({"outputSchema": {"$schema": _DRAFT, **closed(tool.output)}} if tool.output else {})
+        return shown | (
+            {"outputSchema": {"$schema": _DRAFT, **closed(tool.output)}} if tool.output else {}
+        )
 
     def read(self, tool: Tool, sent: Mapping[str, Any] | None) -> BaseModel:
         listed = tool.input["properties"]  # not the other names that an argument has elsewhere
-        given = {key: value for key, value in (sent or {}).items() if key in listed and value is not None}
+        given = {
+            key: value for key, value in (sent or {}).items() if key in listed and value is not None
+        }
         try:
             return tool.model.model_validate(given, context=EXACT)
         except ValidationError as error:
@@ -364,7 +466,9 @@ def _as_json(verb: str, data: Data) -> Reply[Any]:
     return Reply(render.pretty(data), data)
 
 
-HINTS: Final[dict[str, dict[str, Any]]] = {verb.__name__: {"return": Reply[Done]} for verb in VERBS[3:6]} | {
+HINTS: Final[dict[str, dict[str, Any]]] = {
+    verb.__name__: {"return": Reply[Done]} for verb in VERBS[3:6]
+} | {
     "create_entities": {"return": Reply[Entities]},
     "create_relations": {"return": Reply[Relations]},
     "add_observations": {"return": Reply[Results]},

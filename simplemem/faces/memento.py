@@ -41,7 +41,9 @@ class _Weighed(GraphArguments):
     """What may stand beside a relation or an observation."""
 
     strength: Annotated[Number | None, about("Strength, from 0 to 1")] = None
-    confidence: Annotated[Number | None, about("Confidence, from 0 to 1; get_decayed_graph decays it")] = None
+    confidence: Annotated[
+        Number | None, about("Confidence, from 0 to 1; get_decayed_graph decays it")
+    ] = None
     metadata: Annotated[dict[str, Any] | None, about("Other data to store")] = None
     updatedAt: Moment | None = None
 
@@ -75,21 +77,30 @@ def get_relation(
 
 
 @tool("Update Relation", writes=True, destructive=True, manner=_MANNER)
-def update_relation(graph: KnowledgeGraph, caller: Caller, relation: WeighedRelation) -> Reply[None]:
+def update_relation(
+    graph: KnowledgeGraph, caller: Caller, relation: WeighedRelation
+) -> Reply[None]:
     """Change the strength, the confidence or the metadata of a relation"""
     graph.update_relation(relation.relation(), **caller)
     return Reply("Relation updated successfully")
 
 
 @tool("Get Entity Embedding", manner=_MANNER)
-def get_entity_embedding(store: EnhancedStore, graph: KnowledgeGraph, entity_name: str) -> Reply[None]:
+def get_entity_embedding(
+    store: EnhancedStore, graph: KnowledgeGraph, entity_name: str
+) -> Reply[None]:
     """Get the vector of an entity, which searches by meaning compare"""
     entity = graph.entity(entity_name)
     if entity is None:
         return Reply(f"Entity not found: {entity_name}")
     if (found := store.bench.vector_of(entity.path)) is None:
         return Reply(f"No embedding found for entity: {entity_name}")
-    shown = {"entityName": entity_name, "embedding": found[0], "model": found[1], "dimensions": len(found[0])}
+    shown = {
+        "entityName": entity_name,
+        "embedding": found[0],
+        "model": found[1],
+        "dimensions": len(found[0]),
+    }
     return Reply(pretty(shown | _ms(lastUpdated=_time(entity.modified))))
 
 
@@ -106,11 +117,17 @@ def get_relation_history(
 ) -> Reply[None]:
     """List all versions of a relation, oldest first"""
     past = graph.relation_history(store, Relation(source, relationType, target))
-    return Reply(pretty([_relation(each[0], past[:n]) | _version(past[:n]) for n, each in enumerate(past, 1)]))
+    return Reply(
+        pretty(
+            [_relation(each[0], past[:n]) | _version(past[:n]) for n, each in enumerate(past, 1)]
+        )
+    )
 
 
 @tool("Get Graph At Time", manner=_MANNER)
-def get_graph_at_time(store: EnhancedStore, graph: KnowledgeGraph, timestamp: Moment) -> Reply[None]:
+def get_graph_at_time(
+    store: EnhancedStore, graph: KnowledgeGraph, timestamp: Moment
+) -> Reply[None]:
     """Get the knowledge graph as it was at a given time, including what was deleted since"""
     began = datetime.now(UTC)
     return _graph(store, graph, graph.at(timestamp), began, timestamp)
@@ -120,15 +137,22 @@ def get_graph_at_time(store: EnhancedStore, graph: KnowledgeGraph, timestamp: Mo
 def get_decayed_graph(
     store: EnhancedStore,
     graph: KnowledgeGraph,
-    reference_time: Annotated[Milliseconds | None, about("Milliseconds since 1970; default now")] = None,
-    decay_factor: Annotated[float | None, about("Share of a confidence left after 30 days; default 0.5")] = None,
+    reference_time: Annotated[
+        Milliseconds | None, about("Milliseconds since 1970; default now")
+    ] = None,
+    decay_factor: Annotated[
+        float | None, about("Share of a confidence left after 30 days; default 0.5")
+    ] = None,
 ) -> Reply[None]:
     """Get the knowledge graph with each confidence decayed since it was set"""
     began, found = datetime.now(UTC), graph.read()
     moment = reference_time or now()
     factor = 0.5 if decay_factor is None else decay_factor
     if not 0 < factor <= 1:
-        raise Invalid("decay_factor must be greater than 0 and at most 1", hint=f"It applies per {_HALF_LIFE} days.")
+        raise Invalid(
+            "decay_factor must be greater than 0 and at most 1",
+            hint=f"It applies per {_HALF_LIFE} days.",
+        )
     changed = {entity.name: _time(entity.modified) or moment for entity in found.entities}
     relations = list(found.relations)
     for at, each in enumerate(relations):
@@ -137,8 +161,19 @@ def get_decayed_graph(
             left = confidence * factor ** (max(moment - said, timedelta(0)) / timedelta(_HALF_LIFE))
             left = max(min(confidence, _FLOOR), left)  # the floor lifts none that was below it
             relations[at] = replace(each, attributes={**each.attributes, "confidence": left})
-    decay = {"enabled": True, "halfLifeDays": _HALF_LIFE, "minConfidence": _FLOOR, "decayFactor": factor}
-    return _graph(store, graph, Graph(found.entities, tuple(relations)), began, diagnostics={"decay_info": decay})
+    decay = {
+        "enabled": True,
+        "halfLifeDays": _HALF_LIFE,
+        "minConfidence": _FLOOR,
+        "decayFactor": factor,
+    }
+    return _graph(
+        store,
+        graph,
+        Graph(found.entities, tuple(relations)),
+        began,
+        diagnostics={"decay_info": decay},
+    )
 
 
 @tool("Semantic Search", manner=_MANNER)
@@ -174,14 +209,20 @@ def found_by_meaning(
     """
     began, types = datetime.now(UTC), {each.casefold() for each in entity_types or ()}
     entities_there = graph.read(owner).entities
-    wanted = {each.path: each for each in entities_there if not types or each.type.casefold() in types}
+    wanted = {
+        each.path: each for each in entities_there if not types or each.type.casefold() in types
+    }
     alike = store.bench.likeness(query, wanted.keys())
     scores = alike.scores(weight_of_meaning, min_similarity)
     best = sorted(scores, key=lambda path: -scores[path][0])[:limit]
     entities = tuple(wanted[path] for path in best)
     keys = ("score", "similarity", "keyword")
-    parts = [dict(zip(keys, (round(part, 4) for part in scores[path]), strict=True)) for path in best]
-    more: Data = {"scores": [{"name": each.name} | part for each, part in zip(entities, parts, strict=True)]}
+    parts = [
+        dict(zip(keys, (round(part, 4) for part in scores[path]), strict=True)) for path in best
+    ]
+    more: Data = {
+        "scores": [{"name": each.name} | part for each, part in zip(entities, parts, strict=True)]
+    }
     if alike.missing:
         more["diagnostics"] = {"searched": "words", "why": alike.missing}
     relations = graph.open((each.name for each in entities), owner).relations
@@ -189,17 +230,32 @@ def found_by_meaning(
 
 
 def _graph(
-    store: EnhancedStore, graph: KnowledgeGraph, part: Graph, began: datetime, at: datetime | None = None, **more: Any
+    store: EnhancedStore,
+    graph: KnowledgeGraph,
+    part: Graph,
+    began: datetime,
+    at: datetime | None = None,
+    **more: Any,
 ) -> Reply[None]:
     """A part of the graph with its size and the time it took, each entity and relation as its history has it by then."""
 
     def known(past: Past[Any]) -> Past[Any]:
         return [each for each in past if at is None or each[1] <= at] or past[:1]
 
-    entities = [_entity(each, known(graph.entity_history(store, each.name, each.path))) for each in part.entities]
-    relations = [_relation(each, known(graph.relation_history(store, each))) for each in part.relations]
+    entities = [
+        _entity(each, known(graph.entity_history(store, each.name, each.path)))
+        for each in part.entities
+    ]
+    relations = [
+        _relation(each, known(graph.relation_history(store, each))) for each in part.relations
+    ]
     took = max(0, int((datetime.now(UTC) - began).total_seconds() * 1000))
-    shown = {"entities": entities, "relations": relations, "total": len(entities), "timeTaken": took}
+    shown = {
+        "entities": entities,
+        "relations": relations,
+        "total": len(entities),
+        "timeTaken": took,
+    }
     return Reply(pretty(shown | more))
 
 
@@ -214,7 +270,9 @@ def _version(past: Past[Any]) -> Data:
 
 def _entity(entity: Entity, past: Past[Entity]) -> Data:
     version = _version(past)
-    shown = entity.as_dict() | {"id": str(uuid.uuid5(_NAMESPACE, entity.name.encode("utf-8", "surrogatepass").hex()))}
+    shown = entity.as_dict() | {
+        "id": str(uuid.uuid5(_NAMESPACE, entity.name.encode("utf-8", "surrogatepass").hex()))
+    }
     return shown | version | {"updatedAt": version.get("validFrom")}
 
 
@@ -225,8 +283,14 @@ def _relation(relation: Relation, past: Past[Relation]) -> Data:
     said, first, rest = (told.pop(key, None) for key in (_AT, "created", "metadata"))
     updated = _time(said) or (past[-1][1] if past else None)
     created = _time(first) or _time(said) or (past[0][1] if past else None)
-    metadata = {key: ms for key, ms in _ms(createdAt=created, updatedAt=updated).items() if ms is not None} | told
-    return relation.as_dict() | weights | {"metadata": metadata | (rest if isinstance(rest, dict) else {})}
+    metadata = {
+        key: ms for key, ms in _ms(createdAt=created, updatedAt=updated).items() if ms is not None
+    } | told
+    return (
+        relation.as_dict()
+        | weights
+        | {"metadata": metadata | (rest if isinstance(rest, dict) else {})}
+    )
 
 
 def _time(value: Any) -> datetime | None:
@@ -237,7 +301,10 @@ def _time(value: Any) -> datetime | None:
 
 
 def _ms(**moments: datetime | None) -> dict[str, int | None]:
-    return {key: int(each.timestamp() * 1000) if each is not None else None for key, each in moments.items()}
+    return {
+        key: int(each.timestamp() * 1000) if each is not None else None
+        for key, each in moments.items()
+    }
 
 
 _HINTS = HINTS | {

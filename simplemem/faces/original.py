@@ -13,7 +13,16 @@ from pydantic import Field
 
 from simplemem.config import read_toml
 from simplemem.errors import Conflict, Invalid, TooLong
-from simplemem.faces.arguments import Name, Narrowing, Object, Tags, about, at_most, resolved, to_change
+from simplemem.faces.arguments import (
+    Name,
+    Narrowing,
+    Object,
+    Tags,
+    about,
+    at_most,
+    resolved,
+    to_change,
+)
 from simplemem.faces.face import Caller, Reply, tool
 from simplemem.faces.render import brief, index_line, line, name_of, nothing_found, unheld
 from simplemem.faces.session import Session, replaced_and_undo, without_offer
@@ -39,7 +48,12 @@ Content = Annotated[str, about("Markdown with [[name]] links; by default at most
 
 @tool("Create a memory", writes=True, idempotent=False)
 def create_memory(
-    store: EnhancedStore, caller: Caller, session: Session, name: NewName, metadata: Meta, content: Content
+    store: EnhancedStore,
+    caller: Caller,
+    session: Session,
+    name: NewName,
+    metadata: Meta,
+    content: Content,
 ) -> Reply[None]:
     """Create a memory: a small Markdown note about one subject, with metadata and [[links]]."""
     content, metadata, said = without_header(content, metadata)
@@ -52,7 +66,12 @@ def create_memory(
 
 @tool("Update a memory", writes=True, destructive=True)
 def update_memory(
-    store: EnhancedStore, caller: Caller, session: Session, name: NewName, metadata: Meta, content: Content
+    store: EnhancedStore,
+    caller: Caller,
+    session: Session,
+    name: NewName,
+    metadata: Meta,
+    content: Content,
 ) -> Reply[None]:
     """Replace the content and all metadata of a memory. Read it first."""
     content, metadata, said = without_header(content, metadata)
@@ -65,7 +84,9 @@ def update_memory(
     whole = gone | kept | {"tags": untagged | kept["tags"]}
     known = session.known_hash(memory.path)
     try:
-        saved = store.update(memory.name, content=content, metadata=whole, if_sha256=known, **caller)
+        saved = store.update(
+            memory.name, content=content, metadata=whole, if_sha256=known, **caller
+        )
     except Conflict as error:
         hint = "Read the memory again with read_memory, keep what changed, and repeat the update."
         raise without_offer(error, hint) from None
@@ -73,19 +94,29 @@ def update_memory(
     if known is None and saved.changed and saved.previous_sha256 is not None:
         said.append(replaced_and_undo(store, saved.name, saved.previous_sha256, saved.version))
     session.record_whole_write(saved)
-    return Reply("\n".join([f"Memory '{name_of(saved.name)}' was updated.", *(line(each, 600) for each in said)]))
+    return Reply(
+        "\n".join(
+            [f"Memory '{name_of(saved.name)}' was updated.", *(line(each, 600) for each in said)]
+        )
+    )
 
 
 def _checked(store: EnhancedStore, metadata: dict[str, Any], content: str) -> dict[str, Any]:
     """The metadata that the original demands, without its dates; the text must not be too long (SM-16)."""
-    given = {key.lower() if key.lower() in _DEMANDED else key: value for key, value in metadata.items()}
-    if lacking := [key for key, kinds in _DEMANDED.items() if not isinstance(given.get(key), kinds)]:
+    given = {
+        key.lower() if key.lower() in _DEMANDED else key: value for key, value in metadata.items()
+    }
+    if lacking := [
+        key for key, kinds in _DEMANDED.items() if not isinstance(given.get(key), kinds)
+    ]:
         hint = 'Pass e.g. {"title": "…", "description": "…", "tags": {"todo": true}}.'
         raise Invalid(f"metadata needs {', '.join(lacking)}", hint=hint)
     length, most = plain_length(content), _longest(store)
     if 0 < most < length:
         hint = "Split it into several memories that link to each other."
-        raise TooLong(f"the memory has {length} characters of plain text; {most} are allowed", hint=hint)
+        raise TooLong(
+            f"the memory has {length} characters of plain text; {most} are allowed", hint=hint
+        )
     kept = {key: value for key, value in given.items() if key.lower() not in _SET_BY_US}
     return kept | {"tags": parse_tag_request(given["tags"] or {})}
 
@@ -101,7 +132,9 @@ def _longest(store: EnhancedStore) -> int:
 
 
 @tool("Delete a memory", writes=True, destructive=True, idempotent=False, deletes=True)
-def delete_memory(store: EnhancedStore, caller: Caller, session: Session, name: Name) -> Reply[None]:
+def delete_memory(
+    store: EnhancedStore, caller: Caller, session: Session, name: Name
+) -> Reply[None]:
     """Delete a memory."""
     found = to_change(store, name)
     try:
@@ -125,11 +158,17 @@ def change_tag(
     before = store.read(to_change(store, name))
     saved = store.change_tags(before.name, tags, **caller)
     session.record_change(saved)
-    had, has = ({key.casefold(): tags[key] for key in tags} for tags in (before.tag_map, saved.tag_map))
+    had, has = (
+        {key.casefold(): tags[key] for key in tags} for tags in (before.tag_map, saved.tag_map)
+    )
     lines = [f"Tags of memory '{line(saved.name)}':"]
     for key, value in parse_tag_request(tags).items():
         old, new = had.get(key.casefold()), has.get(key.casefold())
-        became = f"set to {_value(new)}" if old in (None, new) else f"changed from {_value(old)} to {_value(new)}"
+        became = (
+            f"set to {_value(new)}"
+            if old in (None, new)
+            else f"changed from {_value(old)} to {_value(new)}"
+        )
         if value is None:
             became = f"removed (was {_value(old)})" if old is not None else "already absent"
         if value is None and new is not None:
@@ -155,7 +194,9 @@ def read_memory(store: EnhancedStore, session: Session, name: Name) -> Reply[Non
 
 @tool("List memories")
 def list_memories(
-    store: EnhancedStore, cursor: str | None = None, limit: Annotated[int, at_most(100), Field(ge=1)] = 50
+    store: EnhancedStore,
+    cursor: str | None = None,
+    limit: Annotated[int, at_most(100), Field(ge=1)] = 50,
 ) -> Reply[None]:
     """List memories with their metadata. The list is long; to find a memory, call search_memories."""
     page = store.list(sort="name", limit=limit, cursor=cursor)
@@ -166,7 +207,9 @@ def list_memories(
         memory = store.read(item.name)
         length = plain_length(memory.content)
         over = f" (over the limit of {most})" if 0 < most < length else ""
-        more = {key: value for key, value in memory.frontmatter.items() if key.lower() not in _SHOWN}
+        more = {
+            key: value for key, value in memory.frontmatter.items() if key.lower() not in _SHOWN
+        }
         said += [f"## {name_of(memory.name)}", *_facts(memory, 400, f"**Length:** {length}{over}")]
         said += [*(f"{line(key)}: {_value(value)}" for key, value in more.items()), ""]
     onward = f'\nMore: list_memories(cursor="{page.next_cursor}")\n' if page.next_cursor else ""
@@ -204,7 +247,11 @@ def search_memories(
     state = f"{unheld(found.absent)} {index_line(found.index, found.degraded)}".strip()
     if not found.hits:
         about_it = f" {' '.join(asked)}"
-        nothing = f"No memories were found{about_it}." if found.index.is_ready else nothing_found(about_it, found.index)
+        nothing = (
+            f"No memories were found{about_it}."
+            if found.index.is_ready
+            else nothing_found(about_it, found.index)
+        )
         return Reply(f"{nothing} {state}".strip() + "\n")
     head = "Memories found"
     if found.notice == NO_WORD_HELD:
@@ -213,7 +260,11 @@ def search_memories(
         head = "No memories were found; nearest memories"
     lines = [f"# {head} {' '.join(asked)}", ""]
     for number, hit in enumerate(found.hits, 1):
-        where = f"{line(hit.heading).replace(' > ', ' › ')} (line {hit.line})" if hit.heading else f"line {hit.line}"
+        where = (
+            f"{line(hit.heading).replace(' > ', ' › ')} (line {hit.line})"
+            if hit.heading
+            else f"line {hit.line}"
+        )
         facts = f"**Where:** {where}\n**Similarity:** {hit.score:.3f}"
         lines += _entry(number, hit, facts, hit.description, _tags(_own_tags(store.read(hit.name))))
     return Reply("\n".join(lines + ([state, ""] if state else [])))
@@ -221,14 +272,20 @@ def search_memories(
 
 @tool("Related memories")
 def get_backlinks(
-    store: EnhancedStore, name: Name, query: Annotated[str | None, about("rank by similarity to this")] = None
+    store: EnhancedStore,
+    name: Name,
+    query: Annotated[str | None, about("rank by similarity to this")] = None,
 ) -> Reply[None]:
     """List the memories that link to a memory or share its subject."""
     name = resolved(store, name)
     items = store.backlinks(name, query=query, limit=_HITS)
     state = index_line(store.state(), store.rerank_trouble if query else "")
     asked = f'"{line(name)}"' + (f' and "{line(query, 200)}"' if query else "")
-    lines = [f"# Related memories for {asked}", ""] if items else [f"No memories are related to {asked}.", ""]
+    lines = (
+        [f"# Related memories for {asked}", ""]
+        if items
+        else [f"No memories are related to {asked}.", ""]
+    )
     for number, item in enumerate(items, 1):
         kind = "explicit" if item.kind == "link" else "semantic"
         facts = f"**Link Type:** {kind} | **Relevance:** {item.score:.3f}"
@@ -238,23 +295,33 @@ def get_backlinks(
     return Reply("\n".join(lines) + state)
 
 
-def _entry(number: int, item: Hit | Backlink, facts: str, description: str, tags: str = "") -> list[str]:
+def _entry(
+    number: int, item: Hit | Backlink, facts: str, description: str, tags: str = ""
+) -> list[str]:
     """One of several memories: a hit, or one that is related."""
     title = item.title if item.title != item.name else ""
     rows = [f"## {number}. {name_of(item.name)}", f"**Title:** {brief(title, 30)}" if title else ""]
     rows += [f"**Snippet:** {line(item.snippet, 300)}" if item.snippet else "", facts]
-    rows += [f"**Description:** {brief(description, 60)}" if description else "", f"**Tags:** {tags}" if tags else ""]
+    rows += [
+        f"**Description:** {brief(description, 60)}" if description else "",
+        f"**Tags:** {tags}" if tags else "",
+    ]
     return [*filter(None, rows), "---", ""]
 
 
 def _value(value: Any) -> str:
     """A value as YAML writes it on a line, which is as JSON does."""
-    return line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str), 400)
+    return line(
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str), 400
+    )
 
 
 def _tags(tags: Mapping[str, Any]) -> str:
     """`todo, status: done`: a tag that is only there stands alone."""
-    return ", ".join(line(key) if value is True else f"{line(key)}: {_value(value)}" for key, value in tags.items())
+    return ", ".join(
+        line(key) if value is True else f"{line(key)}: {_value(value)}"
+        for key, value in tags.items()
+    )
 
 
 def _own_tags(memory: Memory) -> dict[str, Any]:
@@ -270,11 +337,16 @@ TOOLS = (
 )
 
 
-def original_settings(folder: Path, env: Mapping[str, str], named: Path | None = None) -> dict[str, Any]:
+def original_settings(
+    folder: Path, env: Mapping[str, str], named: Path | None = None
+) -> dict[str, Any]:
     """What the original's `config.toml` says (SM-17), where it looked first or at the one `named`, by dotted names."""
     own = env.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     bases = [folder / ".config", own, *env.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":")]
-    places = [folder / "config.toml", *(Path(base) / "simplemem" / "config.toml" for base in bases if base)]
+    places = [
+        folder / "config.toml",
+        *(Path(base) / "simplemem" / "config.toml" for base in bases if base),
+    ]
     path = folder / named if named else next(filter(Path.is_file, places), None)
     if path is None:
         return {}

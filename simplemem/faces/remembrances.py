@@ -23,11 +23,15 @@ if TYPE_CHECKING:
 
 _LINE: Final = 4_000  # characters of a passage in a text
 _ASKED_FOR: Final = 0.5  # of a score: a slot below it is near, and no fact that was asked for
-User = Annotated[str, about("the user it belongs to"), also("user_id", "user", "container_tag", "scope")]
+User = Annotated[
+    str, about("the user it belongs to"), also("user_id", "user", "container_tag", "scope")
+]
 Query = Annotated[str, about("a question in plain words")]
 Limit = Annotated[int, Field(ge=1, le=1000)]
 Words = Annotated[str, about("the new text")]
-MemoryId = Annotated[str, about("id from add_memory or search_memory; a passage's id means its whole text")]
+MemoryId = Annotated[
+    str, about("id from add_memory or search_memory; a passage's id means its whole text")
+]
 More = Annotated[Object, about("frontmatter for the note of a long text")]
 Known = TypedDict("Known", {
     "id": str, "key": str, "value": str, "memory": str, "confidence": float, "valid_from": Maybe,
@@ -59,14 +63,29 @@ def add_memory(
     made = documents.add_memory(content, user_id, metadata, **caller)
     lines = list[str]()
     for e in made["events"]:
-        lines.append(f"- {e['event']} {e['relation'] or ''}: {render.line(e['memory'])} ({e['id']})")
-        lines += [f"  Disputed now: {render.line(old['memory'])} ({old['id']})" for old in e.get("disputes", [])]
-    near = [render.line(each["memory"]) for review in made["needs_review"] for each in review["candidates"]]
+        lines.append(
+            f"- {e['event']} {e['relation'] or ''}: {render.line(e['memory'])} ({e['id']})"
+        )
+        lines += [
+            f"  Disputed now: {render.line(old['memory'])} ({old['id']})"
+            for old in e.get("disputes", [])
+        ]
+    near = [
+        render.line(each["memory"])
+        for review in made["needs_review"]
+        for each in review["candidates"]
+    ]
     lines += [f"Similar: {'; '.join(near)}"] if near else []
     if made["document"]:
         lines.append(f"- stored in full as {made['document']}")
     is_known = all(each["event"] == "NOOP" for each in made["events"])
-    head = "Memory added successfully." if made["document"] or not is_known else "Known already." if lines else ""
+    head = (
+        "Memory added successfully."
+        if made["document"] or not is_known
+        else "Known already."
+        if lines
+        else ""
+    )
     return Reply(render.answer(head, "\n".join(lines), *made["warnings"]), made)
 
 
@@ -126,8 +145,13 @@ def search_memory(
         "Memories": (f"{e['memory']} ({e['id']}){_mark(e)}" for e in memories),
         "Graph": (f"{e['from']} -{e['relation']}-> {e['to']}" for e in found.edges),
     }
-    listed = {title: [f"- {render.line(each, _LINE)}" for each in lines] for title, lines in sections.items()}
-    shown = "\n\n".join("\n".join([f"# {title}", *(lines or ["- none"])]) for title, lines in listed.items())
+    listed = {
+        title: [f"- {render.line(each, _LINE)}" for each in lines]
+        for title, lines in sections.items()
+    }
+    shown = "\n\n".join(
+        "\n".join([f"# {title}", *(lines or ["- none"])]) for title, lines in listed.items()
+    )
     data: Found = {
         "query": query, "answer": said, "synthesis": synthesis, "facts": facts, "memories": memories,
         "graph": found.edges, "degraded": " ".join(filter(None, (found.degraded, why))),
@@ -137,13 +161,20 @@ def search_memory(
 
 @tool("Change a memory", writes=True, destructive=True)
 def update_memory(
-    store: EnhancedStore, documents: Documents, caller: Caller, memory_id: MemoryId, content: Words, user_id: User
+    store: EnhancedStore,
+    documents: Documents,
+    caller: Caller,
+    memory_id: MemoryId,
+    content: Words,
+    user_id: User,
 ) -> Reply[Updated]:
     """Replace the text of a memory. Its id stays, and the history keeps the old text."""
     memory, step = documents.update_memory(memory_id, content, user_id, **caller)
     text = "Memory updated successfully."
     if memory.id != memory_id:
-        text += f" The new text replaces the whole text of {memory.id}; its history keeps the old one."
+        text += (
+            f" The new text replaces the whole text of {memory.id}; its history keeps the old one."
+        )
     data: Updated = {"id": memory.id, "sha256": memory.sha256}
     written = step.written[0] if step.written else None
     if written is not None and written.changed and written.previous_sha256 is not None:
@@ -153,10 +184,14 @@ def update_memory(
 
 
 @tool("Delete a memory", writes=True, destructive=True, deletes=True)
-def delete_memory(documents: Documents, caller: Caller, memory_id: MemoryId, user_id: User) -> Reply[Deleted]:
+def delete_memory(
+    documents: Documents, caller: Caller, memory_id: MemoryId, user_id: User
+) -> Reply[Deleted]:
     """Delete a memory; it moves to the trash."""
     memory, step = documents.delete_memory(memory_id, user_id, **caller)
-    return Reply("Memory deleted successfully.", {"id": memory.id, "version": step.written[0].version})
+    return Reply(
+        "Memory deleted successfully.", {"id": memory.id, "version": step.written[0].version}
+    )
 
 
 @tool("Search the knowledge base")
@@ -184,7 +219,9 @@ def update_knowledge_base(
     try:
         change = base.update(file_path, content, known, **caller)
     except Conflict as error:
-        session.record_hash(place, error.details["current_sha256"])  # it is known now that there is another text
+        session.record_hash(
+            place, error.details["current_sha256"]
+        )  # it is known now that there is another text
         raise
     session.record_hash(place, change.sha256)
 

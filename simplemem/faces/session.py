@@ -113,7 +113,9 @@ def _last_author(store: EnhancedStore, name: str, sha256: str) -> str:
     return "last changed outside simplemem"
 
 
-def replaced_and_undo(store: EnhancedStore, name: str, previous_sha256: str, version: str, where: str = "") -> str:
+def replaced_and_undo(
+    store: EnhancedStore, name: str, previous_sha256: str, version: str, where: str = ""
+) -> str:
     """Describe what a write replaced and how to undo it, for a profile without an undo tool.
 
     `where` names the folder in which to run the command, if that is not the vault.
@@ -126,5 +128,8 @@ def without_offer(error: Conflict, hint: str) -> Conflict:
     """Return a conflict with another hint and without a merge, for a profile whose tools take no hash."""
     details = error.details
     return Conflict(
-        error.message, current_sha256=details.get("current_sha256"), diff=details.get("diff", ""), hint=hint
+        error.message,
+        current_sha256=details.get("current_sha256"),
+        diff=details.get("diff", ""),
+        hint=hint,
     )

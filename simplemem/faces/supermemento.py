@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 _TAG: Final = also("container_tag", "user_id", "scope")
 Tag = Annotated[str, about("the user it belongs to"), _TAG]
 AnyTag = Annotated[str | None, about("only this user; default all"), _TAG]
-Mode = Annotated[Literal["hybrid", "memory", "rag"], about("hybrid, memory (facts) or rag (passages)")]
+Mode = Annotated[
+    Literal["hybrid", "memory", "rag"], about("hybrid, memory (facts) or rag (passages)")
+]
 Kind = Literal["fact", "preference", "episode", "derived"]
 Limit = Annotated[int, Field(ge=1, le=1000)]
 Query = Annotated[str, about("a question in plain words")]
@@ -37,7 +39,9 @@ Anew = Annotated[bool, about("build it again")]
 Past = Annotated[bool, about("also what no longer holds")]
 Again = Annotated[bool, about("rerank the best")]
 Rewrite = Annotated[bool, about("let the model rephrase the query first")]
-Cursor = Annotated[str | None, about("next_cursor of the previous page"), Field(pattern=r"^\d{1,9}$")]
+Cursor = Annotated[
+    str | None, about("next_cursor of the previous page"), Field(pattern=r"^\d{1,9}$")
+]
 Budget = Annotated[int | None, Field(ge=1, le=100_000), about("at most this many tokens of text")]
 Page = TypedDict("Page", {"memories": list[Row], "total": int, "next_cursor": "str | None"})
 Found = TypedDict("Found", {
@@ -108,10 +112,17 @@ def semantic_search(
     about_entities = (query, int(limit), min_similarity, entity_types, weight, owner)
     reply = memento.found_by_meaning(store, graph, *about_entities)
     data: Any = _counted(store.bench, reply)
-    more: Any = {"rerank": rerank, "rewrite": rewrite_query, "types": memory_types, "expired": include_expired}
+    more: Any = {
+        "rerank": rerank,
+        "rewrite": rewrite_query,
+        "types": memory_types,
+        "expired": include_expired,
+    }
     if container_tag is None and search_mode is None and not any(more.values()):
         return Reply(reply.text, data)
-    asked = Asked(query, container_tag, search_mode or "hybrid", int(limit), least=min_similarity, **more)
+    asked = Asked(
+        query, container_tag, search_mode or "hybrid", int(limit), least=min_similarity, **more
+    )
     found = recall(store, asked)
     rows = rows_of(store, [hit.atom for hit in found.hits if hit.atom])
     chunks = [hit.result for hit in found.hits if hit.result["kind"] == "chunk"]
@@ -160,7 +171,10 @@ def list_memories(
 
     every = memories.atoms(check_scope(container_tag), expired=include_expired)
     some = [each for each in every if memory_type in (None, each.memory_type)]
-    some.sort(key=lambda each: (each.valid_from is not None and each.valid_from.timestamp(), each.path), reverse=True)
+    some.sort(
+        key=lambda each: (each.valid_from is not None and each.valid_from.timestamp(), each.path),
+        reverse=True,
+    )
     start, stop = int(cursor or 0), int(cursor or 0) + limit
     rows, following = rows_of(store, some[start:stop]), str(stop) if stop < len(some) else None
     return as_json({"memories": rows, "total": len(some), "next_cursor": following})
@@ -179,8 +193,15 @@ def superrag_search(
     """Find facts, passages and entities that answer a question, best first, with the search steps taken."""
     from simplemem.kinds.documents.recall import Asked, recall
 
-    found = recall(store, Asked(query, container_tag, search_mode, limit, rerank, rewrite=True, budget=budget_tokens))
-    data: Data = {"query": query, "search_mode": search_mode, "results": [hit.result for hit in found.hits]}
+    found = recall(
+        store,
+        Asked(query, container_tag, search_mode, limit, rerank, rewrite=True, budget=budget_tokens),
+    )
+    data: Data = {
+        "query": query,
+        "search_mode": search_mode,
+        "results": [hit.result for hit in found.hits],
+    }
     data |= {"steps": found.steps, "tokens": found.tokens, "left_out": found.left_out}
     return as_json(data | ({"degraded": found.degraded} if found.degraded else {}))
 

@@ -29,10 +29,16 @@ def store_conversation(
     talk: Conversation,
     caller: Caller,
     message: Annotated[str, about("the user's message, word for word")],
-    context: Annotated[str, about("what was known at the time; without a response, the reply")] = "",
+    context: Annotated[
+        str, about("what was known at the time; without a response, the reply")
+    ] = "",
     response: Annotated[str | None, about("your reply")] = None,
-    topic: Annotated[str, about("if the topic changes: its name, or the block_id of an earlier topic")] = "",
-    facts: Annotated[Several[FactIn], Field(max_length=50), about("facts the user stated: [{key, value}]")] = [],  # noqa: B006
+    topic: Annotated[
+        str, about("if the topic changes: its name, or the block_id of an earlier topic")
+    ] = "",
+    facts: Annotated[
+        Several[FactIn], Field(max_length=50), about("facts the user stated: [{key, value}]")
+    ] = [],  # noqa: B006
     timestamp: Annotated[str, about("time of the message, ISO 8601; default now")] = "",
     session_id: Annotated[str, about("one per parallel conversation")] = "",
 ) -> Reply[Stored]:
@@ -47,7 +53,9 @@ def store_conversation(
 def retrieve_memory(
     talk: Conversation,
     query: Annotated[str, about("a question in plain words")],
-    max_results: Annotated[int, AfterValidator(lambda most: min(max(most, 1), 50)), also("max_results", "limit")] = 5,
+    max_results: Annotated[
+        int, AfterValidator(lambda most: min(max(most, 1), 50)), also("max_results", "limit")
+    ] = 5,
 ) -> Reply[Recalled]:
     """Find what was said about a subject, by words and meaning. Returns facts, and topics with the turns that answer."""
     return as_json(remembered(talk, query, max_results))
@@ -65,11 +73,15 @@ def list_active_topics(talk: Conversation) -> Reply[Topics]:
 
 
 @tool("Read a topic")
-def get_topic_history(talk: Conversation, block_id: Annotated[str, about("block_id or label")]) -> Reply[Story]:
+def get_topic_history(
+    talk: Conversation, block_id: Annotated[str, about("block_id or label")]
+) -> Reply[Story]:
     """Read all turns of one topic, in order."""
     found = talk.find(block_id)
     story = {"block_id": found.id, "topic_label": found.label, "turns": turns_out(found.turns)}
-    return as_json(story | {"summary": "" if found.status == "active" else found.summary or summary_of(found)})
+    return as_json(
+        story | {"summary": "" if found.status == "active" else found.summary or summary_of(found)}
+    )
 
 
 @tool("Read the user's profile")
@@ -78,7 +90,10 @@ def get_user_profile(talk: Conversation) -> Reply[Known]:
     known = talk.profile()
     fullest = Counter(each.label for each in talk.topics() for _ in each.turns).most_common(5)
     profile = {"name": known.name, "preferences": known.preferences, "last_updated": known.modified}
-    more = {"topics_of_interest": [label for label, _ in fullest], "constraints": [*known.constraints]}
+    more = {
+        "topics_of_interest": [label for label, _ in fullest],
+        "constraints": [*known.constraints],
+    }
     return as_json({"profile": profile | more})
 
 
@@ -98,7 +113,9 @@ def talk_context(
 def garden_topics(
     talk: Conversation,
     caller: Caller,
-    block_id: Annotated[str, about("one topic, or all that have been paused for after_days")] = "all",
+    block_id: Annotated[
+        str, about("one topic, or all that have been paused for after_days")
+    ] = "all",
     after_days: Annotated[int, Field(ge=1)] = 60,
     dry_run: Annotated[bool, about("only list what would be archived")] = False,
 ) -> Reply[Closed]:
@@ -106,5 +123,11 @@ def garden_topics(
     return as_json(talk.garden(block_id, after_days, dry_run=dry_run, **caller))
 
 
-FIVE: Final = (store_conversation, retrieve_memory, list_active_topics, get_topic_history, get_user_profile)
+FIVE: Final = (
+    store_conversation,
+    retrieve_memory,
+    list_active_topics,
+    get_topic_history,
+    get_user_profile,
+)
 TOOLS: Final = (*FIVE, talk_context, garden_topics)

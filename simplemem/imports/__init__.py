@@ -31,7 +31,9 @@ class Source(NamedTuple):
         from simplemem.imports.export import files
 
         if not path.exists():
-            raise Unavailable(f"no file or folder {path}", hint=f"Pass an existing path. Expected: {self.file}")
+            raise Unavailable(
+                f"no file or folder {path}", hint=f"Pass an existing path. Expected: {self.file}"
+            )
         with files(path, self.wanted) as every:
             yield from pkgutil.resolve_name(f"simplemem.imports.{self.reader}")(every)
 

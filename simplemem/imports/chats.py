@@ -14,7 +14,17 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from simplemem.errors import Invalid, SimplememError, Unreadable
-from simplemem.imports.export import SOURCE, UNREADABLE, File, Item, Left, each, moment, note, wall_time
+from simplemem.imports.export import (
+    SOURCE,
+    UNREADABLE,
+    File,
+    Item,
+    Left,
+    each,
+    moment,
+    note,
+    wall_time,
+)
 from simplemem.kinds.talk import block as blocks
 from simplemem.kinds.talk.block import EPOCH, TOPIC, Turn
 from simplemem.kinds.talk.cues import keywords_of, label_of
@@ -27,9 +37,15 @@ from simplemem.store import Read
 
 _AT_ONCE, _MOST_RECORD = 4_000_000, 64_000_000  # characters
 _MOST_TURNS, _MOST_CHARACTERS = 300, 400_000  # of one note; then the next goes on
-_MOST_LABEL, _MOST_CALL, _MOST_READ = 120, 120, 20_000  # characters: of a title, of a call of a tool; for keywords
+_MOST_LABEL, _MOST_CALL, _MOST_READ = (
+    120,
+    120,
+    20_000,
+)  # characters: of a title, of a call of a tool; for keywords
 _CITED = re.compile("\ue200[^\ue201]{0,2000}\ue201")  # what ChatGPT's page draws as a mark
-_UNTIL = "source_until"  # the property that says how far turns came: one that was deleted since stays so
+_UNTIL = (
+    "source_until"  # the property that says how far turns came: one that was deleted since stays so
+)
 
 
 class Said(NamedTuple):
@@ -55,7 +71,11 @@ def _records(name: str, file: File) -> Iterator[tuple[str, Any]]:
         with file.open() as stream:
             reader = codecs.getreader("utf-8-sig")(stream, "replace")
             while True:
-                at = next(k for k in range(at, len(text) + 1) if k == len(text) or text[k] not in " \t\r\n,[")
+                at = next(
+                    k
+                    for k in range(at, len(text) + 1)
+                    if k == len(text) or text[k] not in " \t\r\n,["
+                )
                 try:
                     value, at = decode(text, at)
                 except (ValueError, RecursionError):
@@ -71,7 +91,8 @@ def _records(name: str, file: File) -> Iterator[tuple[str, Any]]:
     if text[at:].strip("] \t\r\n"):
         if not number:
             raise Unreadable(
-                f"{name} is not the JSON of an export", hint="Pass the zip of the export, or its conversations.json."
+                f"{name} is not the JSON of an export",
+                hint="Pass the zip of the export, or its conversations.json.",
             )
         yield name, Unreadable(f"the part after record {number} cannot be read")
 
@@ -81,24 +102,40 @@ def _items(where: str, record: Any) -> Iterator[Item]:
         case Unreadable():
             raise record
         case {"mapping": dict()}:
-            id_, begun = record.get("conversation_id") or record["id"], moment(record.get("create_time"))
-            yield from _conversation(where, f"chatgpt:{id_}", record.get("title"), turns_of(_of_chatgpt(record), begun))
+            id_, begun = (
+                record.get("conversation_id") or record["id"],
+                moment(record.get("create_time")),
+            )
+            yield from _conversation(
+                where, f"chatgpt:{id_}", record.get("title"), turns_of(_of_chatgpt(record), begun)
+            )
         case {"chat_messages": list(messages), "uuid": id_}:
-            yield from _conversation(where, f"claude:{id_}", record.get("name"), turns_of(map(_of_claude, messages)))
+            yield from _conversation(
+                where, f"claude:{id_}", record.get("name"), turns_of(map(_of_claude, messages))
+            )
         case {"conversations_memory": text}:
-            told = {f"Memory of {id_}": text for id_, text in (record.get("project_memories") or {}).items()}
+            told = {
+                f"Memory of {id_}": text
+                for id_, text in (record.get("project_memories") or {}).items()
+            }
             for name, memory in {"Memory": text, **told}.items():
-                yield from _beside(where, name, memory, f"claude:{record.get('account_uuid')}/{name}")
+                yield from _beside(
+                    where, name, memory, f"claude:{record.get('account_uuid')}/{name}"
+                )
         case {"docs": list(docs), "uuid": id_, "name": str(title)}:
             for doc in ({"filename": title, "content": record.get("prompt_template")}, *docs):
-                path = "/".join(part.replace("/", "-") for part in (title, doc["filename"].removesuffix(".md")))
+                path = "/".join(
+                    part.replace("/", "-") for part in (title, doc["filename"].removesuffix(".md"))
+                )
                 of = f"claude:{id_}/{doc.get('uuid') or 'instructions'}"
                 yield from _beside(where, path, doc["content"], of, doc.get("created_at"))
         case _:
             raise Invalid("it is not a conversation")
 
 
-def _beside(where: str, path: str, text: str | None, source: str, created: Any = None) -> Iterator[Item]:
+def _beside(
+    where: str, path: str, text: str | None, source: str, created: Any = None
+) -> Iterator[Item]:
     """What Claude remembers, or has in a project."""
     if text and text.strip():
         told = {"title": path.rpartition("/")[2], "type": "memory", "created": wall_time(created)}
@@ -113,19 +150,37 @@ def _of_chatgpt(record: Mapping[str, Any]) -> Iterator[Said]:
         path[id_], id_ = node["message"] or {}, node.get("parent")
     for id_, message in reversed(path.items()):
         more, role = message.get("metadata") or {}, (message.get("author") or {}).get("role")
-        is_shown = message.get("recipient") in (None, "all") and message.get("channel") in (None, "final")
-        if is_shown and role in ("user", "assistant") and not more.get("is_visually_hidden_from_conversation"):
-            content, names = message["content"], [str(file.get("name")) for file in more.get("attachments") or ()]
+        is_shown = message.get("recipient") in (None, "all") and message.get("channel") in (
+            None,
+            "final",
+        )
+        if (
+            is_shown
+            and role in ("user", "assistant")
+            and not more.get("is_visually_hidden_from_conversation")
+        ):
+            content, names = (
+                message["content"],
+                [str(file.get("name")) for file in more.get("attachments") or ()],
+            )
             is_code = content.get("content_type") == "code"
             text = f"```\n{content['text']}\n```" if is_code else text_of(content.get("parts"))
             attached = f"Attached: {', '.join(names)}" if names else ""
-            yield Said(id_, role == "user", moment(message.get("create_time")), _CITED.sub("", text), attached)
+            yield Said(
+                id_,
+                role == "user",
+                moment(message.get("create_time")),
+                _CITED.sub("", text),
+                attached,
+            )
 
 
 def _of_claude(message: Any) -> Said:
     text = text_of(message.get("content")) or message.get("text") or ""
     files = [*(message.get("attachments") or ()), *(message.get("files") or ())]
-    told = (f"{file.get('file_name')}\n{file.get('extracted_content') or ''}".strip() for file in files)
+    told = (
+        f"{file.get('file_name')}\n{file.get('extracted_content') or ''}".strip() for file in files
+    )
     at = moment(message.get("created_at"))
     return Said(message["uuid"], message["sender"] == "human", at, text, "\n\n".join(told))
 
@@ -136,7 +191,11 @@ def text_of(content: Any) -> str:
     parts: Sequence[Any] = [content] if isinstance(content, str) else content or ()
     for part in parts:
         match part:
-            case {"type": "tool_use", "name": "artifacts", "input": {"content": str(made)} as given}:
+            case {
+                "type": "tool_use",
+                "name": "artifacts",
+                "input": {"content": str(made)} as given,
+            }:
                 texts.append(f"{given.get('title') or 'Artifact'}:\n\n{made}")
             case {"type": "tool_use", "name": str(name)}:
                 texts.append(call_of(name, part.get("input")))
@@ -160,17 +219,25 @@ def call_of(name: str, given: Any) -> str:
 
 def masked(text: str) -> str:
     """A text without its secrets."""
-    return spliced(text, ((secret.start, secret.end, "[redacted]") for secret in find_secrets(text)))
+    return spliced(
+        text, ((secret.start, secret.end, "[redacted]") for secret in find_secrets(text))
+    )
 
 
 def turns_of(said: Iterable[Said], begun: datetime | None = None) -> list[Turn]:
     """Questions with their answers, in their order. What has no time has that of what stands before it."""
     turns, last = list[Turn](), EPOCH
     for id_, is_asked, at, *texts in said:
-        last = max(last, (at or (begun if begun and last == EPOCH else last)).replace(microsecond=0))
+        last = max(
+            last, (at or (begun if begun and last == EPOCH else last)).replace(microsecond=0)
+        )
         text, context = map(_clean, texts)
         if is_asked and (text or context):
-            turns.append(Turn(f"turn_{last:%Y%m%d_%H%M%S}_{_mark(id_)}", last, text or "(a file)", "", context))
+            turns.append(
+                Turn(
+                    f"turn_{last:%Y%m%d_%H%M%S}_{_mark(id_)}", last, text or "(a file)", "", context
+                )
+            )
         elif turns and text:
             turns[-1] = turns[-1]._replace(answer=f"{turns[-1].answer}\n\n{text}".strip("\n"))
     return turns
@@ -181,17 +248,26 @@ def _mark(id_: str) -> str:
 
 
 def _clean(text: str) -> str:
-    return well_formed(re.sub(r"\r\n?", "\n", text).replace("\0", "")).strip("\n") if text.strip() else ""
+    return (
+        well_formed(re.sub(r"\r\n?", "\n", text).replace("\0", "")).strip("\n")
+        if text.strip()
+        else ""
+    )
 
 
 def body_of(turns: Sequence[Turn]) -> str:
     """Turns as they stand in a note, beneath their days."""
     days = [blocks.day_of(turn.at) for turn in turns]
     pairs = zip(["", *days], days, turns, strict=False)
-    return "\n".join((f"{day}\n" if day != before else "") + blocks.render_turn(turn) for before, day, turn in pairs)
+    return "\n".join(
+        (f"{day}\n" if day != before else "") + blocks.render_turn(turn)
+        for before, day, turn in pairs
+    )
 
 
-def _conversation(where: str, source: str, title: str | None, every: Sequence[Turn]) -> Iterator[Item]:
+def _conversation(
+    where: str, source: str, title: str | None, every: Sequence[Turn]
+) -> Iterator[Item]:
     """The notes of a conversation: one, unless it is very long."""
     if not every:
         raise Invalid("it contains no message from the user")
@@ -211,7 +287,11 @@ def _conversation(where: str, source: str, title: str | None, every: Sequence[Tu
 
 def _new(label: str, source: str, turns: Sequence[Turn]) -> str:
     """The note of a conversation."""
-    told = {"title": label, "aliases": [f"block_{turns[0].id[5:20]}_{_mark(source)}"], "tags": ["status/closed"]}
+    told = {
+        "title": label,
+        "aliases": [f"block_{turns[0].id[5:20]}_{_mark(source)}"],
+        "tags": ["status/closed"],
+    }
     told |= {SOURCE: source, "keywords": keywords_of([turn.message[:_MOST_READ] for turn in turns])}
     text = TOPIC.render(told, body_of(turns), wall_time(stamp(turns[0].at)) or "")
     return _dated(blocks.closed_off(text, _block(text), "closed"), turns)
@@ -225,7 +305,11 @@ def _dated(text: str, turns: Sequence[Turn]) -> str:
     """A note whose last turns are these."""
     text = set_property(text, "modified", wall_time(at := stamp(turns[-1].at)))
     text = set_property(text, _UNTIL, at)
-    return set_property(text, "private", True) if any(find_secrets("\n".join(turn[2:5])) for turn in turns) else text
+    return (
+        set_property(text, "private", True)
+        if any(find_secrets("\n".join(turn[2:5])) for turn in turns)
+        else text
+    )
 
 
 def _grown(turns: Sequence[Turn], text: str) -> str:

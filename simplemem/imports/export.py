@@ -27,7 +27,9 @@ from simplemem.note.tags import nearest_tag
 SOURCE: Final = "source"  # the property that says where a note comes from: `mem0:8f1c`
 UNREADABLE: Final = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError)
 _MOST_BYTES, _MOST_FILES, _MOST_TOGETHER, _MOST_DEPTH = 100_000_000, 100_000, 10_000_000_000, 2
-_HIDDEN = re.compile(r"^__MACOSX/|(?:^|/)\.(?!\.|[^/]* [0-9a-f]{32})")  # not a page of Notion called ".NET"
+_HIDDEN = re.compile(
+    r"^__MACOSX/|(?:^|/)\.(?!\.|[^/]* [0-9a-f]{32})"
+)  # not a page of Notion called ".NET"
 _TITLE = 60  # characters
 R = TypeVar("R")
 
@@ -54,7 +56,9 @@ class File(NamedTuple):
                     raise Unreadable(f"it is larger than {most // 1_000_000} MB")
                 return file.read()
         except UNREADABLE as error:
-            raise Unreadable(f"it cannot be read: {getattr(error, 'strerror', None) or error}") from error
+            raise Unreadable(
+                f"it cannot be read: {getattr(error, 'strerror', None) or error}"
+            ) from error
 
     @property
     def at(self) -> float | None:
@@ -73,13 +77,21 @@ def files(export: Path, wanted: Sequence[str] = ("*",)) -> Iterator[dict[str, Fi
         every, total = dict[str, File](), 0
         try:
             for path, file in _in_folder(export) if export.is_dir() else _in_zip(stack, export):
-                if (total := total + file.size) > _MOST_TOGETHER or (file.size and len(every) >= _MOST_FILES):
+                if (total := total + file.size) > _MOST_TOGETHER or (
+                    file.size and len(every) >= _MOST_FILES
+                ):
                     hint = "Unpack it, and import its parts one by one."
-                    raise Unreadable(f"{export} contains more files or bytes than one import can read", hint=hint)
-                if not _HIDDEN.search(path) and any(fnmatchcase(f"/{path}", form) for form in wanted):
+                    raise Unreadable(
+                        f"{export} contains more files or bytes than one import can read", hint=hint
+                    )
+                if not _HIDDEN.search(path) and any(
+                    fnmatchcase(f"/{path}", form) for form in wanted
+                ):
                     every[path] = file
         except UNREADABLE as error:
-            raise Unreadable(f"{export} cannot be read: {error}", hint="Export it again, or unpack it.") from error
+            raise Unreadable(
+                f"{export} cannot be read: {error}", hint="Export it again, or unpack it."
+            ) from error
         yield every
 
 
@@ -90,10 +102,17 @@ def _in_folder(folder: Path) -> Iterator[tuple[str, File]]:
         folders[:] = sorted(each for each in folders if not each.startswith("."))
         for name in sorted([*names, *(each for each in folders if Path(above, each).is_symlink())]):
             file = Path(above, name)
-            problem = "it is a link or not a regular file" if file.is_symlink() or not file.is_file() else ""
+            problem = (
+                "it is a link or not a regular file"
+                if file.is_symlink() or not file.is_file()
+                else ""
+            )
             yield file.relative_to(folder).as_posix(), File(file, problem=problem)
     for error in unread:
-        yield os.path.relpath(error.filename, folder), File(problem=f"it cannot be read: {error.strerror}")
+        yield (
+            os.path.relpath(error.filename, folder),
+            File(problem=f"it cannot be read: {error.strerror}"),
+        )
 
 
 def _in_zip(stack: ExitStack, file: Path | IO[bytes], depth: int = 0) -> Iterator[tuple[str, File]]:
@@ -113,7 +132,9 @@ def _in_zip(stack: ExitStack, file: Path | IO[bytes], depth: int = 0) -> Iterato
 
 def _opened(file: Path | IO[bytes]) -> zipfile.ZipFile:
     with suppress(UnicodeDecodeError):
-        return zipfile.ZipFile(file, metadata_encoding="utf-8")  # most names are, and not all archives say so
+        return zipfile.ZipFile(
+            file, metadata_encoding="utf-8"
+        )  # most names are, and not all archives say so
     return zipfile.ZipFile(file)
 
 
@@ -139,7 +160,9 @@ class Left(NamedTuple):
     why: str
 
 
-def each(records: Iterable[tuple[str, R]], made: Callable[[str, R], Iterable[Item]]) -> Iterator[Item | Left]:
+def each(
+    records: Iterable[tuple[str, R]], made: Callable[[str, R], Iterable[Item]]
+) -> Iterator[Item | Left]:
     """What is made of records, each with where it stands. A broken one is left out, and the rest goes on."""
     for where, record in records:
         try:
@@ -154,13 +177,18 @@ def each(records: Iterable[tuple[str, R]], made: Callable[[str, R], Iterable[Ite
 
 def note(where: str, path: str, body: str, source: str, properties: Mapping[str, Any]) -> Item:
     """A note with a header of these properties; those without a value are left out."""
-    told = {f"original {key}" if key.lower() == SOURCE else key: value for key, value in properties.items()}
+    told = {
+        f"original {key}" if key.lower() == SOURCE else key: value
+        for key, value in properties.items()
+    }
     tags = list(dict.fromkeys(nearest_tag(tag) for tag in told.get("tags") or () if tag.strip()))
     told |= {"tags": tags, SOURCE: source}
     told = {key: value for key, value in told.items() if value not in (None, "", [])}
     text = render_header(told) + (f"\n{body.strip(chr(10))}\n" if body.strip() else "")
     at = moment_of(str(told.get("modified") or told.get("created") or ""))
-    return Item(where, path, clean_text(text, "text", len(text), ""), source, at.timestamp() if at else None)
+    return Item(
+        where, path, clean_text(text, "text", len(text), ""), source, at.timestamp() if at else None
+    )
 
 
 def title_of(text: str) -> str:

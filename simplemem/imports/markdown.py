@@ -24,9 +24,16 @@ from simplemem.note.properties import set_property
 _WIKILINK = re.compile(rb"(?<=\[\[)[^][|#\n]++(?=[]|#])")
 _ID = re.compile(r" ?([0-9a-f]{32})(?=$|_all$|\.)")
 _WRAPPER = re.compile(r"^Export-[0-9a-f-]{36}/")
-_ONLINE = re.compile(r"(?<=\]\()https://(?:www\.)?notion\.so/(?:[^()\s/]*[-/])?([0-9a-f]{32})[^()\s]*(?=\))")
+_ONLINE = re.compile(
+    r"(?<=\]\()https://(?:www\.)?notion\.so/(?:[^()\s/]*[-/])?([0-9a-f]{32})[^()\s]*(?=\))"
+)
 _PROPERTY = re.compile(r"([^:\n]{1,60}): (.*)")
-_TIMES = {"created": "created", "created time": "created", "last edited": "modified", "last edited time": "modified"}
+_TIMES = {
+    "created": "created",
+    "created time": "created",
+    "last edited": "modified",
+    "last edited time": "modified",
+}
 
 
 def read(files: Mapping[str, File]) -> Iterator[Item | Left]:
@@ -50,11 +57,15 @@ def read_basic_memory(files: Mapping[str, File]) -> Iterator[Item | Left]:
         file = called.get((said := link[0].decode("utf-8", "replace")).casefold())
         if file is None or said.casefold() in stems:
             return link[0]
-        return f"{file}|{said}".encode() if link.string.startswith(b"]", link.end()) else file.encode()
+        return (
+            f"{file}|{said}".encode() if link.string.startswith(b"]", link.end()) else file.encode()
+        )
 
     def made(path: str, file: File) -> Iterator[Item]:
         data = file.data()
-        yield Item(path, path, _WIKILINK.sub(named, data) if path.endswith(".md") else data, at=file.at)
+        yield Item(
+            path, path, _WIKILINK.sub(named, data) if path.endswith(".md") else data, at=file.at
+        )
 
     return each(files.items(), made)
 
@@ -65,9 +76,17 @@ def read_agent(files: Mapping[str, File]) -> Iterator[Item | Left]:
     def made(where: str, file: File) -> Iterator[Item]:
         place = file.real.absolute() if file.real else Path("/", where)
         above, name = place.parent, place.name
-        if file.problem or (name.endswith(".md") and (above.name == "memory" or name.startswith("CLAUDE."))):
-            project = above.parent.name if above.name == "memory" else re.sub(r"[^A-Za-z0-9]", "-", str(above))
-            yield _marked(where, f"{project.strip('-')}/{name}", file, f"claude-code:{project}/{name}")
+        if file.problem or (
+            name.endswith(".md") and (above.name == "memory" or name.startswith("CLAUDE."))
+        ):
+            project = (
+                above.parent.name
+                if above.name == "memory"
+                else re.sub(r"[^A-Za-z0-9]", "-", str(above))
+            )
+            yield _marked(
+                where, f"{project.strip('-')}/{name}", file, f"claude-code:{project}/{name}"
+            )
 
     return each(files.items(), made)
 
@@ -80,7 +99,14 @@ def read_apple_notes(files: Mapping[str, File]) -> Iterator[Item | Left]:
             yield Item(path, path, file.data(), at=file.at, is_linked=True)
             return
         born = getattr(file.real and file.real.stat(), "st_birthtime", file.at)
-        yield _marked(path, path, file, f"apple-notes:{path}", created=wall_time(born), modified=wall_time(file.at))
+        yield _marked(
+            path,
+            path,
+            file,
+            f"apple-notes:{path}",
+            created=wall_time(born),
+            modified=wall_time(file.at),
+        )
 
     return each(files.items(), made)
 
@@ -89,7 +115,9 @@ def _marked(where: str, path: str, file: File, source: str, **properties: Any) -
     """A note as it is, with where it comes from, and properties that it lacks."""
     text = file.data().decode()
     theirs = read_header(text).properties
-    more = {key: value for key, value in properties.items() if value and find_key(theirs, key) is None}
+    more = {
+        key: value for key, value in properties.items() if value and find_key(theirs, key) is None
+    }
     if (key := find_key(theirs, SOURCE)) is not None:
         more[f"original {SOURCE}"] = theirs[key]
     for name, value in {**more, SOURCE: source}.items():
@@ -100,7 +128,11 @@ def _marked(where: str, path: str, file: File, source: str, **properties: Any) -
 def read_notion(files: Mapping[str, File]) -> Iterator[Item | Left]:
     """Pages as notes, and all other files as they are. Nothing where there is neither a page nor a database."""
     every = {_WRAPPER.sub("", path): file for path, file in files.items()}
-    pages = {said[1]: path for path in every if path.endswith(".md") and (said := _ID.search(basename(path)))}
+    pages = {
+        said[1]: path
+        for path in every
+        if path.endswith(".md") and (said := _ID.search(basename(path)))
+    }
     columns = defaultdict[str, set[str]](set)  # of databases, by the folders of their pages
     for path, file in every.items():
         with suppress(SimplememError, ValueError, StopIteration, csv.Error):
@@ -118,7 +150,9 @@ def read_notion(files: Mapping[str, File]) -> Iterator[Item | Left]:
         yield from each(every.items(), made)
 
 
-def _notion_page(path: str, data: bytes, pages: Mapping[str, str], columns: Collection[str]) -> Item:
+def _notion_page(
+    path: str, data: bytes, pages: Mapping[str, str], columns: Collection[str]
+) -> Item:
     """A page: its title is the first heading, its properties are the lines below it that its database has as columns."""
     text = data.decode("utf-8-sig").replace("\r\n", "\n")
     told: dict[str, Any] = {}
@@ -134,14 +168,20 @@ def _notion_page(path: str, data: bytes, pages: Mapping[str, str], columns: Coll
     if told:
         text = "\n".join([title, *lines])
     here, id_ = f"/{dirname(path)}", _ID.search(basename(path))
-    body = _ONLINE.sub(lambda url: quote(relpath(f"/{pages[url[1]]}", here)) if url[1] in pages else url[0], text)
+    body = _ONLINE.sub(
+        lambda url: quote(relpath(f"/{pages[url[1]]}", here)) if url[1] in pages else url[0], text
+    )
     return note(path, _bare(path), body, f"notion:{id_[1] if id_ else path}", told)
 
 
 def _bare(path: str) -> str:
     """A path without ids, which folders have in some exports and not in others."""
     parts = (_ID.sub("", part) for part in path.split("/"))
-    return "/".join(f"Untitled{part}" if part in ("", ".md") else part for part in parts) if path else ""
+    return (
+        "/".join(f"Untitled{part}" if part in ("", ".md") else part for part in parts)
+        if path
+        else ""
+    )
 
 
 def _time(said: str) -> str | None:

@@ -28,23 +28,39 @@ _Rows = Iterable[dict[str, Any]]
 _About = dict[str, str]  # what is said of a session: id, project, title
 
 
-def read(agents: Iterable[str], since: datetime | None = None, project: Path | None = None) -> Iterator[Item | Left]:
+def read(
+    agents: Iterable[str], since: datetime | None = None, project: Path | None = None
+) -> Iterator[Item | Left]:
     """The sessions of some agents, of a project and with a change since then if that is said."""
     for name in agents:
         variable, home, places, _ = AGENTS[name]
         folder = Path(os.environ.get(variable) or home).expanduser()
-        found = sorted(file for place in places for file in folder.glob(place) if not file.name.startswith("agent-"))
-        yield from each(((str(file), file) for file in found), partial(_session, name, since, project))
+        found = sorted(
+            file
+            for place in places
+            for file in folder.glob(place)
+            if not file.name.startswith("agent-")
+        )
+        yield from each(
+            ((str(file), file) for file in found), partial(_session, name, since, project)
+        )
 
 
-def _session(agent: str, since: datetime | None, project: Path | None, where: str, file: Path) -> Iterator[Item]:
+def _session(
+    agent: str, since: datetime | None, project: Path | None, where: str, file: Path
+) -> Iterator[Item]:
     changed = datetime.fromtimestamp(file.stat().st_mtime, UTC)
     if since and changed < since:
         return
     about = {"id": file.stem}
     with suppress(OSError):  # Gemini's
-        about["project"] = (file.parent.parent / ".project_root").read_text(encoding="utf-8").strip()
-    said = (message._replace(text=_shown(message.text)) for message in AGENTS[agent][3](_rows(file), about))
+        about["project"] = (
+            (file.parent.parent / ".project_root").read_text(encoding="utf-8").strip()
+        )
+    said = (
+        message._replace(text=_shown(message.text))
+        for message in AGENTS[agent][3](_rows(file), about)
+    )
     turns = turns_of(said, changed)
     if project and not Path(about.get("project", "")).is_relative_to(project):
         return
@@ -52,9 +68,21 @@ def _session(agent: str, since: datetime | None, project: Path | None, where: st
         raise Invalid("it contains no message from the user")
     first, last = (wall_time(stamp(turn.at)) or "" for turn in (turns[0], turns[-1]))
     title = title_of(_shown(about.get("title", "")) or turns[0].message) or "Session"
-    told = {"title": title, "type": "session", "agent": agent, "project": about.get("project"), "private": True}
+    told = {
+        "title": title,
+        "type": "session",
+        "agent": agent,
+        "project": about.get("project"),
+        "private": True,
+    }
     path = f"{first[:4]}/{first[5:7]}/{first[:10]} {title}.md"
-    yield note(where, path, body_of(turns), f"{agent}:{about['id']}", {**told, "created": first, "modified": last})
+    yield note(
+        where,
+        path,
+        body_of(turns),
+        f"{agent}:{about['id']}",
+        {**told, "created": first, "modified": last},
+    )
 
 
 def _shown(text: str) -> str:
@@ -74,7 +102,10 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
 def _claude_code(rows: _Rows, about: _About) -> Iterator[Said]:
     for row in rows:
         match row:
-            case {"type": "summary", "summary": str(title)} | {"type": "ai-title", "aiTitle": str(title)}:
+            case {"type": "summary", "summary": str(title)} | {
+                "type": "ai-title",
+                "aiTitle": str(title),
+            }:
                 about.setdefault("title", title)
             case {"type": "custom-title", "customTitle": str(title)}:
                 about["title"] = title
@@ -82,7 +113,12 @@ def _claude_code(rows: _Rows, about: _About) -> Iterator[Said]:
                 continue
             case {"type": "user" | "assistant" as role, "message": {"content": content}}:
                 about.setdefault("project", str(row.get("cwd") or ""))
-                yield Said(str(row.get("uuid")), role == "user", moment(row.get("timestamp")), text_of(content))
+                yield Said(
+                    str(row.get("uuid")),
+                    role == "user",
+                    moment(row.get("timestamp")),
+                    text_of(content),
+                )
 
 
 def _codex(rows: _Rows, about: _About) -> Iterator[Said]:
@@ -102,7 +138,11 @@ def _codex(rows: _Rows, about: _About) -> Iterator[Said]:
 def _gemini(rows: _Rows, about: _About) -> Iterator[Said]:
     messages = dict[str, dict[str, Any]]()
     for row in rows:
-        about |= {key: row[name] for key, name in (("id", "sessionId"), ("title", "summary")) if row.get(name)}
+        about |= {
+            key: row[name]
+            for key, name in (("id", "sessionId"), ("title", "summary"))
+            if row.get(name)
+        }
         if row.get("kind") == "subagent":
             return
         if (every := row.get("$set", row).get("messages")) is not None:
@@ -120,6 +160,11 @@ def _gemini(rows: _Rows, about: _About) -> Iterator[Said]:
 
 AGENTS: Final = {  # by name: a variable that says where its home is, its home, its sessions there, and what reads one
     "claude-code": ("CLAUDE_CONFIG_DIR", "~/.claude", ["projects/*/*.jsonl"], _claude_code),
-    "codex": ("CODEX_HOME", "~/.codex", ["sessions/*/*/*/*.jsonl", "archived_sessions/*.jsonl"], _codex),
+    "codex": (
+        "CODEX_HOME",
+        "~/.codex",
+        ["sessions/*/*/*/*.jsonl", "archived_sessions/*.jsonl"],
+        _codex,
+    ),
     "gemini-cli": ("", "~/.gemini", ["tmp/*/chats/session-*.json*"], _gemini),
 }

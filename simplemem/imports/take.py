@@ -17,7 +17,14 @@ from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.imports.export import SOURCE, Item, Left
 from simplemem.memory import By, Value
 from simplemem.note.clock import now
-from simplemem.note.names import MOST_NAME_CHARACTERS, MOST_SEGMENT_BYTES, check_name, compare_key, legal_name, name_of
+from simplemem.note.names import (
+    MOST_NAME_CHARACTERS,
+    MOST_SEGMENT_BYTES,
+    check_name,
+    compare_key,
+    legal_name,
+    name_of,
+)
 from simplemem.note.properties import remove_property
 from simplemem.store import Carried, Draft, EnhancedStore
 
@@ -42,10 +49,19 @@ class Plan(Value):
         counts = {"new": self.new, "changed": self.changed, "there": self.there}
         notes = [each.path for each in self.drafts]
         left = [each._asdict() for each in self.left]
-        return {"kind": self.kind, "file": self.file, "folder": self.folder, **counts, "notes": notes, "left_out": left}
+        return {
+            "kind": self.kind,
+            "file": self.file,
+            "folder": self.folder,
+            **counts,
+            "notes": notes,
+            "left_out": left,
+        }
 
 
-def plan(store: EnhancedStore, kind: str, file: str, folder: str, found: Iterable[Item | Left]) -> Plan:
+def plan(
+    store: EnhancedStore, kind: str, file: str, folder: str, found: Iterable[Item | Left]
+) -> Plan:
     """What would become of what a reader found, below a folder ("" for the vault itself)."""
     if folder := folder.strip("/"):
         check_name(folder)
@@ -59,7 +75,8 @@ def plan(store: EnhancedStore, kind: str, file: str, folder: str, found: Iterabl
     drafts = planner.drafts()
     if not (drafts or planner.there or planner.left):
         raise NotFound(
-            f"nothing to import was found in {file}", hint="`simplemem import --help` lists what can be imported."
+            f"nothing to import was found in {file}",
+            hint="`simplemem import --help` lists what can be imported.",
         )
     counts = len(planner.new), len(drafts) - len(planner.new), planner.there
     return Plan(kind, file, folder, tuple(drafts), *counts, tuple(planner.left))
@@ -84,7 +101,9 @@ class _Planner:
         self._landed: dict[str, str] = {}  # by where it was
         self._sources = set[str]()
         self._known = self.bench.with_property(SOURCE)
-        self._numbers = defaultdict[str, int](lambda: 2)  # that are free, by the paths that many would have
+        self._numbers = defaultdict[str, int](
+            lambda: 2
+        )  # that are free, by the paths that many would have
         self._places = dict[str, str]()  # what lies there; "" for a folder
         for path in self.bench.files():
             self._settle(path)
@@ -137,7 +156,9 @@ class _Planner:
         if file := next(filter(None, map(self._places.get, _above(key))), ""):
             raise Invalid(f"{file} is a file in the vault, not a folder")
         if self._bytes + len(data) > _MOST_BYTES:
-            raise Invalid(f"one import writes at most {_MOST_BYTES // 1_000_000_000} GB; import again for the rest")
+            raise Invalid(
+                f"one import writes at most {_MOST_BYTES // 1_000_000_000} GB; import again for the rest"
+            )
         self._bytes += len(data)
         self._settle(path)
         self.new[path] = item
@@ -161,7 +182,11 @@ class _Planner:
             return item.grown(text)
         if _undated(wanted := str(self._led(item, path))) == _undated(text):
             return text
-        ours = [each.sha256 for each in self.store.history(name_of(path), limit=1000) if each.tool == "import"]
+        ours = [
+            each.sha256
+            for each in self.store.history(name_of(path), limit=1000)
+            if each.tool == "import"
+        ]
         if sha256 in ours[:1]:
             return wanted
         if hashlib.sha256(wanted.encode()).hexdigest() not in ours:
@@ -198,6 +223,10 @@ def _legal(path: str) -> str:
     stem, ending = splitext(path) if len(splitext(path)[1]) <= _MOST_ENDING else (path, "")
     parts = [legal_name(part) for part in stem.split("/") if part]
     most = MOST_NAME_CHARACTERS - 2 * _MOST_ENDING
-    room = MOST_SEGMENT_BYTES - 2 * _MOST_ENDING if len("/".join(parts)) <= most else max(most // len(parts) - 1, 1)
+    room = (
+        MOST_SEGMENT_BYTES - 2 * _MOST_ENDING
+        if len("/".join(parts)) <= most
+        else max(most // len(parts) - 1, 1)
+    )
     parts = [part.encode()[:room].decode("utf-8", "ignore").rstrip(". ") for part in parts]
     return "/".join(parts) + (f".{legal_name(ending[1:])}" if ending else "")

@@ -12,7 +12,9 @@ from simplemem.index.connection import Connection
 from simplemem.index.notes import OF_NOTE, links
 
 Row = tuple[Any, ...]
-Difference = tuple[Row | None, Row | None]  # of the first index and in its place in the second, None where one has none
+Difference = tuple[
+    Row | None, Row | None
+]  # of the first index and in its place in the second, None where one has none
 
 _COUNTS = {
     "notes": "count(*) FROM notes",
@@ -37,7 +39,9 @@ _TABLES = {
     "note": """SELECT path, path_key, name_key, title_key, sha256, size, title, description, type, created, modified,
                       words, hidden, problem, private FROM notes ORDER BY path""",
 }
-_ORDER = {name: number for number, name in enumerate([*_TABLES, *_OF_NOTE, "note_text", "block_text"])}
+_ORDER = {
+    name: number for number, name in enumerate([*_TABLES, *_OF_NOTE, "note_text", "block_text"])
+}
 
 
 def counts(db: Connection) -> dict[str, Any]:
@@ -61,8 +65,18 @@ def tags(db: Connection) -> dict[str, int]:
 def inspection(db: Connection) -> dict[str, dict[str, Any]]:
     """Everything that was read from every note, by path: what links lead where, tags, aliases."""
     notes: dict[str, dict[str, Any]] = {}
-    for path, title, problem, hidden in db.execute("SELECT path, title, problem, hidden FROM notes ORDER BY path"):
-        lists = ("links", "attachments", "unresolved", "backlinks", "tags", "legacy_tags", "aliases")
+    for path, title, problem, hidden in db.execute(
+        "SELECT path, title, problem, hidden FROM notes ORDER BY path"
+    ):
+        lists = (
+            "links",
+            "attachments",
+            "unresolved",
+            "backlinks",
+            "tags",
+            "legacy_tags",
+            "aliases",
+        )
         notes[path] = {"title": title, "problem": problem, "hidden": hidden, "self_links": 0}
         notes[path] |= {"link_counts": {}, "ambiguous": {}, **{name: [] for name in lists}}
     own = """SELECT n.path, CASE t.source WHEN 'legacy' THEN 'legacy_tags' ELSE 'tags' END, t.tag, t.seq

@@ -15,13 +15,25 @@ from typing import Any, Literal, TypeVar
 from simplemem.errors import SimplememError
 from simplemem.index.connection import SET_META, Connection, Tables
 from simplemem.note.words import well_formed
-from simplemem.vault.history import Log, Version, last_before, no_version, number_of, spell, versions_in
+from simplemem.vault.history import (
+    Log,
+    Version,
+    last_before,
+    no_version,
+    number_of,
+    spell,
+    versions_in,
+)
 from simplemem.vault.vault import Vault
 
 T = TypeVar("T")
 _ALL = 1 << 62
-_TAIL = 1024  # bytes of what was read last: a log that has others there is not the one that was read
-_COLUMNS = "version, step, path, new_path, at, op, who, tool, reason, before, after, trash, kind, lineage"
+_TAIL = (
+    1024  # bytes of what was read last: a log that has others there is not the one that was read
+)
+_COLUMNS = (
+    "version, step, path, new_path, at, op, who, tool, reason, before, after, trash, kind, lineage"
+)
 _INSERT = f"""INSERT INTO changes (seq, {_COLUMNS}, author)
               SELECT coalesce(max(seq), 0) + 1, {", ".join("?" * 15)} FROM changes"""
 _BEGIN = """INSERT INTO lineages (id, path, there, holds)
@@ -74,7 +86,9 @@ def is_called(who: str, wanted: str) -> bool:
 class ChangeTable:
     """The changes of one vault, as far as they may be seen by whoever opened it. Any thread may ask."""
 
-    def __init__(self, database: Tables, vault: Vault, healing: Callable[[Callable[[], Any]], Any]) -> None:
+    def __init__(
+        self, database: Tables, vault: Vault, healing: Callable[[Callable[[], Any]], Any]
+    ) -> None:
         self._database, self._vault, self._healing = database, vault, healing
 
     def of(self, path: str, limit: int | None = None, *, recovered: bool = False) -> list[Version]:
@@ -94,14 +108,21 @@ class ChangeTable:
 
         return self._ask(lambda db: list(islice(self._seen(db, back(db)), limit)))
 
-    def recent(self, limit: int | None = None, *, after: int = 0, upto: int = _ALL, by: str = "") -> list[Version]:
+    def recent(
+        self, limit: int | None = None, *, after: int = 0, upto: int = _ALL, by: str = ""
+    ) -> list[Version]:
         """The changes of the last operations, newest first: after a number and up to another, of somebody."""
 
         def newest(db: Connection) -> list[Version]:
             everybody = db.execute("SELECT DISTINCT who FROM changes") if by else ()
             names = db.many(who for (who,) in everybody if is_called(who, by))
-            narrowed = "+version > ? AND +version <= ? AND (? = 1 OR who IN (SELECT value FROM carray(?)))"
-            steps = groupby(self._seen(db, _where(db, narrowed, after, upto, not by, names)), attrgetter("group"))
+            narrowed = (
+                "+version > ? AND +version <= ? AND (? = 1 OR who IN (SELECT value FROM carray(?)))"
+            )
+            steps = groupby(
+                self._seen(db, _where(db, narrowed, after, upto, not by, names)),
+                attrgetter("group"),
+            )
             return [version for _, step in islice(steps, limit) for version in step]
 
         return self._ask(newest)
@@ -128,11 +149,17 @@ class ChangeTable:
 
     def newest(self) -> int:
         """The number of the last change, 0 before the first."""
-        return self._ask(lambda db: int(db.execute("SELECT coalesce(max(version), 0) FROM changes").get))
+        return self._ask(
+            lambda db: int(db.execute("SELECT coalesce(max(version), 0) FROM changes").get)
+        )
 
     def last_before(self, when: str) -> int:
         """The number of the last change before a moment."""
-        return self._ask(lambda db: last_before(db.execute("SELECT version, at FROM changes ORDER BY seq DESC"), when))
+        return self._ask(
+            lambda db: last_before(
+                db.execute("SELECT version, at FROM changes ORDER BY seq DESC"), when
+            )
+        )
 
     def may_tell(self, sha256: str) -> bool:
         """Whether a change that may be seen found or left this text."""
@@ -141,7 +168,9 @@ class ChangeTable:
 
     def last_author(self, sha256: str) -> Origin:
         """Who made a text, by its hash; a person made what no change of ours has."""
-        first = self._ask(lambda db: next(_where(db, f"after = ? AND {_WRITTEN}", sha256, order="ASC"), None))
+        first = self._ask(
+            lambda db: next(_where(db, f"after = ? AND {_WRITTEN}", sha256, order="ASC"), None)
+        )
         return HUMAN if first is None else author_of(_version(first))
 
     def _those(self, condition: str, *values: Any) -> list[Version]:
@@ -166,13 +195,19 @@ class ChangeTable:
             if access.is_partial:
                 if version.op == "recovered" and version.path.rpartition("/")[2].startswith("."):
                     continue  # in a file of ours whose name does not tell of which note it is
-                if any(map(access.hides, {version.path, version.new_path or version.path})) or not told(row[13]):
+                if any(
+                    map(access.hides, {version.path, version.new_path or version.path})
+                ) or not told(row[13]):
                     continue
             yield version
 
     def _is_told(self, db: Connection, lineage: int) -> bool:
         """Whether a note may have a past: it lies where it may be seen, or we deleted it where it could be."""
-        if (row := db.execute("SELECT path, there, holds FROM lineages WHERE id = ?", (lineage,)).fetchone()) is None:
+        if (
+            row := db.execute(
+                "SELECT path, there, holds FROM lineages WHERE id = ?", (lineage,)
+            ).fetchone()
+        ) is None:
             return True  # a text that was found, of no note
         path, there, holds = row
         if self._vault.access.hides(path) or (there and not holds):
@@ -185,7 +220,9 @@ class ChangeTable:
 def _where(db: Connection, condition: str, *values: Any, order: str = "DESC") -> Iterator[Row]:
     """The changes of which this is so, newest first unless told otherwise."""
     bound = [well_formed(value) if isinstance(value, str) else value for value in values]
-    return db.execute(f"SELECT {_COLUMNS} FROM changes WHERE {condition} ORDER BY seq {order}", bound)
+    return db.execute(
+        f"SELECT {_COLUMNS} FROM changes WHERE {condition} ORDER BY seq {order}", bound
+    )
 
 
 def _version(row: Row) -> Version:
@@ -254,9 +291,14 @@ def _digest(tail: bytes) -> str:
 
 def _put(db: Connection, version: Version) -> None:
     """Add a change, with the note it is of: the one that has its place, or had it when we deleted it."""
-    origin, give_way = author_of(version), "UPDATE lineages SET holds = 0 WHERE path = ? AND holds = 1"
+    origin, give_way = (
+        author_of(version),
+        "UPDATE lineages SET holds = 0 WHERE path = ? AND holds = 1",
+    )
     path, new = well_formed(version.path), version.new_path and well_formed(version.new_path)
-    row = db.execute("SELECT id, there FROM lineages WHERE path = ? AND holds = 1", (path,)).fetchone()
+    row = db.execute(
+        "SELECT id, there FROM lineages WHERE path = ? AND holds = 1", (path,)
+    ).fetchone()
     lineage, was_there = row or (0, None)
     if version.op != "recovered":
         if row is None or version.op == "create":

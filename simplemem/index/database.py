@@ -29,7 +29,9 @@ APPLICATION_ID = 0x736D656D  # "smem"
 BUSY_MS = 15_000
 WAL_LIMIT = 8 * 1024 * 1024
 WAL_LIMIT_AMID_MUCH = 128 * 1024 * 1024  # pages that are written again and again are folded in once
-_FOLD_MS = 200  # a question is over by then; who reads for longer is not waited for under the vault's lock
+_FOLD_MS = (
+    200  # a question is over by then; who reads for longer is not waited for under the vault's lock
+)
 _TABLES = {"meta", "notes", "note_text"}  # enough to know our shape by
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _LOGS = ("-wal", "-shm")
@@ -61,7 +63,9 @@ def create(path: Path) -> None:
         db.execute("PRAGMA journal_mode = WAL").fetchall()
         with db:
             db.execute(_SCHEMA.read_text(encoding="utf-8")).fetchall()
-            db.execute(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION}").fetchall()
+            db.execute(
+                f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION}"
+            ).fetchall()
 
 
 def remove(path: Path, ends: Sequence[str] = ("", *_LOGS)) -> None:
@@ -77,7 +81,9 @@ class Connection(apsw.Connection):
         """Many values as `carray` takes them. An array of nothing cannot be handed over, and no id is negative."""
         given = values if isinstance(values, array) else tuple(values)
         is_text = bool(given) and isinstance(given[0], str)
-        return apsw.carray(given if is_text or (isinstance(given, array) and given) else array("q", given or (-1,)))
+        return apsw.carray(
+            given if is_text or (isinstance(given, array) and given) else array("q", given or (-1,))
+        )
 
     def state(self) -> tuple[int, int]:
         """What changes whenever anybody writes: others, or this connection itself."""
@@ -87,13 +93,19 @@ class Connection(apsw.Connection):
         """The words of so many notes as they are now."""
         return legs.Counts(notes)
 
-    def nearest(self, _query: bytes, _ids: Ids, _limit: int, _also: Iterable[int]) -> dict[int, Nearness] | None:
+    def nearest(
+        self, _query: bytes, _ids: Ids, _limit: int, _also: Iterable[int]
+    ) -> dict[int, Nearness] | None:
         """What `VectorsInMemory.nearest` answers, by an index of the engine's own; None where it has none."""
         return None
 
-    def put_words(self, rows: Rows, note: int, title: str, body: str, blocks: Sequence[tuple[int, str]]) -> None:
+    def put_words(
+        self, rows: Rows, note: int, title: str, body: str, blocks: Sequence[tuple[int, str]]
+    ) -> None:
         """Keep the words of a note and its blocks in `rows`."""
-        rows.add("INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)", [(note, title, body)])
+        rows.add(
+            "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)", [(note, title, body)]
+        )
         of_blocks = [(_row_of(place), title, words) for place, words in blocks]
         rows.add("INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)", of_blocks)
 
@@ -101,14 +113,19 @@ class Connection(apsw.Connection):
         """Forget the words of a note and its blocks."""
         self.execute("DELETE FROM note_text WHERE rowid = ?", (note,)).fetchall()
         rows = [(_row_of(place),) for place in places]
-        self.executemany("DELETE FROM block_text WHERE rowid = ?", rows)  # as a subquery it cost twice as much
+        self.executemany(
+            "DELETE FROM block_text WHERE rowid = ?", rows
+        )  # as a subquery it cost twice as much
 
     def holders(self, stretches: Sequence[Sequence[str]], name: str) -> tuple[str, Any]:
         """A subquery for the notes that hold all these, word for word, and the value `name` in it."""
         matching = " AND ".join(map(legs.quoted, stretches)) or legs.quoted(())
         return f"SELECT rowid FROM note_text WHERE note_text MATCH :{name}", matching
 
-    dumped_words, holds_same_words = legs.dumped, legs.hold_same_words  # so that two indexes can be compared
+    dumped_words, holds_same_words = (
+        legs.dumped,
+        legs.hold_same_words,
+    )  # so that two indexes can be compared
 
 
 def _row_of(place: int) -> int:
@@ -120,12 +137,21 @@ def connect(path: Path) -> Connection:
     """A connection as all of ours are. Its log is folded in under the vault's lock, never by itself."""
     ours = [path.parent] if is_beside_notes(path) else []
     for each in (*ours, *(Path(f"{path}{end}") for end in ("", *_LOGS, "-journal"))):
-        if each.is_symlink() or each.is_fifo():  # SQLite would write through it, anywhere, or wait for its other end
+        if (
+            each.is_symlink() or each.is_fifo()
+        ):  # SQLite would write through it, anywhere, or wait for its other end
             hint = "Remove it, or choose another place for the index with --db."
-            raise Unavailable(f"{each} is a link or a pipe, which simplemem does not write through", hint=hint)
+            raise Unavailable(
+                f"{each} is a link or a pipe, which simplemem does not write through", hint=hint
+            )
     connection = Connection(str(path))
     connection.set_busy_timeout(BUSY_MS)
-    for setting in ("synchronous = NORMAL", "wal_autocheckpoint = 0", "temp_store = MEMORY", "cache_size = -16000"):
+    for setting in (
+        "synchronous = NORMAL",
+        "wal_autocheckpoint = 0",
+        "temp_store = MEMORY",
+        "cache_size = -16000",
+    ):
         connection.execute(f"PRAGMA {setting}").fetchall()
     # A process that still holds a replaced index would otherwise on closing remove, by name, the log of the new one.
     on = ctypes.c_int(1)
@@ -140,11 +166,15 @@ def what_lies_at(path: Path) -> Found:
     head = b""
     with suppress(OSError), path.open("rb") as file:
         head = file.read(72)
-    is_marked = head[:16] == b"SQLite format 3\0" and head[68:72] == APPLICATION_ID.to_bytes(4, "big")
+    is_marked = head[:16] == b"SQLite format 3\0" and head[68:72] == APPLICATION_ID.to_bytes(
+        4, "big"
+    )
     if_strange: Found = "none" if is_marked or is_beside_notes(path) else "foreign"
     try:
         with errors_as_ours(), closing(connect(path)) as db:
-            mark, version = (db.execute(f"PRAGMA {name}").get for name in ("application_id", "user_version"))
+            mark, version = (
+                db.execute(f"PRAGMA {name}").get for name in ("application_id", "user_version")
+            )
             tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema")}
     except Damaged:
         return if_strange
@@ -168,7 +198,9 @@ class Database:
 
     def __init__(self, path: Path, lock: Lock) -> None:
         self.path, self._lock = path, lock
-        self._open: dict[threading.Thread, tuple[int, Connection]] = {}  # of each thread, and to which generation
+        self._open: dict[
+            threading.Thread, tuple[int, Connection]
+        ] = {}  # of each thread, and to which generation
         self._guard = threading.Lock()
         self._writing, self._next_to_write = threading.Lock(), threading.Lock()
         self.engine, self.place = f"SQLite {apsw.sqlite_lib_version()}", str(path)
@@ -192,9 +224,14 @@ class Database:
             raise Unavailable(
                 f"the index {self.path} cannot be created: {error.strerror or error}", hint=hint
             ) from error
-        except (Damaged, apsw.Error) as error:  # its folder, and the lock in it, went away under those who made it
+        except (
+            Damaged,
+            apsw.Error,
+        ) as error:  # its folder, and the lock in it, went away under those who made it
             hint = "Check whether another program deletes it, then try again."
-            raise Unavailable(f"the index was deleted while simplemem was creating it ({error})", hint=hint) from error
+            raise Unavailable(
+                f"the index was deleted while simplemem was creating it ({error})", hint=hint
+            ) from error
         with self._guard:
             if bad is not None or self._identity_on_disk() != self._identity:
                 self._identity = self._identity_on_disk()
@@ -203,7 +240,9 @@ class Database:
     def _is_made(self, bad: tuple[int, int] | None) -> bool:
         """Whether a sound index of ours lies there. Another program's file is refused."""
         if (found := what_lies_at(self.path)) == "foreign":
-            hint = "Choose another place with --db. simplemem never changes a file of another program."
+            hint = (
+                "Choose another place with --db. simplemem never changes a file of another program."
+            )
             raise Unavailable(f"{self.path} belongs to another program", hint=hint)
         return found == "ours" and (bad is None or self._identity_on_disk() != bad)
 
@@ -284,7 +323,10 @@ class Database:
         return FileLock(str(self.path.parent), f"{self.path.stem}.leader")
 
     def meta(self, key: str) -> str | None:
-        return next((str(value) for (value,) in self.rows("SELECT value FROM meta WHERE key = ?", (key,))), None)
+        return next(
+            (str(value) for (value,) in self.rows("SELECT value FROM meta WHERE key = ?", (key,))),
+            None,
+        )
 
     def set_meta(self, key: str, value: str) -> None:
         with self.writing() as db:
@@ -314,7 +356,9 @@ class Database:
             # One of its own, as FTS5 checks by the segments that it last read of, and others may have merged them. The
             # quick check costs hardly less, and does not see an index that says something else than its table.
             with errors_as_ours(), closing(connect(self.path)) as db:
-                return [str(row[0]) for row in db.execute("PRAGMA integrity_check(5)") if row[0] != "ok"]
+                return [
+                    str(row[0]) for row in db.execute("PRAGMA integrity_check(5)") if row[0] != "ok"
+                ]
         except (apsw.Error, Damaged) as error:
             return [str(error)]
 
@@ -330,7 +374,9 @@ class Database:
             owner = left.name.removeprefix(name).partition("-")[0]
             if not (owner.isdecimal() and is_alive(int(owner))):
                 left.unlink(missing_ok=True)
-        return Database(self.path.with_name(f"{name}{os.getpid()}-{uuid.uuid4().hex[:8]}"), self._lock)
+        return Database(
+            self.path.with_name(f"{name}{os.getpid()}-{uuid.uuid4().hex[:8]}"), self._lock
+        )
 
     def drop(self) -> None:
         """Close it and remove it from the disk."""
@@ -347,7 +393,9 @@ class Database:
             with self._guard:
                 if (held := self._open.pop(threading.current_thread(), None)) is not None:
                     held[1].close()
-            with closing(connect(fresh.path)) as db:  # leaving WAL folds its log in: all of it is in one file
+            with closing(
+                connect(fresh.path)
+            ) as db:  # leaving WAL folds its log in: all of it is in one file
                 db.execute("PRAGMA journal_mode = DELETE; PRAGMA journal_mode = WAL").fetchall()
             remove(self.path, _LOGS)
             os.replace(fresh.path, self.path)
@@ -368,11 +416,16 @@ def errors_as_ours() -> Iterator[None]:
     try:
         yield
     except apsw.BusyError as error:
-        raise Unavailable("the index is busy", hint="Another process is writing to it. Try again.") from error
+        raise Unavailable(
+            "the index is busy", hint="Another process is writing to it. Try again."
+        ) from error
     except apsw.Error as error:
         said, extended = str(error), getattr(error, "extendedresult", 0)
         if isinstance(error, apsw.FullError) or extended in _NOT_TAKEN:
-            why, hint = f"the disk refuses writes ({said})", "Check the disk, then try again. The notes are safe."
+            why, hint = (
+                f"the disk refuses writes ({said})",
+                "Check the disk, then try again. The notes are safe.",
+            )
             if isinstance(error, apsw.FullError):
                 why, hint = "the disk is full", "Free some space and try again. The notes are safe."
             raise Unavailable(f"the index could not be written: {why}", hint=hint) from error
@@ -380,7 +433,9 @@ def errors_as_ours() -> Iterator[None]:
             hint = "Check that its folder is readable and that not too many files are open."
             raise Unavailable(f"the index cannot be opened ({said})", hint=hint) from error
         # A file that was emptied has none of our tables; one whose pages were mixed up has none of FTS5's.
-        lacks_tables = isinstance(error, apsw.SQLError) and ("no such" in said or "fts5 file format" in said)
+        lacks_tables = isinstance(error, apsw.SQLError) and (
+            "no such" in said or "fts5 file format" in said
+        )
         if lacks_tables or isinstance(error, (apsw.IOError, apsw.CorruptError, apsw.NotADBError)):
             raise Damaged(said) from error
         raise

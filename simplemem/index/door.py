@@ -72,7 +72,10 @@ class Row(NamedTuple):
 
     def may_have_changed(self, size: int, mtime_ns: int, ctime_ns: int) -> bool:
         """Whether the file must be read again: another size or time, or a time too near to the last reading."""
-        return self.stat != (size, mtime_ns, ctime_ns) or max(mtime_ns, ctime_ns) > self.checked_ns - RACY_NS
+        return (
+            self.stat != (size, mtime_ns, ctime_ns)
+            or max(mtime_ns, ctime_ns) > self.checked_ns - RACY_NS
+        )
 
 
 class Mark(NamedTuple):
@@ -134,9 +137,13 @@ AnyOf = Sequence[Term]  # what a note holds when it holds one of them
 class Narrow:
     """A filter whose names and dates are already resolved. Empty fields do not narrow."""
 
-    tags: Mapping[str, str] = field(default_factory=dict)  # key -> value, "" asks only that the tag is there
+    tags: Mapping[str, str] = field(
+        default_factory=dict
+    )  # key -> value, "" asks only that the tag is there
     require_all: bool = False
-    all_tags: Mapping[str, str] = field(default_factory=dict)  # from `tag:` in a question: always all of them
+    all_tags: Mapping[str, str] = field(
+        default_factory=dict
+    )  # from `tag:` in a question: always all of them
     properties: Mapping[str, str] = field(default_factory=dict)  # of the header: all of them
     type: str = ""
     prefix: str = ""
@@ -179,7 +186,9 @@ class Question:
     like: str = ""  # in place of a vector: the path of a note, whose passages' mean it is
     title: str = ""  # what a note is called that comes first, letter for letter
     names: tuple[str, ...] = ()  # and by its words (words.words_key)
-    inner_names: Mapping[str, float] = field(default_factory=dict)  # a part of the question, and its share of it
+    inner_names: Mapping[str, float] = field(
+        default_factory=dict
+    )  # a part of the question, and its share of it
     narrow: Narrow = Narrow()
     notes: int = 300  # so many of each at most
     blocks: int = 1500
@@ -218,8 +227,12 @@ class Matches(NamedTuple):
     near: Mapping[NoteId, Nearness] | None
     paths: Mapping[NoteId, str]
     passed: int | None = None  # how many notes the filter leaves; None: it leaves all
-    titled: Mapping[NoteId, int] = {}  # those that are called as the question is; a lower number is more exact
-    named: Mapping[NoteId, float] = {}  # those of them that a part of the question names, and its share of it
+    titled: Mapping[
+        NoteId, int
+    ] = {}  # those that are called as the question is; a lower number is more exact
+    named: Mapping[
+        NoteId, float
+    ] = {}  # those of them that a part of the question names, and its share of it
     repeated: Mapping[
         PlaceId, float
     ] = {}  # of the blocks those whose text many notes have, and what it counts, below 1
@@ -287,7 +300,9 @@ class Embedded(NamedTuple):
     refused: Sequence[tuple[str, str]]
 
 
-Progress = Callable[[str, int, int], None]  # told what is being done, how many are done, and of how many
+Progress = Callable[
+    [str, int, int], None
+]  # told what is being done, how many are done, and of how many
 
 
 @dataclass(slots=True)
@@ -306,10 +321,17 @@ class SyncReport:
 
     def changed(self) -> set[str]:
         """The paths of all notes whose rows are new."""
-        return {*self.added, *self.modified, *self.removed, *(path for pair in self.moved for path in pair)}
+        return {
+            *self.added,
+            *self.modified,
+            *self.removed,
+            *(path for pair in self.moved for path in pair),
+        }
 
     def as_dict(self) -> dict[str, Any]:
-        counts = {name: len(getattr(self, name)) for name in ("added", "modified", "moved", "removed")}
+        counts = {
+            name: len(getattr(self, name)) for name in ("added", "modified", "moved", "removed")
+        }
         skipped = [{"path": path, "why": why} for path, why in self.skipped]
         rest = {"doubted": self.doubted, "trouble": self.trouble, "seconds": round(self.seconds, 3)}
         return {**counts, "embedded": self.embedded, "skipped": skipped, **rest}
@@ -332,10 +354,16 @@ def rank(words: Words, db: Any, question: Question, ids: Ids) -> tuple[Leg, Leg,
     asked = question.terms
     terms = telling(words, db, "note", asked)
     notes = words.leg(db, "note", terms, question.notes, ids)
-    if len(notes) < question.notes and len(terms) < len(asked):  # then notes that hold no other word are found too
+    if len(notes) < question.notes and len(terms) < len(
+        asked
+    ):  # then notes that hold no other word are found too
         terms, notes = asked, words.leg(db, "note", asked, question.notes, ids)
-    last = question.closer  # and those that score as the last: the order in which notes came says nothing
-    while 0 < last < len(notes) and round(notes[last].score, 9) == round(notes[question.closer - 1].score, 9):
+    last = (
+        question.closer
+    )  # and those that score as the last: the order in which notes came says nothing
+    while 0 < last < len(notes) and round(notes[last].score, 9) == round(
+        notes[question.closer - 1].score, 9
+    ):
         last += 1
     closer = [match.note for match in notes[:last]]
     others = asked if terms is asked or not closer else telling(words, db, "block", asked)

@@ -17,7 +17,10 @@ def condition(db: Connection, narrow: Narrow) -> tuple[str, dict[str, Any]]:
     """The FROM and WHERE of a filter, for `notes n`, and its values."""
     parts = [] if narrow.hidden else ["n.hidden IS NULL"]
     values: dict[str, Any] = {}
-    for name, wanted, require_all in (("t", narrow.tags, narrow.require_all), ("q", narrow.all_tags, True)):
+    for name, wanted, require_all in (
+        ("t", narrow.tags, narrow.require_all),
+        ("q", narrow.all_tags, True),
+    ):
         tags = []
         for k, (key, value) in enumerate(wanted.items()):
             values |= {f"{name}k{k}": compare_key(joined(key)), f"{name}v{k}": compare_key(value)}
@@ -30,9 +33,16 @@ def condition(db: Connection, narrow: Narrow) -> tuple[str, dict[str, Any]]:
         parts.append(f"""EXISTS (SELECT 1 FROM properties p WHERE p.note_id = n.id AND p.key = :p{k}
                                  AND lower(p.value) IN (:pt{k}, :pv{k}))""")
         low = value.encode().lower().decode()  # of ASCII alone, as engines do
-        values |= {f"p{k}": key, f"pt{k}": json.dumps(low, ensure_ascii=False), f"pv{k}": low}  # a text or a number
+        values |= {
+            f"p{k}": key,
+            f"pt{k}": json.dumps(low, ensure_ascii=False),
+            f"pv{k}": low,
+        }  # a text or a number
     if narrow.archive:
-        inside = [f"n.path_key >= :a{k} AND n.path_key < :a{k} || '{LAST}'" for k in range(len(narrow.archive))]
+        inside = [
+            f"n.path_key >= :a{k} AND n.path_key < :a{k} || '{LAST}'"
+            for k in range(len(narrow.archive))
+        ]
         parts.append(f"{'' if narrow.archived else 'NOT '}({' OR '.join(inside)})")
         values |= {f"a{k}": compare_key(folder) for k, folder in enumerate(narrow.archive)}
     linked = "SELECT l.path FROM links l JOIN notes s ON s.id = l.note_id WHERE s.path = :linked_by"
@@ -55,7 +65,9 @@ def condition(db: Connection, narrow: Narrow) -> tuple[str, dict[str, Any]]:
     without = (*narrow.without, *narrow.without_forms)
     for name, phrases, part in (("phrase", narrow.phrases, "IN"), ("without", without, "NOT IN")):
         for k, phrase in enumerate(phrases):
-            holders, values[f"{name}{k}"] = db.holders(stretches(phrase), f"{name}{k}")  # word for word
+            holders, values[f"{name}{k}"] = db.holders(
+                stretches(phrase), f"{name}{k}"
+            )  # word for word
             parts.append(f"n.id {part} ({holders})")
     where = " AND ".join(parts) or "TRUE"
     source = "carray(:only) o CROSS JOIN notes n ON n.path = o.value" if narrow.only else "notes n"

@@ -23,8 +23,12 @@ _CHOOSING = 0.4  # of them, for the words that choose
 _CHOSEN = 300  # entries of these words, at least
 _WORTH = 4  # times their entries must be fewer than the notes: all are scored nearly as soon, and none is passed over
 _FEW = 1_000  # notes: so many are scored without choosing
-_MOST_NOTES = 25_000  # that are scored where all words are frequent; 100,000 passages are fewer notes
-_IN_PAIRS = 100_000  # notes: up to here the frequent words are dealt into two groups, beyond it into three
+_MOST_NOTES = (
+    25_000  # that are scored where all words are frequent; 100,000 passages are fewer notes
+)
+_IN_PAIRS = (
+    100_000  # notes: up to here the frequent words are dealt into two groups, beyond it into three
+)
 _A_SEEK = 200  # entries that are walked in the time in which one word is sought in one note
 _SOUGHT = 30  # rows: so few are sought one by one
 _ALL = -1  # SQLite's limit for all rows
@@ -55,25 +59,35 @@ def fts_terms(terms: Sequence[Term]) -> list[str]:
 def expect_much(database: Database) -> None:
     """Before very many notes: segments of the word tables are not merged again and again while they come."""
     for table in LEGS.values():
-        database.connection().executemany(f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)", _WHILE_MUCH_COMES)
+        database.connection().executemany(
+            f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)", _WHILE_MUCH_COMES
+        )
 
 
 def fold(database: Database, generation: int | None = None) -> None:
     """Merge the segments of the word tables that still expect much, also of who died: a few pages a transaction."""
     with database.reading() as db:
-        asked = ((table, f"SELECT v FROM {table}_config WHERE k = 'automerge'") for table in LEGS.values())
+        asked = (
+            (table, f"SELECT v FROM {table}_config WHERE k = 'automerge'")
+            for table in LEGS.values()
+        )
         unmerged = [table for table, sql in asked if db.execute(sql).get == 0]
     for table in unmerged:
         is_merged = False
         while not is_merged:
             with database.writing(generation) as db:
-                before, setting = db.total_changes(), f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)"
+                before, setting = (
+                    db.total_changes(),
+                    f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)",
+                )
                 db.execute(setting, ("merge", -_PAGES_AT_ONCE)).fetchall()
                 is_merged = db.total_changes() - before < 2
                 db.executemany(setting, _OTHERWISE if is_merged else ())
 
 
-def _count_and_rows(db: Connection, table: str, expression: str, ids: Sequence[int]) -> tuple[int, set[int]]:
+def _count_and_rows(
+    db: Connection, table: str, expression: str, ids: Sequence[int]
+) -> tuple[int, set[int]]:
     sql = f"""SELECT count(*), json_group_array(rowid) FILTER (WHERE (rowid >> 0) IN (SELECT value FROM carray(:ids)))
               FROM {table} WHERE {table} MATCH :expression"""
     count, rows = next(db.execute(sql, {"expression": expression, "ids": db.many(ids)}))
@@ -81,12 +95,23 @@ def _count_and_rows(db: Connection, table: str, expression: str, ids: Sequence[i
 
 
 def _best(
-    db: Connection, name: str, match: str, limit: int, ids: Ids, counts: str | None = None, *, sought: bool = False
+    db: Connection,
+    name: str,
+    match: str,
+    limit: int,
+    ids: Ids,
+    counts: str | None = None,
+    *,
+    sought: bool = False,
 ) -> Leg:
     """The best rows that match. With a limit `ORDER BY bm25()` keeps only these, `rank` sorts all (limits.md C.2)."""
     table = source = LEGS[name]
     note, place = ("rowid", "0") if name == "note" else (f"({table}.rowid / {APART})", PLACE_OF_ROW)
-    score = f"-bm25({table}, {TITLE_WEIGHT}, {BODY_WEIGHT})" if counts is None else f"scored({table}, :counts)"
+    score = (
+        f"-bm25({table}, {TITLE_WEIGHT}, {BODY_WEIGHT})"
+        if counts is None
+        else f"scored({table}, :counts)"
+    )
     narrowed = ""
     if sought:
         source = f"carray(:ids) AS asked CROSS JOIN {table}"
@@ -97,7 +122,12 @@ def _best(
         narrowed = f"AND {row} IN (SELECT value FROM carray(:ids))"
     sql = f"""SELECT {note}, {place}, {score} AS score FROM {source}
               WHERE {table} MATCH :expression {narrowed} ORDER BY score DESC LIMIT :limit"""
-    values = {"expression": match, "limit": limit, "counts": counts, "ids": None if ids is None else db.many(ids)}
+    values = {
+        "expression": match,
+        "limit": limit,
+        "counts": counts,
+        "ids": None if ids is None else db.many(ids),
+    }
     return list(door.as_values(door.Match, db.execute(sql, values)))
 
 
@@ -142,7 +172,9 @@ class Counts:
 
     def of(self, db: Connection, table: str, term: str) -> int:
         if (table, term) not in self._of:
-            count = int(db.execute(f"SELECT count(*) FROM {table} WHERE {table} MATCH ?", (term,)).get)
+            count = int(
+                db.execute(f"SELECT count(*) FROM {table} WHERE {table} MATCH ?", (term,)).get
+            )
             if len(self._of) >= _MOST_TERMS:
                 self._of.clear()
             self._of[table, term] = count
@@ -177,10 +209,17 @@ class Counts:
         """The notes among which the best of very many are: the best by the words, and the best by their stems."""
         words = [term for term in asked if not term.stem_of]
         stems = [term for term in asked if term.stem_of]
-        found = [match for terms in (words, stems) if terms for match in self._any_of(db, "note", terms, limit, ids)]
+        found = [
+            match
+            for terms in (words, stems)
+            if terms
+            for match in self._any_of(db, "note", terms, limit, ids)
+        ]
         return sorted({match.note for match in found})
 
-    def _best_form(self, db: Any, name: str, forms: Sequence[Term], ids: Ids) -> dict[tuple[int, int], float]:
+    def _best_form(
+        self, db: Any, name: str, forms: Sequence[Term], ids: Ids
+    ) -> dict[tuple[int, int], float]:
         """For each row the score of that form of one word that scores best in it."""
         rows = self.rows(db, name)
         holding_word = self.count(db, name, forms[0])
@@ -197,7 +236,9 @@ class Counts:
         match = fts_terms([term])[0]
         count = self.of(db, LEGS[name], match)
         if ids is not None and len(ids) * _A_SEEK < count:
-            return _best(db, name, match, _ALL, sorted(ids), json.dumps([count]), sought=name == "block")
+            return _best(
+                db, name, match, _ALL, sorted(ids), json.dumps([count]), sought=name == "block"
+            )
         return _best(db, name, match, _ALL, ids)
 
     def _any_of(self, db: Any, name: str, asked: Sequence[Term], limit: int, ids: Ids) -> Leg:
@@ -211,7 +252,11 @@ class Counts:
             # To find words side by side is most of the work: done once, for the count and for the notes that hold them.
             each = [_count_and_rows(db, table, term, ids or ()) for term in terms]
             holders = sorted(set().union(*(rows for _, rows in each)))
-            return _best(db, name, any_of, limit, holders, json.dumps([count for count, _ in each])) if holders else []
+            return (
+                _best(db, name, any_of, limit, holders, json.dumps([count for count, _ in each]))
+                if holders
+                else []
+            )
         found = {term: self.of(db, table, term) for term in terms}
         entries = sum(found.values())
         if entries <= self._most_scored:
@@ -222,7 +267,9 @@ class Counts:
             return self._chosen(db, found, limit, ids)
         if ids is not None and len(ids) * len(terms) * _A_SEEK < entries:
             # Of frequent words in a very large vault a walk passes a thousand others for each that is asked for.
-            return _best(db, name, any_of, limit, sorted(ids), json.dumps(list(found.values())), sought=True)
+            return _best(
+                db, name, any_of, limit, sorted(ids), json.dumps(list(found.values())), sought=True
+            )
         return _best(db, name, any_of, limit, ids)
 
     def _chosen(self, db: Connection, found: dict[str, int], limit: int, ids: Ids) -> Leg:
@@ -231,7 +278,11 @@ class Counts:
         rare: list[str] = []
         entries = 0
         for term in by_rarity:
-            if entries + found[term] > int(self._most_scored * _CHOOSING) and entries >= _CHOSEN and len(rare) >= 2:
+            if (
+                entries + found[term] > int(self._most_scored * _CHOOSING)
+                and entries >= _CHOSEN
+                and len(rare) >= 2
+            ):
                 break
             entries += found[term]
             rare.append(term)
@@ -240,12 +291,16 @@ class Counts:
             # A note with one of the others too is in the second list with a part of its score, if at all.
             any_rare, any_other = " OR ".join(rare), " OR ".join(others)
             with_others = _best(db, "note", f"({any_rare}) AND ({any_other})", limit, ids)
-            best = {match.note: match for match in _best(db, "note", any_rare, limit, ids) + with_others}
+            best = {
+                match.note: match for match in _best(db, "note", any_rare, limit, ids) + with_others
+            }
             return sorted(best.values(), key=lambda match: -match.score)[:limit]
         if self.notes > _MOST_NOTES:
             groups = 2 if self.notes <= _IN_PAIRS else 3
             dealt = [by_rarity[k::groups] for k in range(min(groups, len(by_rarity)))]
-            holders = _best(db, "note", " AND ".join(f"({' OR '.join(group)})" for group in dealt), limit, ids)
+            holders = _best(
+                db, "note", " AND ".join(f"({' OR '.join(group)})" for group in dealt), limit, ids
+            )
             if len(holders) >= min(limit, _CHOSEN):
                 return holders
         return _best(db, "note", " OR ".join(found), limit, ids)
@@ -256,19 +311,35 @@ class Counts:
         """How many notes hold one of the words, for each of some groups of them."""
         return [self.of(db, "note_text", " OR ".join(fts_terms(group))) for group in asked]
 
-    def holding(self, db: Any, groups: Sequence[AnyOf], some: Sequence[int]) -> list[tuple[int, set[int]]]:
+    def holding(
+        self, db: Any, groups: Sequence[AnyOf], some: Sequence[int]
+    ) -> list[tuple[int, set[int]]]:
         """For each group of words how many notes hold one of them, and which of `some` do."""
-        return [_count_and_rows(db, "note_text", " OR ".join(fts_terms(group)), some) for group in groups]
+        return [
+            _count_and_rows(db, "note_text", " OR ".join(fts_terms(group)), some)
+            for group in groups
+        ]
 
 
 def dumped(db: Connection) -> Iterator[tuple[Any, ...]]:
     """What the index holds of words: of each sums that tell its places, in order."""
-    for leg, apart in (("note_text", 1), ("block_text", APART)):  # how far the rows of two notes lie apart
+    for leg, apart in (
+        ("note_text", 1),
+        ("block_text", APART),
+    ):  # how far the rows of two notes lie apart
         try:
-            db.execute(f"CREATE VIRTUAL TABLE temp.places USING fts5vocab(main, {leg}, instance)").fetchall()
-            db.execute("CREATE TEMP TABLE numbers (id INTEGER PRIMARY KEY, number INTEGER)").fetchall()
-            db.execute("INSERT INTO numbers SELECT id, row_number() OVER (ORDER BY path) FROM notes").fetchall()
-            is_counted = db.execute("SELECT 1 FROM numbers WHERE id <> number LIMIT 1").fetchone() is None
+            db.execute(
+                f"CREATE VIRTUAL TABLE temp.places USING fts5vocab(main, {leg}, instance)"
+            ).fetchall()
+            db.execute(
+                "CREATE TEMP TABLE numbers (id INTEGER PRIMARY KEY, number INTEGER)"
+            ).fetchall()
+            db.execute(
+                "INSERT INTO numbers SELECT id, row_number() OVER (ORDER BY path) FROM notes"
+            ).fetchall()
+            is_counted = (
+                db.execute("SELECT 1 FROM numbers WHERE id <> number LIMIT 1").fetchone() is None
+            )
             m = "doc" if is_counted else f"(coalesce(number, -1) * {apart:d} + doc % {apart:d})"
             of_note = "" if is_counted else f"LEFT JOIN temp.numbers ON id = doc / {apart:d}"
             sql = f"""SELECT '', term, count(*), sum({m} % 1000000007), sum({m} % 65537 * ("offset" * "offset" % 65521)),
@@ -286,5 +357,11 @@ def hold_same_words(ours: Connection, theirs: Any) -> bool:
     for leg in LEGS.values():
         queries += [f"SELECT * FROM {leg}_{part} ORDER BY 1, 2" for part in ("docsize", "idx")]
         # The row that lists the segments (10) begins with how often a setting of the table was changed.
-        queries.append(f"SELECT id, iif(id = 10, substr(block, 5), block) FROM {leg}_data ORDER BY 1")
-    return all(row == other for sql in queries for row, other in zip_longest(ours.execute(sql), theirs.execute(sql)))
+        queries.append(
+            f"SELECT id, iif(id = 10, substr(block, 5), block) FROM {leg}_data ORDER BY 1"
+        )
+    return all(
+        row == other
+        for sql in queries
+        for row, other in zip_longest(ours.execute(sql), theirs.execute(sql))
+    )

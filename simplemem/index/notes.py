@@ -13,7 +13,14 @@ from simplemem.index.changes import is_named_by_us
 from simplemem.index.connection import LAST, Connection
 from simplemem.index.door import SIZE_OF_MOVED, Outline, Row, Stat, StoredLink, VectorSpace
 from simplemem.note.body import Link
-from simplemem.note.names import COPY_REASON, ConflictName, base_name, compare_key, conflict_name, name_of
+from simplemem.note.names import (
+    COPY_REASON,
+    ConflictName,
+    base_name,
+    compare_key,
+    conflict_name,
+    name_of,
+)
 from simplemem.note.note import tag_pairs
 from simplemem.note.words import words_key
 from simplemem.vault.disk import Entry
@@ -36,7 +43,9 @@ _OWN = (
     "created", "modified", "words", "hidden", "problem", "private", "embedded", "refused", "rev",
 )  # fmt: skip
 _ALL = (*_OWN, "path", "path_key", "name_key")
-_INSERT = f"INSERT INTO notes ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))}) RETURNING id"
+_INSERT = (
+    f"INSERT INTO notes ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))}) RETURNING id"
+)
 # What a path says of a note stands there already. SQLite writes anew the index of each column that is named here.
 _UPDATE = f"UPDATE notes SET {' = ?, '.join(_OWN)} = ? WHERE id = ?"
 _BELOW = "path = ?1 OR (path >= ?1 || '/' AND path < ?1 || '0')"
@@ -63,12 +72,19 @@ class Rows:
         """Keep rows for a statement."""
         self._waiting.setdefault(sql, []).extend(rows)
 
-    def replace(self, table: str, note_id: int, wanted: list[tuple[Any, ...]], *, new: bool) -> None:
+    def replace(
+        self, table: str, note_id: int, wanted: list[tuple[Any, ...]], *, new: bool
+    ) -> None:
         """Keep the rows of a note for a table, unless they are there: a page that is not touched is not written."""
         columns = OF_NOTE[table]
         if not new:
             # In no order: SQLite would prepare a statement that orders anew for every note.
-            if sorted(self.db.execute(f"SELECT {columns} FROM {table} WHERE note_id = ?", (note_id,))) == wanted:
+            if (
+                sorted(
+                    self.db.execute(f"SELECT {columns} FROM {table} WHERE note_id = ?", (note_id,))
+                )
+                == wanted
+            ):
                 return
             self.db.execute(f"DELETE FROM {table} WHERE note_id = ?", (note_id,)).fetchall()
         if wanted:
@@ -81,7 +97,9 @@ class Rows:
         self._waiting.clear()
 
 
-def put(rows: Rows, note_id: int | None, read: Understood, hidden: str | None, private: str | None) -> int:
+def put(
+    rows: Rows, note_id: int | None, read: Understood, hidden: str | None, private: str | None
+) -> int:
     """Write the note's own row, and keep what belongs to it (not its text) in `rows`. Returns its id."""
     path, note, stat, head, *_ = read
     db, new = rows.db, note_id is None
@@ -101,21 +119,33 @@ def put(rows: Rows, note_id: int | None, read: Understood, hidden: str | None, p
     if note.open_tasks:  # so that a filter by tags finds them
         pairs.add((note_id, "task", "open"))
     wanted: dict[str, list[tuple[Any, ...]]] = {
-        "aliases": [(note_id, seq, alias, compare_key(alias)) for seq, alias in enumerate(note.aliases)],
+        "aliases": [
+            (note_id, seq, alias, compare_key(alias)) for seq, alias in enumerate(note.aliases)
+        ],
         "names": _name_rows(note_id, (head.title, base_name(path)), note.aliases),
         "tags": [(note_id, seq, tag.name, tag.source) for seq, tag in enumerate(note.tags)],
         "tag_pairs": sorted(pairs),
-        "properties": [(note_id, seq, str(key), _as_json(value)) for seq, (key, value) in enumerate(header.items())],
-        "links": [(note_id, seq, *_link_row(link, path, rows.named)) for seq, link in enumerate(note.links)],
+        "properties": [
+            (note_id, seq, str(key), _as_json(value))
+            for seq, (key, value) in enumerate(header.items())
+        ],
+        "links": [
+            (note_id, seq, *_link_row(link, path, rows.named))
+            for seq, link in enumerate(note.links)
+        ],
     }
     for table, of in wanted.items():
         rows.replace(table, note_id, of, new=new)
     return note_id
 
 
-def _name_rows(note_id: int, titles: Iterable[str], aliases: Iterable[str]) -> list[tuple[Any, ...]]:
+def _name_rows(
+    note_id: int, titles: Iterable[str], aliases: Iterable[str]
+) -> list[tuple[Any, ...]]:
     """What a note is called, each name once: as title or file name, else as alias."""
-    is_alias = {words_key(alias): 1 for alias in aliases} | {words_key(title): 0 for title in titles}
+    is_alias = {words_key(alias): 1 for alias in aliases} | {
+        words_key(title): 0 for title in titles
+    }
     is_alias.pop("", None)
     return [(note_id, seq, *name) for seq, name in enumerate(is_alias.items())]
 
@@ -123,7 +153,15 @@ def _name_rows(note_id: int, titles: Iterable[str], aliases: Iterable[str]) -> l
 def _link_row(link: Link, source: str, named: Named) -> tuple[Any, ...]:
     """A link as it stands, and what it means now."""
     meant = _meant(resolve(link.target, source, named))
-    return link.kind(), link.target, link.subpath, link.display, link.line, name_key(link.target), *meant
+    return (
+        link.kind(),
+        link.target,
+        link.subpath,
+        link.display,
+        link.line,
+        name_key(link.target),
+        *meant,
+    )
 
 
 def _as_json(value: Any) -> str:
@@ -205,14 +243,21 @@ def rows_of(db: Connection, ids: Iterable[int]) -> dict[int, Row]:
 
 
 def paths_of(db: Connection, ids: Iterable[int]) -> dict[int, str]:
-    return dict(db.execute("SELECT id, path FROM notes WHERE id IN (SELECT value FROM carray(?))", (db.many(ids),)))
+    return dict(
+        db.execute(
+            "SELECT id, path FROM notes WHERE id IN (SELECT value FROM carray(?))", (db.many(ids),)
+        )
+    )
 
 
 def called(db: Connection, key: str) -> tuple[list[str], ...]:
     """Notes whose path, file name, title or alias compares equal to `key`: four lists, each in path order."""
     of_column = "SELECT path FROM notes WHERE {} = ? ORDER BY path"
     of_alias = "SELECT DISTINCT n.path FROM aliases a JOIN notes n ON n.id = a.note_id WHERE a.key = ? ORDER BY n.path"
-    every = (*(of_column.format(column) for column in ("path_key", "name_key", "title_key")), of_alias)
+    every = (
+        *(of_column.format(column) for column in ("path_key", "name_key", "title_key")),
+        of_alias,
+    )
     return tuple([row[0] for row in db.execute(sql, (key,))] for sql in every)
 
 
@@ -235,7 +280,9 @@ def with_property(db: Connection, key: str) -> dict[str, str]:
     return {str(json.loads(value)): str(path) for value, path in db.execute(sql, (key,))}
 
 
-def near_names(db: Connection, prefix: str, limit: int, last: Iterable[str]) -> list[tuple[str, bool]]:
+def near_names(
+    db: Connection, prefix: str, limit: int, last: Iterable[str]
+) -> list[tuple[str, bool]]:
     """Return the visible notes whose name or path starts with `prefix` (compared), for completion.
 
     Each is a path, and whether no other note has its file name. Notes in the folders `last` come last.
@@ -246,7 +293,9 @@ def near_names(db: Connection, prefix: str, limit: int, last: Iterable[str]) -> 
              ORDER BY EXISTS (SELECT 1 FROM carray(?3) f WHERE substr(path_key, 1, length(f.value)) = f.value), path
              LIMIT ?2"""
     folders = db.many(map(compare_key, last))
-    return [(row[0], bool(row[1])) for row in db.execute(sql, (compare_key(prefix), limit, folders))]
+    return [
+        (row[0], bool(row[1])) for row in db.execute(sql, (compare_key(prefix), limit, folders))
+    ]
 
 
 def with_notes(db: Connection, folders: Iterable[str]) -> tuple[str, ...]:
@@ -329,7 +378,9 @@ def links(db: Connection, to: str | None = None, source: str | None = None) -> I
     Asked at once, and read when they are wanted."""
     where = ""
     if to is not None:
-        where = "WHERE l.path = :to AND s.path != l.path AND instr(coalesce(s.hidden, ''), :copy) != 1"
+        where = (
+            "WHERE l.path = :to AND s.path != l.path AND instr(coalesce(s.hidden, ''), :copy) != 1"
+        )
     elif source is not None:
         where = "WHERE s.path = :source"
     sql = f"""SELECT s.id, s.path, l.form, l.target, l.subpath, l.display, l.line, l.path, l.ambiguous
@@ -344,7 +395,9 @@ def outline(db: Connection, path: str) -> Outline | None:
         return None
     tags: Any = db.execute("SELECT tag, source FROM tags WHERE note_id = ? ORDER BY seq", (row.id,))
     aliases = db.execute("SELECT alias FROM aliases WHERE note_id = ? ORDER BY seq", (row.id,))
-    return Outline(row, list(tags), tuple(alias for (alias,) in aliases), list(links(db, source=path)))
+    return Outline(
+        row, list(tags), tuple(alias for (alias,) in aliases), list(links(db, source=path))
+    )
 
 
 # A copy whose name nobody else gives is left out of recall while its note is there; one with a name that people give too
@@ -381,5 +434,6 @@ def conflict_copies(db: Connection) -> list[tuple[str, str, str]]:
     return [
         (path, copy[1], copy[0].maker)
         for path, takes_part in files
-        if (copy := copy_at(db, path)) is not None and (copy[0].certain or not takes_part or not is_note(path))
+        if (copy := copy_at(db, path)) is not None
+        and (copy[0].certain or not takes_part or not is_note(path))
     ]

@@ -13,7 +13,9 @@ from simplemem.index.connection import Connection
 from simplemem.index.door import BLOCKS_COUNTED, Match, NoteId, PlaceId
 from simplemem.index.text import BLOCK, SHIFT
 
-MIN_NOTES_OF_REPEATED_TEXT = 5  # an excerpt leaves text of so many notes out if it can show other text
+MIN_NOTES_OF_REPEATED_TEXT = (
+    5  # an excerpt leaves text of so many notes out if it can show other text
+)
 _MAX_COUNTED_NOTES = 100  # a weight does not get smaller with more notes
 
 # A text of up to a tenth of all notes, within these bounds, keeps its full weight. With 3 in a vault of

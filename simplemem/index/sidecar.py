@@ -21,7 +21,17 @@ from simplemem.errors import Unavailable
 from simplemem.index import audit, door, notes, repeats, vectors
 from simplemem.index.connection import COMMIT, LAST, Connection, Tables
 from simplemem.index.database import Damaged, Replaced
-from simplemem.index.door import Beside, Matches, Narrow, NoteId, NotePage, Position, Question, Row, Standing
+from simplemem.index.door import (
+    Beside,
+    Matches,
+    Narrow,
+    NoteId,
+    NotePage,
+    Position,
+    Question,
+    Row,
+    Standing,
+)
 from simplemem.index.filters import condition
 from simplemem.index.text import BLOCK, SHIFT
 from simplemem.note.names import base_name, date_in
@@ -34,7 +44,12 @@ _MOST_BLOCKS = 5_000
 _MOST_LIKE, _MOST_PATHS = 1_000, 50_000  # that are kept; 6 MB each
 _PASSAGES_OF = f"p.id >= (n.value << {SHIFT}) AND p.id < (n.value << {SHIFT} | {BLOCK})"
 _LOG = logging.getLogger(__name__)
-_ORDER = {"modified": "n.modified DESC", "created": "n.created DESC", "name": "n.path_key", "title": "n.title_key"}
+_ORDER = {
+    "modified": "n.modified DESC",
+    "created": "n.created DESC",
+    "name": "n.path_key",
+    "title": "n.title_key",
+}
 
 
 def page(db: Connection, narrow: Narrow, sort: str, limit: int, after: int = 0) -> NotePage:
@@ -42,7 +57,11 @@ def page(db: Connection, narrow: Narrow, sort: str, limit: int, after: int = 0) 
     source, values = condition(db, narrow)
     total = int(db.execute(f"SELECT count(*) FROM {source}", values).get)
     sql = f"SELECT n.id FROM {source} ORDER BY {_ORDER[sort]}, n.path LIMIT :limit OFFSET :after"
-    ids = [row[0] for row in db.execute(sql, {**values, "limit": limit, "after": after})] if limit else []
+    ids = (
+        [row[0] for row in db.execute(sql, {**values, "limit": limit, "after": after})]
+        if limit
+        else []
+    )
     rows = notes.rows_of(db, ids)
     return NotePage([rows[note] for note in ids], _by_note(tags_of(db, ids)), total)
 
@@ -50,11 +69,21 @@ def page(db: Connection, narrow: Narrow, sort: str, limit: int, after: int = 0) 
 def neighbours_of(db: Connection, rows: Sequence[Row]) -> defaultdict[NoteId, tuple[Beside, ...]]:
     """For each of some notes those linked with it, and of its folder the dated ones around a dated one; asked at once."""
     asked = [
-        (row, notes.links(db, source=row.path), notes.links(db, to=row.path), _in_folder(db, row.path)) for row in rows
+        (
+            row,
+            notes.links(db, source=row.path),
+            notes.links(db, to=row.path),
+            _in_folder(db, row.path),
+        )
+        for row in rows
     ]
     ways: list[tuple[NoteId, str, str]] = []
     for row, there, back, folder in asked:
-        ways += [(row.id, link.path, "linked from") for link in there if link.path and link.path != row.path]
+        ways += [
+            (row.id, link.path, "linked from")
+            for link in there
+            if link.path and link.path != row.path
+        ]
         ways += [(row.id, link.source, "links to") for link in back]
         dated = [str(path) for (path,) in folder if date_in(base_name(str(path)))]
         days = sorted(dated, key=lambda path: (date_in(base_name(path)), path))
@@ -62,7 +91,9 @@ def neighbours_of(db: Connection, rows: Sequence[Row]) -> defaultdict[NoteId, tu
         around = ((at - 1, "the one before"), (at + 1, "the one after"))
         ways += [(row.id, days[k], via) for k, via in around if 0 <= k < len(days)]
     known = notes.known_at(db, {path for _, path, _ in ways}) if ways else {}
-    return _by_note((note, Beside(known[path].id, via)) for note, path, via in ways if path in known)
+    return _by_note(
+        (note, Beside(known[path].id, via)) for note, path, via in ways if path in known
+    )
 
 
 def _in_folder(db: Connection, path: str) -> Iterable[tuple[str]]:
@@ -79,9 +110,14 @@ def positions(db: Connection, where: str, ids: Iterable[int]) -> Iterator[tuple[
     """Where the places stand of which this is so, each note's in order. It is asked at once, and read when wanted."""
     sql = f"""SELECT p.id, p.start, p.stop, p.line, p.headings FROM carray(:ids) n CROSS JOIN places p
               WHERE {where} ORDER BY p.id"""
-    parsed = cache(lambda headings: tuple(json.loads(headings)))  # passages of a section share theirs
+    parsed = cache(
+        lambda headings: tuple(json.loads(headings))
+    )  # passages of a section share theirs
     rows: Any = db.execute(sql, {"ids": db.many(ids)})
-    return ((place, Position(start, stop, line, parsed(said))) for place, start, stop, line, said in rows)
+    return (
+        (place, Position(start, stop, line, parsed(said)))
+        for place, start, stop, line, said in rows
+    )
 
 
 def tags_of(db: Connection, some: Iterable[int]) -> Iterable[tuple[int, str]]:
@@ -118,7 +154,9 @@ def _by_names(
     return titled, named
 
 
-def _asks(question: Callable[Concatenate[Connection, P], T]) -> Callable[Concatenate[Sidecar, P], T]:
+def _asks(
+    question: Callable[Concatenate[Connection, P], T],
+) -> Callable[Concatenate[Sidecar, P], T]:
     """A question of the door, answered from one state of the index."""
 
     def asked(self: Sidecar, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -131,7 +169,12 @@ class Sidecar:
     """One vault's sidecar, for any thread. `begin_anew` is called when another file, perhaps empty, took its place."""
 
     def __init__(self, database: Tables, begin_anew: Callable[[], None] = lambda: None) -> None:
-        self.database, self.path, self.close, self._begin_anew = database, database.path, database.close, begin_anew
+        self.database, self.path, self.close, self._begin_anew = (
+            database,
+            database.path,
+            database.close,
+            begin_anew,
+        )
         self.taken_up = database.generation  # that of the file as it was when it was last asked
         self._vectors = vectors.VectorsInMemory()
         self._local = threading.local()
@@ -160,7 +203,9 @@ class Sidecar:
                     self._take_up()
                 except (Damaged, apsw.Error, TypeError, ValueError) as error:
                     # Not every damage shows as one to SQLite: the index may say what we never wrote.
-                    is_damage = isinstance(error, (Damaged, json.JSONDecodeError, UnicodeDecodeError))
+                    is_damage = isinstance(
+                        error, (Damaged, json.JSONDecodeError, UnicodeDecodeError)
+                    )
                     if attempt == _TRIES or not (is_damage or self.database.check()):
                         raise
                     self._make_anew(error)
@@ -168,7 +213,9 @@ class Sidecar:
             raise Unavailable("the index was replaced several times in a row", hint=hint)
         except Damaged as error:
             hint = "Check the disk, and whether another program changes or deletes the index. Then try again."
-            raise Unavailable(f"the index is damaged again after each rebuild ({error})", hint=hint) from error
+            raise Unavailable(
+                f"the index is damaged again after each rebuild ({error})", hint=hint
+            ) from error
         finally:
             self._local.asked = False
 
@@ -195,7 +242,9 @@ class Sidecar:
 
     def vocabulary(self, asked: Sequence[door.AnyOf]) -> tuple[Sequence[int], Standing]:
         """How many notes hold one of the words, for each of some groups of them; and how far the index is."""
-        return self._read(lambda db: ((kept := self._kept(db)).words.vocabulary(db, asked), kept.standing))
+        return self._read(
+            lambda db: ((kept := self._kept(db)).words.vocabulary(db, asked), kept.standing)
+        )
 
     def ask(self, question: Question) -> Matches:
         """The notes that the words or the vector of a question lead to. What is like a note is found once, and kept."""
@@ -220,7 +269,9 @@ class Sidecar:
         vector, near = self._vector(db, kept, question), None
         if vector is not None:
             whose = (self.database.generation, kept.standing.space, len(vector)), kept.rev
-            near = self._vectors.nearest(db, whose, vector, ids, question.nearest, by_words, partial(kept.paths, db))
+            near = self._vectors.nearest(
+                db, whose, vector, ids, question.nearest, by_words, partial(kept.paths, db)
+            )
         titled, named = _by_names(called, question, ids)
         paths = kept.paths(db, by_words.union(near or (), titled))
         passed = None if ids is None else len(ids)
@@ -253,15 +304,21 @@ class Sidecar:
         `beside` some of them."""
 
         def read(db: Connection) -> Mapping[NoteId, door.Shown]:
-            neighbours = neighbours_of(db, list(notes.rows_of(db, beside).values()) if beside else ())
-            every = some.keys() | {each.note for near in neighbours.values() for each in near if each.note in among}
+            neighbours = neighbours_of(
+                db, list(notes.rows_of(db, beside).values()) if beside else ()
+            )
+            every = some.keys() | {
+                each.note for near in neighbours.values() for each in near if each.note in among
+            }
             tagged, passages = tags_of(db, every), positions(db, _PASSAGES_OF, every)
             repeated_spans = repeats.ask_spans(db, every) if repeated else ()
             placed = positions(db, "p.id = n.value", filter(None, some.values()))
             rows = notes.rows_of(db, every)
             matches: door.Leg = []
             if blocks and question.terms and rows:
-                matches = self._kept(db).words.leg(db, "block", question.terms, _MOST_BLOCKS, list(rows))
+                matches = self._kept(db).words.leg(
+                    db, "block", question.terms, _MOST_BLOCKS, list(rows)
+                )
                 matches.sort(key=lambda match: (-round(match.score, 6), match.place))
             blocks_of = _by_note((match.note, match.place) for match in matches)
             found = {note: place for note, place in some.items() if place}
@@ -269,15 +326,26 @@ class Sidecar:
             if others and (vector := self._vector(db, self._kept(db), question)) is not None:
                 found |= vectors.nearest_places(db, vector, others)
             places = dict(chain(passages, placed))
-            passages_of = _by_note((place >> SHIFT, at) for place, at in places.items() if not place & BLOCK)
+            passages_of = _by_note(
+                (place >> SHIFT, at) for place, at in places.items() if not place & BLOCK
+            )
             if unread := [match.place for match in matches if match.place not in places]:
                 places |= positions(db, "p.id = n.value", unread)
             best = {note: places.get(place) for note, place in found.items()}
-            held = {note: tuple(places[block] for block in blocks_of[note] if block in places) for note in rows}
+            held = {
+                note: tuple(places[block] for block in blocks_of[note] if block in places)
+                for note in rows
+            }
             tags, spans = _by_note(tagged), _by_note(repeated_spans)
             return {
                 note: door.Shown(
-                    row, tags[note], passages_of[note], best.get(note), held[note], neighbours[note], spans[note]
+                    row,
+                    tags[note],
+                    passages_of[note],
+                    best.get(note),
+                    held[note],
+                    neighbours[note],
+                    spans[note],
                 )
                 for note, row in rows.items()
             }
@@ -308,7 +376,9 @@ class Sidecar:
     tag_counts = _asks(audit.tags)
     inspection = _asks(audit.inspection)
 
-    def holding(self, groups: Sequence[door.AnyOf], some: Sequence[NoteId]) -> list[tuple[int, set[NoteId]]]:
+    def holding(
+        self, groups: Sequence[door.AnyOf], some: Sequence[NoteId]
+    ) -> list[tuple[int, set[NoteId]]]:
         """For each group of words how many notes hold one of them, and which of `some` do."""
         return self._read(lambda db: self._kept(db).words.holding(db, groups, some))
 
@@ -328,7 +398,9 @@ class Sidecar:
             if now == mark:
                 return door.Changes(now, (), -1, whole=False)
             rev = mark.rev if mark is not None and mark.generation == now.generation else -1
-            return door.Changes(now, notes.rows(db, "rev > ? ORDER BY rev", rev), notes.count(db), whole=rev < 0)
+            return door.Changes(
+                now, notes.rows(db, "rev > ? ORDER BY rev", rev), notes.count(db), whole=rev < 0
+            )
 
         return self._read(read)
 
@@ -340,7 +412,9 @@ class Kept:
         self.state = db.state()
         commit = db.execute("SELECT value FROM meta WHERE key = ?", (COMMIT,))
         self.rev = notes.newest_rev(db)
-        self.standing = Standing(notes.count(db), notes.vector_space(db), notes.waiting(db), commit.get or "")
+        self.standing = Standing(
+            notes.count(db), notes.vector_space(db), notes.waiting(db), commit.get or ""
+        )
         self.words = db.words(self.standing.notes)
         self._narrow: Narrow | None = None
         self._ids: Sequence[int] = ()

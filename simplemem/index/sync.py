@@ -28,7 +28,10 @@ _BATCH_BYTES = 8 << 20  # ...as long as they have no more text than this
 _MUCH = 250  # notes that are read in one pass: the index is then written as for a first time
 _FEW = 20  # so many notes may vanish at once without a doubt
 
-_IDENTITY = ("id", "created")  # properties that a conflict copy has from its note, and that tell two notes apart
+_IDENTITY = (
+    "id",
+    "created",
+)  # properties that a conflict copy has from its note, and that tell two notes apart
 
 Looked = Understood | Stat | SimplememError | OSError
 """What came of reading a file: its note, what the disk says of one that is as the index knows it, or what went wrong."""
@@ -47,12 +50,20 @@ class Sync:
     hidden_reason: Callable[[str], str | None]
     max_note_bytes: int
     private: Sequence[str] = ()
-    follow_settings: Callable[[], None] = lambda: None  # of Obsidian, which a branch has in its commits
-    stop: threading.Event = field(default_factory=threading.Event)  # set to end a scan after the notes it is at
+    follow_settings: Callable[[], None] = lambda: (
+        None
+    )  # of Obsidian, which a branch has in its commits
+    stop: threading.Event = field(
+        default_factory=threading.Event
+    )  # set to end a scan after the notes it is at
     waiting: Waiting | None = field(default_factory=Waiting)  # None when no vectors will be made
     skipped: dict[str, str] = field(default_factory=dict)  # files that are not indexed, and why
-    unread: int | None = None  # notes that a long pass still has to read, None before the first scan
-    moved_from: dict[str, str] = field(default_factory=dict)  # of notes at a new path, until they are put again there
+    unread: int | None = (
+        None  # notes that a long pass still has to read, None before the first scan
+    )
+    moved_from: dict[str, str] = field(
+        default_factory=dict
+    )  # of notes at a new path, until they are put again there
 
     def put(
         self,
@@ -123,16 +134,28 @@ class Sync:
                 known |= notes_below
                 files |= files_below
         if find_moved and any(path not in entries for path in known):
-            return self.scan()  # a file that is gone may have been moved to a place that nobody has told of yet
+            return (
+                self.scan()
+            )  # a file that is gone may have been moved to a place that nobody has told of yet
         self._follow_log_about(entries)
-        for path in known.keys() & entries.keys() & files & {*paths}:  # mostly we wrote it, and the watcher heard of it
-            if path not in self.skipped and known[path].stat == stat_of(entries[path]) == self.look(path, known[path]):
+        for path in (
+            known.keys() & entries.keys() & files & {*paths}
+        ):  # mostly we wrote it, and the watcher heard of it
+            if path not in self.skipped and known[path].stat == stat_of(entries[path]) == self.look(
+                path, known[path]
+            ):
                 del entries[path], known[path]
                 files.discard(path)
-        return Reconciling(self, entries, known, files, generation).carry_out(None if self.vault.is_branch else total)
+        return Reconciling(self, entries, known, files, generation).carry_out(
+            None if self.vault.is_branch else total
+        )
 
     def scan(
-        self, progress: Progress | None = None, *, believe: bool = False, seen: list[Entry] | None = None
+        self,
+        progress: Progress | None = None,
+        *,
+        believe: bool = False,
+        seen: list[Entry] | None = None,
     ) -> SyncReport:
         """Compare the whole vault, as it was `seen`, with the index; of a branch, what changed since the commit that the
         index is of. `believe` accepts that many notes are gone."""
@@ -140,20 +163,28 @@ class Sync:
         if self.vault.is_branch:
             seen, believe, newest = None, True, self.vault.newest()
             self.follow_settings()
-            if (commit := self.database.meta(COMMIT)) and not newest:  # else all would be gone, and their vectors
+            if (
+                commit := self.database.meta(COMMIT)
+            ) and not newest:  # else all would be gone, and their vectors
                 hint = "Restore the branch with `git push`, or start with an empty index by rebuilding it."
                 raise Unavailable("the branch is no longer in its repository", hint=hint)
             changed = self.vault.changed(commit, newest) if commit else None
             if changed is not None and len(changed) <= BATCH:
                 report = self._compared(changed) if changed else SyncReport()
                 if not self._reached(newest, commit):
-                    self._compared(changed)  # a server that had not fetched so much may have put older texts meanwhile
+                    self._compared(
+                        changed
+                    )  # a server that had not fetched so much may have put older texts meanwhile
                 return report
         self._follow_log()
         with collector_at_rest():
             entries = {entry.path: entry for entry in (self.vault.scan() if seen is None else seen)}
             with self.database.reading() as db:
-                known, files, generation = notes.known_at(db), notes.all_files(db), self.database.generation
+                known, files, generation = (
+                    notes.known_at(db),
+                    notes.all_files(db),
+                    self.database.generation,
+                )
             found = Reconciling(self, entries, known, files, generation, progress)
             report = found.carry_out(None if believe else len(known))
         self.unread = 0
@@ -169,7 +200,11 @@ class Sync:
         """
         entries = {entry.path: entry for entry in self.vault.scan()}
         with self.database.reading() as db:
-            known, files, generation = notes.known_at(db), notes.all_files(db), self.database.generation
+            known, files, generation = (
+                notes.known_at(db),
+                notes.all_files(db),
+                self.database.generation,
+            )
         Reconciling(self, entries, known, files, generation).follow_moves()
 
     def _reached(self, commit: str, since: str | None) -> bool:
@@ -178,18 +213,28 @@ class Sync:
             self.vault.reach(known or "")  # over the network, if at all, before others wait for us
             with self.database.writing() as db:
                 known = db.execute("SELECT value FROM meta WHERE key = ?", (COMMIT,)).get
-                if known is None or self.vault.changed(known, commit) is None or self.vault.is_before(known, commit):
+                if (
+                    known is None
+                    or self.vault.changed(known, commit) is None
+                    or self.vault.is_before(known, commit)
+                ):
                     db.execute(SET_META, (COMMIT, commit)).fetchall()
         return known == since
 
-    def look(self, path: str, known: Row | None = None, reading: Callable[[str], File] | None = None) -> Looked:
+    def look(
+        self, path: str, known: Row | None = None, reading: Callable[[str], File] | None = None
+    ) -> Looked:
         """Read a file and understand it, unless its bytes and its date are those that the index knows."""
         try:
             file = (reading or self.vault.read)(path)
         except (SimplememError, OSError) as error:
             return error
         seen = file.sha256, file.entry.mtime_ns
-        if known is not None and (known.sha256, known.mtime_ns) == seen and not self.is_judged_otherwise(known):
+        if (
+            known is not None
+            and (known.sha256, known.mtime_ns) == seen
+            and not self.is_judged_otherwise(known)
+        ):
             return stat_of(file.entry)
         return understood(path, read_note(file.data, file.sha256), stat_of(file.entry))
 
@@ -199,7 +244,9 @@ class Sync:
             return True
         if known.is_copy and self._is_named_by_us(known.path):
             return True
-        by_rule = bool(self.private) and private_by_rule(known.path, self.private)  # asked of every note of every scan
+        by_rule = bool(self.private) and private_by_rule(
+            known.path, self.private
+        )  # asked of every note of every scan
         by_settings = None if known.hidden is None or known.is_copy else known.hidden
         return by_settings != self.hidden_reason(known.path) or (known.private == "rule") != by_rule
 
@@ -244,7 +291,9 @@ class Sync:
                 continue
             read = self.look(path)
             if isinstance(read, Understood) and self._hidden(db, read) != known.hidden:
-                self._put_unless_large(rows, read, known)  # of one that cannot be read, what was known stays
+                self._put_unless_large(
+                    rows, read, known
+                )  # of one that cannot be read, what was known stays
                 changed.append(path)
         return changed
 
@@ -256,7 +305,9 @@ class Sync:
 
     def _hidden(self, db: Connection, read: Understood) -> str | None:
         """Why a note is left out of recall: by the settings, or as a conflict copy."""
-        if (reason := self.hidden_reason(read.path)) is not None or (copy := notes.copy_at(db, read.path)) is None:
+        if (reason := self.hidden_reason(read.path)) is not None or (
+            copy := notes.copy_at(db, read.path)
+        ) is None:
             return reason
         name, original = copy
         if not name.certain:
@@ -291,19 +342,30 @@ class Reconciling:
     report: SyncReport = field(default_factory=SyncReport)
     _much: bool = False
     _is_counted: bool = False
-    _gone: dict[str, list[Row]] = field(default_factory=dict)  # whose file went, by hash: a new file may be one of them
+    _gone: dict[str, list[Row]] = field(
+        default_factory=dict
+    )  # whose file went, by hash: a new file may be one of them
 
     def carry_out(self, total: int | None) -> SyncReport:
         """Make the rows of both sides right. With the `total` of notes, too many that vanish are doubted."""
         if total is not None:
             self._doubt(total)
         sync, entries, known, files = self.sync, self.entries, self.known, self.files
-        came, went = entries.keys() - files, {path for path in files - entries.keys() if self._is_gone(path)}
+        came, went = (
+            entries.keys() - files,
+            {path for path in files - entries.keys() if self._is_gone(path)},
+        )
         skipped = sync.skipped.items()
-        sync.skipped = {path: why for path, why in skipped if path not in entries and not self._is_gone(path)}
+        sync.skipped = {
+            path: why for path, why in skipped if path not in entries and not self._is_gone(path)
+        }
         to_read = sorted(path for path, entry in entries.items() if self._is_to_read(entry))
         too_large = {path for path in sync.skipped if path in known and path in entries}
-        gone = [found for path, found in known.items() if path not in entries and (path in went or path not in files)]
+        gone = [
+            found
+            for path, found in known.items()
+            if path not in entries and (path in went or path not in files)
+        ]
         if came or went or to_read or gone or too_large:
             self._much = len(to_read) > _MUCH
             for found in gone:
@@ -312,7 +374,9 @@ class Reconciling:
             self._count_unread(len(to_read))
             moved = self._find_moved(to_read)
             with sync.database.writing(self.generation) as db:
-                notes.follow_files(db, came, went)  # first: after a pass that is cut short nobody would know of them
+                notes.follow_files(
+                    db, came, went
+                )  # first: after a pass that is cut short nobody would know of them
                 self._take_moved(db, moved)
                 self.report.modified += sync.judge_copies_of(Rows(db), came | went)
                 if self._much:
@@ -339,7 +403,9 @@ class Reconciling:
         if not origins:
             return moved
         sizes = {origin.size for origin in origins}
-        is_any_size_possible = any(origin.is_at_new_path for origin in origins)  # moved twice: its size is not known
+        is_any_size_possible = any(
+            origin.is_at_new_path for origin in origins
+        )  # moved twice: its size is not known
         with self.sync.vault.reading() as reading:
             for path in sorted(paths):
                 is_new_note = is_note(path) and path not in self.known
@@ -381,7 +447,11 @@ class Reconciling:
             self.report.skipped.append((path, self.sync.skipped[path]))
             return False
         known = self.known.get(path)
-        return known is None or known.may_have_changed(size, mtime_ns, ctime_ns) or self.sync.is_judged_otherwise(known)
+        return (
+            known is None
+            or known.may_have_changed(size, mtime_ns, ctime_ns)
+            or self.sync.is_judged_otherwise(known)
+        )
 
     def _is_gone(self, path: str) -> bool:
         """The second proof that a deletion asks for."""
@@ -428,7 +498,12 @@ class Reconciling:
                     if self.sync.stop.is_set():
                         raise Stopped
                     entry = left.popleft()
-                    batch.append((entry.path, self.sync.look(entry.path, self.known.get(entry.path), reading)))
+                    batch.append(
+                        (
+                            entry.path,
+                            self.sync.look(entry.path, self.known.get(entry.path), reading),
+                        )
+                    )
                     size += entry.size
             yield batch
 
@@ -441,13 +516,19 @@ class Reconciling:
             return  # it went while we looked; its own event or the next scan tells
         if isinstance(read, Unavailable):
             raise read
-        if isinstance(read, Exception):  # what was known of it stays: unreadable is not deleted (F10)
+        if isinstance(
+            read, Exception
+        ):  # what was known of it stays: unreadable is not deleted (F10)
             self.report.skipped.append((path, str(read)))
             self.sync.skipped[path] = str(read)
         elif isinstance(read, Stat):
             assert known is not None
             notes.refresh(db, known.id, read)
-        elif known is not None and known.sha256 == read.note.sha256 and not self.sync.is_judged_otherwise(known):
+        elif (
+            known is not None
+            and known.sha256 == read.note.sha256
+            and not self.sync.is_judged_otherwise(known)
+        ):
             notes.refresh(db, known.id, read.stat, read.head.modified)
         else:
             origin = self._origin(db, read.note.sha256) if known is None else None
@@ -471,7 +552,12 @@ class Reconciling:
 
     def _forget(self, too_large: Collection[str]) -> None:
         """Remove the notes whose file went, but for those that are now another's origin, and those grown too large."""
-        gone = [found.path for same in self._gone.values() for found in same if self._is_gone(found.path)]
+        gone = [
+            found.path
+            for same in self._gone.values()
+            for found in same
+            if self._is_gone(found.path)
+        ]
         with self.sync.database.writing(self.generation) as db:
             for path in (*gone, *too_large):
                 self.sync.remove_at(db, path)

@@ -16,11 +16,20 @@ from simplemem.index.notes import Rows, vector_space
 from simplemem.note.names import base_name
 from simplemem.note.note import Note
 from simplemem.note.passages import cut_passages, heading_paths, text_hash, text_key
-from simplemem.note.words import MARKS, language_of, may_hold_names, parts_of_names, searchable, stems_of
+from simplemem.note.words import (
+    MARKS,
+    language_of,
+    may_hold_names,
+    parts_of_names,
+    searchable,
+    stems_of,
+)
 
 SHIFT = 20  # an id of a passage or block is the note's id and a place
 BLOCK = 1 << 19  # set in the places of blocks
-_ID_LINE = re.compile(r"^[ \t>]*+\^[A-Za-z0-9-]+[ \t\r]*+(?:\n|\Z)", re.MULTILINE)  # it names a block and says nothing
+_ID_LINE = re.compile(
+    r"^[ \t>]*+\^[A-Za-z0-9-]+[ \t\r]*+(?:\n|\Z)", re.MULTILINE
+)  # it names a block and says nothing
 _MOST_CHARACTERS = 40_000_000  # of texts that wait for their vectors in memory
 _PUT_PLACE = "INSERT INTO places (id, start, stop, line, headings, hash, text_key) VALUES (?, ?, ?, ?, ?, ?, ?)"
 PUT_VECTOR = """INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)
@@ -64,12 +73,19 @@ def understood(path: str, note: Note, stat: Stat) -> Understood:
     """The facts of the note at `path`. A header that cannot be read is part of the text (DESIGN §1.2)."""
     head, text = head_of(path, note, stat.mtime_ns), note.text
     paths, cut = heading_paths(note.body), cut_passages(text, note.body)
-    passages = tuple(Unit(a, b, line, "passage", headings, text[a:b]) for a, b, line, headings in cut)
-    blocks = tuple(Unit(a, b, line, kind, paths[above], text[a:b]) for kind, a, b, line, above in note.body.blocks)
+    passages = tuple(
+        Unit(a, b, line, "passage", headings, text[a:b]) for a, b, line, headings in cut
+    )
+    blocks = tuple(
+        Unit(a, b, line, kind, paths[above], text[a:b])
+        for kind, a, b, line, above in note.body.blocks
+    )
     if note.header.style == "broken" and note.header.body_start:
         header = Unit(0, note.header.body_start, 1, "header", (), text[: note.header.body_start])
         passages, blocks = (header, *passages), (header, *blocks)
-    language = language_of(f"{head.title}\n{note.content}", note.string("lang") or note.string("language"))
+    language = language_of(
+        f"{head.title}\n{note.content}", note.string("lang") or note.string("language")
+    )
     return Understood(path, note, stat, head, passages[: BLOCK - 1], blocks[: BLOCK - 1], language)
 
 
@@ -101,39 +117,59 @@ def units(note_id: int, read: Understood) -> Iterator[tuple[int, Unit, str]]:
     """Every passage and block under its id, in order, with the text of its vector: the heading, then the words. It is
     empty for headings, for ids, and for blocks that are a whole passage."""
     first, whole = note_id << SHIFT, {(passage.start, passage.stop) for passage in read.passages}
-    for place, unit in chain(enumerate(read.passages, first), enumerate(read.blocks, first | BLOCK)):
-        is_wanted = unit.kind == "passage" or (unit.kind != "heading" and (unit.start, unit.stop) not in whole)
+    for place, unit in chain(
+        enumerate(read.passages, first), enumerate(read.blocks, first | BLOCK)
+    ):
+        is_wanted = unit.kind == "passage" or (
+            unit.kind != "heading" and (unit.start, unit.stop) not in whole
+        )
         words = _ID_LINE.sub("", unit.text) if is_wanted and "^" in unit.text else unit.text
         above = unit.headings[-1] if unit.headings else read.head.title
         yield place, unit, f"{above}\n{words}" if is_wanted and words.strip() else ""
 
 
-def put(rows: Rows, note_id: int, read: Understood, *, new: bool, private: bool = False) -> list[tuple[int, str]]:
+def put(
+    rows: Rows, note_id: int, read: Understood, *, new: bool, private: bool = False
+) -> list[tuple[int, str]]:
     """Keep a note's text rows in `rows`, with vectors whose text is the same; returns the places that need one."""
     db, kept = rows.db, dict[bytes, bytes]()
     if not new:
-        kept = dict(db.execute("SELECT hash, vector FROM vectors WHERE id >= ? AND id < ?", span(note_id)))
+        kept = dict(
+            db.execute("SELECT hash, vector FROM vectors WHERE id >= ? AND id < ?", span(note_id))
+        )
         remove(db, note_id)
     name, title, language = base_name(read.path), read.head.title, read.language
     title = _as_indexed(title if title == name else f"{title}\n{name}", language)
-    summary = "\n".join([read.head.description, *read.note.aliases]).strip()  # what stands in no passage
+    summary = "\n".join(
+        [read.head.description, *read.note.aliases]
+    ).strip()  # what stands in no passage
     whole = "\n".join([*filter(None, [summary]), *(unit.text for unit in read.blocks)])
     names = may_hold_names(whole)
     every = list(units(note_id, read))
     texts = [(place, text, text_hash(text)) for place, _, text in every if text]
     hashes = {place: hash_ for place, _, hash_ in texts}
     quoted = json.encoder.encode_basestring
-    above = {headings: f"[{', '.join(map(quoted, headings))}]" for headings in {unit.headings for _, unit, _ in every}}
+    above = {
+        headings: f"[{', '.join(map(quoted, headings))}]"
+        for headings in {unit.headings for _, unit, _ in every}
+    }
     places = []
     for id_, unit, _ in every:
         key = text_key(unit.text) if unit.kind != "passage" else None
-        places.append((id_, unit.start, unit.stop, unit.line, above[unit.headings], hashes.get(id_), key))
+        places.append(
+            (id_, unit.start, unit.stop, unit.line, above[unit.headings], hashes.get(id_), key)
+        )
     rows.add(_PUT_PLACE, places)
     whole = _as_indexed(whole, language, names=names) + MARKS.get(language, "")
-    blocks = [(id_, _as_indexed(u.text, language, names=names)) for id_, u, _ in every[len(read.passages) :]]
+    blocks = [
+        (id_, _as_indexed(u.text, language, names=names))
+        for id_, u, _ in every[len(read.passages) :]
+    ]
     db.put_words(rows, note_id, title, whole, blocks)
     wanted = [] if private and vector_space(db).remote else texts
-    rows.add(PUT_VECTOR, [(place, hash_, kept[hash_]) for place, _, hash_ in wanted if hash_ in kept])
+    rows.add(
+        PUT_VECTOR, [(place, hash_, kept[hash_]) for place, _, hash_ in wanted if hash_ in kept]
+    )
     missing = [(place, text) for place, text, hash_ in wanted if hash_ not in kept]
     if not missing:
         db.execute("UPDATE notes SET embedded = 1 WHERE id = ?", (note_id,)).fetchall()
@@ -142,7 +178,10 @@ def put(rows: Rows, note_id: int, read: Understood, *, new: bool, private: bool 
 
 def _as_indexed(text: str, language: str, *, names: bool = True) -> str:
     """A text's words, then the parts of names in it and its stems: behind, so that neighbours stay neighbours."""
-    parts, stems = parts_of_names(text) if names else "", stems_of(text, language) if language else ""
+    parts, stems = (
+        parts_of_names(text) if names else "",
+        stems_of(text, language) if language else "",
+    )
     return "\n".join([searchable(text), parts, stems, ""])
 
 

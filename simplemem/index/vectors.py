@@ -53,7 +53,9 @@ def adopt(database: Tables, embedder: Embedder) -> None:
             db.execute(sql, {"remote": int(embedder.remote)}).fetchall()
 
 
-def put(db: Connection, note_id: int, sha256: str, vectors: Mapping[int, bytes], refused: str = "") -> bool:
+def put(
+    db: Connection, note_id: int, sha256: str, vectors: Mapping[int, bytes], refused: str = ""
+) -> bool:
     """Store a note's vectors, unless the note has changed since its text was read; and what the embedder refused."""
     if db.execute("SELECT sha256 FROM notes WHERE id = ?", (note_id,)).get != sha256:
         return False
@@ -74,7 +76,11 @@ def take(old: Tables, into: Tables, width: int | None, progress: Progress | None
         places = {digest: place for place, digest in db.execute("SELECT id, hash FROM vectors")}
     with into.writing() as db:
         ours, total = notes.vector_space(db), notes.waiting(db)
-        if ours.embedder != theirs.embedder or not theirs.dimension or width not in (None, theirs.dimension):
+        if (
+            ours.embedder != theirs.embedder
+            or not theirs.dimension
+            or width not in (None, theirs.dimension)
+        ):
             return 0
         db.execute("UPDATE vector_space SET dimension = ?", (theirs.dimension,)).fetchall()
     last = looked = taken = 0
@@ -84,12 +90,16 @@ def take(old: Tables, into: Tables, width: int | None, progress: Progress | None
             if not (some := [row[0] for row in db.execute(sql, (last, _NOTES_AT_ONCE))]):
                 return taken
             wanted = {note: hashes_of(db, note, missing=True) for note in some}
-            every = [(place, digest) for hashes in wanted.values() for place, digest in hashes.items()]
+            every = [
+                (place, digest) for hashes in wanted.values() for place, digest in hashes.items()
+            ]
             asked = {places[digest] for _, digest in every if digest in places}
             with old.reading() as other:
                 sql = "SELECT v.hash, v.vector FROM carray(:ids) n CROSS JOIN vectors v ON v.id = n.value"
                 vectors = dict(other.execute(sql, {"ids": other.many(sorted(asked))}))
-            found = [(place, digest, vectors[digest]) for place, digest in every if digest in vectors]
+            found = [
+                (place, digest, vectors[digest]) for place, digest in every if digest in vectors
+            ]
             db.executemany(PUT_VECTOR, found)
             rev = notes.next_rev(db)
             whole = [(rev, note) for note in some if vectors.keys() >= {*wanted[note].values()}]
@@ -109,10 +119,16 @@ def hashes_of(db: Connection, note_id: int, *, missing: bool = False) -> dict[in
 
 def embedded(db: Connection, embedder: str, remote: bool) -> Embedded:
     """How far an embedder is, which may not have begun yet."""
-    visible, private = next(db.execute("SELECT count(*), count(private) FROM notes WHERE hidden IS NULL"))
+    visible, private = next(
+        db.execute("SELECT count(*), count(private) FROM notes WHERE hidden IS NULL")
+    )
     wanted, space = visible - private if remote else visible, notes.vector_space(db)
-    refused: Any = db.execute("SELECT path, refused FROM notes WHERE refused IS NOT NULL ORDER BY path")
-    return Embedded(notes.waiting(db) if space.embedder == embedder else wanted, wanted, private, list(refused))
+    refused: Any = db.execute(
+        "SELECT path, refused FROM notes WHERE refused IS NOT NULL ORDER BY path"
+    )
+    return Embedded(
+        notes.waiting(db) if space.embedder == embedder else wanted, wanted, private, list(refused)
+    )
 
 
 @dataclass(slots=True)
@@ -141,8 +157,15 @@ class Filling:
                 sql = "SELECT id, path, sha256 FROM notes WHERE embedded = 0 ORDER BY id LIMIT ?"
                 there: Any = db.execute(sql, (_NOTES_AT_ONCE + len(passed) - done,)).fetchall()
             batch: list[_ToEmbed] = []
-            for note_id, path, sha256 in there:  # as many notes at once as the embedder takes texts, one at least
-                if note_id not in passed and sum(len(texts) for *_, texts in batch) < self.embedder.batch:
+            for (
+                note_id,
+                path,
+                sha256,
+            ) in there:  # as many notes at once as the embedder takes texts, one at least
+                if (
+                    note_id not in passed
+                    and sum(len(texts) for *_, texts in batch) < self.embedder.batch
+                ):
                     batch.append(self._texts(note_id, path, sha256))
             if not batch or (stored := self._embed(batch)) is None:
                 break
@@ -156,7 +179,11 @@ class Filling:
     def _texts(self, note_id: int, path: str, sha256: str) -> _ToEmbed:
         with self.database.reading() as db:
             wanted = hashes_of(db, note_id, missing=True)
-        kept = self.ready.take(note_id) if self.ready is not None and not self.embedder.remote else None
+        kept = (
+            self.ready.take(note_id)
+            if self.ready is not None and not self.embedder.remote
+            else None
+        )
         if kept is not None and {place: text_hash(words) for place, words in kept} == wanted:
             return note_id, sha256, kept  # else another process has changed it since
         try:
@@ -167,21 +194,31 @@ class Filling:
         if self.embedder.remote and private_reason(path, note, self.private) is not None:
             return note_id, file.sha256, []
         every = units(note_id, understood(path, note, notes.stat_of(file.entry)))
-        texts = [(place, words) for place, _, words in every if words and wanted.get(place) == text_hash(words)]
+        texts = [
+            (place, words)
+            for place, _, words in every
+            if words and wanted.get(place) == text_hash(words)
+        ]
         return note_id, file.sha256, texts
 
     def _embed(self, batch: Sequence[_ToEmbed]) -> int | None:
         """Embed some notes, each text once, and store what still fits. None when another embedder has begun."""
         name = self.embedder.name
-        made, refused = self._asked(list(dict.fromkeys(words for *_, texts in batch for _, words in texts)))
+        made, refused = self._asked(
+            list(dict.fromkeys(words for *_, texts in batch for _, words in texts))
+        )
         with self.database.writing() as db:
             if (space := notes.vector_space(db)).embedder != name:
                 return None
             widths = sorted({len(vector) for vector in made.values()} | ({space.dimension} - {0}))
             if len(widths) > 1:
                 numbers = " and ".join(map(str, widths))
-                message = f"{name} returned vectors of {numbers} dimensions, so its model has changed"
-                hint = "`simplemem index --rebuild` creates all vectors again with the current model."
+                message = (
+                    f"{name} returned vectors of {numbers} dimensions, so its model has changed"
+                )
+                hint = (
+                    "`simplemem index --rebuild` creates all vectors again with the current model."
+                )
                 raise Unavailable(message, hint=hint)
             if made and not space.dimension:  # the first vector has come
                 db.execute("UPDATE vector_space SET dimension = ?", (widths[0],)).fetchall()
@@ -196,9 +233,15 @@ class Filling:
         """The vectors of texts, and what is said of those refused, found by asking for the halves of a batch."""
         if not texts:
             return {}, {}
-        given = texts if self.embedder.reads_sentences else [without_stop_words(words) for words in texts]
+        given = (
+            texts
+            if self.embedder.reads_sentences
+            else [without_stop_words(words) for words in texts]
+        )
         try:
-            made = dict(zip(texts, self.embedder.documents(given, stopped=self.stopped), strict=True))
+            made = dict(
+                zip(texts, self.embedder.documents(given, stopped=self.stopped), strict=True)
+            )
             self._took_any = True
             return made, {}
         except Refused as error:
@@ -208,15 +251,22 @@ class Filling:
             if len(texts) == 1:
                 return {}, {texts[0]: error.message}
         half = len(texts) // 2
-        (first, refused), (second, refused_too) = self._asked(texts[:half]), self._asked(texts[half:])
+        (first, refused), (second, refused_too) = (
+            self._asked(texts[:half]),
+            self._asked(texts[half:]),
+        )
         return first | second, refused | refused_too
 
 
-def stored(db: Connection, some: Iterable[int] | None, *, blocks: bool = False) -> Iterable[tuple[int, bytes]]:
+def stored(
+    db: Connection, some: Iterable[int] | None, *, blocks: bool = False
+) -> Iterable[tuple[int, bytes]]:
     """The places and vectors of the passages of some notes or of all, or of their blocks, in order."""
     first, after = (BLOCK, 1 << SHIFT) if blocks else (0, BLOCK)
     if some is None:
-        return db.execute(f"SELECT id, vector FROM vectors WHERE (id & {BLOCK}) = {first} ORDER BY id")
+        return db.execute(
+            f"SELECT id, vector FROM vectors WHERE (id & {BLOCK}) = {first} ORDER BY id"
+        )
     start = f"(n.value << {SHIFT})"
     sql = f"""SELECT v.id, v.vector FROM carray(:ids) n CROSS JOIN vectors v
               WHERE v.id >= {start} + {first} AND v.id < {start} + {after}"""  # a range: so engines use the key
@@ -255,7 +305,9 @@ def distances(query: bytes, rows: Any) -> NDArray[np.float64]:
     if not count or not any(query):
         return np.ones(count)
     asked = memoryview(query).cast("b", shape=[1, len(query)])
-    found: Any = simsimd.cdist(asked, memoryview(rows).cast("b", shape=[count, len(query)]), "cosine", dtype="int8")
+    found: Any = simsimd.cdist(
+        asked, memoryview(rows).cast("b", shape=[count, len(query)]), "cosine", dtype="int8"
+    )
     return np.frombuffer(memoryview(found).cast("B"), np.float64)
 
 
@@ -287,8 +339,13 @@ class _Rows:
         owners, vectors = np.frombuffer(self.owners, np.int64), np.frombuffer(self.vectors, np.int8)
         best = np.full(max(size, int(owners.max(initial=0)) + 1), _FAR)
         # All are compared as soon as a quarter of them.
-        if some is not None and 4 * len(rows := np.flatnonzero(_marks(some, len(best))[owners])) < len(owners):
-            owners, vectors = owners.take(rows), vectors.reshape(-1, len(query)).take(rows, 0).reshape(-1)
+        if some is not None and 4 * len(
+            rows := np.flatnonzero(_marks(some, len(best))[owners])
+        ) < len(owners):
+            owners, vectors = (
+                owners.take(rows),
+                vectors.reshape(-1, len(query)).take(rows, 0).reshape(-1),
+            )
         np.maximum.at(best, owners, 1 - distances(query, vectors.data))
         best[_NOBODY] = _FAR
         return best
@@ -315,7 +372,14 @@ class VectorsInMemory:
         self._asked = False
 
     def nearest(
-        self, db: Connection, whose: _Whose, query: bytes, ids: Ids, limit: int, also: Iterable[int], paths: Paths
+        self,
+        db: Connection,
+        whose: _Whose,
+        query: bytes,
+        ids: Ids,
+        limit: int,
+        also: Iterable[int],
+        paths: Paths,
     ) -> dict[int, Nearness]:
         """The notes with the nearest passages, among `ids`, and those in `also`, by `whose` vectors."""
         import numpy as np
@@ -340,7 +404,9 @@ class VectorsInMemory:
                 passages[gone] = _FAR
                 for rows in filter(None, (self._passages, self._blocks)):
                     rows.forget(gone)
-            blocks = (self._blocks or _Rows(stored(db, wanted, blocks=True))).best(query, wanted, len(passages))
+            blocks = (self._blocks or _Rows(stored(db, wanted, blocks=True))).best(
+                query, wanted, len(passages)
+            )
         held = list(wanted)
         nearest = np.maximum(passages, np.maximum(blocks[: len(passages)], 0.0))[held]
         figures = zip(passages[held].tolist(), nearest.tolist(), strict=True)
@@ -349,7 +415,11 @@ class VectorsInMemory:
     def _follow(self, db: Connection, seen: _Whose) -> None:
         (whose, _), (before, rev) = seen, self._seen
         if whose != before or self._passages.left > _LEFT + len(self._passages.owners) // 4:
-            self._passages, self._blocks, self._asked = _Rows(stored(db, None)), None, self._asked and whose == before
+            self._passages, self._blocks, self._asked = (
+                _Rows(stored(db, None)),
+                None,
+                self._asked and whose == before,
+            )
         elif seen != self._seen:
             changed = [row[0] for row in db.execute("SELECT id FROM notes WHERE rev > ?", (rev,))]
             for rows in filter(None, (self._passages, self._blocks)):

@@ -26,9 +26,15 @@ Profile = TypedDict("Profile", {
     "container_tag": str, "static": list[str], "dynamic": list[str], "sources": dict[str, list[str]],
     "generated_at": str, "cached": bool, "method": str,
 })  # fmt: skip
-Passage = TypedDict("Passage", {"content": str, "source": str, "score": float, "heading": str, "line": int})
-Written = TypedDict("Written", {"file_path": str, "sha256": str, "created": bool, "notice": NotRequired[str]})
-Source = TypedDict("Source", {"id": str, "title": str, "name": str, "heading": str, "line": int, "url": Maybe})
+Passage = TypedDict(
+    "Passage", {"content": str, "source": str, "score": float, "heading": str, "line": int}
+)
+Written = TypedDict(
+    "Written", {"file_path": str, "sha256": str, "created": bool, "notice": NotRequired[str]}
+)
+Source = TypedDict(
+    "Source", {"id": str, "title": str, "name": str, "heading": str, "line": int, "url": Maybe}
+)
 Edge = TypedDict("Edge", {"from": str, "relation": str, "to": str, "id": str})
 Step = TypedDict("Step", {"step": str, "used": bool, "why": str})
 Result = TypedDict("Result", {
@@ -53,10 +59,17 @@ Stored = TypedDict("Stored", {
     "block_id": str, "turn_id": str, "routing_scenario": str, "facts_extracted": int, "topic": str, "reason": str,
     "method": str, "facts": list[FactOut], "warnings": list[str],
 })  # fmt: skip
-TurnOut = TypedDict("TurnOut", {"turn_id": str, "timestamp": str, "user_message": str, "ai_response": str})
-Topic = TypedDict("Topic", {"block_id": str, "topic_label": str, "status": str, "turn_count": int, "created_at": str})
+TurnOut = TypedDict(
+    "TurnOut", {"turn_id": str, "timestamp": str, "user_message": str, "ai_response": str}
+)
+Topic = TypedDict(
+    "Topic",
+    {"block_id": str, "topic_label": str, "status": str, "turn_count": int, "created_at": str},
+)
 Topics = TypedDict("Topics", {"topics": list[Topic]})
-Story = TypedDict("Story", {"block_id": str, "topic_label": str, "turns": list[TurnOut], "summary": str})
+Story = TypedDict(
+    "Story", {"block_id": str, "topic_label": str, "turns": list[TurnOut], "summary": str}
+)
 Spoken = TypedDict("Spoken", {
     "block_id": str, "topic": str, "relevance_score": float, "summary": str, "turns": list[TurnOut],
 })  # fmt: skip
@@ -64,13 +77,17 @@ Recalled = TypedDict("Recalled", {
     "memories": list[Spoken], "facts": list[FactOut], "method": str, "degraded": NotRequired[str],
     "only_nearest": NotRequired[bool],
 })  # fmt: skip
-Constraint = TypedDict("Constraint", {"text": str, "severity": str, "since": str, "disputed": NotRequired[str]})
+Constraint = TypedDict(
+    "Constraint", {"text": str, "severity": str, "since": str, "disputed": NotRequired[str]}
+)
 Person = TypedDict("Person", {
     "name": str, "preferences": dict[str, str], "topics_of_interest": list[str], "last_updated": str,
     "constraints": list[Constraint],
 })  # fmt: skip
 Known = TypedDict("Known", {"profile": Person})
-Context = TypedDict("Context", {"text": str, "tokens": int, "items": list[dict[str, Any]], "left_out": int})
+Context = TypedDict(
+    "Context", {"text": str, "tokens": int, "items": list[dict[str, Any]], "left_out": int}
+)
 Closed = TypedDict("Closed", {
     "closed": list[str], "continued": list[str], "facts": list[FactOut], "method": str,
     "warnings": NotRequired[list[str]],

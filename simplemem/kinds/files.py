@@ -24,11 +24,16 @@ def run(store: EnhancedStore, call: Mapping[str, Any], **by: Unpack[By]) -> str:
     """Carry out a command: what the tool answers. SimplememError with the tool's own words where it fails."""
     command = _COMMANDS.get(str(call.get("command")))
     if command is None:
-        raise Invalid(f"Unknown command: {call.get('command')}", hint="There are " + ", ".join(_COMMANDS) + ".")
+        raise Invalid(
+            f"Unknown command: {call.get('command')}",
+            hint="There are " + ", ".join(_COMMANDS) + ".",
+        )
     given = {key: value for key, value in call.items() if key != "command" and value is not None}
     taken = command.__annotations__.keys() - {"return", "store", "by"}
     if missing := sorted(taken - given.keys() - {"view_range"}):
-        raise Invalid(f"{call['command']} needs {', '.join(missing)}", hint="Give them, and try again.")
+        raise Invalid(
+            f"{call['command']} needs {', '.join(missing)}", hint="Give them, and try again."
+        )
     return command(store, **{key: given[key] for key in taken & given.keys()}, by=by)
 
 
@@ -45,7 +50,11 @@ def view(store: EnhancedStore, path: str, by: By, view_range: list[int] | None =
         lines = _read(store, file, path).text.split("\n")
         if len(lines) > _MOST_LINES:
             raise Invalid(f"File {path} exceeds maximum line limit of 999,999 lines.")
-        start, stop = (max(1, view_range[0]) - 1, view_range[1]) if view_range and len(view_range) == 2 else (0, -1)
+        start, stop = (
+            (max(1, view_range[0]) - 1, view_range[1])
+            if view_range and len(view_range) == 2
+            else (0, -1)
+        )
         shown = _numbered(lines[start : len(lines) if stop == -1 else stop], start + 1)
         return f"Here's the content of {path} with line numbers:\n{shown}"
     below = _below(store, inside)
@@ -60,7 +69,9 @@ def view(store: EnhancedStore, path: str, by: By, view_range: list[int] | None =
         sizes |= {name: size} if len(parts) < 3 else {}
     order = sorted(sizes, key=lambda each: each.rstrip("/").split("/"))
     listed = (f"{_size(sizes[each])}\t{path}" + (f"/{each}" if each else "") for each in order)
-    header = f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items:"
+    header = (
+        f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items:"
+    )
     return "\n".join([header, *listed])
 
 
@@ -115,7 +126,9 @@ def delete(store: EnhancedStore, path: str, by: By) -> str:
     store.bench.catch_up()
     if not (paths := _paths(store, inside)):
         raise Invalid(f"The path {path} does not exist")
-    _change(store, lambda: [Draft(each.path, None, each.text) for each in store.bench.read(paths)], by)
+    _change(
+        store, lambda: [Draft(each.path, None, each.text) for each in store.bench.read(paths)], by
+    )
     return f"Successfully deleted {path}"
 
 
@@ -167,13 +180,21 @@ def _shown(path: str) -> str:
 
 def _file(store: EnhancedStore, inside: str) -> str | None:
     path = _stored(inside)
-    return path if well_formed(path) == path and "\0" not in path and store.bench.is_taken(path) else None
+    return (
+        path
+        if well_formed(path) == path and "\0" not in path and store.bench.is_taken(path)
+        else None
+    )
 
 
 def _paths(store: EnhancedStore, inside: str) -> list[str]:
     """The files that a path names: itself, or all below it."""
     file = _file(store, inside)
-    return [each.path for each in store.bench.entries_below(f"{FOLDER}/{inside}")] if file is None else [file]
+    return (
+        [each.path for each in store.bench.entries_below(f"{FOLDER}/{inside}")]
+        if file is None
+        else [file]
+    )
 
 
 def _below(store: EnhancedStore, inside: str) -> dict[str, int]:
@@ -190,7 +211,9 @@ def _below(store: EnhancedStore, inside: str) -> dict[str, int]:
 def _read(store: EnhancedStore, file: str, path: str) -> Read:
     read = next(iter(store.bench.read([file])), None)
     if read is None:
-        raise Invalid(f"The file {path} no longer exists (may have been deleted or renamed concurrently).")
+        raise Invalid(
+            f"The file {path} no longer exists (may have been deleted or renamed concurrently)."
+        )
     if read.problem:
         raise Invalid(f"{path} cannot be read: {read.problem}")
     return read
@@ -226,7 +249,9 @@ def _conflicts_in_words() -> Iterator[None]:
     try:
         yield
     except Conflict as error:
-        raise Invalid("The file was changed by somebody else at the same moment. Please try again.") from error
+        raise Invalid(
+            "The file was changed by somebody else at the same moment. Please try again."
+        ) from error
 
 
 def _numbered(lines: list[str], first: int) -> str:
@@ -237,4 +262,6 @@ def _size(size: int) -> str:
     """A size as people read it: 1.5K."""
     unit = min((size.bit_length() - 1) // 10, 3) if size else 0
     scaled = size / 1024**unit
-    return f"{int(scaled)}{'BKMG'[unit]}" if scaled == int(scaled) else f"{scaled:.1f}{'BKMG'[unit]}"
+    return (
+        f"{int(scaled)}{'BKMG'[unit]}" if scaled == int(scaled) else f"{scaled:.1f}{'BKMG'[unit]}"
+    )

@@ -70,13 +70,30 @@ class Kind(Generic[T]):
     def opened(self, read: Read) -> tuple[Note, dict[str, Any]]:
         """A note, and what all that are read have. `problem` says why one cannot be changed, "" when it can."""
         note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
-        is_own, problem = self.holds(read.path, note.string("type")), read.problem or note.problem or ""
-        return note, {"path": read.path, "sha256": read.sha256, "problem": problem, "is_own": is_own}
+        is_own, problem = (
+            self.holds(read.path, note.string("type")),
+            read.problem or note.problem or "",
+        )
+        return note, {
+            "path": read.path,
+            "sha256": read.sha256,
+            "problem": problem,
+            "is_own": is_own,
+        }
 
     def render(self, properties: Mapping[str, Any], body: str, now: str) -> str:
         """The text of a new note: title, type and tags first, then its other properties, then the body."""
-        every = {"title": None, "type": self.type, "tags": None, **properties, "created": now, "modified": now}
-        header = render_header({key: value for key, value in every.items() if value not in (None, [])})
+        every = {
+            "title": None,
+            "type": self.type,
+            "tags": None,
+            **properties,
+            "created": now,
+            "modified": now,
+        }
+        header = render_header(
+            {key: value for key, value in every.items() if value not in (None, [])}
+        )
         return header + (f"\n{body}" if body else "")
 
 
@@ -96,8 +113,13 @@ class ChangeSet:
         read = next(iter(self.bench.read([path])), None)
         if read is None or read.sha256 != self._shelf.items[path].sha256:
             self.bench.look_at([path])
-            self._shelf.take([read] if read is not None else [], gone=[path] if read is None else [])
-            raise Conflict(f"{name_of(path)} has changed since it was read", current_sha256=read and read.sha256)
+            self._shelf.take(
+                [read] if read is not None else [], gone=[path] if read is None else []
+            )
+            raise Conflict(
+                f"{name_of(path)} has changed since it was read",
+                current_sha256=read and read.sha256,
+            )
         broken = read_header(read.text).problem
         if problem := read.problem or (broken and broken.message):
             why = f"{name_of(path)} cannot be changed: {problem}"
@@ -111,14 +133,21 @@ class ChangeSet:
             if (there := self.bench.bytes_of(path)) is not None:
                 self._before[path] = there
         elif len(text.encode("utf-8", "replace")) > (most := self.bench.max_note_bytes):
-            raise TooLong(f"{name_of(path)} would have more than {most:,} bytes", hint="Split it, then try again.")
+            raise TooLong(
+                f"{name_of(path)} would have more than {most:,} bytes",
+                hint="Split it, then try again.",
+            )
         self._after[path] = text
 
     def set(self, path: str, **properties: Any) -> None:
         """Give an item's note these properties; those without a value are taken out."""
         text = self.text(path)
         for key, value in properties.items():
-            text = remove_property(text, key) if value in (None, "") else set_property(text, key, value)
+            text = (
+                remove_property(text, key)
+                if value in (None, "")
+                else set_property(text, key, value)
+            )
         self.put(path, text)
 
     def has(self, path: str) -> bool:
@@ -182,7 +211,12 @@ class Shelf(Generic[T]):
             self._order = sorted(self.items.values(), key=self.kind.place)
         return self._order
 
-    def change(self, draft: Callable[[S], R], by: By, make: Callable[[Any], S] = ChangeSet) -> tuple[R, Carried]:  # type: ignore[assignment]
+    def change(
+        self,
+        draft: Callable[[S], R],
+        by: By,
+        make: Callable[[Any], S] = ChangeSet,  # type: ignore[assignment]
+    ) -> tuple[R, Carried]:
         """Write a draft on what the vault holds now as one step, again when a note is saved meanwhile; both answers."""
         answers: list[R] = []
         drafts: list[Draft] = []
@@ -200,8 +234,14 @@ class Shelf(Generic[T]):
             shas = {each.path: each.sha256 or "" for each in carried.written}
             written = [Read(path, text, shas[path], "") for path, text in carried.texts.items()]
             gone = [each.path for each in drafts if each.text is None]
-            came = [each.path for each in drafts if each.before is None and not isinstance(each.text, bytes)]
-            with suppress(Unavailable):  # it is written: what follows from it is settled with the next change noticed
+            came = [
+                each.path
+                for each in drafts
+                if each.before is None and not isinstance(each.text, bytes)
+            ]
+            with suppress(
+                Unavailable
+            ):  # it is written: what follows from it is settled with the next change noticed
                 self.take(written, gone=gone, came=came)
         return answers[0], carried
 
@@ -215,19 +255,27 @@ class Shelf(Generic[T]):
         if len(self._notes) + len(came) != noticed.count:
             gone = self._notes - (changed.keys() if noticed.whole else self.bench.indexed())
         names = {path: conflict_name(path) for path, note in changed.items() if note.is_copy}
-        copies = {path for path, name in names.items() if name is not None and name.certain}  # "Plan 2" may be a note
+        copies = {
+            path for path, name in names.items() if name is not None and name.certain
+        }  # "Plan 2" may be a note
         wanted = [
             path
             for path, note in changed.items()
             if path not in copies
-            and (self.items[path].sha256 != note.sha256 if path in self.items else self.kind.holds(path, note.type))
+            and (
+                self.items[path].sha256 != note.sha256
+                if path in self.items
+                else self.kind.holds(path, note.type)
+            )
         ]
         if self.mark is not None and (wanted or gone & self.items.keys()):
             self.outside_changes += 1
         self.take(self.bench.read(sorted(wanted)), gone=gone | copies, came=came | copies)
         self.mark = noticed.mark  # whatever failed before this is noticed again
 
-    def take(self, read: Iterable[Read], *, gone: Collection[str] = (), came: Collection[str] = ()) -> None:
+    def take(
+        self, read: Iterable[Read], *, gone: Collection[str] = (), came: Collection[str] = ()
+    ) -> None:
         """Take in notes as they are now, and which came and went of any kind: those may change what a link means."""
         changed = set(gone)
         for path in gone:
@@ -282,7 +330,14 @@ class Keeper:
         if "chat" not in made and llm.provider != "none" and llm.model.strip():
             from simplemem.services.chat import Chat
 
-            about = llm.provider, llm.model, llm.url, llm.api_key, llm.timeout_seconds, llm.max_calls_per_hour
+            about = (
+                llm.provider,
+                llm.model,
+                llm.url,
+                llm.api_key,
+                llm.timeout_seconds,
+                llm.max_calls_per_hour,
+            )
             made.setdefault("chat", Chat(*about))
         return cast("Chat | None", made.get("chat"))
 
@@ -313,7 +368,9 @@ class StateLog(Generic[M]):
     """What no note holds (counters, what was imported): lines of JSON under `.simplemem/`, only ever added, by several
     processes. `fold` takes one into the state. Where nothing can be written, nothing is added."""
 
-    def __init__(self, bench: Bench, name: str, empty: Callable[[], M], fold: Callable[[M, Line], None]) -> None:
+    def __init__(
+        self, bench: Bench, name: str, empty: Callable[[], M], fold: Callable[[M, Line], None]
+    ) -> None:
         self._bench = bench
         self._file = bench.side(name)
         self._empty, self._fold = empty, fold
@@ -335,7 +392,11 @@ class StateLog(Generic[M]):
     def add(self, line: Line) -> None:
         """Add a line; it is lost where others have the log for long."""
         if not self._bench.read_only:
-            with self._guard, suppress(OSError, SimplememError), self._file.held(_PATIENCE) as has_turn:
+            with (
+                self._guard,
+                suppress(OSError, SimplememError),
+                self._file.held(_PATIENCE) as has_turn,
+            ):
                 if has_turn:
                     self._file.append(_encoded(line))
 
@@ -345,8 +406,13 @@ class StateLog(Generic[M]):
         self._bench.must_be_writable()
         with self._guard, self._file.held(patience) as has_turn:
             if not has_turn:
-                raise Unavailable("another process is still working on this vault", hint="Try again when it is done.")
-            self._file.append(b"")  # whatever is in the way of writing is found before anything is done
+                raise Unavailable(
+                    "another process is still working on this vault",
+                    hint="Try again when it is done.",
+                )
+            self._file.append(
+                b""
+            )  # whatever is in the way of writing is found before anything is done
             yield lambda line: self._file.append(_encoded(line), sync=True)
 
 
@@ -359,7 +425,8 @@ def clean_text(text: str, what: str, most: int, hint: str) -> str:
     clean = re.sub(r"\r\n?", "\n", text)
     if "\0" in clean or clean != well_formed(clean):
         raise Invalid(
-            f"the {what} contains a character that a note cannot contain", hint="Leave out NUL and lone surrogates."
+            f"the {what} contains a character that a note cannot contain",
+            hint="Leave out NUL and lone surrogates.",
         )
     if len(clean) > most:
         raise TooLong(f"the {what} has {len(clean):,} characters; the limit is {most:,}", hint=hint)

@@ -68,14 +68,24 @@ def drawing_of(
         shown = {"attributes": said} if said and "private" not in nodes[source] else {}
         join(source, by_name[relation.target], relation.type, link=False, **shown)
     joined = {(edge["source"], edge["target"]) for edge in edges}
-    for source, target in dict.fromkeys((by_path.get(one, ""), by_path.get(other, "")) for one, other in links):
-        if source and target and source != target and (source, target) not in joined:  # a relation says more
+    for source, target in dict.fromkeys(
+        (by_path.get(one, ""), by_path.get(other, "")) for one, other in links
+    ):
+        if (
+            source and target and source != target and (source, target) not in joined
+        ):  # a relation says more
             join(source, target, LINK, link=True)
-    untyped = [node for node in nodes.values() if node["type"] in ("note", "entity") and "path" in node]
+    untyped = [
+        node for node in nodes.values() if node["type"] in ("note", "entity") and "path" in node
+    ]
     folders = [node["path"].rpartition("/")[0].partition("/")[0] for node in untyped]
-    for node, folder in zip(untyped, folders, strict=True):  # coloured by folder, by tag where there is but one
+    for node, folder in zip(
+        untyped, folders, strict=True
+    ):  # coloured by folder, by tag where there is but one
         by_folder, tag = len(set(folders)) > 1, next(iter(node.get("tags", ())), "")
-        node |= {"group": f"{folder}/"} if by_folder and folder else {"group": f"#{tag}"} if tag else {}
+        node |= (
+            {"group": f"{folder}/"} if by_folder and folder else {"group": f"#{tag}"} if tag else {}
+        )
     facts = {"directed": True, "multigraph": True, "graph": {"name": title}}
     return facts | {"nodes": list(nodes.values()), "links": edges}
 
@@ -96,7 +106,11 @@ def drawing_of_store(
     links = [(path, target) for path in told for target in inspected.get(path, {}).get("links", ())]
     if notes == "all":
         held = {each.path for each in drawn}
-        others = ((each, each.type if each.type != "memory" else "note") for each in every if each.path not in held)
+        others = (
+            (each, each.type if each.type != "memory" else "note")
+            for each in every
+            if each.path not in held
+        )
         drawn += [Entity(each.title, kind, path=each.path, is_note=True) for each, kind in others]
     wanted = {each.path for each in drawn} if texts else set()
     withheld = set() if private else store.bench.private(wanted)
@@ -117,7 +131,10 @@ def node_link(drawing: Drawing) -> str:
 def cytoscape(drawing: Drawing) -> str:
     """The same as Cytoscape and Cytoscape.js read it."""
     nodes = [{"data": {"name": node["label"], **node}} for node in drawing["nodes"]]
-    edges = [{"data": {"id": f"e{edge['key']}", "interaction": edge["type"], **edge}} for edge in drawing["links"]]
+    edges = [
+        {"data": {"id": f"e{edge['key']}", "interaction": edge["type"], **edge}}
+        for edge in drawing["links"]
+    ]
     return node_link({"data": drawing["graph"], "elements": {"nodes": nodes, "edges": edges}})
 
 
@@ -127,12 +144,17 @@ def dot(drawing: Drawing) -> str:
     def quoted(text: str) -> str:
         return json.dumps(_UNSAYABLE.sub("\ufffd", text.expandtabs(1)), ensure_ascii=False)
 
-    lines = [f"digraph {quoted(drawing['graph']['name'])} {{", '  node [shape="box", fontname="sans-serif"];']
+    lines = [
+        f"digraph {quoted(drawing['graph']['name'])} {{",
+        '  node [shape="box", fontname="sans-serif"];',
+    ]
     places = {node["id"]: f"n{at}" for at, node in enumerate(drawing["nodes"])}
     for node in drawing["nodes"]:
         dashed = ', style="dashed"' if node["kind"] == "missing" else ""
         tooltip = f"{node['type']}: {node['path']}" if "path" in node else node["type"]
-        lines.append(f"  {places[node['id']]} [label={quoted(node['label'])}, tooltip={quoted(tooltip)}{dashed}];")
+        lines.append(
+            f"  {places[node['id']]} [label={quoted(node['label'])}, tooltip={quoted(tooltip)}{dashed}];"
+        )
     for edge in drawing["links"]:
         shown = 'style="dotted"' if edge["link"] else f"label={quoted(edge['type'])}"
         lines.append(f"  {places[edge['source']]} -> {places[edge['target']]} [{shown}];")
@@ -145,7 +167,9 @@ def html(drawing: Drawing) -> str:
     rules = ["default-src 'none'", "base-uri 'none'", "form-action 'none'"]
     for tag in ("style", "script"):
         own = page.split(f"<{tag}>", 1)[1].split(f"</{tag}>", 1)[0]
-        rules.append(f"{tag}-src 'sha256-{base64.b64encode(hashlib.sha256(own.encode()).digest()).decode()}'")
+        rules.append(
+            f"{tag}-src 'sha256-{base64.b64encode(hashlib.sha256(own.encode()).digest()).decode()}'"
+        )
     said = json.dumps(drawing, separators=(",", ":"))
     private = sum("private" in node for node in drawing["nodes"])
     parts = {

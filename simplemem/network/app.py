@@ -58,7 +58,11 @@ def _of_vault(site: Site, served: Served, *, sse: bool) -> list[Route]:
     def at(path: str, handler: Handler, *methods: str) -> Route:
         return route(served.prefix + path, handled(site, served, handler), methods)
 
-    routes = [at("/mcp", _mcp, "GET", "POST", "DELETE"), *rest.routes(site, served), *contracts.routes(site, served)]
+    routes = [
+        at("/mcp", _mcp, "GET", "POST", "DELETE"),
+        *rest.routes(site, served),
+        *contracts.routes(site, served),
+    ]
     if sse:
         old = _Sse(f"{served.prefix}/messages")
         routes += [at("/sse", old.listen, "GET"), at("/messages", old.post, "POST")]
@@ -73,7 +77,9 @@ async def _mcp(request: Request, view: View, grant: Grant) -> Response:
 
 def _owner_of_session(grant: Grant) -> AuthenticatedUser:
     """As the SDK knows whose session it is: another token cannot go on with it."""
-    return AuthenticatedUser(AccessToken(token="", client_id=grant.identity, scopes=list(grant.scopes)))
+    return AuthenticatedUser(
+        AccessToken(token="", client_id=grant.identity, scopes=list(grant.scopes))
+    )
 
 
 class _Sse:
@@ -85,7 +91,9 @@ class _Sse:
     async def listen(self, request: Request, view: View, grant: Grant) -> Response:
         async def stream(scope: Scope, receive: Receive, send: Send) -> None:
             async with self._transport.connect_sse(scope, receive, send) as (messages, answers):
-                await view.server.run(messages, answers, view.server.create_initialization_options())
+                await view.server.run(
+                    messages, answers, view.server.create_initialization_options()
+                )
 
         request.scope["user"] = _owner_of_session(grant)
         return Passed(stream)
@@ -127,7 +135,9 @@ async def _state_of(view: View) -> str:
     try:
         state = await view.door.run(lambda: view.door.store().state())
     except SimplememError as error:
-        log.error("the vault %s is not ready: %s", view.served.name or view.served.root, error.message)
+        log.error(
+            "the vault %s is not ready: %s", view.served.name or view.served.root, error.message
+        )
         return "unavailable"
     return "ready" if state.state == "ready" else "indexing"
 
@@ -136,11 +146,17 @@ def _metrics(site: Site, metrics: Metrics) -> Callable[[Request], Awaitable[Resp
     async def shown(request: Request) -> Response:
         if granted(request.scope, "admin").is_bound:
             hint = "Use a token that is not limited to vaults, folders or a user."
-            raise Refused(403, "metrics cover the whole server, and this token is limited to a part of it", hint=hint)
+            raise Refused(
+                403,
+                "metrics cover the whole server, and this token is limited to a part of it",
+                hint=hint,
+            )
         rows = []
         for view in (each for each in site.views() if not each.only):
             state = await view.door.run(lambda view=view: view.door.store().state())  # type: ignore[misc]
             rows.append(("", f'vault="{view.served.name}"', float(state.notes)))
-        return PlainTextResponse(metrics.text({"simplemem_notes": rows}), media_type="text/plain; version=0.0.4")
+        return PlainTextResponse(
+            metrics.text({"simplemem_notes": rows}), media_type="text/plain; version=0.0.4"
+        )
 
     return shown

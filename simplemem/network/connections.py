@@ -26,7 +26,9 @@ _MAX_RESERVE: Final = 64
 _RESERVE_SHARE: Final = 16  # the reserve is at most one in so many connections
 _HANDSHAKE_SECONDS: Final = 5.0
 _OUT_OF_FILES: Final = (errno.EMFILE, errno.ENFILE)
-_SECONDS_AFTER_CLOSING: Final = 0.05  # until the next attempt to accept: the event loop closes the socket meanwhile
+_SECONDS_AFTER_CLOSING: Final = (
+    0.05  # until the next attempt to accept: the event loop closes the socket meanwhile
+)
 _SECONDS_AFTER_FAILURE: Final = 0.5
 _SECONDS_BETWEEN_WARNINGS: Final = 60.0
 
@@ -87,7 +89,11 @@ class Connections:
 
     def begin_request(self, connection: Connection, holder: str) -> None:
         """Record that a connection serves a request with a valid token of `holder`."""
-        is_known = connection in self._unauthenticated or connection in self._idle or connection in self._busy
+        is_known = (
+            connection in self._unauthenticated
+            or connection in self._idle
+            or connection in self._busy
+        )
         if is_known:
             self.remove(connection)
             self._busy[connection] = holder

@@ -23,7 +23,15 @@ from simplemem.faces.render import line
 from simplemem.faces.supermemento import Tag, Text, Title
 from simplemem.kinds.answers import Ingested
 from simplemem.network.problems import Json, Refused
-from simplemem.network.rest import API, arguments_of, call, hash_expected, listed, notice_headers, tool_called
+from simplemem.network.rest import (
+    API,
+    arguments_of,
+    call,
+    hash_expected,
+    listed,
+    notice_headers,
+    tool_called,
+)
 from simplemem.network.site import Served, Site, View
 from simplemem.network.tokens import Grant
 from simplemem.network.ways import Handler, granted, routes_of
@@ -65,23 +73,35 @@ class Contract(NamedTuple):
     def answer(self, reply: Reply[Any]) -> Data:
         said = {"status": self.words} if self.words else {}
         said |= {self.text: reply.text} if self.text else {}
-        return said | {key: each for key, each in (reply.data() or {}).items() if self.data is None or key in self.data}
+        return said | {
+            key: each
+            for key, each in (reply.data() or {}).items()
+            if self.data is None or key in self.data
+        }
 
 
 CONTRACTS: Final[Mapping[str, Contract]] = {
     f"POST {API}/memory": Contract(remembrances.add_memory, 202, "memory received for processing"),
     f"POST {API}/memory/search": Contract(remembrances.search_memory, 200, text="results"),
-    f"PUT {API}/memory/{{id}}": Contract(remembrances.update_memory, 200, "memory updated", data=()),
+    f"PUT {API}/memory/{{id}}": Contract(
+        remembrances.update_memory, 200, "memory updated", data=()
+    ),
     f"DELETE {API}/memory/{{id}}": Contract(remembrances.delete_memory, 204),
     f"POST {API}/kb/query": Contract(remembrances.query_knowledge_base, 200),
-    f"PUT {API}/kb/document": Contract(remembrances.update_knowledge_base, 202, "document update accepted"),
+    f"PUT {API}/kb/document": Contract(
+        remembrances.update_knowledge_base, 202, "document update accepted"
+    ),
     _WEBHOOK: Contract(take_document, 202, "queued", data=("id",)),
 }
 
 
 def routes(site: Site, served: Served) -> list[Route]:
     """The routes of one vault."""
-    kept = {said: each for said, each in CONTRACTS.items() if not (each.tool.deletes and served.settings.no_delete)}
+    kept = {
+        said: each
+        for said, each in CONTRACTS.items()
+        if not (each.tool.deletes and served.settings.no_delete)
+    }
     called: dict[str, Handler] = {said: _called(each) for said, each in kept.items()}
     called[_WEBHOOK] = _Webhook(called[_WEBHOOK]).take
     called |= {"GET /mcp/tools": listed, "POST /mcp/tools/call": _call}
@@ -94,25 +114,40 @@ def _called(contract: Contract) -> Handler:
     async def handle(request: Request, view: View, grant: Grant) -> Response:
         if tool.writes:
             granted(request.scope, "write")
-        if tool in remembrances.KNOWLEDGE_BASE and (not view.served.settings.documents.knowledge_base or view.only):
-            raise NotFound("this server has no knowledge base", hint="Start it with --knowledge-base FOLDER.")
+        if tool in remembrances.KNOWLEDGE_BASE and (
+            not view.served.settings.documents.knowledge_base or view.only
+        ):
+            raise NotFound(
+                "this server has no knowledge base", hint="Start it with --knowledge-base FOLDER."
+            )
         said, expected = await arguments_of(request), hash_expected(request)
         missing = "" if tool is take_document else "-"
         if request.method == "POST" and not str(said.get("content", missing)).strip():
-            raise Refused(422, "the content is empty", code="invalid", hint="Send a text of at least one word.")
+            raise Refused(
+                422,
+                "the content is empty",
+                code="invalid",
+                hint="Send a text of at least one word.",
+            )
         if ident := request.path_params.get("id"):
             if not isinstance(scope := said.get("user_id") or grant.user, str):
                 raise Invalid("'user_id' must be a string")
             memory = await view.door.run(lambda: _memory(view.door.store(), ident, scope))
             if not memory.sha256.startswith(expected):
-                hint = (
-                    "Check the current text. If the request still applies, repeat it with current_sha256 as If-Match."
+                hint = "Check the current text. If the request still applies, repeat it with current_sha256 as If-Match."
+                raise Conflict(
+                    "this memory has changed since it was read",
+                    current_sha256=memory.sha256,
+                    hint=hint,
                 )
-                raise Conflict("this memory has changed since it was read", current_sha256=memory.sha256, hint=hint)
             del said["id"]
             said |= {"memory_id": ident, "user_id": memory.scope}
         reply = await call(view, tool, said, grant)
-        etag = {"ETag": f'"{reply.value["sha256"]}"'} if tool is remembrances.update_memory and reply.value else {}
+        etag = (
+            {"ETag": f'"{reply.value["sha256"]}"'}
+            if tool is remembrances.update_memory and reply.value
+            else {}
+        )
         answer = contract.answer(reply)
         notices = list(reply.notices)
         if "notice" not in answer and reply.value and "notice" in reply.value:
@@ -183,7 +218,9 @@ class _Webhook:
         _, known_digest, body = self._answers[key]
         if known_digest != digest:
             hint = "Use a new key for each document."
-            raise Refused(422, "this Idempotency-Key was used with another body", code="conflict", hint=hint)
+            raise Refused(
+                422, "this Idempotency-Key was used with another body", code="conflict", hint=hint
+            )
         return Response(body, 202, media_type="application/json")
 
     def _keep_answer(self, key: str, digest: str, body: bytes) -> None:
@@ -202,8 +239,13 @@ async def _call(request: Request, view: View, grant: Grant) -> Response:
     said = await arguments_of(request)
     name, arguments = said.get("name"), said.get("arguments") or {}
     if not isinstance(name, str) or not isinstance(arguments, dict):
-        raise Invalid("a call needs a name and arguments", hint='Send {"name": "...", "arguments": {...}}.')
+        raise Invalid(
+            "a call needs a name and arguments", hint='Send {"name": "...", "arguments": {...}}.'
+        )
     reply = await call(view, tool_called(view, name), arguments, grant)
-    texts = [reply.text, *(line(notice, 600) for notice in reply.notices if notice not in reply.text)]
+    texts = [
+        reply.text,
+        *(line(notice, 600) for notice in reply.notices if notice not in reply.text),
+    ]
     shown: Data = {"content": [{"type": "text", "text": text} for text in texts]}
     return Json(shown | ({"structuredContent": data} if (data := reply.data()) is not None else {}))

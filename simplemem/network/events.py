@@ -48,14 +48,18 @@ class Replay(EventStore):
         self._kept.append((self._last, stream_id, message))
         return f"{self._last}-{stream_id}"
 
-    async def replay_events_after(self, last_event_id: EventId, send_callback: EventCallback) -> StreamId | None:
+    async def replay_events_after(
+        self, last_event_id: EventId, send_callback: EventCallback
+    ) -> StreamId | None:
         if (known := re.fullmatch(r"(\d{1,15})-(.+)", last_event_id, re.ASCII)) is None:
             return None
         kept = [each for each in self._kept if each[1] == known[2]]
         for number, stream, message in kept:
             if number > int(known[1]) and message is not None:
                 await send_callback(EventMessage(message, f"{number}-{stream}"))
-        return known[2] if kept or known[2] == GET_STREAM_KEY else None  # an answer that is not kept never comes
+        return (
+            known[2] if kept or known[2] == GET_STREAM_KEY else None
+        )  # an answer that is not kept never comes
 
 
 class Sessions(StreamableHTTPSessionManager):
@@ -102,7 +106,9 @@ class Sessions(StreamableHTTPSessionManager):
         if transport is not None:
             self._server_instances[session] = transport
 
-    def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
+    def _admit_session(
+        self, requestor: AuthorizationContext | None
+    ) -> StreamableHTTPServerTransport | None:
         """Make room where there is none, then do as the SDK does: None answers 503."""
         own = [session for session, owner in self._session_owners.items() if owner == requestor]
         if len(own) >= _MAX_SESSIONS_OF_TOKEN and not self._close_oldest_idle(requestor):
@@ -115,7 +121,9 @@ class Sessions(StreamableHTTPSessionManager):
     def _owner_of_most(self) -> AuthorizationContext | None:
         counts = Counter(tuple(owner.items()) for owner in self._session_owners.values())
         [(most, _)] = counts.most_common(1)
-        return next(owner for owner in self._session_owners.values() if tuple(owner.items()) == most)
+        return next(
+            owner for owner in self._session_owners.values() if tuple(owner.items()) == most
+        )
 
     def _close_oldest_idle(self, owner: AuthorizationContext | None) -> bool:
         """End the session of an owner that was used least lately. False if all of them are in use."""
@@ -158,7 +166,9 @@ class Feed:
     def _take(self, names: frozenset[str]) -> None:
         self._last += 1
         shown = sorted(names)[:_MOST_NAMES]
-        self._kept.append((self._last, json.dumps({"names": shown, "more": len(names) - len(shown)})))
+        self._kept.append(
+            (self._last, json.dumps({"names": shown, "more": len(names) - len(shown)}))
+        )
         news, self._news = self._news, asyncio.Event()
         news.set()
 
@@ -171,7 +181,9 @@ class Feed:
         """The changes since an event, then each as it comes. `missed` says that some are not kept any more, here or
         because whoever listens was too slow."""
         epoch, _, number = last.partition("-")
-        is_known = epoch == self._epoch and number.isascii() and number.isdecimal() and len(number) < 16
+        is_known = (
+            epoch == self._epoch and number.isascii() and number.isdecimal() and len(number) < 16
+        )
         at = min(int(number), self._last) if is_known else -1 if last else self._last
         while not self._has_ended:
             news, missing = self._news, self._last - at

@@ -30,7 +30,9 @@ log = logging.getLogger("simplemem.network")
 MOST_BODY: Final = 8 * 1024 * 1024  # bytes: what a message over stdio may have
 _MOST_HEADERS: Final = 100
 _BODY_SECONDS: Final = 30.0
-_OPEN: Final = frozenset({"/health", "/ready", "/api/v1/health"})  # without a token; they tell nothing else
+_OPEN: Final = frozenset(
+    {"/health", "/ready", "/api/v1/health"}
+)  # without a token; they tell nothing else
 _STATIC = re.compile(r"(?:/[\w-]+)?/static/page\.(?:css|js)")
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9_.-]{1,64}")
 _MOST_KNOWN: Final = 4096  # callers whose quota is remembered
@@ -74,19 +76,28 @@ class Guard:
         sent = head.one(b"x-request-id")
         ident = sent.decode() if _REQUEST_ID.fullmatch(sent) else secrets.token_hex(8)
         scope["request_id"] = ident
-        scope["at_end"] = at_end = list[Callable[[], None]]()  # what is called when the answer is out
+        scope["at_end"] = at_end = list[
+            Callable[[], None]
+        ]()  # what is called when the answer is out
         is_gone = asyncio.Event()
 
         async def answer(message: Message) -> None:
             nonlocal status, started
             if is_gone.is_set():
                 return
-            if message.get("more_body") and (grant := scope.get("grant")) and not self._holds(grant):
+            if (
+                message.get("more_body")
+                and (grant := scope.get("grant"))
+                and not self._holds(grant)
+            ):
                 is_gone.set()  # a stream ends with its token
                 message = {"type": "http.response.body"}
             if message["type"] == "http.response.start":
                 status, started = message["status"], True
-                message["headers"] = [*message["headers"], *self._headers(ident, message["headers"])]
+                message["headers"] = [
+                    *message["headers"],
+                    *self._headers(ident, message["headers"]),
+                ]
             await send(message)
 
         try:
@@ -105,7 +116,9 @@ class Guard:
             said |= {"ms": round(took * 1000, 1), "token": grant.name if grant else None}
             log.info("%s", json.dumps(said, ensure_ascii=False))
 
-    async def _pass(self, scope: Scope, head: _Head, receive: Receive, send: Send, is_gone: asyncio.Event) -> None:
+    async def _pass(
+        self, scope: Scope, head: _Head, receive: Receive, send: Send, is_gone: asyncio.Event
+    ) -> None:
         self._check_head(head)
         path = scope["path"]
         origin = self._check_names(head, is_probe=path in _OPEN)
@@ -118,24 +131,37 @@ class Guard:
 
         with self._in_flight.of(grant):
             self._spent.take_call(grant)
-            self._spent.take_bytes(grant, len(scope["query_string"]))  # an argument may be sent there too
+            self._spent.take_bytes(
+                grant, len(scope["query_string"])
+            )  # an argument may be sent there too
             scope["connection"].begin_request(grant.identity)
             await self._app(scope, bounded, send)
 
     def _check_head(self, head: _Head) -> None:
         if len(head.pairs) > _MOST_HEADERS:
-            raise Refused(431, f"the request has more than {_MOST_HEADERS} headers", code="too_long")
+            raise Refused(
+                431, f"the request has more than {_MOST_HEADERS} headers", code="too_long"
+            )
         lengths = head.all(b"content-length")
         length = lengths[0] if lengths else b"0"
         has_two_lengths = len(lengths) > 1 or bool(lengths and head.one(b"transfer-encoding"))
         if not length.isdigit() or has_two_lengths:
             # Where it ends is anybody's guess: what follows on this connection must not be read as a request.
             hint = "Send one Content-Length header with a number of bytes, or use Transfer-Encoding alone."
-            raise Refused(400, "the length of the request is ambiguous", hint=hint, headers={"Connection": "close"})
+            raise Refused(
+                400,
+                "the length of the request is ambiguous",
+                hint=hint,
+                headers={"Connection": "close"},
+            )
         if int(length) > MOST_BODY:
             raise Refused(413, f"the request is larger than {MOST_BODY // 1024 // 1024} MB")
         if head.one(b"content-encoding") not in (b"", b"identity"):
-            raise Refused(415, "compressed requests are not accepted", hint="Send the body without Content-Encoding.")
+            raise Refused(
+                415,
+                "compressed requests are not accepted",
+                hint="Send the body without Content-Encoding.",
+            )
 
     def _check_names(self, head: _Head, *, is_probe: bool) -> str:
         """The origin of the page that sends this, if one does: no page but our own may (DNS rebinding, CSRF).
@@ -143,17 +169,23 @@ class Guard:
         A probe for liveness or readiness may use any host name: a load balancer knows only the address.
         """
         hosts = {each.lower() for each in self._hosts()}
-        host, origin = head.one(b"host").decode("latin-1").lower(), head.one(b"origin").decode("latin-1").lower()
+        host, origin = (
+            head.one(b"host").decode("latin-1").lower(),
+            head.one(b"origin").decode("latin-1").lower(),
+        )
         if is_probe and not head.all(b"origin"):
             return ""
         if len(head.all(b"host")) != 1 or host not in hosts:
             hint = "To accept the name, start the server with --allow-host NAME."
             raise Refused(421, "this server does not accept requests for that host name", hint=hint)
         if origin not in ("", f"http://{host}", f"https://{host}") or len(head.all(b"origin")) > 1:
-            hint = (
-                "A proxy on another port than 443 must pass on the port in Host: see --allow-host in docs/network.md."
+            hint = "A proxy on another port than 443 must pass on the port in Host: see --allow-host in docs/network.md."
+            raise Refused(
+                403,
+                "requests from pages of another origin are not accepted",
+                code="forbidden",
+                hint=hint,
             )
-            raise Refused(403, "requests from pages of another origin are not accepted", code="forbidden", hint=hint)
         return origin
 
     async def _grant(self, scope: Scope, head: _Head, *, origin: str) -> Grant | None:
@@ -178,7 +210,9 @@ class Guard:
             raise Refused(403, "unknown API key", code="forbidden")
         if (session := head.cookie(self._cookie_name)) and (grant := self._cookies(session)):
             if scope["method"] not in ("GET", "HEAD") and not origin:
-                raise Refused(403, "forms are accepted only from this server's own page", code="forbidden")
+                raise Refused(
+                    403, "forms are accepted only from this server's own page", code="forbidden"
+                )
             return grant
         is_sign_in = scope["path"].endswith("/login")
         if is_sign_in or head.one(b"accept").startswith(b"text/html"):
@@ -187,13 +221,22 @@ class Guard:
 
     def _unauthorized(self, message: str, why: str = "") -> Refused:
         said = ", ".join(filter(None, (why, self._challenge.removeprefix("Bearer").strip())))
-        hint = "Send `Authorization: Bearer TOKEN`. To create a token, run `simplemem token new NAME`."
-        return Refused(401, message, hint=hint, headers={"WWW-Authenticate": f"Bearer {said}".strip()})
+        hint = (
+            "Send `Authorization: Bearer TOKEN`. To create a token, run `simplemem token new NAME`."
+        )
+        return Refused(
+            401, message, hint=hint, headers={"WWW-Authenticate": f"Bearer {said}".strip()}
+        )
 
-    def _headers(self, ident: str, there: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    def _headers(
+        self, ident: str, there: Iterable[tuple[bytes, bytes]]
+    ) -> list[tuple[bytes, bytes]]:
         names = {name.lower() for name, _ in there}
         more = [(b"x-request-id", ident.encode()), (b"x-content-type-options", b"nosniff")]
-        more += [(b"referrer-policy", b"same-origin"), (b"cross-origin-resource-policy", b"same-origin")]
+        more += [
+            (b"referrer-policy", b"same-origin"),
+            (b"cross-origin-resource-policy", b"same-origin"),
+        ]
         if self._secure:
             more.append((b"strict-transport-security", b"max-age=31536000"))
         more += [] if b"cache-control" in names else [(b"cache-control", b"no-store")]
@@ -239,7 +282,8 @@ def _bounded(receive: Receive, spend: Callable[[int], None], is_gone: asyncio.Ev
                 message = await receive()
         except TimeoutError:
             raise Refused(
-                408, f"the body of the request took longer than {_BODY_SECONDS:.0f} seconds to arrive"
+                408,
+                f"the body of the request took longer than {_BODY_SECONDS:.0f} seconds to arrive",
             ) from None
         size += len(message.get("body", b""))
         if size > MOST_BODY:
@@ -264,7 +308,12 @@ class _InFlight:
         holder = grant.identity
         if self._counts[holder] >= max_requests:
             message = f"this token already has {max_requests} requests in progress"
-            raise Refused(429, message, hint="Close a stream, or wait for an answer.", headers={"Retry-After": "2"})
+            raise Refused(
+                429,
+                message,
+                hint="Close a stream, or wait for an answer.",
+                headers={"Retry-After": "2"},
+            )
 
         self._counts[holder] += 1
         try:

@@ -21,7 +21,11 @@ class Metrics:
         self._answered: Counter[str] = Counter()
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
-        method = method if method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS") else "OTHER"
+        method = (
+            method
+            if method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+            else "OTHER"
+        )
         with self._guard:
             self._requests[method, route, status] += 1
             self._answered[route] += 1
@@ -33,16 +37,26 @@ class Metrics:
         with self._guard:
             requests, answered = sorted(self._requests.items()), sorted(self._answered.items())
             within, seconds = dict(self._within), dict(self._seconds)
-        lines = ["# HELP simplemem_requests_total Requests answered.", "# TYPE simplemem_requests_total counter"]
+        lines = [
+            "# HELP simplemem_requests_total Requests answered.",
+            "# TYPE simplemem_requests_total counter",
+        ]
         for (method, route, status), count in requests:
-            lines.append(f'simplemem_requests_total{{method="{method}",route="{route}",status="{status}"}} {count}')
+            lines.append(
+                f'simplemem_requests_total{{method="{method}",route="{route}",status="{status}"}} {count}'
+            )
         name = "simplemem_request_seconds"
         lines += [f"# HELP {name} Response time in seconds.", f"# TYPE {name} histogram"]
         for route, count in answered:
             for most in _BUCKETS:
-                lines.append(f'{name}_bucket{{route="{route}",le="{most}"}} {within.get((route, most), 0)}')
+                lines.append(
+                    f'{name}_bucket{{route="{route}",le="{most}"}} {within.get((route, most), 0)}'
+                )
             lines.append(f'{name}_bucket{{route="{route}",le="+Inf"}} {count}')
-            lines += [f'{name}_sum{{route="{route}"}} {seconds[route]:.6f}', f'{name}_count{{route="{route}"}} {count}']
+            lines += [
+                f'{name}_sum{{route="{route}"}} {seconds[route]:.6f}',
+                f'{name}_count{{route="{route}"}} {count}',
+            ]
         for gauge, rows in gauges.items():
             lines.append(f"# TYPE {gauge} gauge")
             lines += [f"{gauge}{{{labels}}} {value:g}" for _, labels, value in rows]

@@ -21,7 +21,9 @@ from simplemem.note.scopes import check_scope
 
 log = logging.getLogger("simplemem.network")
 
-_ALGORITHMS: Final = "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 EdDSA".split()  # no shared secret
+_ALGORITHMS: Final = (
+    "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 EdDSA".split()
+)  # no shared secret
 _NEEDED: Final = ("exp", "iss", "aud", "sub")
 _LEEWAY: Final = 30  # seconds that two clocks may differ
 _PAUSE: Final = 30.0  # seconds
@@ -49,12 +51,21 @@ class Issuer:
     def __init__(self, settings: HttpSettings) -> None:
         said = {key: getattr(settings, f"oauth_{key}") for key in ("issuer", "audience", "keys")}
         if missing := [f"http.oauth_{key}" for key, value in said.items() if not value]:
-            raise Invalid(f"{' and '.join(missing)} must be set too", hint="See docs/network.md for an example.")
-        self._issuer, self._audience, self._claim = said["issuer"], said["audience"], settings.oauth_user_claim
+            raise Invalid(
+                f"{' and '.join(missing)} must be set too",
+                hint="See docs/network.md for an example.",
+            )
+        self._issuer, self._audience, self._claim = (
+            said["issuer"],
+            said["audience"],
+            settings.oauth_user_claim,
+        )
         self._keys, self._turn = _Keys(said["keys"], timeout=5, lifespan=600), asyncio.Lock()
         resource = AnyHttpUrl(self._audience)
         self.challenge = f'Bearer resource_metadata="{build_resource_metadata_url(resource)}"'
-        self.routes: list[Route] = create_protected_resource_routes(resource, [AnyHttpUrl(self._issuer)], list(SCOPES))
+        self.routes: list[Route] = create_protected_resource_routes(
+            resource, [AnyHttpUrl(self._issuer)], list(SCOPES)
+        )
 
     async def grant(self, token: str) -> Grant | None:
         """What a token of that server allows; None for any that is not sound."""
@@ -82,7 +93,9 @@ class Issuer:
         claims: Mapping[str, Any] = checked["payload"]
         _check_is_access_token(checked["header"], claims)
 
-        granted = {scope.removeprefix("simplemem:") for scope in _scopes(claims)}  # never another's, such as mail:write
+        granted = {
+            scope.removeprefix("simplemem:") for scope in _scopes(claims)
+        }  # never another's, such as mail:write
         subject = claims["sub"]
         return IssuedGrant(
             _shown_name(subject),
@@ -145,5 +158,7 @@ def _shown_name(subject: str) -> str:
     """Return the name under which the history shows a subject. No token of ours is called so."""
     printable = "".join(character for character in subject if character.isprintable())
     if len(printable) > _MAX_NAME or printable != subject:
-        printable = f"{printable[: _MAX_NAME - 10]}… {digest(subject)[:8]}"  # else two could look alike
+        printable = (
+            f"{printable[: _MAX_NAME - 10]}… {digest(subject)[:8]}"  # else two could look alike
+        )
     return f"{printable} (oauth)"

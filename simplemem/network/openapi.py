@@ -33,7 +33,11 @@ def document(prefix: str = "") -> dict[str, Any]:
     every |= {said: _of_contract(each, said) for said, each in CONTRACTS.items()}
     for said, other in _TOLD["others"].items():
         is_feed = said.endswith("/changes")
-        parts = _body(other["body"]) if "body" in other else {"parameters": [_header("Last-Event-ID")] * is_feed}
+        parts = (
+            _body(other["body"])
+            if "body" in other
+            else {"parameters": [_header("Last-Event-ID")] * is_feed}
+        )
         answer = (
             {"description": "Success", "content": {"text/event-stream": {"schema": {}}}}
             if is_feed
@@ -63,23 +67,33 @@ def _of_tool(tool: Tool, method: str, path: str) -> dict[str, Any]:
         parts["requestBody"]["content"][MARKDOWN] = {"schema": _TEXT}
     parts["parameters"] += [_header("If-Match")] if "if_sha256" in tool.arguments or is_put else []
     parts["parameters"] += [_header("If-None-Match")] if is_read or is_put else []
-    answer = _answer({"anyOf": [tool.output, update_memory.output]} if is_put else tool.output or _OBJECT)
+    answer = _answer(
+        {"anyOf": [tool.output, update_memory.output]} if is_put else tool.output or _OBJECT
+    )
     answer["content"] |= {MARKDOWN: {"schema": _TEXT}} if is_read else {}
     codes = ("200", "201") if is_put else ("201",) if tool.name == "create_memory" else ("200",)
-    answers = dict.fromkeys(codes, answer) | ({"304": {"description": "Not modified"}} if is_read else {})
+    answers = dict.fromkeys(codes, answer) | (
+        {"304": {"description": "Not modified"}} if is_read else {}
+    )
     return {"summary": tool.title, "description": tool.description, **parts, "responses": answers}
 
 
 def _of_contract(contract: Contract, said: str) -> dict[str, Any]:
     """An address of another server."""
     tool, has_id = contract.tool, "{id}" in said
-    parts = _taken(tool, said.split()[0], {"memory_id"} if has_id else set(), {"user_id"} if has_id else set())
+    parts = _taken(
+        tool, said.split()[0], {"memory_id"} if has_id else set(), {"user_id"} if has_id else set()
+    )
     parts["parameters"] += [_header("If-Match")] if has_id else []
     parts["parameters"] += [_header("Idempotency-Key")] if contract.tool is take_document else []
     output = tool.output or _OBJECT
     told: Schema = {"status": {"const": contract.words}} if contract.words else {}
     told |= {contract.text: _TEXT} if contract.text else {}
-    own = {key: each for key, each in output["properties"].items() if contract.data is None or key in contract.data}
+    own = {
+        key: each
+        for key, each in output["properties"].items()
+        if contract.data is None or key in contract.data
+    }
     needed = [*told, *(each for each in output.get("required", ()) if each in own)]
     answer = _answer({"type": "object", "properties": told | own, "required": needed})
     answer = {"description": "Success"} if contract.status == 204 else answer
@@ -90,9 +104,13 @@ def _of_contract(contract: Contract, said: str) -> dict[str, Any]:
 def _taken(tool: Tool, method: str, unsaid: set[str], optional: set[str]) -> dict[str, Any]:
     """What a tool takes, in the query or in the body."""
     own = {key: each for key, each in tool.input["properties"].items() if key not in unsaid}
-    needed = [each for each in tool.input.get("required", ()) if each in own and each not in optional]
+    needed = [
+        each for each in tool.input.get("required", ()) if each in own and each not in optional
+    ]
     if method not in ("GET", "DELETE"):
-        return _body({"type": "object", "properties": own, "required": needed, "additionalProperties": False})
+        return _body(
+            {"type": "object", "properties": own, "required": needed, "additionalProperties": False}
+        )
     rows = []
     for key, schema in own.items():
         is_plain = schema.get("type") not in ("object", "array", None)
@@ -102,7 +120,10 @@ def _taken(tool: Tool, method: str, unsaid: set[str], optional: set[str]) -> dic
 
 
 def _body(schema: Schema) -> dict[str, Any]:
-    return {"parameters": [], "requestBody": {"required": True, "content": {_JSON: {"schema": schema}}}}
+    return {
+        "parameters": [],
+        "requestBody": {"required": True, "content": {_JSON: {"schema": schema}}},
+    }
 
 
 def _answer(schema: Schema) -> dict[str, Any]:
@@ -110,7 +131,13 @@ def _answer(schema: Schema) -> dict[str, Any]:
 
 
 def _header(name: str) -> dict[str, Any]:
-    return {"name": name, "in": "header", "required": False, "description": _TOLD["headers"][name], "schema": _TEXT}
+    return {
+        "name": name,
+        "in": "header",
+        "required": False,
+        "description": _TOLD["headers"][name],
+        "schema": _TEXT,
+    }
 
 
 if __name__ == "__main__":

@@ -85,11 +85,15 @@ class SignedIn:
         """Have the browser keep a session, which no script and no page elsewhere gets."""
         seconds = _HOURS * 3600
         secure = self._is_secure
-        answer.set_cookie(self.cookie_name, session, seconds, httponly=True, samesite="strict", secure=secure)
+        answer.set_cookie(
+            self.cookie_name, session, seconds, httponly=True, samesite="strict", secure=secure
+        )
 
     def delete_cookie(self, answer: Response) -> None:
         """Have the browser forget its session. Without `Secure` it would not touch a cookie with the prefix."""
-        answer.delete_cookie(self.cookie_name, httponly=True, samesite="strict", secure=self._is_secure)
+        answer.delete_cookie(
+            self.cookie_name, httponly=True, samesite="strict", secure=self._is_secure
+        )
 
     def sign_out(self, session: str) -> None:
         self._known.pop(session, None)
@@ -100,7 +104,9 @@ class SignedIn:
         return self._tokens.by_digest(sha256) if ends > time.monotonic() else None
 
 
-def routes(site: Site, served: Served, signed_in: SignedIn, guesses: Guesses, renderer: Renderer) -> list[Route]:
+def routes(
+    site: Site, served: Served, signed_in: SignedIn, guesses: Guesses, renderer: Renderer
+) -> list[Route]:
     """The page of one vault."""
 
     def at(path: str, handler: Handler, method: str = "GET", *, right: Any = "read") -> Route:
@@ -119,7 +125,11 @@ def routes(site: Site, served: Served, signed_in: SignedIn, guesses: Guesses, re
         said = await _form(request)
         if (session := signed_in.sign_in(said.get("token", "").strip())) is None:
             guesses.count(request.client.host if request.client else "")
-            return _sign_in_page(served, _inside(served, said.get("to")), "This token is unknown, revoked or expired.")
+            return _sign_in_page(
+                served,
+                _inside(served, said.get("to")),
+                "This token is unknown, revoked or expired.",
+            )
         answer = RedirectResponse(_inside(served, said.get("to")), 303)
         signed_in.set_cookie(answer, session)
         return answer
@@ -155,7 +165,11 @@ async def _home(request: Request, view: View, grant: Grant) -> Response:
     """Search; and without a question what agents wrote today, and what changed last."""
     if asked := request.query_params.get("q", "").strip():
         return _page(
-            view, grant, asked, f'{_HEADING}<section id="results">{await _found(view, asked)}</section>', asked=asked
+            view,
+            grant,
+            asked,
+            f'{_HEADING}<section id="results">{await _found(view, asked)}</section>',
+            asked=asked,
         )
     written = await _written_today(view)
     said = f'<a href="{view.served.prefix}/today">{counted(len(written), "change")} by agents today</a>'
@@ -167,7 +181,9 @@ async def _home(request: Request, view: View, grant: Grant) -> Response:
 async def _results(request: Request, view: View, _grant: Grant) -> Response:
     """What is found while somebody types."""
     asked = request.query_params.get("q", "").strip()
-    return _part(await _found(view, asked) if asked else f"<h2>Recent changes</h2>{await _latest(view)}")
+    return _part(
+        await _found(view, asked) if asked else f"<h2>Recent changes</h2>{await _latest(view)}"
+    )
 
 
 async def _latest_part(_request: Request, view: View, _grant: Grant) -> Response:
@@ -184,8 +200,14 @@ async def _note(renderer: Renderer, request: Request, view: View, grant: Grant) 
 
     found, leading, past = await _ask(view, read)
     text = await renderer.render(_body(found), prefix)
-    facts = {key: each for key, each in found.frontmatter.items() if key not in ("title", "tags", "description")}
-    rows = "".join(f"<dt>{e(str(key))}</dt><dd>{_value(prefix, each)}</dd>" for key, each in facts.items())
+    facts = {
+        key: each
+        for key, each in found.frontmatter.items()
+        if key not in ("title", "tags", "description")
+    }
+    rows = "".join(
+        f"<dt>{e(str(key))}</dt><dd>{_value(prefix, each)}</dd>" for key, each in facts.items()
+    )
     there = [each for each in found.links if each.resolved]
     parts = [
         f'<p class="place">{e(found.path)}</p><h1>{e(found.title)}</h1>',
@@ -196,14 +218,23 @@ async def _note(renderer: Renderer, request: Request, view: View, grant: Grant) 
     ]
     aside = [
         _box("Backlinks", [_led(prefix, each) for each in leading if each.kind == "link"]),
-        _box("Links", [_to(prefix, each.target) for each in {each.target: each for each in there}.values()]),
-        _box("Related notes", [_led(prefix, each) for each in leading if each.kind == "semantic"][:6]),
+        _box(
+            "Links",
+            [_to(prefix, each.target) for each in {each.target: each for each in there}.values()],
+        ),
+        _box(
+            "Related notes", [_led(prefix, each) for each in leading if each.kind == "semantic"][:6]
+        ),
         f"<section><h2>Properties</h2><dl>{rows}</dl></section>" if rows else "",
         _box("History", [_version(each) for each in past])
         + f'<p><a href="{prefix}/history/{quote(found.name)}">Full history with changes</a></p>',
     ]
     return _page(
-        view, grant, found.title, f"<article>{''.join(parts)}</article><aside>{''.join(aside)}</aside>", "note"
+        view,
+        grant,
+        found.title,
+        f"<article>{''.join(parts)}</article><aside>{''.join(aside)}</aside>",
+        "note",
     )
 
 
@@ -221,20 +252,29 @@ async def _today(request: Request, view: View, grant: Grant) -> Response:
     undone = request.query_params.get("undone", "")
     said = f'<p class="done" role="status">Done: {e(undone)}.</p>' if undone else ""
     head = f"<h1>Changes by agents today</h1>{said}"
-    return _page(view, grant, "Today", head + (_changes(view, grant, entries) or "<p>No changes yet.</p>"))
+    return _page(
+        view, grant, "Today", head + (_changes(view, grant, entries) or "<p>No changes yet.</p>")
+    )
 
 
 async def _written_today(view: View, *, diff: bool = False) -> list[HistoryEntry]:
     """What tools of agents changed today."""
-    found = await _ask(view, lambda store: store.history(since="today", limit=_MOST_REVIEWED, diff=diff))
+    found = await _ask(
+        view, lambda store: store.history(since="today", limit=_MOST_REVIEWED, diff=diff)
+    )
     return [each for each in found if "_" in each.tool]
 
 
 async def _undo(request: Request, view: View, grant: Grant) -> Response:
     version = (await _form(request)).get("version", "")
     if not re.fullmatch(r"v\d{1,12}", version):
-        raise Invalid(f"{version[:20]!r} is not a version", hint="Versions look like v12. The history lists them.")
-    work = view.door.run(lambda: view.door.store().undo(version, who=grant.name, tool="page"), writes=True)
+        raise Invalid(
+            f"{version[:20]!r} is not a version",
+            hint="Versions look like v12. The history lists them.",
+        )
+    work = view.door.run(
+        lambda: view.door.store().undo(version, who=grant.name, tool="page"), writes=True
+    )
     done = await work
     return RedirectResponse(f"{view.served.prefix}/today?{urlencode({'undone': done.what})}", 303)
 
@@ -246,7 +286,12 @@ async def _tags(_request: Request, view: View, grant: Grant) -> Response:
         f'<li><a class="tag" href="{prefix}/tags/{quote(tag)}">#{e(tag)}</a> <small>{count}</small></li>'
         for tag, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
     )
-    return _page(view, grant, "Tags", f'<h1>Tags</h1><ul class="cloud">{cloud}</ul>' if cloud else "<p>No tags.</p>")
+    return _page(
+        view,
+        grant,
+        "Tags",
+        f'<h1>Tags</h1><ul class="cloud">{cloud}</ul>' if cloud else "<p>No tags.</p>",
+    )
 
 
 async def _tagged(request: Request, view: View, grant: Grant) -> Response:
@@ -265,9 +310,13 @@ async def _graph(_request: Request, view: View, _grant: Grant) -> Response:
         from simplemem.kinds.graph.graph import graph_of
         from simplemem.kinds.picture import drawing_of_store, shortened
 
-        return shortened(drawing_of_store(store, graph_of(store).read(), notes="all", texts=False), "html")[0]
+        return shortened(
+            drawing_of_store(store, graph_of(store).read(), notes="all", texts=False), "html"
+        )[0]
 
-    return HTMLResponse(await _ask(view, drawn), headers={"Content-Security-Policy": "frame-ancestors 'none'"})
+    return HTMLResponse(
+        await _ask(view, drawn), headers={"Content-Security-Policy": "frame-ancestors 'none'"}
+    )
 
 
 async def _doctor(_request: Request, view: View, grant: Grant) -> Response:
@@ -288,7 +337,9 @@ async def _static(request: Request) -> Response:
     file = request.path_params["file"]
     if file not in _KINDS:
         raise Refused(404, "nothing is served at this path", code="not_found")
-    return Response(_file(file), media_type=_KINDS[file], headers={"Cache-Control": "public, max-age=600"})
+    return Response(
+        _file(file), media_type=_KINDS[file], headers={"Cache-Control": "public, max-age=600"}
+    )
 
 
 @cache
@@ -313,11 +364,16 @@ async def _found(view: View, asked: str) -> str:
         said.append(e(found.index.reason))
     said.append(e(found.degraded))
     head = "".join(f'<p class="said">{each}</p>' for each in said if each)
-    return head + f'<ol class="hits">{"".join(_hit(view.served.prefix, each) for each in found.hits)}</ol>'
+    return (
+        head
+        + f'<ol class="hits">{"".join(_hit(view.served.prefix, each) for each in found.hits)}</ol>'
+    )
 
 
 def _hit(prefix: str, hit: Any) -> str:
-    why = "".join(f"<dt>{e(str(key))}</dt><dd>{e(_shown(each))}</dd>" for key, each in (hit.why or {}).items())
+    why = "".join(
+        f"<dt>{e(str(key))}</dt><dd>{e(_shown(each))}</dd>" for key, each in (hit.why or {}).items()
+    )
     heading = f" › {e(hit.heading)}" if hit.heading and hit.heading != hit.title else ""
     return (
         f'<li><a class="title" href="{link_of(prefix, hit.name)}">{e(hit.title)}</a>'
@@ -352,7 +408,9 @@ def _changes(view: View, grant: Grant, entries: Iterable[HistoryEntry]) -> str:
             for line in _shown_lines(each.diff or "")
         )
         diff = f"<details><summary>Changes</summary><pre>{lines}</pre></details>" if lines else ""
-        can_undo = grant.may("write") and each.source == "simplemem" and not view.served.settings.read_only
+        can_undo = (
+            grant.may("write") and each.source == "simplemem" and not view.served.settings.read_only
+        )
         button = (
             f'<form method="post" action="{view.served.prefix}/undo">'
             f'<button name="version" value="{e(each.version)}">Undo</button></form>'
@@ -384,11 +442,17 @@ def _to(prefix: str, name: str) -> str:
 
 
 def _box(title: str, rows: Sequence[str]) -> str:
-    return f"<section><h2>{title}</h2><ul>{''.join(f'<li>{each}</li>' for each in rows)}</ul></section>" if rows else ""
+    return (
+        f"<section><h2>{title}</h2><ul>{''.join(f'<li>{each}</li>' for each in rows)}</ul></section>"
+        if rows
+        else ""
+    )
 
 
 def _tag_list(prefix: str, tags: Sequence[str]) -> str:
-    shown = "".join(f'<a class="tag" href="{prefix}/tags/{quote(tag)}">#{e(tag)}</a> ' for tag in tags)
+    shown = "".join(
+        f'<a class="tag" href="{prefix}/tags/{quote(tag)}">#{e(tag)}</a> ' for tag in tags
+    )
     return f'<p class="tags">{shown}</p>' if shown else ""
 
 
@@ -399,7 +463,9 @@ def _value(prefix: str, value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{e(str(key))}: {_value(prefix, each)}" for key, each in value.items())
     text = e(str(value))
-    return _LINK.sub(lambda link: f'<a href="{link_of(prefix, link[1])}">{link[1].rpartition("/")[2]}</a>', text)
+    return _LINK.sub(
+        lambda link: f'<a href="{link_of(prefix, link[1])}">{link[1].rpartition("/")[2]}</a>', text
+    )
 
 
 def _body(found: Memory) -> str:
@@ -412,7 +478,13 @@ def _body(found: Memory) -> str:
 
 
 def _page(
-    view: View, grant: Grant, title: str, body: str, kind: str = "", asked: str = "", status: int = 200
+    view: View,
+    grant: Grant,
+    title: str,
+    body: str,
+    kind: str = "",
+    asked: str = "",
+    status: int = 200,
 ) -> Response:
     served = view.served
     places = [("", "Home"), ("today", "Today"), ("tags", "Tags"), ("graph", "Graph")]
@@ -434,11 +506,15 @@ def _whole(served: Served, title: str, head: str, main: str, status: int = 200) 
 <link rel="stylesheet" href="{root}static/page.css"><script src="{root}static/page.js" defer></script></head>
 <body><a class="skip" href="#main">Skip to content</a><header><a class="brand" href="{root}">simplemem</a>{head}</header>
 {main}<p id="news" role="status" hidden></p></body></html>"""
-    return HTMLResponse(text.encode("utf-8", "replace"), status, {"Content-Security-Policy": POLICY})
+    return HTMLResponse(
+        text.encode("utf-8", "replace"), status, {"Content-Security-Policy": POLICY}
+    )
 
 
 def _part(html: str) -> Response:
-    return HTMLResponse(html.encode("utf-8", "replace"), headers={"Content-Security-Policy": POLICY})
+    return HTMLResponse(
+        html.encode("utf-8", "replace"), headers={"Content-Security-Policy": POLICY}
+    )
 
 
 def _sign_in_page(served: Served, to: str, wrong: str = "") -> Response:
@@ -463,7 +539,11 @@ def _failed(served: Served, grant: Grant | None, error: SimplememError) -> Respo
 def _inside(served: Served, to: str | None) -> str:
     """Where to go after signing in: a place of this page, and no other."""
     home = f"{served.prefix}/"
-    return to if to and to.startswith(home) and not re.match(r"[/\\]{2}", to) and to.isprintable() else home
+    return (
+        to
+        if to and to.startswith(home) and not re.match(r"[/\\]{2}", to) and to.isprintable()
+        else home
+    )
 
 
 async def _form(request: Request) -> dict[str, str]:

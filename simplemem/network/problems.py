@@ -58,20 +58,42 @@ class Refused(SimplememError):
     """A request that HTTP itself refuses, with its status and what the answer's head says."""
 
     def __init__(
-        self, status: int, message: str, *, code: str = "", hint: str = "", headers: Mapping[str, str] | None = None
+        self,
+        status: int,
+        message: str,
+        *,
+        code: str = "",
+        hint: str = "",
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message, hint=hint)
         self.status, self.headers = status, dict(headers or {})
-        self.code = code or next((code for code, each in STATUS.items() if each == status), "invalid")  # type: ignore[misc]
+        self.code = code or _code_of(status)  # type: ignore[misc]
+
+
+def _code_of(status: int) -> str:
+    """The first code in `STATUS` with this status."""
+    codes = (code for code, its_status in STATUS.items() if its_status == status)
+    return next(codes, "invalid")
 
 
 def problem(error: SimplememError) -> Response:
     """A failure as a problem document: its code, what happened, and the way out."""
     shown = error_data(error)
     status = error.status if isinstance(error, Refused) else STATUS.get(error.code, 500)
-    said: dict[str, Any] = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
+    said: dict[str, Any] = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+    }
     said |= {"detail": shown.pop("message"), **shown}
-    headers = error.headers if isinstance(error, Refused) else {"Retry-After": "2"} if status == 503 else {}
+    headers = (
+        error.headers
+        if isinstance(error, Refused)
+        else {"Retry-After": "2"}
+        if status == 503
+        else {}
+    )
     return Json(said, status, {"Cache-Control": "no-store", **headers}, "application/problem+json")
 
 
@@ -84,7 +106,10 @@ async def refused(_request: Request, error: Exception) -> Response:
 async def unknown(request: Request, error: Exception) -> Response:
     """Of Starlette's: no such route, or not by this method."""
     assert isinstance(error, HTTPException)
-    words = {404: "nothing is served at this path", 405: f"{request.method} is not allowed at this path"}
+    words = {
+        404: "nothing is served at this path",
+        405: f"{request.method} is not allowed at this path",
+    }
     message = words.get(error.status_code, HTTPStatus(error.status_code).phrase.lower())
     code = {404: "not_found"}.get(error.status_code, "invalid")
     return problem(Refused(error.status_code, message, code=code, headers=error.headers))

@@ -38,7 +38,9 @@ def render_note(text: str, prefix: str) -> str:
 
 @cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(
+        ["table", "strikethrough"]
+    )
     parser.inline.ruler.before("link", "wikilink", _wikilink)
     parser.inline.ruler.after("escape", "tag", _tag)
     parser.core.ruler.push("outward", _outward)
@@ -50,8 +52,15 @@ def _wikilink(state: StateInline, silent: bool) -> bool:
         return False
     if not silent:
         target, _, place = found[1].partition("#")
-        shown = found[2] or (f"{target} › {place.lstrip('^')}" if place and target else found[1].lstrip("#^"))
-        _add_link(state, link_of(state.env["prefix"], target.strip()) if target.strip() else "#", shown, "wikilink")
+        shown = found[2] or (
+            f"{target} › {place.lstrip('^')}" if place and target else found[1].lstrip("#^")
+        )
+        _add_link(
+            state,
+            link_of(state.env["prefix"], target.strip()) if target.strip() else "#",
+            shown,
+            "wikilink",
+        )
     state.pos = found.end()
     return True
 
@@ -86,9 +95,15 @@ def _outward(state: Any) -> None:
             elif each.type == "link_open" and "class" not in each.attrs:
                 each.attrs |= _href(str(each.attrs.get("href", "")), state.env["prefix"])
     for at, token in enumerate(state.tokens):
-        if token.type == "list_item_open" and (inline := _first_inline(state.tokens, at)) is not None:
+        if (
+            token.type == "list_item_open"
+            and (inline := _first_inline(state.tokens, at)) is not None
+        ):
             _as_task(inline)
-        if token.type == "blockquote_open" and (inline := _first_inline(state.tokens, at)) is not None:
+        if (
+            token.type == "blockquote_open"
+            and (inline := _first_inline(state.tokens, at)) is not None
+        ):
             _as_callout(token, inline)
 
 

@@ -20,7 +20,9 @@ from types import TracebackType
 from typing import BinaryIO, Final
 
 MAX_SECONDS: Final = 6.0  # of wall-clock time, for the server that waits
-_MAX_CPU_SECONDS: Final = 3.0  # CPU time, so that the load of the machine does not decide what is rendered
+_MAX_CPU_SECONDS: Final = (
+    3.0  # CPU time, so that the load of the machine does not decide what is rendered
+)
 MAX_HTML_BYTES: Final = 4 * 1024 * 1024
 TOO_LARGE: Final = b"\0"  # differs from all HTML, which never contains this character
 EXIT_OUT_OF_MEMORY: Final = 71
@@ -79,13 +81,17 @@ def _take_standard_output() -> BinaryIO:
     return answers
 
 
-def _report_crash(kind: type[BaseException], _error: BaseException, traceback: TracebackType | None) -> None:
+def _report_crash(
+    kind: type[BaseException], _error: BaseException, traceback: TracebackType | None
+) -> None:
     """Print where this process failed, without the message: it may quote a note, which no log may contain."""
     place = "an unknown place"
     while traceback is not None:
         place = f"{traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno}"
         traceback = traceback.tb_next
-    sys.stderr.write(f"simplemem: the process that renders notes failed: {kind.__name__} at {place}\n")
+    sys.stderr.write(
+        f"simplemem: the process that renders notes failed: {kind.__name__} at {place}\n"
+    )
 
 
 def _read_message(stream: BinaryIO) -> bytes | None:

@@ -37,7 +37,9 @@ log = logging.getLogger("simplemem.network")
 
 _MAX_WORKERS: Final = 2
 _MAX_WAIT: Final = 5.0  # seconds that a view waits for a free worker
-_RETRY_SECONDS: Final = 60.0  # until a note is rendered again whose failure may have had another cause than the note
+_RETRY_SECONDS: Final = (
+    60.0  # until a note is rendered again whose failure may have had another cause than the note
+)
 _IDLE_SECONDS: Final = 300.0  # after which an unused worker ends
 _EXIT_SECONDS: Final = 1.0  # that a worker has to end after it has closed its output
 _MAX_CACHED_BYTES: Final = 16 * 1024 * 1024
@@ -81,7 +83,9 @@ class Renderer:
             task.add_done_callback(lambda _: self._running.pop(key))
 
         try:
-            return await asyncio.shield(task)  # a client that disconnects does not end the view of another
+            return await asyncio.shield(
+                task
+            )  # a client that disconnects does not end the view of another
         except asyncio.CancelledError:
             if not task.cancelled():
                 raise
@@ -138,7 +142,9 @@ class Renderer:
         if worker is not None:
             try:
                 return await self._ask(worker, request)
-            except _WorkerFailed:  # it may have been broken by an earlier note, or killed while it was idle
+            except (
+                _WorkerFailed
+            ):  # it may have been broken by an earlier note, or killed while it was idle
                 pass
 
         worker = await _Worker.start()

@@ -33,21 +33,43 @@ API: Final = "/api/v1"
 MARKDOWN: Final = "text/markdown"
 NOTICE_HEADER: Final = "X-Simplemem-Notice"
 _MOST_NOTICE: Final = 600
-_TOLD: Final = ("notes", "links", "tags", "words", "state", "read_only")  # of the numbers of a vault, to all who read
+_TOLD: Final = (
+    "notes",
+    "links",
+    "tags",
+    "words",
+    "state",
+    "read_only",
+)  # of the numbers of a vault, to all who read
 
 
 def routes(site: Site, served: Served) -> list[Route]:
     """The routes of one vault."""
     tools = [each for each in TOOLS if not (served.settings.no_delete and each.deletes)]
-    own: dict[str, Handler] = {"GET /memories/{name}": _read, "PUT /memories/{name}": _put, "GET /tags": _tags}
-    own |= {"GET /stats": _stats, "GET /changes": _changes, "GET /tools": listed, "POST /tools/{tool}": _any_tool}
+    own: dict[str, Handler] = {
+        "GET /memories/{name}": _read,
+        "PUT /memories/{name}": _put,
+        "GET /tags": _tags,
+    }
+    own |= {
+        "GET /stats": _stats,
+        "GET /changes": _changes,
+        "GET /tools": listed,
+        "POST /tools/{tool}": _any_tool,
+    }
     own |= {"GET /openapi.json": _described}
     called = {said: _called(tool) for tool in tools for said in tool.routes}
-    return routes_of(site, served, {said.replace(" ", f" {API}"): each for said, each in (called | own).items()})
+    return routes_of(
+        site, served, {said.replace(" ", f" {API}"): each for said, each in (called | own).items()}
+    )
 
 
 async def call(
-    view: View, tool: Tool, arguments: Mapping[str, Any], grant: Grant, before: Callable[[EnhancedStore], object] = id
+    view: View,
+    tool: Tool,
+    arguments: Mapping[str, Any],
+    grant: Grant,
+    before: Callable[[EnhancedStore], object] = id,
 ) -> Reply[Any]:
     """What a tool answers, with notices. `before` has a look at the store, with no write of this process between."""
 
@@ -107,11 +129,16 @@ async def _read(request: Request, view: View, grant: Grant) -> Response:
         name = request.path_params["name"]
         read = await view.door.run(lambda: view.door.store().read(name))
         data = {"sha256": read.sha256}
-        body = Response(read.text.encode("utf-8", "surrogatepass"), media_type=f"{MARKDOWN}; charset=utf-8")
+        body = Response(
+            read.text.encode("utf-8", "surrogatepass"), media_type=f"{MARKDOWN}; charset=utf-8"
+        )
     else:
         data = await _done(request, view, grant, read_memory, await arguments_of(request))
         body = Json(data)
-    known = [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]
+    known = [
+        each.strip().removeprefix("W/")
+        for each in request.headers.get("if-none-match", "").split(",")
+    ]
     is_known = (etag := _etag(data))["ETag"] in known or "*" in known
     answer = Response(status_code=304) if is_known else body
     answer.headers.update(etag | {"Vary": "Accept"})
@@ -152,14 +179,18 @@ def hash_expected(request: Request) -> str:
     said = request.headers.get("if-match", "*").strip()
     expected = "" if said == "*" else said.removeprefix("W/").strip('"')
     if expected and not re.fullmatch("[0-9a-f]{12,64}", expected):
-        raise Refused(412, "If-Match is not the hash of a note", hint="Send the ETag that came with the note.")
+        raise Refused(
+            412, "If-Match is not the hash of a note", hint="Send the ETag that came with the note."
+        )
     return expected
 
 
 async def arguments_of(request: Request) -> dict[str, Any]:
     """The arguments of a request: of its path, its query, and its body, which is a JSON object or Markdown."""
     query = request.query_params
-    said: dict[str, Any] = {key: many if len(many := query.getlist(key)) > 1 else many[0] for key in query}
+    said: dict[str, Any] = {
+        key: many if len(many := query.getlist(key)) > 1 else many[0] for key in query
+    }
     if request.method not in ("GET", "HEAD"):
         body = await request.body()
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -172,13 +203,17 @@ async def arguments_of(request: Request) -> dict[str, Any]:
 
 def _object_in(body: bytes, kind: str) -> dict[str, Any]:
     if kind not in ("application/json", ""):
-        raise Refused(415, "the body must be JSON", hint="Send it with `Content-Type: application/json`.")
+        raise Refused(
+            415, "the body must be JSON", hint="Send it with `Content-Type: application/json`."
+        )
     try:
         found = json.loads(_decoded(body))
     except (ValueError, RecursionError):
         raise Invalid("the body is not JSON") from None
     if not isinstance(found, dict):
-        raise Invalid("the body is not a JSON object", hint='Send an object, such as {"content": "..."}.')
+        raise Invalid(
+            "the body is not a JSON object", hint='Send an object, such as {"content": "..."}.'
+        )
     return found
 
 

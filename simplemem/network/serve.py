@@ -24,7 +24,13 @@ from simplemem.config import HttpSettings
 from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.network import page
 from simplemem.network.app import application
-from simplemem.network.connections import MAX_CONNECTIONS, Connections, Listener, PendingConnection, client_address
+from simplemem.network.connections import (
+    MAX_CONNECTIONS,
+    Connections,
+    Listener,
+    PendingConnection,
+    client_address,
+)
 from simplemem.network.guard import Guard, Guesses
 from simplemem.network.metrics import Metrics
 from simplemem.network.rendering import Renderer
@@ -50,7 +56,9 @@ class Address:
     certificate: Path | None = None
     key: Path | None = None
     behind_proxy: bool = False
-    trusted_proxies: tuple[str, ...] = ()  # addresses or networks; behind a proxy without any: this machine's
+    trusted_proxies: tuple[
+        str, ...
+    ] = ()  # addresses or networks; behind a proxy without any: this machine's
 
     @property
     def is_here(self) -> bool:
@@ -62,9 +70,13 @@ class Address:
     def names(self) -> frozenset[str]:
         """What may stand in `Host`, letter for letter."""
         own = ("127.0.0.1", "localhost", "[::1]") if self.is_here else ()
-        here = {f"{host}:{self.port}" for host in own} | ({*own} if self.port in (80, 443) else set())
+        here = {f"{host}:{self.port}" for host in own} | (
+            {*own} if self.port in (80, 443) else set()
+        )
         is_https = bool(self.certificate) or self.behind_proxy
-        usual_port = 443 if is_https else 80  # clients may spell it out, also where a proxy or NAT stands between
+        usual_port = (
+            443 if is_https else 80
+        )  # clients may spell it out, also where a proxy or NAT stands between
         bare = [name for name in self.allowed if ":" not in name]
         spelt = {f"{name}:{port}" for name in bare for port in (self.port, usual_port)}
         return frozenset(here | set(self.allowed) | spelt)
@@ -94,7 +106,11 @@ class Address:
             _check_network(proxy)
         if self.is_here:
             return
-        missing = [] if self.certificate or self.behind_proxy else ["--tls-cert and --tls-key, or --behind-proxy"]
+        missing = (
+            []
+            if self.certificate or self.behind_proxy
+            else ["--tls-cert and --tls-key, or --behind-proxy"]
+        )
         missing += [] if self.allowed else ["--allow-host NAME, the host name that clients use"]
         if missing:
             hint = "Pass " + " and ".join(missing) + ", or listen on 127.0.0.1."
@@ -141,7 +157,9 @@ def _load_certificate(address: Address, load: Callable[[], object]) -> None:
             message = f"the key in {address.key} (--tls-key) does not belong to {address.certificate} (--tls-cert)"
             raise Invalid(message) from None
         message = f"{address.certificate} (--tls-cert) and {address.key} (--tls-key) are not a certificate and its key"
-        raise Invalid(message, hint="Both files must be in PEM format. The key must have no password.") from None
+        raise Invalid(
+            message, hint="Both files must be in PEM format. The key must have no password."
+        ) from None
     except OSError as error:
         message = f"cannot read {address.certificate} (--tls-cert) or {address.key} (--tls-key): {_reason(error)}"
         raise Invalid(message) from None
@@ -156,7 +174,9 @@ def _reload_certificate(context: ssl.SSLContext, address: Address) -> None:
     def load() -> None:
         # OpenSSL drops the old key when it reads a certificate that does not match, so try elsewhere first.
         trial = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        trial.load_cert_chain(certificate, key, password=lambda: "")  # without a password it would ask the terminal
+        trial.load_cert_chain(
+            certificate, key, password=lambda: ""
+        )  # without a password it would ask the terminal
         context.load_cert_chain(certificate, key)
 
     try:
@@ -174,9 +194,18 @@ def address_of(said: str, default_port: int) -> tuple[str, int]:
         host, _, port = text[1:].partition("]")
         port = port.removeprefix(":")
     else:
-        host, _, port = text.rpartition(":") if ":" in text else ("", "", text) if text.isdigit() else (text, "", "")
+        host, _, port = (
+            text.rpartition(":")
+            if ":" in text
+            else ("", "", text)
+            if text.isdigit()
+            else (text, "", "")
+        )
     if port and not (port.isascii() and port.isdigit() and int(port) < 65536):
-        raise Invalid(f"{said[:60]!r} is not an address to listen on", hint="Pass HOST:PORT, such as 127.0.0.1:8080.")
+        raise Invalid(
+            f"{said[:60]!r} is not an address to listen on",
+            hint="Pass HOST:PORT, such as 127.0.0.1:8080.",
+        )
     return host or "127.0.0.1", int(port) if port else default_port
 
 
@@ -199,11 +228,15 @@ def serve_http(
     address = replace(address, port=listening.getsockname()[1])
     token, where = owners_token(os.environ)
     tokens = Tokens(token_folder(os.environ), token)
-    with suppress(SimplememError):  # a file that cannot be read is reported now; the owner is let in all the same
+    with suppress(
+        SimplememError
+    ):  # a file that cannot be read is reported now; the owner is let in all the same
         tokens.all()
     site = Site({served.name: served for served in vaults}, stateless=stateless)
 
-    signed_in = page.SignedIn(tokens, address.port, is_secure=bool(address.certificate) or address.behind_proxy)
+    signed_in = page.SignedIn(
+        tokens, address.port, is_secure=bool(address.certificate) or address.behind_proxy
+    )
     guesses = Guesses()
     renderer = Renderer()
     issuer = _issuer(vaults[0].settings.http)
@@ -255,9 +288,15 @@ def serve_http(
         host, port = listening.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         folders = ", ".join(str(served.root) for served in vaults)
-        print(f"simplemem serves {folders} at {scheme}://{shown}:{port}", file=sys.stderr, flush=True)
+        print(
+            f"simplemem serves {folders} at {scheme}://{shown}:{port}", file=sys.stderr, flush=True
+        )
         if where is not None:
-            print(f"The owner's token is in {where}. Press Ctrl-C to stop.", file=sys.stderr, flush=True)
+            print(
+                f"The owner's token is in {where}. Press Ctrl-C to stop.",
+                file=sys.stderr,
+                flush=True,
+            )
 
     code = 0
     try:
@@ -271,7 +310,9 @@ def serve_http(
     if code == 0:
         log.info("the server has stopped")
     last_words()
-    os._exit(code)  # threads that read, watch or embed are not waited for: they hold nothing that could be lost
+    os._exit(
+        code
+    )  # threads that read, watch or embed are not waited for: they hold nothing that could be lost
 
 
 async def _run(
@@ -293,7 +334,9 @@ async def _run(
         server.should_exit = True
 
     if hasattr(signal, "SIGHUP"):
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, read_again if streams is None else end)
+        asyncio.get_running_loop().add_signal_handler(
+            signal.SIGHUP, read_again if streams is None else end
+        )
     if streams is None:
         await server.serve([listening])
         return
@@ -327,7 +370,11 @@ def _max_connections() -> int:
     import resource
 
     max_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return MAX_CONNECTIONS if max_files == resource.RLIM_INFINITY else min(MAX_CONNECTIONS, max_files // 2)
+    return (
+        MAX_CONNECTIONS
+        if max_files == resource.RLIM_INFINITY
+        else min(MAX_CONNECTIONS, max_files // 2)
+    )
 
 
 def _quiet_strangers() -> None:
@@ -339,7 +386,9 @@ def _quiet_strangers() -> None:
 class _Server(uvicorn.Server):
     """Accepts connections itself, and ends at the first signal, without passing it on."""
 
-    def __init__(self, config: uvicorn.Config, connections: Connections, announce: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, connections: Connections, announce: Callable[[], None]
+    ) -> None:
         super().__init__(config)
         self._connections = connections
         self._announce = announce  # called once, when connections are accepted
@@ -357,7 +406,9 @@ class _Server(uvicorn.Server):
         self._announce()
 
     def _protocol(self, pending: PendingConnection, address: str) -> Wire:
-        return Wire(self.config, self.server_state, self.lifespan.state, self._connections, pending, address)
+        return Wire(
+            self.config, self.server_state, self.lifespan.state, self._connections, pending, address
+        )
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         super().handle_exit(sig, frame)
@@ -375,11 +426,17 @@ def _listen(address: Address) -> socket.socket:
         import resource
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        most = 4 * MAX_CONNECTIONS if hard == resource.RLIM_INFINITY else min(hard, 4 * MAX_CONNECTIONS)
+        most = (
+            4 * MAX_CONNECTIONS
+            if hard == resource.RLIM_INFINITY
+            else min(hard, 4 * MAX_CONNECTIONS)
+        )
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
     try:
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # else asyncio lets answers wait
+        listening = socket.socket(
+            family, socket.SOCK_STREAM, socket.IPPROTO_TCP
+        )  # else asyncio lets answers wait
         if os.name == "posix":
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((address.host, address.port))

@@ -35,7 +35,9 @@ log = logging.getLogger("simplemem.network")
 _MOMENT = 5.0  # seconds that requests in work have to be answered, when a view ends
 _MOST_VIEWS = 256  # of parts of vaults
 _MAX_OPEN = 16  # of these, with an open store: it has files and threads
-_IDLE_SECONDS = 60.0  # after which a store that nobody asks is closed, and a view without a session ends
+_IDLE_SECONDS = (
+    60.0  # after which a store that nobody asks is closed, and a view without a session ends
+)
 _SECONDS_BETWEEN_LOOKS = 5.0
 
 
@@ -72,7 +74,9 @@ class View:
             access = settings.access.model_copy(update={"only": only})
             settings = settings.model_copy(update={"access": access})
         beside = None if only else served.beside
-        self.door = Door(partial(served.opening, settings), beside, private_folders=_folders_of(served))
+        self.door = Door(
+            partial(served.opening, settings), beside, private_folders=_folders_of(served)
+        )
         self.stop = asyncio.Event()
         self.feed = Feed(lambda hear: self.door.on_change(hear))
         self.server: Server[Any] = assemble(served.face, served.tools, self.door)
@@ -104,9 +108,16 @@ class View:
 def _folders_of(served: Served) -> frozenset[str]:
     """Return the folders of this machine that the errors of a vault could name."""
     index = served.settings.db
-    folders = [served.root, user_config_path(os.environ).parent, Path.home(), *([index.parent] if index else [])]
+    folders = [
+        served.root,
+        user_config_path(os.environ).parent,
+        Path.home(),
+        *([index.parent] if index else []),
+    ]
     spellings = {str(spelling) for folder in folders for spelling in (folder, folder.resolve())}
-    return frozenset(spelling for spelling in spellings if len(Path(spelling).parts) > 1)  # `/` is in every path
+    return frozenset(
+        spelling for spelling in spellings if len(Path(spelling).parts) > 1
+    )  # `/` is in every path
 
 
 async def _end(gone: Sequence[View]) -> None:
@@ -144,7 +155,12 @@ def _both(mine: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, ...]:
     """The places that both see: what the settings show of the vault, no grant widens."""
     if not mine:
         return theirs
-    narrower = [each for some, others in ((theirs, mine), (mine, theirs)) for each in some if _is_within(each, others)]
+    narrower = [
+        each
+        for some, others in ((theirs, mine), (mine, theirs))
+        for each in some
+        if _is_within(each, others)
+    ]
     return tuple(dict.fromkeys(narrower)) or ("\0",)  # no place at all
 
 
@@ -180,7 +196,9 @@ class Site:
 
     async def view(self, name: str, grant: Grant) -> View:
         """A vault as a grant sees it. One that it does not name is not there."""
-        if (served := self.vaults.get(name)) is None or (grant.vaults and served.name not in grant.vaults):
+        if (served := self.vaults.get(name)) is None or (
+            grant.vaults and served.name not in grant.vaults
+        ):
             raise NotFound("no such vault")
         return await self._view(served, _visible_places(served.settings, grant))
 
@@ -195,7 +213,11 @@ class Site:
                 view = View(served, only, stateless=self.stateless)
                 await self._tasks.start(view.keep)
             self._views[served.name, only] = view  # the last one used is the last one
-            parts = [key for key, other in self._views.items() if key[1] and not other.is_in_use and other is not view]
+            parts = [
+                key
+                for key, other in self._views.items()
+                if key[1] and not other.is_in_use and other is not view
+            ]
             for key in parts[: max(0, len(self._parts()) - _MOST_VIEWS)]:
                 self._tasks.start_soon(_end, [self._views.pop(key)])
             self._limit_open_stores(view)
@@ -235,7 +257,9 @@ class Site:
         for name, served in [*self.vaults.items()]:
             try:
                 now = await asyncio.to_thread(served.reading)
-                settings = now.model_copy(update={"db": served.settings.db})  # an index stays where it is
+                settings = now.model_copy(
+                    update={"db": served.settings.db}
+                )  # an index stays where it is
             except SimplememError as error:
                 log.error("the settings could not be reloaded: %s", error.message)
                 is_read = False

@@ -63,16 +63,24 @@ class Grant:
         if not self.user:
             return self.folders
         where = folder_of(self.user)
-        own = (f"atoms/{where}/*", f"documents/{where}/*", f"documents/{where}/files/*", f"profiles/{where}.md")
+        own = (
+            f"atoms/{where}/*",
+            f"documents/{where}/*",
+            f"documents/{where}/files/*",
+            f"profiles/{where}.md",
+        )
         return (*self.folders, *own)
 
-    def bound(self, arguments: Mapping[str, Any] | None, takes: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def bound(
+        self, arguments: Mapping[str, Any] | None, takes: Mapping[str, Any]
+    ) -> Mapping[str, Any] | None:
         """The arguments of a tool with the scope this grant speaks for; Invalid when another was asked for."""
         named = [each for each in ("user_id", "container_tag") if self.user and each in takes]
         for each in named:
             if (arguments or {}).get(each) not in (None, "", self.user):
                 raise Invalid(
-                    f"this token is limited to the user {self.user!r}", hint=f"Omit {each}, or pass that user."
+                    f"this token is limited to the user {self.user!r}",
+                    hint=f"Omit {each}, or pass that user.",
                 )
         return {**(arguments or {}), **dict.fromkeys(named, self.user)} if named else arguments
 
@@ -115,7 +123,9 @@ class Tokens:
             self._seen = (stat.st_mtime_ns, stat.st_size)
             self._read_again()
         if self._problem:
-            raise Unavailable(self._problem, hint="Correct the file, or remove it and create new tokens.")
+            raise Unavailable(
+                self._problem, hint="Correct the file, or remove it and create new tokens."
+            )
         return self._grants
 
     def _read_again(self) -> None:
@@ -146,7 +156,9 @@ class Tokens:
                 "the tokens of this server cannot be read", hint="The server's log names the file."
             ) from None
         found = [grant for grant in grants if hmac.compare_digest(grant.sha256, sent)]
-        return next((grant for grant in found if grant.expires is None or grant.expires > time.time()), None)
+        return next(
+            (grant for grant in found if grant.expires is None or grant.expires > time.time()), None
+        )
 
     def holds(self, grant: Grant) -> bool:
         """Whether what was granted still is."""
@@ -163,24 +175,32 @@ class Tokens:
             raise Invalid(f"{_OWNER!r} is reserved for the owner's own token", hint=hint)
         if not grant.name.isprintable() or not 0 < len(grant.name) <= 60:
             raise Invalid(
-                f"{grant.name[:60]!r} is not a valid token name", hint="Use 1 to 60 characters, such as laptop."
+                f"{grant.name[:60]!r} is not a valid token name",
+                hint="Use 1 to 60 characters, such as laptop.",
             )
         if any(each.name == grant.name for each in self.all()):
             raise Invalid(
-                f"a token called {grant.name!r} already exists", hint="Revoke it first, or choose another name."
+                f"a token called {grant.name!r} already exists",
+                hint="Revoke it first, or choose another name.",
             )
         if wrong := [each for each in grant.scopes if each not in SCOPES]:
-            raise Invalid(f"{wrong[0]!r} is not a scope", hint="The scopes are read, write and admin.")
+            raise Invalid(
+                f"{wrong[0]!r} is not a scope", hint="The scopes are read, write and admin."
+            )
         grant = replace(grant, user=grant.user and check_scope(grant.user))
         token = f"sm_{secrets.token_urlsafe(32)}"
-        self._write((*self.all(), replace(grant, created=int(now().timestamp()), sha256=digest(token))))
+        self._write(
+            (*self.all(), replace(grant, created=int(now().timestamp()), sha256=digest(token)))
+        )
         return token
 
     def revoke(self, name: str) -> Grant:
         """Take a grant away. A server knows at its next request."""
         kept = [each for each in self.all() if each.name != name]
         if len(kept) == len(self.all()):
-            raise NotFound(f"no token called {name[:60]!r}", candidates=[each.name for each in self.all()])
+            raise NotFound(
+                f"no token called {name[:60]!r}", candidates=[each.name for each in self.all()]
+            )
         gone = next(each for each in self.all() if each.name == name)
         self._write(kept)
         return gone
@@ -196,7 +216,9 @@ def _read(path: Path) -> list[Grant]:
         return [Grant(**row | {key: tuple(row[key]) for key in lists}) for row in rows]
     except (ValueError, TypeError, AttributeError):
         # Whoever may come in is not guessed at.
-        raise Unavailable(f"{path} is not a token file: only the owner's token is accepted") from None
+        raise Unavailable(
+            f"{path} is not a token file: only the owner's token is accepted"
+        ) from None
 
 
 def write_private(path: Path, text: str) -> None:
@@ -204,7 +226,9 @@ def write_private(path: Path, text: str) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        with os.fdopen(
+            os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+        ) as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
@@ -225,8 +249,12 @@ def owners_token(env: Mapping[str, str]) -> tuple[str, Path | None]:
         return _strong(read_bounded(path, 4096).decode().strip(), str(path)), path
     except FileNotFoundError:
         if named:
-            hint = "Create the file, or unset SIMPLEMEM_TOKEN_FILE: the server then creates a token."
-            raise Invalid(f"the file {path} (SIMPLEMEM_TOKEN_FILE) does not exist", hint=hint) from None
+            hint = (
+                "Create the file, or unset SIMPLEMEM_TOKEN_FILE: the server then creates a token."
+            )
+            raise Invalid(
+                f"the file {path} (SIMPLEMEM_TOKEN_FILE) does not exist", hint=hint
+            ) from None
     except (OSError, ValueError) as error:
         raise Unavailable(f"cannot read the token in {path} ({type(error).__name__})") from None
     write_private(path, (token := f"sm_{secrets.token_urlsafe(32)}") + "\n")
@@ -235,7 +263,9 @@ def owners_token(env: Mapping[str, str]) -> tuple[str, Path | None]:
 
 def _strong(token: str, where: str) -> str:
     if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
-        raise Invalid(f"the token in {where} is too weak", hint="Use 16 or more random letters and digits.")
+        raise Invalid(
+            f"the token in {where} is too weak", hint="Use 16 or more random letters and digits."
+        )
     return token
 
 

@@ -22,13 +22,17 @@ def granted(scope: Scope, right: Right) -> Grant:
     """Who asks, if they have that right."""
     grant: Grant | None = scope.get("grant")
     if grant is None:
-        hint = "Send `Authorization: Bearer TOKEN`. To create a token, run `simplemem token new NAME`."
+        hint = (
+            "Send `Authorization: Bearer TOKEN`. To create a token, run `simplemem token new NAME`."
+        )
         raise Refused(401, "a token is needed", hint=hint, headers={"WWW-Authenticate": "Bearer"})
     if not grant.may(right):
         headers = {"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{right}"'}
         option = "" if right == "read" else f" --{right}"
         hint = f"Use a token with the scope {right} (`simplemem token new NAME{option}`)."
-        raise Refused(403, f"this token lacks the scope {right}", code="forbidden", hint=hint, headers=headers)
+        raise Refused(
+            403, f"this token lacks the scope {right}", code="forbidden", hint=hint, headers=headers
+        )
     return grant
 
 
@@ -62,7 +66,9 @@ def handled(
     return handle
 
 
-def route(path: str, endpoint: Callable[[Request], Awaitable[Response]], methods: Sequence[str]) -> Route:
+def route(
+    path: str, endpoint: Callable[[Request], Awaitable[Response]], methods: Sequence[str]
+) -> Route:
     """A route that tells the log and the metrics its pattern."""
 
     async def handle(request: Request) -> Response:
@@ -80,11 +86,14 @@ def routes_of(site: Site, served: Served, handlers: Mapping[str, Handler]) -> li
         by_path.setdefault(path.replace("{name}", "{name:path}"), {})[method] = handler
 
     def called(methods: dict[str, Handler]) -> Handler:
-        return lambda request, view, grant: methods["GET" if request.method == "HEAD" else request.method](
-            request, view, grant
-        )
+        return lambda request, view, grant: methods[
+            "GET" if request.method == "HEAD" else request.method
+        ](request, view, grant)
 
-    return [route(served.prefix + path, handled(site, served, called(each)), [*each]) for path, each in by_path.items()]
+    return [
+        route(served.prefix + path, handled(site, served, called(each)), [*each])
+        for path, each in by_path.items()
+    ]
 
 
 class Passed(Response):

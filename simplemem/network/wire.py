@@ -82,7 +82,9 @@ class Wire(H11Protocol):
         super().handle_events()
         if self.conn.their_state is not h11.IDLE:
             self._stop_waiting()
-        elif self._waiting is None and self.conn.our_state is h11.IDLE and self.conn.trailing_data[0]:
+        elif (
+            self._waiting is None and self.conn.our_state is h11.IDLE and self.conn.trailing_data[0]
+        ):
             self._wait_for_head()  # half of the next request
 
     def on_response_complete(self) -> None:
@@ -111,4 +113,8 @@ class Wire(H11Protocol):
 
 def bounds() -> dict[str, Any]:
     """What uvicorn itself can bound."""
-    return {"timeout_keep_alive": 30, "timeout_graceful_shutdown": 1, "h11_max_incomplete_event_size": 64 * 1024}
+    return {
+        "timeout_keep_alive": 30,
+        "timeout_graceful_shutdown": 1,
+        "h11_max_incomplete_event_size": 64 * 1024,
+    }

@@ -72,7 +72,9 @@ def open_at_end(note: Note) -> str:
     if scan.open == "html" and scan.html_end is not None:
         return "an HTML comment" if "<!--" in scan.lines[scan.first] else "an HTML block"
 
-    prose = (note.text[block.start : block.end] for block in note.body.blocks if block.kind != "code")
+    prose = (
+        note.text[block.start : block.end] for block in note.body.blocks if block.kind != "code"
+    )
     if _leaves_comment_open(prose):
         return "an Obsidian comment"
     return ""
@@ -133,7 +135,11 @@ def _needs_blank_line(note: Note, added: str) -> bool:
     begins_blank = not first_line.strip()
     if ends_blank or begins_blank or scan.open == "fence":
         return False
-    return not (_is_indented_as_more(scan, added) or _continues_list(scan, added) or _continues_table(scan, added))
+    return not (
+        _is_indented_as_more(scan, added)
+        or _continues_list(scan, added)
+        or _continues_table(scan, added)
+    )
 
 
 def _is_indented_as_more(scan: Scan, added: str) -> bool:
@@ -144,7 +150,9 @@ def _is_indented_as_more(scan: Scan, added: str) -> bool:
         return True
 
     line = _split_lines(added)[0]
-    starts_block = line.lstrip()[0] in _BLOCK_STARTERS or _LIST_MARKER.match(line) or _RULE.match(line)
+    starts_block = (
+        line.lstrip()[0] in _BLOCK_STARTERS or _LIST_MARKER.match(line) or _RULE.match(line)
+    )
     return _indent_columns(line) < _MIN_CODE_COLUMNS and not starts_block
 
 

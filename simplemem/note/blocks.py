@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 # What CommonMark strips around text: all of Unicode's spaces, but fewer controls than str.strip() takes.
-SPACES = " \t\n\v\f\r\xa0\u1680\u202f\u205f\u3000\u2028\u2029" + "".join(map(chr, range(0x2000, 0x200B)))
+SPACES = " \t\n\v\f\r\xa0\u1680\u202f\u205f\u3000\u2028\u2029" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
 
 MOST_CONTAINERS = 50
 
@@ -50,7 +52,9 @@ class Scan:
         self.stack: list[int] = []  # how far each open list item is indented; a quote is -1
         self.marks: list[str] = []  # of each of them: what its marker is made of, ">" for a quote
         self.fresh = False  # the innermost of them is an item that is still empty
-        self.open = self.kind = self.fence = ""  # an open paragraph is one, whatever kind of leaf it will be
+        self.open = self.kind = self.fence = (
+            ""  # an open paragraph is one, whatever kind of leaf it will be
+        )
         self.skip_to = self.first = self.last = 0
         self.html_end: re.Pattern[str] | None = None
         self.opened_at = -1
@@ -167,7 +171,9 @@ class Scan:
             return False
         return True
 
-    def _begin(self, number: int, line: str, at: int, indent: int, matched: int, column: int) -> None:
+    def _begin(
+        self, number: int, line: str, at: int, indent: int, matched: int, column: int
+    ) -> None:
         """What begins on this line: containers from the outermost in, then a leaf, or more of a paragraph."""
         while True:
             in_paragraph = self.open == "paragraph"
@@ -196,7 +202,11 @@ class Scan:
             elif (found := _MARKER.match(line, at)) is not None and not _RULE.match(line, at):
                 after = _BLANK_START.match(line, found.end()).end()  # type: ignore[union-attr]
                 empty = after == len(line)
-                if in_paragraph and not lazy and (empty or (found[1] is not None and int(found[1]) != 1)):
+                if (
+                    in_paragraph
+                    and not lazy
+                    and (empty or (found[1] is not None and int(found[1]) != 1))
+                ):
                     break
                 gap = line[found.end() : after]
                 column += found.end() - at
@@ -289,7 +299,12 @@ class Scan:
         header = self.lines[number - 1][begins:].strip(SPACES)
         heads = len(_BAR.findall(header)) + 1 - header.startswith("|")
         heads -= heads > 0 and header.endswith("|") and not header.endswith("\\|")
-        if indent >= 4 or not inner or len(inner) != heads or not all(map(_COLUMN.fullmatch, inner)):
+        if (
+            indent >= 4
+            or not inner
+            or len(inner) != heads
+            or not all(map(_COLUMN.fullmatch, inner))
+        ):
             return False
         if self.first == number - 1:
             self.open, self.kind = "table", "table"
@@ -331,7 +346,11 @@ HTML_TAG = rf"(?:<[A-Za-z][A-Za-z0-9-]*+{_ATTRIBUTE}*+\s*+/?>|</[A-Za-z][A-Za-z0
 _HTML_KINDS = tuple(
     (re.compile(begin), re.compile(end) if end else None, may_interrupt)
     for begin, end, may_interrupt in (
-        (r"<(?ai:script|pre|style|textarea)(?=\s|>|$)", r"</(?ai:script|pre|style|textarea)>", True),
+        (
+            r"<(?ai:script|pre|style|textarea)(?=\s|>|$)",
+            r"</(?ai:script|pre|style|textarea)>",
+            True,
+        ),
         (r"<!--", r"-->", True),
         (r"<\?", r"\?>", True),
         (r"<![A-Za-z]", r">", True),

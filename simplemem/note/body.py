@@ -100,16 +100,26 @@ def read_body(text: str, start: int) -> Body:
         begins = starts[first] + len(line) - len(line.lstrip(" \t"))
         ends = starts[end - 1] + len(lines[end - 1].rstrip(" \t"))
         if kind == "heading":
-            headings.append(Heading(level, _heading_text(lines, leaf), first + first_line, begins, ends))
-        if kind in _WITH_TEXT and (end > first + 1 or "[" in line or line.count("#") != level):  # not marks alone
+            headings.append(
+                Heading(level, _heading_text(lines, leaf), first + first_line, begins, ends)
+            )
+        if kind in _WITH_TEXT and (
+            end > first + 1 or "[" in line or line.count("#") != level
+        ):  # not marks alone
             scanner.read(starts[first], ends)
         elif kind == "table":
             for row in range(first, end):
                 scanner.read_row(starts[row], starts[row] + len(lines[row]))
-        if "^" in lines[end - 1] and kind in _WITH_IDS and (found := _BLOCK_ID.search(lines[end - 1])) is not None:
+        if (
+            "^" in lines[end - 1]
+            and kind in _WITH_IDS
+            and (found := _BLOCK_ID.search(lines[end - 1])) is not None
+        ):
             ids.append((found[1], end - 1 + first_line))
         blocks.append(Block(kind, begins, ends, first + first_line, len(headings) - 1))
-    links = sorted(scanner.links, key=lambda link: link.start)  # one inside another is complete before it
+    links = sorted(
+        scanner.links, key=lambda link: link.start
+    )  # one inside another is complete before it
     found_tags = sorted(scanner.tags)
     tags = tuple(name for _, name in found_tags)
     tag_lines = tuple(scanner.line_of(offset) for offset, _ in found_tags)
@@ -123,7 +133,9 @@ def _split(text: str, start: int) -> tuple[list[str], list[int]]:
         return lines, list(accumulate((len(line) + 1 for line in lines), initial=start))[:-1]
     ends = [found.span() for found in LINE_END.finditer(text, start)]
     starts = [start, *(after for _, after in ends)]
-    return [text[at:end] for at, (end, _) in zip(starts, [*ends, (len(text), 0)], strict=True)], starts
+    return [
+        text[at:end] for at, (end, _) in zip(starts, [*ends, (len(text), 0)], strict=True)
+    ], starts
 
 
 def count_lines(text: str, start: int, end: int) -> int:
@@ -148,7 +160,9 @@ def _heading_text(lines: Sequence[str], leaf: Leaf) -> str:
     more = lines[leaf.first + 1 : leaf.end - 1]
     if ">" in marks:
         more = [_QUOTE_MARKS.sub("", line, count=1) for line in more]
-    return " ".join(part.strip(SPACES) for part in (lines[leaf.first][len(marks) :], *more)).strip(SPACES)
+    return " ".join(part.strip(SPACES) for part in (lines[leaf.first][len(marks) :], *more)).strip(
+        SPACES
+    )
 
 
 def read_value_link(value: str) -> Link | None:
@@ -188,7 +202,9 @@ def _decoded(destination: str) -> str:
 
 def _looked_up(name: str) -> str:
     """A link's path as it is looked up: no-break spaces are spaces, NFC, trimmed (obsidian.md §1.4)."""
-    return name if name.isascii() else unicodedata.normalize("NFC", name.replace("\xa0", " ")).strip()
+    return (
+        name if name.isascii() else unicodedata.normalize("NFC", name.replace("\xa0", " ")).strip()
+    )
 
 
 # Every alternative begins with a character of its own, so that `re` skips over plain text at once.
@@ -199,7 +215,9 @@ _MATH_END = re.compile(r"(?<![\s\\])\$(?![0-9])")
 _TAG_OR_AUTOLINK = re.compile(rf"<[A-Za-z][A-Za-z0-9+.-]{{1,31}}:[^\s<>\x00-\x1f]*+>|{HTML_TAG}")
 
 # obsidian.md §2: what a tag cannot hold, and what must stand before its hash.
-_NO_TAG = "\\x00-\\x20!-,.:-@\\[-\\^`{-\\x7f\\x85\\xa0\\u1680\\u2000-\\u206f\\u2e00-\\u2e7f\\u3000\\ufeff"
+_NO_TAG = (
+    "\\x00-\\x20!-,.:-@\\[-\\^`{-\\x7f\\x85\\xa0\\u1680\\u2000-\\u206f\\u2e00-\\u2e7f\\u3000\\ufeff"
+)
 _TAG = re.compile(f"#([^{_NO_TAG}]++)")
 _SPACE = frozenset(SPACES + "\ufeff")
 _CELL = re.compile(r"\[\[[^\[\]|\n\r]*+(?:\|[^\[\]|\n\r]*+)?+\]\]|(?<!\\)(\|)")
@@ -229,7 +247,9 @@ class _InlineScanner:
             return
         self.start, self.end = start, end
         self.chunk = start  # where text begins anew: after code, a link, a tag, an escape
-        self.brackets: list[tuple[int, bool]] = []  # open "[" and "![": where, and whether it is an image
+        self.brackets: list[
+            tuple[int, bool]
+        ] = []  # open "[" and "![": where, and whether it is an image
         self.dead_below = 0  # brackets below this level cannot become links: one inside them did
         self.ticks: dict[int, list[int]] | None = None
         self.missing: set[str] = set()
@@ -240,7 +260,11 @@ class _InlineScanner:
             first = token[0]
             if first == "#":
                 tag = _TAG.match(text, at - 1, end)
-                at = self._add_tag(at - 1, tag[1]) if tag is not None and self._may_begin(at - 1) else at
+                at = (
+                    self._add_tag(at - 1, tag[1])
+                    if tag is not None and self._may_begin(at - 1)
+                    else at
+                )
             elif first == "\\":
                 self.chunk = at
             elif first == "`":
@@ -290,7 +314,10 @@ class _InlineScanner:
             is_opener = before in (self.start, self.chunk) or text[before - 1] in _SPACE
             return is_emphasis and (is_opener or text[before - 1] in "!\"'(,-.:;>?[{|")
         # A quote's mark without a space after it.
-        line = max(text.rfind("\n", self.start, at), text.rfind("\r", self.start, at)) + 1 or self.start
+        line = (
+            max(text.rfind("\n", self.start, at), text.rfind("\r", self.start, at)) + 1
+            or self.start
+        )
         return text[at - 1] == ">" and _QUOTE_MARKS.match(text, line, at).end() == at  # type: ignore[union-attr]
 
     def _code(self, at: int, after: int) -> int:
@@ -346,7 +373,12 @@ class _InlineScanner:
         lead = len(name) - len(name.lstrip())
         name = name.strip()
         start = begins + lead if name else begins
-        says = (_looked_up(name), (mark + rest).rstrip(), inner[bar + 1 :] if bar >= 0 else "", self.line_of(at))
+        says = (
+            _looked_up(name),
+            (mark + rest).rstrip(),
+            inner[bar + 1 :] if bar >= 0 else "",
+            self.line_of(at),
+        )
         shown = (begins + bar + 1, found.start()) if bar >= 0 else (-1, -1)
         places = (at, found.end(), start, start + len(name), *shown)
         self.links.append(Link("wiki", embed, None, *says, *places, angle=False, scalar=None))
@@ -366,7 +398,9 @@ class _InlineScanner:
         shown = start + 1 + image
         if not image:
             self.dead_below = level
-            if (tag := _TAG.match(self.text, shown, at)) is not None:  # the text of a link is a chunk of its own
+            if (
+                tag := _TAG.match(self.text, shown, at)
+            ) is not None:  # the text of a link is a chunk of its own
                 self._add_tag(shown, tag[1])
         angle = found[1] is not None
         begins, stop = found.span(1 if angle else 2)
@@ -375,6 +409,12 @@ class _InlineScanner:
             path, mark, rest = destination.partition("#")
             target, subpath = _looked_up(_decoded(path).strip()), _decoded(mark + rest)
             says = (target, subpath, self.text[shown:at], self.line_of(start))
-            places = (start, found.end(), begins, begins + len(path), *((shown, at) if shown < at else (-1, -1)))
+            places = (
+                start,
+                found.end(),
+                begins,
+                begins + len(path),
+                *((shown, at) if shown < at else (-1, -1)),
+            )
             self.links.append(Link("markdown", image, None, *says, *places, angle, scalar=None))
         return self._past(found.end())

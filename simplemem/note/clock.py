@@ -32,7 +32,10 @@ def _fixed() -> datetime | None:
     if not (said := os.environ.get("SIMPLEMEM_NOW", "")):
         return None
     if (at := moment_of(said)) is None:
-        raise Invalid(f"SIMPLEMEM_NOW is {said[:60]!r}, which is not a time", hint="Write 2026-01-24T09:00:00Z.")
+        raise Invalid(
+            f"SIMPLEMEM_NOW is {said[:60]!r}, which is not a time",
+            hint="Write 2026-01-24T09:00:00Z.",
+        )
     return at
 
 

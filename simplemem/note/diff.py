@@ -26,7 +26,9 @@ _Maker = TypeVar("_Maker")
 _Change = tuple[int, int, int, int]  # these lines of the one text became those of the other
 
 
-def unified_diff(old: bytes | None, new: bytes, names: tuple[str, str], most: int | None = SHORT_DIFF) -> str:
+def unified_diff(
+    old: bytes | None, new: bytes, names: tuple[str, str], most: int | None = SHORT_DIFF
+) -> str:
     """From one text to another in at most so many characters; "" for equal ones, and unless `most` is None for large."""
     if old is None or old == new or (most is not None and max(len(old), len(new)) > _MOST_BYTES):
         return ""
@@ -36,8 +38,14 @@ def unified_diff(old: bytes | None, new: bytes, names: tuple[str, str], most: in
         if not hunks or change[0] - hunks[-1][-1][1] > 2 * _AROUND:
             hunks.append([])
         hunks[-1].append(change)
-    lines = [f"--- {names[0]}\n", f"+++ {names[1]}\n", *(line for near in hunks for line in _hunk(one, two, near))]
-    text = "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+    lines = [
+        f"--- {names[0]}\n",
+        f"+++ {names[1]}\n",
+        *(line for near in hunks for line in _hunk(one, two, near)),
+    ]
+    text = "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )
     if most is not None and len(text) > most:
         text = text[:most].rpartition("\n")[0] + "\n... (shortened)\n"
     return text
@@ -48,7 +56,10 @@ def _hunk(one: _Lines, two: _Lines, near: Sequence[_Change]) -> Iterator[str]:
     at, end = near[0][0] - before, near[-1][1] + after
     there, stop = near[0][2] - before, near[-1][3] + after
     # Lines are counted from 1, and an empty span by the line before it; a span of one line has no length.
-    spans = [f"{a + (b > a)}" + ("" if b - a == 1 else f",{b - a}") for a, b in ((at, end), (there, stop))]
+    spans = [
+        f"{a + (b > a)}" + ("" if b - a == 1 else f",{b - a}")
+        for a, b in ((at, end), (there, stop))
+    ]
     yield f"@@ -{spans[0]} +{spans[1]} @@\n"
     for start, upto, first, last in near:
         yield from (f" {line}" for line in one[at:start])
@@ -82,14 +93,18 @@ def blame(
     lines = [line.rstrip() for line in lines_of(now)]
     found: list[_Maker | None] = [None] * len(lines)
     oldest = {sha: at for at, (sha, _) in enumerate(states)}
-    places = dict(enumerate(range(len(lines))))  # the lines whose maker is still sought, and where they stood then
+    places = dict(
+        enumerate(range(len(lines)))
+    )  # the lines whose maker is still sought, and where they stood then
     at = 0
     while places and at < len(states):
         at = oldest[states[at][0]]
         before, earlier = at + 1, None
         while before < len(states) and earlier is None:
             sha = states[before][0]
-            earlier = b"" if sha is None else text_of(sha)  # a note that was not there has no lines to hand on
+            earlier = (
+                b"" if sha is None else text_of(sha)
+            )  # a note that was not there has no lines to hand on
             before += earlier is None
         makers = {maker for _, maker in states[at:before]}
         old = [line.rstrip() for line in lines_of(earlier or b"")]
@@ -128,7 +143,9 @@ def matches(one: _Lines, other: _Lines) -> list[int]:
                 looks -= (end - start) * (stop - there)
                 rest = SequenceMatcher(None, one[start:end], other[there:stop], autojunk=False)
                 for mine, theirs, size in rest.get_matching_blocks():
-                    found[start + mine : start + mine + size] = range(there + theirs, there + theirs + size)
+                    found[start + mine : start + mine + size] = range(
+                        there + theirs, there + theirs + size
+                    )
             continue
         for mine, theirs in [*anchors, (end, stop)]:
             if mine < end:
@@ -139,11 +156,17 @@ def matches(one: _Lines, other: _Lines) -> list[int]:
     return found
 
 
-def _anchors(one: _Lines, other: _Lines, start: int, end: int, there: int, stop: int) -> list[tuple[int, int]]:
+def _anchors(
+    one: _Lines, other: _Lines, start: int, end: int, there: int, stop: int
+) -> list[tuple[int, int]]:
     """Of the lines that stand once on either side of a stretch, the longest row that rises on both sides."""
     here, over = Counter(one[start:end]), Counter(other[there:stop])
     places = {other[at]: at for at in range(there, stop) if over[other[at]] == 1}
-    pairs = [(at, places[one[at]]) for at in range(start, end) if here[one[at]] == 1 and one[at] in places]
+    pairs = [
+        (at, places[one[at]])
+        for at in range(start, end)
+        if here[one[at]] == 1 and one[at] in places
+    ]
     ends: list[int] = []  # the smallest second number that a row of each length ends with
     last: list[int] = []  # the pair that is that end
     before: list[int] = []

@@ -14,7 +14,9 @@ from typing import Any, Final, Literal, NamedTuple
 HEADER_LIMIT: Final = 256 * 1024  # characters; real headers are under 2,000
 DEPTH_LIMIT: Final = 16
 VALUE_LIMIT: Final = 20_000  # scalars and collections
-_DIGIT_LIMIT: Final = 3_000  # Python refuses to convert numbers of more than 4,300 digits; longer ones stay text
+_DIGIT_LIMIT: Final = (
+    3_000  # Python refuses to convert numbers of more than 4,300 digits; longer ones stay text
+)
 _OPENING: Final = re.compile(r"\ufeff?---[ \t]*(?:\r\n|\r|\n)")
 _CLOSING: Final = re.compile(r"---[ \t]*(?:\r\n|\r|\n|\Z)")
 LINE_END: Final = re.compile(r"\r\n?|\n")
@@ -56,7 +58,9 @@ class Scalar(NamedTuple):
     value: str
     start: int  # with its quotes, in the whole text
     end: int
-    verbatim: int  # where `value` stands letter for letter, or -1 when escapes or folding changed it
+    verbatim: (
+        int  # where `value` stands letter for letter, or -1 when escapes or folding changed it
+    )
     flow: bool = False  # inside brackets or braces
 
 
@@ -94,7 +98,9 @@ def find_value(properties: Mapping[str, Any], key: str) -> Any:
     return properties.get(find_key(properties, key) or key)
 
 
-@lru_cache(maxsize=1)  # one change of a note asks for the header of the very same text again and again
+@lru_cache(
+    maxsize=1
+)  # one change of a note asks for the header of the very same text again and again
 def read_header(text: str) -> Header:
     """The header of a note. Never raises and never stalls."""
     # Nothing but a BOM may stand before a header, and it has to be closed.
@@ -111,8 +117,12 @@ def read_header(text: str) -> Header:
     except RefusedError as refused:
         return Header("broken", {}, _problem(text, refused.message, refused.offset), body)
     problem = None
-    if root is not None and root.style == "{":  # JSON, as Obsidian reads it as well, is YAML in braces
-        problem = _problem(text, "it is JSON or one pair of braces, which is read but not rewritten", root.start)
+    if (
+        root is not None and root.style == "{"
+    ):  # JSON, as Obsidian reads it as well, is YAML in braces
+        problem = _problem(
+            text, "it is JSON or one pair of braces, which is read but not rewritten", root.start
+        )
     return Header("yaml", {} if root is None else root.value, problem, body, end, text, root)
 
 
@@ -126,7 +136,9 @@ def content_start(text: str, header: Header) -> int:
 
 def _problem(text: str, message: str, offset: int) -> HeaderProblem:
     line_start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
-    return HeaderProblem(message, 1 + sum(1 for _ in LINE_END.finditer(text, 0, line_start)), offset - line_start + 1)
+    return HeaderProblem(
+        message, 1 + sum(1 for _ in LINE_END.finditer(text, 0, line_start)), offset - line_start + 1
+    )
 
 
 def _scalars(text: str, node: Node, path: tuple[str, ...], flow: bool = False) -> Iterator[Scalar]:
@@ -150,7 +162,11 @@ _CORE_WORDS: Final[dict[str, Any]] = (
     dict.fromkeys(("~", "null", "Null", "NULL"))
     | dict.fromkeys(("true", "True", "TRUE"), True)
     | dict.fromkeys(("false", "False", "FALSE"), False)
-    | {f"{sign}{word}": float(f"{sign}inf") for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")}
+    | {
+        f"{sign}{word}": float(f"{sign}inf")
+        for sign in ("", "+", "-")
+        for word in (".inf", ".Inf", ".INF")
+    }
     | dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan)
 )
 _NUMBER: Final = re.compile(
@@ -183,7 +199,9 @@ def same(one: Any, other: Any) -> bool:
     return repr(one) == repr(other) if isinstance(one, float) else bool(one == other)
 
 
-Document = tuple[Node | None, int]  # the root, None of comments and blanks alone; where the content ends
+Document = tuple[
+    Node | None, int
+]  # the root, None of comments and blanks alone; where the content ends
 
 
 def read_yaml(text: str, start: int, end: int) -> Document:
@@ -237,10 +255,16 @@ class _YamlReader:
         self.originals: dict[int, str] = {}  # by what stands in their place
         self.values = 0
         if impossible := _IMPOSSIBLE.search(self.source):
-            raise RefusedError(f"it contains the character U+{ord(impossible[0]):04X}", base + impossible.start())
+            raise RefusedError(
+                f"it contains the character U+{ord(impossible[0]):04X}", base + impossible.start()
+            )
         if strange := set(_STRANGE.findall(self.source)):
             lowered = self.source.lower()
-            spare = (c for c in range(0xF0000, 0xFFFFE) if chr(c) not in lowered and f"{c:08x}" not in lowered)
+            spare = (
+                c
+                for c in range(0xF0000, 0xFFFFE)
+                if chr(c) not in lowered and f"{c:08x}" not in lowered
+            )
             stand_ins = {ord(character): next(spare) for character in strange}
             self.source = self.source.translate(stand_ins)
             self.originals = {new: chr(old) for old, new in stand_ins.items()}
@@ -273,7 +297,9 @@ class _YamlReader:
             if type(inner) is yaml.SequenceEndEvent:
                 break
             items.append(self.node(inner, events, levels - 1))
-        style, end = ("[", self.base + inner.end_mark.index) if event.flow_style else ("-", items[-1].end)
+        style, end = (
+            ("[", self.base + inner.end_mark.index) if event.flow_style else ("-", items[-1].end)
+        )
         return Node(style, [item.value for item in items], start, end, tuple(items))
 
     def _map(self, event: Any, events: Iterator[Any], levels: int, start: int) -> Node:
@@ -285,9 +311,13 @@ class _YamlReader:
                 break
             at = self.base + inner.start_mark.index
             if type(inner) is not yaml.ScalarEvent or inner.anchor is not None:
-                raise RefusedError("a key that is not plain text (a {{placeholder}} needs quotes)", at)
+                raise RefusedError(
+                    "a key that is not plain text (a {{placeholder}} needs quotes)", at
+                )
             key = inner.value.translate(self.originals)
-            if key in found:  # obsidian.md §3.1: no properties at all; unnamed, since this is said among our own words
+            if (
+                key in found
+            ):  # obsidian.md §3.1: no properties at all; unnamed, since this is said among our own words
                 raise RefusedError("a key occurs twice", at)
             name = self.node(inner, events, levels - 1)._replace(value=key)
             value = self.node(next(events), events, levels - 1)
@@ -317,7 +347,9 @@ def read_plain_yaml(text: str, start: int, end: int) -> Document | None:
     nodes, properties, at = list[Node](), dict[str, Any](), start
     while at < end:
         found = _ENTRY.match(text, at, end)
-        if found is None or found[1] in properties:  # a key that is there twice: the full reader says where
+        if (
+            found is None or found[1] in properties
+        ):  # a key that is there twice: the full reader says where
             return None
         nodes.append(Node("", found[1], at, found.end(1)))
         at = found.end()

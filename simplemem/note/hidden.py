@@ -39,7 +39,11 @@ _ISSUED = tuple(
         ("Hugging Face token", "hf_", r"[0-9A-Za-z]{30,60}+"),
         ("npm token", "npm_", r"[0-9A-Za-z]{36}+"),
         ("PyPI token", "pypi-AgE", r"[0-9A-Za-z_-]{40,2000}+"),
-        ("API key", "sk-or-v1- gsk_ pplx- xai- ntn_ lin_api_ glsa_ dop_v1_ shpat_", r"[0-9A-Za-z_]{32,128}+"),
+        (
+            "API key",
+            "sk-or-v1- gsk_ pplx- xai- ntn_ lin_api_ glsa_ dop_v1_ shpat_",
+            r"[0-9A-Za-z_]{32,128}+",
+        ),
         ("age secret key", "AGE-SECRET-KEY-1", r"[0-9A-Z]{50,70}+"),
         ("JSON web token", "eyJ", r"[\w-]{10,4000}+\.eyJ[\w-]{10,8000}+\.[\w-]{16,2000}+"),
     )
@@ -48,7 +52,9 @@ _ISSUED = tuple(
 _PEM_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_LINE = re.compile(r"-----|[0-9A-Za-z+/]{40}")
 # `scheme://user:password@host`
-_IN_ADDRESS = re.compile(r"://([^\s/:@\"'<>`]{0,100}+):([^\s/@\"'<>`]{3,200}+)@(?![\w.]*\bexample\b)", re.IGNORECASE)
+_IN_ADDRESS = re.compile(
+    r"://([^\s/:@\"'<>`]{0,100}+):([^\s/@\"'<>`]{3,200}+)@(?![\w.]*\bexample\b)", re.IGNORECASE
+)
 
 # Words that a password or key stands after. `token` is weaker: it stands in much prose and code.
 _WORDS = {
@@ -64,7 +70,8 @@ _VALUE = re.compile(
     rf"[\"'`*_]{{0,3}}[ \t]{{0,8}}(?:::(?=[ \t])|[:=：](?!:)|\|)[ \t]{{0,8}}[\"'`*_|]{{0,3}}{_TEXT}"
 )
 _IN_PROSE = re.compile(
-    rf"[*_]{{0,3}}[ \t]{{1,3}}(?:is|was|ist|war|lautet|est|es)[ \t]{{0,3}}[:：]?[*_]{{0,3}}{_TEXT}", re.IGNORECASE
+    rf"[*_]{{0,3}}[ \t]{{1,3}}(?:is|was|ist|war|lautet|est|es)[ \t]{{0,3}}[:：]?[*_]{{0,3}}{_TEXT}",
+    re.IGNORECASE,
 )
 _MADE_UP = re.compile(
     r"(?i)x{4}|\*{3}|\.{3}|…|[<>]|\$[{(]|\{\{|example|placeholder|change.?me|your[-_. ]|redacted|dummy|sample"
@@ -81,17 +88,23 @@ _KEY_LETTERS = re.compile(r"[0-9A-Za-z_./+=~:-]{16,256}")
 _NAMES = re.compile(r"(?:[A-Za-z_]++\d{0,2}[._/-])*+[A-Za-z_]+\d{0,2}[.:]?")
 _HEX = re.compile(r"[0-9a-fA-F]{32,128}")
 
-_Found = Iterator[tuple[int, int, str, int]]  # start, end, kind, and how many of its first letters are no secret
+_Found = Iterator[
+    tuple[int, int, str, int]
+]  # start, end, kind, and how many of its first letters are no secret
 
 
 def find_secrets(text: str) -> list[Secret]:
     """What looks secret in a text, in the order in which it stands there."""
-    found: dict[int, tuple[int, str, int]] = {}  # by where it ends, so that the better known of two is kept
+    found: dict[
+        int, tuple[int, str, int]
+    ] = {}  # by where it ends, so that the better known of two is kept
     for start, end, kind, public in (*_issued(text), *_after_words(text)):
         found.setdefault(end, (start, kind, public))
     secrets: list[Secret] = []
     line, at, covered = 1, 0, 0
-    for end, (start, kind, public) in sorted(found.items(), key=lambda item: (item[1][0], -item[0])):
+    for end, (start, kind, public) in sorted(
+        found.items(), key=lambda item: (item[1][0], -item[0])
+    ):
         if end > covered:
             gap = text[at:start]
             line += gap.count("\n") + gap.count("\r") - gap.count("\r\n")
@@ -104,7 +117,9 @@ def find_secrets(text: str) -> list[Secret]:
 def added_secrets(before: str, after: str) -> list[Secret]:
     """What looks secret in a text and did not stand in the one it replaces."""
     found = find_secrets(after)
-    there = {before[secret.start : secret.end] for secret in find_secrets(before)} if found else set()
+    there = (
+        {before[secret.start : secret.end] for secret in find_secrets(before)} if found else set()
+    )
     return [secret for secret in found if after[secret.start : secret.end] not in there]
 
 
@@ -129,7 +144,9 @@ def _issued(text: str) -> _Found:
 def _after_words(text: str) -> _Found:
     """What stands after `password:` or `api_key =`, where it is a value and not a word about it."""
     lowered = text.replace("İ", "i").lower()  # the one letter whose small form is longer
-    for kind, word in ((kind, word) for kind, words in _WORDS.items() for word in words if word in lowered):
+    for kind, word in (
+        (kind, word) for kind, words in _WORDS.items() for word in words if word in lowered
+    ):
         for _, after in _places(lowered, word):
             match = _VALUE.match(text, after)
             in_prose = None if match or kind != "password" else _IN_PROSE.match(text, after)
@@ -144,7 +161,9 @@ def _is_value(value: str, kind: str) -> bool:
         return False
     if kind == "password":
         return _HEX.fullmatch(value) is None and _is_drawn(value, 2.5)
-    if kind == "prose":  # it must be plain to see: small and capital letters and figures, and no name of a thing
+    if (
+        kind == "prose"
+    ):  # it must be plain to see: small and capital letters and figures, and no name of a thing
         mixed = any(map(str.islower, value)) and any(map(str.isupper, value))
         return mixed and _NAMES.fullmatch(value) is None and _is_drawn(value, 2.5)
     too_weak = kind == "token" and (len(value) < 20 or _HEX.fullmatch(value))
@@ -154,7 +173,11 @@ def _is_value(value: str, kind: str) -> bool:
 
 def _is_drawn(value: str, bits: float) -> bool:
     """Whether a value was drawn by lot: letters and figures, nothing made up, of so much entropy a character."""
-    if not any(map(str.isdigit, value)) or not any(map(str.isalpha, value)) or _MADE_UP.search(value):
+    if (
+        not any(map(str.isdigit, value))
+        or not any(map(str.isalpha, value))
+        or _MADE_UP.search(value)
+    ):
         return False
     return -sum(n / len(value) * math.log2(n / len(value)) for n in Counter(value).values()) >= bits
 
@@ -172,7 +195,9 @@ _SUSPECT = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]+"
 )
-_FROM_THE_RIGHT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]")
+_FROM_THE_RIGHT = re.compile(
+    "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
+)
 _PICTURE = "[\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff\ufe0f]"
 _NEEDED = re.compile(
     "\\A\ufeff"
@@ -184,7 +209,9 @@ _NEEDED = re.compile(
     "|(?<=\U0001f3f4)[\U000e0020-\U000e007e]{1,6}\U000e007f"  # a flag of letters
     "|(?<=[^\\W\\d_])[\xad\u034f](?=[^\\W\\d_]|[\r\n]|$)"
 )
-_FENCED = re.compile(r"(?ms)^ {0,3}(?:> ?)*+(`{3,}+|~{3,}+).*?(?:^ {0,3}(?:> ?)*+\1[`~]*+[ \t]*+$|\Z)")
+_FENCED = re.compile(
+    r"(?ms)^ {0,3}(?:> ?)*+(`{3,}+|~{3,}+).*?(?:^ {0,3}(?:> ?)*+\1[`~]*+[ \t]*+$|\Z)"
+)
 _COMMENT = re.compile(r"<!--|%%(?:[^%]|%(?!%))*+(?:%%)?")
 
 
@@ -194,15 +221,22 @@ def find_unseen(text: str, first_line: int = 1) -> list[tuple[str, int]]:
     characters = [
         run
         for run in _SUSPECT.finditer(text)
-        if not ((needed := _NEEDED.match(text, run.start())) and needed.end() == run.end()) and run[0] not in ignored
+        if not ((needed := _NEEDED.match(text, run.start())) and needed.end() == run.end())
+        and run[0] not in ignored
     ]
     shown = text
     if "<!--" in text or "%%" in text:
         shown = _FENCED.sub(lambda fenced: "\n" * fenced[0].count("\n"), text)
     comments = [*_COMMENT.finditer(shown)]
-    found = ((sum(len(run[0]) for run in characters), "character", characters), (len(comments), "comment", comments))
+    found = (
+        (sum(len(run[0]) for run in characters), "character", characters),
+        (len(comments), "comment", comments),
+    )
     return [
-        (f"{counted(number, kind)} that readers do not see", first_line + at[0].string.count("\n", 0, at[0].start()))
+        (
+            f"{counted(number, kind)} that readers do not see",
+            first_line + at[0].string.count("\n", 0, at[0].start()),
+        )
         for number, kind, at in found
         if at
     ]

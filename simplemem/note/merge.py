@@ -37,20 +37,33 @@ class Merged(NamedTuple):
 
 
 def merge(
-    base: str | None, ours: str, theirs: str, names: tuple[str, str] = ("ours", "theirs"), *, both: bool = False
+    base: str | None,
+    ours: str,
+    theirs: str,
+    names: tuple[str, str] = ("ours", "theirs"),
+    *,
+    both: bool = False,
 ) -> Merged:
     """One note out of two that began as `base`; without a base nothing is taken for deleted. With `both`, what either
     added in the same place stands there one after the other, and is no conflict."""
     headers = [read_header(text or "") for text in (base, ours, theirs)]
-    if any(header.problem for header in headers) or all(header.style == "none" for header in headers):
+    if any(header.problem for header in headers) or all(
+        header.style == "none" for header in headers
+    ):
         return _merge_lines(base, ours, theirs, names, both=both)
     was, mine, yours = (header.body_start for header in headers)
     try:
-        head, mine_only, yours_only = _merge_headers(base and base[:was], ours[:mine], theirs[:yours])
-    except SimplememError:  # written in a way that cannot be changed without changing something else
+        head, mine_only, yours_only = _merge_headers(
+            base and base[:was], ours[:mine], theirs[:yours]
+        )
+    except (
+        SimplememError
+    ):  # written in a way that cannot be changed without changing something else
         return _merge_lines(base, ours, theirs, names, both=both)
     body = _merge_lines(base and base[was:], ours[mine:], theirs[yours:], names, both=both)
-    marked = _marked(_shown(mine_only), _shown(yours_only), names, newline_of(ours)) if mine_only else []
+    marked = (
+        _marked(_shown(mine_only), _shown(yours_only), names, newline_of(ours)) if mine_only else []
+    )
     return Merged(head + "".join(marked) + body.text, body.conflicts + len(mine_only))
 
 
@@ -61,7 +74,9 @@ def _settled(base: Any, ours: Any, theirs: Any) -> Any:
     return theirs if ours == base else None
 
 
-def _merge_lines(base: str | None, ours: str, theirs: str, names: tuple[str, str], *, both: bool = False) -> Merged:
+def _merge_lines(
+    base: str | None, ours: str, theirs: str, names: tuple[str, str], *, both: bool = False
+) -> Merged:
     """Lines are compared without their ends: a side that was saved with others has not changed every line."""
     settled = _settled(base, ours, theirs)
     if settled is not None:
@@ -74,20 +89,26 @@ def _merge_lines(base: str | None, ours: str, theirs: str, names: tuple[str, str
     )
     parts: list[str] = []
     conflicts = 0
-    for old, my_part, your_part in _chunks(None if base is None else _LINES.findall(base), mine, yours):
+    for old, my_part, your_part in _chunks(
+        None if base is None else _LINES.findall(base), mine, yours
+    ):
         old_keys, my_keys, your_keys = map(_keys, (old, my_part, your_part))
         if my_keys == your_keys:
             parts += map(max, my_part, your_part)  # the one with a line end, where only one has it
         elif old_keys in (my_keys, your_keys):
             parts += my_part if your_keys == old_keys else your_part
         elif both and base is not None and not old:
-            for _, mine_here, yours_here in _chunks(None, my_part, your_part):  # lines of both stand once
+            for _, mine_here, yours_here in _chunks(
+                None, my_part, your_part
+            ):  # lines of both stand once
                 parts += mine_here + (yours_here if _keys(mine_here) != _keys(yours_here) else [])
         else:
             parts += _marked(my_part, your_part, names, newline)
             conflicts += 1
     # A last line without an end may not be the last any more.
-    text = "".join(part if part.endswith(("\n", "\r")) else part + newline for part in parts[:-1]) + "".join(parts[-1:])
+    text = "".join(
+        part if part.endswith(("\n", "\r")) else part + newline for part in parts[:-1]
+    ) + "".join(parts[-1:])
     return Merged(text, conflicts)
 
 
@@ -100,13 +121,19 @@ def _chunks(base: list[str] | None, mine: list[str], yours: list[str]) -> Iterat
     at = my_at = your_at = 0
     while at < len(base) or my_at < len(mine) or your_at < len(yours):
         end = at
-        while end < len(base) and to_mine[end] == my_at + end - at and to_yours[end] == your_at + end - at:
+        while (
+            end < len(base)
+            and to_mine[end] == my_at + end - at
+            and to_yours[end] == your_at + end - at
+        ):
             end += 1
         my_end, your_end = my_at + end - at, your_at + end - at
         if end == at:
             while end < len(base) and (to_mine[end] < 0 or to_yours[end] < 0):
                 end += 1
-            my_end, your_end = (to_mine[end], to_yours[end]) if end < len(base) else (len(mine), len(yours))
+            my_end, your_end = (
+                (to_mine[end], to_yours[end]) if end < len(base) else (len(mine), len(yours))
+            )
         yield base[at:end], mine[my_at:my_end], yours[your_at:your_end]
         at, my_at, your_at = end, my_end, your_end
 
@@ -121,7 +148,9 @@ def _keys(lines: list[str]) -> list[str]:
     return [line.rstrip("\r\n") for line in lines]
 
 
-def _merge_headers(base: str | None, ours: str, theirs: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
+def _merge_headers(
+    base: str | None, ours: str, theirs: str
+) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """The merged header, and what both sides have of the properties that they set to different things."""
     settled = _settled(base, ours, theirs)
     if settled is not None:
@@ -134,13 +163,21 @@ def _merge_headers(base: str | None, ours: str, theirs: str) -> tuple[str, dict[
         old, mine, yours = (side.get(find_key(side, key) or key, _ABSENT) for side in sides)
         value = _merge_values(key, old, mine, yours)
         if value is _CLASH:  # ours stays
-            mine_only[key], yours_only[key] = (None if each is _ABSENT else each for each in (mine, yours))
+            mine_only[key], yours_only[key] = (
+                None if each is _ABSENT else each for each in (mine, yours)
+            )
         else:
-            head = remove_property(head, key) if value is _ABSENT else set_property(head, key, value)
+            head = (
+                remove_property(head, key) if value is _ABSENT else set_property(head, key, value)
+            )
     # The comments that the other side added are in no property.
     lines = _LINES.findall(head)
     known = {*lines, *_LINES.findall(base or "")}
-    new = [line for line in _LINES.findall(theirs) if line.lstrip().startswith("#") and line not in known]
+    new = [
+        line
+        for line in _LINES.findall(theirs)
+        if line.lstrip().startswith("#") and line not in known
+    ]
     commented = "".join([*lines[:-1], *new, *lines[-1:]])
     head = commented if read_header(commented).properties == read_header(head).properties else head
     return head, mine_only, yours_only
@@ -153,7 +190,9 @@ def _merge_values(key: str, old: Any, mine: Any, yours: Any) -> Any:
     if same(mine, old):
         return yours
     if key.casefold() == "tags":  # which may be one text
-        old, mine, yours = (tag_items(value) if isinstance(value, str) else value for value in (old, mine, yours))
+        old, mine, yours = (
+            tag_items(value) if isinstance(value, str) else value for value in (old, mine, yours)
+        )
     if isinstance(mine, list) and isinstance(yours, list) and len(mine) + len(yours) <= _MOST_ITEMS:
         # What neither took away, in the old order, then what either added: sorted, whoever is called ours.
         before = old if isinstance(old, list) else []
@@ -161,7 +200,11 @@ def _merge_values(key: str, old: Any, mine: Any, yours: Any) -> Any:
         added = [item for item in (*mine, *yours) if not _among(item, before)]
         both = [item for at, item in enumerate(added) if not _among(item, added[:at])]
         return kept + sorted(both, key=lambda item: (str(type(item)), str(item)))
-    if key.casefold() in ("modified", "created") and (first := _moment(mine)) and (second := _moment(yours)):
+    if (
+        key.casefold() in ("modified", "created")
+        and (first := _moment(mine))
+        and (second := _moment(yours))
+    ):
         return mine if (first >= second) == (key.casefold() == "modified") else yours
     return _CLASH
 

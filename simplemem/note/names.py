@@ -19,9 +19,13 @@ MOST_SEGMENT_BYTES = 200
 MOST_NAME_CHARACTERS = 240
 NAMELESS = "Untitled"
 
-_DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])[ ]*(\..*)?", re.IGNORECASE | re.DOTALL)
+_DEVICE = re.compile(
+    r"(con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])[ ]*(\..*)?", re.IGNORECASE | re.DOTALL
+)
 # What Windows forbids in a file name, what ends a link target and what no file can hold, with the spaces around it.
-_FORBIDDEN = re.compile(r'[\s\\/:*?"<>|#^\[\]\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]+')
+_FORBIDDEN = re.compile(
+    r'[\s\\/:*?"<>|#^\[\]\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]+'
+)
 # Percent signs that begin a comment in Obsidian, or that a careless reader would decode into a path.
 _PERCENT = re.compile(r"%(?=%|2e|2f|5c|00)", re.IGNORECASE)
 _DATE = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?!\d)")
@@ -30,13 +34,17 @@ _DATE = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?!\d)")
 def check_name(name: str) -> str:
     """The name a new note may have: NFC, `/` between folders, no `.md`. Else Invalid or TooLong, with a proposal."""
     wanted = unicodedata.normalize("NFC", name)
-    while (shorter := name_of(wanted)) != wanted:  # `x.md.md` as well: as a name, `x.md` would mean `x`
+    while (
+        shorter := name_of(wanted)
+    ) != wanted:  # `x.md.md` as well: as a name, `x.md` would mean `x`
         wanted = shorter
     parts = wanted.split("/")
     longest = max(len(well_formed(part).encode()) for part in parts)
     if longest > MOST_SEGMENT_BYTES or len(wanted) > MOST_NAME_CHARACTERS:
         most = f"{MOST_NAME_CHARACTERS} characters in all and {MOST_SEGMENT_BYTES} bytes per folder or file name"
-        raise TooLong(f"{_shown(name)} is too long for a name; the limits are {most}", hint=_proposal(name))
+        raise TooLong(
+            f"{_shown(name)} is too long for a name; the limits are {most}", hint=_proposal(name)
+        )
     if any(part != legal_name(part) for part in parts):
         message = f"{_shown(name)} does not work as a note name on every system and in every link"
         raise Invalid(message, hint=_proposal(name), name=_shown(name))
@@ -61,7 +69,9 @@ def _mended(name: str) -> str:
     name = "".join(char for char in name if unicodedata.category(char) != "Cf")
     name = _tidy(unicodedata.normalize("NFC", _PERCENT.sub("", _FORBIDDEN.sub(_bridge, name))))
     encoded = name.encode()
-    if len(encoded) > MOST_SEGMENT_BYTES:  # cut between words if that costs little, never inside a character
+    if (
+        len(encoded) > MOST_SEGMENT_BYTES
+    ):  # cut between words if that costs little, never inside a character
         cut = encoded[:MOST_SEGMENT_BYTES].decode("utf-8", "ignore")
         while cut and unicodedata.combining(name[len(cut)]):
             cut = cut[:-1]
@@ -99,8 +109,15 @@ def clean_reference(name: str) -> str:
     while wanted.startswith(("/", "./")):
         wanted = wanted.lstrip("/").removeprefix("./")
     if not wanted:
-        raise Invalid("no name given", hint="Note names are paths in the vault without .md, such as projects/apollo.")
-    if "\\" in wanted or "\0" in wanted or any(part in ("", ".", "..") for part in wanted.split("/")):
+        raise Invalid(
+            "no name given",
+            hint="Note names are paths in the vault without .md, such as projects/apollo.",
+        )
+    if (
+        "\\" in wanted
+        or "\0" in wanted
+        or any(part in ("", ".", "..") for part in wanted.split("/"))
+    ):
         raise Invalid(f"{_shown(name)} is not a valid note name", hint=_proposal(name))
     return wanted
 
@@ -124,7 +141,10 @@ def path_of(name: str) -> str:
 
 def is_named(name: str, reference: str) -> bool:
     """Whether a reference gives this name, or its last part: `people/Ada` is named by `ada` too."""
-    return compare_key(clean_reference(reference)) in (compare_key(name), compare_key(name.rsplit("/", 1)[-1]))
+    return compare_key(clean_reference(reference)) in (
+        compare_key(name),
+        compare_key(name.rsplit("/", 1)[-1]),
+    )
 
 
 def base_name(path: str) -> str:
@@ -136,12 +156,22 @@ def _proposal(name: str) -> str:
     """The hint of a refused name: the nearest legal one."""
     parts = [part for part in name_of(name).replace("\\", "/").split("/") if part.strip(" .~")]
     legal = "/".join(map(legal_name, parts)) or NAMELESS
-    return "Use fewer or shorter folders." if len(legal) > MOST_NAME_CHARACTERS else f"Use {legal} instead."
+    return (
+        "Use fewer or shorter folders."
+        if len(legal) > MOST_NAME_CHARACTERS
+        else f"Use {legal} instead."
+    )
 
 
 def _shown(name: str) -> str:
     """A name in a message: quoted, its unseen characters escaped, and not a screen long."""
-    return repr(name[:57] + "...") if len(name) > 60 else ascii(name) if not name.isprintable() else repr(name)
+    return (
+        repr(name[:57] + "...")
+        if len(name) > 60
+        else ascii(name)
+        if not name.isprintable()
+        else repr(name)
+    )
 
 
 def date_in(name: str) -> str:
@@ -156,7 +186,9 @@ def date_in(name: str) -> str:
 
 def private_by_rule(path: str, rules: Sequence[str]) -> bool:
     """Whether a rule names this path: `journal/`, `plans/will`, or a pattern of all of it, `*` across folders."""
-    return any(_matches(compare_key(path), compare_key(rule.strip().replace("\\", "/"))) for rule in rules)
+    return any(
+        _matches(compare_key(path), compare_key(rule.strip().replace("\\", "/"))) for rule in rules
+    )
 
 
 def _matches(path: str, rule: str) -> bool:
@@ -167,8 +199,14 @@ def _matches(path: str, rule: str) -> bool:
     if any(sign in bare for sign in "*?"):
         if bare.startswith("**/") and _matches(path, bare.removeprefix("**/")):
             return True  # as elsewhere, it may stand for no folder at all
-        bare = bare.replace("[", "[[]")  # brackets stand in names: only `*` and `?` mean more than themselves
-        return fnmatchcase(path, bare) or fnmatchcase(path.removesuffix(".md"), bare) or fnmatchcase(path, f"{bare}/*")
+        bare = bare.replace(
+            "[", "[[]"
+        )  # brackets stand in names: only `*` and `?` mean more than themselves
+        return (
+            fnmatchcase(path, bare)
+            or fnmatchcase(path.removesuffix(".md"), bare)
+            or fnmatchcase(path, f"{bare}/*")
+        )
     return path.startswith(f"{bare}/") or (not rule.endswith("/") and path in (bare, f"{bare}.md"))
 
 
@@ -211,7 +249,11 @@ _MARKS: Final = tuple(
         ("Obsidian Sync", True, rf"(.*\S) \((?i:conflicted copy) {_PART}\d{{12}}\)"),
         ("Nextcloud", True, rf"(.*\S) \({_CONFLICTED} \d{{4}}-\d\d-\d\d \d{{6}}\)"),
         ("Dropbox", True, rf"(.*\S) \({_PART}{_CONFLICTED}{_PART}\)(?:-\d+)?"),
-        ("Dropbox", True, r"(.*\S) \((?:Case|Selective Sync|Unicode Encoding|Whitespace) Conflict(?: \(?\d+\)?)?\)"),
+        (
+            "Dropbox",
+            True,
+            r"(.*\S) \((?:Case|Selective Sync|Unicode Encoding|Whitespace) Conflict(?: \(?\d+\)?)?\)",
+        ),
         ("Seafile", True, r"(.*\S) \(SFConflict [^()]+\)"),
         ("pCloud", True, r"(.*\S) (?:\(conflicted(?: \d+)?\)|\[conflicted(?: \d+)?\])"),
         ("ownCloud", True, r"(.+)_conflict-\d{8}-\d{6}"),
@@ -231,7 +273,9 @@ def conflict_name(path: str) -> ConflictName | None:
     if ending.casefold() != ".md":
         left = _GIT.fullmatch(name)
         return None if left is None else ConflictName(folder + slash + left[1], "git", certain=True)
-    if stem and (stem[-1] in ")]" or stem[-1].isdigit() or stem[-1].isupper()):  # no mark ends otherwise
+    if stem and (
+        stem[-1] in ")]" or stem[-1].isdigit() or stem[-1].isupper()
+    ):  # no mark ends otherwise
         for maker, certain, pattern in _MARKS:
             if found := pattern.fullmatch(stem):
                 return ConflictName(f"{folder}{slash}{found[1]}{ending}", maker, certain)
@@ -240,6 +284,12 @@ def conflict_name(path: str) -> ConflictName | None:
 
 def are_akin(one: str, other: str) -> bool:
     """Whether two texts are versions of one: three quarters of their bodies are the same; headers come of templates."""
-    ours, theirs = (Counter(map(str.strip, text[read_header(text).body_start :].split("\n"))) for text in (one, other))
-    total, common = (sum(len(line) * count for line, count in some.items()) for some in (ours + theirs, ours & theirs))
+    ours, theirs = (
+        Counter(map(str.strip, text[read_header(text).body_start :].split("\n")))
+        for text in (one, other)
+    )
+    total, common = (
+        sum(len(line) * count for line, count in some.items())
+        for some in (ours + theirs, ours & theirs)
+    )
     return total > 0 and 2 * common >= _AKIN * total

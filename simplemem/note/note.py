@@ -18,7 +18,9 @@ from simplemem.note.names import private_by_rule
 _BINARY_PROBE = 8192
 _OPEN_TASK = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[ \][ \t]+(\S[^\n]*)")
 _NOT_PRIVATE = frozenset(("", "false", "no", "off", "0", "null", "none", "~"))
-_MEANT_AS_HEADER = re.compile(r"\s*---[ \t]*\r?\n(?:[^\n]*\n){0,40}?[\"']?private[\"']?[ \t]*:", re.IGNORECASE)
+_MEANT_AS_HEADER = re.compile(
+    r"\s*---[ \t]*\r?\n(?:[^\n]*\n){0,40}?[\"']?private[\"']?[ \t]*:", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -39,15 +41,32 @@ class Note:
         """All links, those in properties first: values that are one link and nothing else (obsidian.md §1.3)."""
         found: list[Link] = []
         written = self.text[: self.header.body_start]
-        for scalar in self.header.scalars if "[" in written or "\\" in written else ():  # as few have them
+        for scalar in (
+            self.header.scalars if "[" in written or "\\" in written else ()
+        ):  # as few have them
             link = read_value_link(scalar.value)
             if link is not None:
                 places = [scalar.start, scalar.end, scalar.start, scalar.end, -1, -1]
-                if scalar.verbatim >= 0:  # else the source is escaped, and only the value has a place
+                if (
+                    scalar.verbatim >= 0
+                ):  # else the source is escaped, and only the value has a place
                     at = scalar.verbatim + len(scalar.value) - len(scalar.value.lstrip())
                     places = [at + place if place >= 0 else -1 for place in link[7:13]]
-                says = (link.target, link.subpath, link.display, 1 + count_lines(self.text, 0, scalar.start))
-                values = (link.form, link.embed, ".".join(scalar.path), *says, *places, link.angle, scalar)
+                says = (
+                    link.target,
+                    link.subpath,
+                    link.display,
+                    1 + count_lines(self.text, 0, scalar.start),
+                )
+                values = (
+                    link.form,
+                    link.embed,
+                    ".".join(scalar.path),
+                    *says,
+                    *places,
+                    link.angle,
+                    scalar,
+                )
                 found.append(Link._make(values))
         return (*found, *self.body.links)
 
@@ -75,24 +94,36 @@ class Note:
     def open_tasks(self) -> list[tuple[int, str]]:
         """The line and the text of each task that is not done, as Obsidian has them: `- [ ] text`."""
         blocks = self.body.blocks if "[ ]" in self.text else ()
-        found = ((block.line, _OPEN_TASK.match(self.text, block.start)) for block in blocks if block.kind == "item")
+        found = (
+            (block.line, _OPEN_TASK.match(self.text, block.start))
+            for block in blocks
+            if block.kind == "item"
+        )
         return [(line, task[1].strip()) for line, task in found if task is not None]
 
     def string(self, key: str) -> str | None:
         """A property as one line of text, None when it is absent, empty or not a plain value."""
         value = self.header.get(key)
-        return None if value is None or isinstance(value, (Mapping, list)) else str(value).strip() or None
+        return (
+            None
+            if value is None or isinstance(value, (Mapping, list))
+            else str(value).strip() or None
+        )
 
     def in_table(self, offset: int) -> bool:
         """Whether this place is inside a table, where a bar would end the cell."""
-        return any(block.start <= offset < block.end for block in self.body.blocks if block.kind == "table")
+        return any(
+            block.start <= offset < block.end for block in self.body.blocks if block.kind == "table"
+        )
 
     def must_be_editable(self, path: str) -> None:
         """Raise Unreadable where rewriting would mean guessing."""
         if self.problem is not None:
             where = self.header.problem
             hint = "The note can still be read and found. Fix it in an editor, then try again."
-            raise Unreadable(f"{path} cannot be changed: {self.problem}", hint=hint, line=where and where.line)
+            raise Unreadable(
+                f"{path} cannot be changed: {self.problem}", hint=hint, line=where and where.line
+            )
 
 
 def decoded(data: bytes) -> tuple[str, str | None]:
@@ -175,7 +206,11 @@ def read_tags(properties: Mapping[str, Any], inline: Sequence[str]) -> tuple[Tag
         items = tag_items(value)
         # obsidian.md §0.5: one text is one tag; several in one text are Foam's way, and no tags to Obsidian.
         is_legacy = key != "tags" or (isinstance(value, str) and len(items) > 1)
-        tags += (Tag(bare_tag(item), "legacy" if is_legacy else "property") for item in items if is_tag_item(item))
+        tags += (
+            Tag(bare_tag(item), "legacy" if is_legacy else "property")
+            for item in items
+            if is_tag_item(item)
+        )
     found: dict[str, Tag] = {}
     for tag in (*tags, *(Tag(bare_tag(name), "inline") for name in inline)):
         if tag.name:
@@ -188,7 +223,11 @@ def map_entries(entries: Mapping[str, Any]) -> Iterator[tuple[str, str, Value]]:
     for key, value in entries.items():
         name = joined(bare_tag(key))
         if name and value is not None and value is not False:
-            yield key, nested_tag(name, value) or name, value if isinstance(value, (str, int, float)) else True
+            yield (
+                key,
+                nested_tag(name, value) or name,
+                value if isinstance(value, (str, int, float)) else True,
+            )
 
 
 def nested_tag(name: str, value: Any) -> str | None:
@@ -219,7 +258,12 @@ def tag_map(tags: Sequence[Tag], properties: Mapping[str, Any]) -> dict[str, Val
     found: dict[str, tuple[str, Value]] = {}
     for tag in tags:
         key, slash, rest = tag.name.partition("/")
-        if tag.source != "map" and slash and key and found.get(key.casefold(), ("", True))[1] is True:
+        if (
+            tag.source != "map"
+            and slash
+            and key
+            and found.get(key.casefold(), ("", True))[1] is True
+        ):
             found[key.casefold()] = key, rest
         elif tag.source != "map":
             found.setdefault(tag.name.casefold(), (tag.name, True))
@@ -230,7 +274,9 @@ def tag_map(tags: Sequence[Tag], properties: Mapping[str, Any]) -> dict[str, Val
     return dict(found.values())
 
 
-def _values_kept_whole(tags: Sequence[Tag], properties: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
+def _values_kept_whole(
+    tags: Sequence[Tag], properties: Mapping[str, Any]
+) -> Iterator[tuple[str, Value]]:
     """Values outside a tag's name: in a map, or in a property beside a bare tag (obsidian.md §3.3)."""
     entries = find_value(properties, "tags")
     if isinstance(entries, Mapping):
@@ -245,10 +291,14 @@ def private_reason(path: str, note: Note, rules: Sequence[str]) -> str | None:
     """Why a note is private, None when it is not: its text never leaves this machine. One that cannot be read is."""
     if private_by_rule(path, rules):
         return "rule"
-    if note.problem is not None or (not note.header.properties and _MEANT_AS_HEADER.match(note.text)):
+    if note.problem is not None or (
+        not note.header.properties and _MEANT_AS_HEADER.match(note.text)
+    ):
         return "unreadable"
     said = note.header.get("private")
-    if said is not None and str(said).strip().casefold() not in _NOT_PRIVATE:  # anything but a clear no
+    if (
+        said is not None and str(said).strip().casefold() not in _NOT_PRIVATE
+    ):  # anything but a clear no
         return "property"
     if any(f"{tag.name.casefold()}/".startswith("private/") for tag in note.tags):
         return "tag"

@@ -60,7 +60,12 @@ def cut_passages(text: str, body: Body) -> tuple[Passage, ...]:
                 break
             tokens += pieces[end].tokens
             end += 1
-        while end < len(pieces) and end - 1 > first and pieces[end - 1].is_heading and not pieces[end].is_heading:
+        while (
+            end < len(pieces)
+            and end - 1 > first
+            and pieces[end - 1].is_heading
+            and not pieces[end].is_heading
+        ):
             end -= 1  # a heading goes with what it heads
         named = next((piece for piece in pieces[first:end] if not piece.is_heading), pieces[first])
         start, stop = pieces[first].start, pieces[end - 1].end
@@ -94,7 +99,9 @@ def find_section(text: str, body: Body, wanted: str) -> tuple[int, int] | None:
         parts = [part.strip() for part in name.split("#") if part.strip()]
         if parts and parts[-1].startswith("^"):
             wanted_id = parts[-1][1:].casefold()
-            line = next((line for name, line in body.block_ids if name.casefold() == wanted_id), None)
+            line = next(
+                (line for name, line in body.block_ids if name.casefold() == wanted_id), None
+            )
             if line is None:
                 return None
             k = bisect_right([block.line for block in body.blocks], line) - 1
@@ -107,7 +114,9 @@ def find_section(text: str, body: Body, wanted: str) -> tuple[int, int] | None:
             rest = iter(path)
             if keys and keys[-1] == path[-1] and all(key in rest for key in keys):
                 level, later = body.headings[number].level, body.headings[number + 1 :]
-                end = next((heading.start for heading in later if heading.level <= level), len(text))
+                end = next(
+                    (heading.start for heading in later if heading.level <= level), len(text)
+                )
                 return body.headings[number].start, end
     return None
 
@@ -168,11 +177,15 @@ def _cut(text: str, start: int, end: int, line: int, heading: int, tokens: int) 
         size = tokens if (at, line_end) == (start, end) else count_tokens(text[at:line_end])
         spans: Iterable[tuple[int, int, int]] = [(at, line_end, size)]
         if size > MOST_TOKENS:
-            spans = (span for one in _by_marks(text, at, line_end) for span in _cut_sentence(text, *one))
+            spans = (
+                span for one in _by_marks(text, at, line_end) for span in _cut_sentence(text, *one)
+            )
         for first, last, held in spans:
             if held:
                 first = _skip_blank(text, first)
-                yield _Piece(first, first + len(text[first:last].rstrip()), line, heading, held, False, False)
+                yield _Piece(
+                    first, first + len(text[first:last].rstrip()), line, heading, held, False, False
+                )
         at = found.end() if found else end
         line += 1
 
@@ -272,7 +285,9 @@ def text_key(text: str) -> int | None:
 # Two disagree when they are made of the same words but for one number, one date or a negation, and that number is not
 # what their notes are about (*Flight 2*, *2026-01-24*). Which of them is true, only a reader can say.
 
-_LEAST_WORDS = 3  # beside numbers and the words that only hold it together: fewer say too little to compare
+_LEAST_WORDS = (
+    3  # beside numbers and the words that only hold it together: fewer say too little to compare
+)
 _GAP = "#"
 
 _NEGATIONS = frozenset("not never no cannot nicht kein keine nie pas jamais nunca".split())
@@ -306,7 +321,11 @@ def sentences(text: str) -> list[Sentence]:
     found: list[Sentence] = []
     for start, stop in sentence_spans(text):
         words = words_in_order(_CONTRACTED.sub(" not", text[start:stop]))
-        kept = [word for word in words if word not in _NEGATIONS and (word not in STOP_WORDS or _is_value(word))]
+        kept = [
+            word
+            for word in words
+            if word not in _NEGATIONS and (word not in STOP_WORDS or _is_value(word))
+        ]
         frame, values = list[str](), list[str]()
         for is_value, run in groupby(kept, _is_value):
             if is_value:  # `24 January 2026` and `31.2` are one value each
@@ -316,7 +335,11 @@ def sentences(text: str) -> list[Sentence]:
                 frame += run
         negated = sum(word in _NEGATIONS for word in words) % 2 == 1
         if words:
-            found.append(Sentence(start, text[start:stop], tuple(words), tuple(frame), tuple(values), negated))
+            found.append(
+                Sentence(
+                    start, text[start:stop], tuple(words), tuple(frame), tuple(values), negated
+                )
+            )
     return found
 
 
@@ -328,7 +351,11 @@ def disagree(one: Sentence, other: Sentence, about_one: str, about_other: str) -
     """Whether two sentences of one frame differ in a negation, or in one value that none of their notes is `about`."""
     if one.frame != other.frame or not one.says_enough():
         return False
-    differ = [(a, b) for a, b in zip(one.values, other.values, strict=True) if a.replace(" ", "") != b.replace(" ", "")]
+    differ = [
+        (a, b)
+        for a, b in zip(one.values, other.values, strict=True)
+        if a.replace(" ", "") != b.replace(" ", "")
+    ]
     if not differ:
         return one.negated != other.negated
     if len(differ) > 1 or one.negated != other.negated:
@@ -373,7 +400,15 @@ def as_read(text: str, deep: int = 3) -> str:
     def unmarked(found: re.Match[str]) -> str:
         kind = found.lastgroup or ""
         if kind == "row":
-            return " · ".join(cell for cell in map(as_read, _CELL_END.split(found["row"])) if cell.strip(" :-"))
-        return as_read(found[kind], deep - 1) if kind in ("marked", "words") and deep else found[kind] if kind else ""
+            return " · ".join(
+                cell for cell in map(as_read, _CELL_END.split(found["row"])) if cell.strip(" :-")
+            )
+        return (
+            as_read(found[kind], deep - 1)
+            if kind in ("marked", "words") and deep
+            else found[kind]
+            if kind
+            else ""
+        )
 
     return _SPACE.sub(" ", _MARKED.sub(unmarked, without_html_comments(text[:_READ]))).strip()

@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from simplemem.errors import Invalid, Unreadable
 from simplemem.note.diff import changes, matches
-from simplemem.note.header import Header, Node, Scalar, core_value, find_key, read_header, read_yaml, same, skip_blanks
+from simplemem.note.header import (
+    Header,
+    Node,
+    Scalar,
+    core_value,
+    find_key,
+    read_header,
+    read_yaml,
+    same,
+    skip_blanks,
+)
 
 if TYPE_CHECKING:
     from frontmatter.default_handlers import BaseHandler
@@ -35,7 +45,9 @@ def set_property(text: str, key: str, value: Any) -> str:
         wanted = _clean_value(value)
         return _checked(text, header, _add(text, header, key, wanted), {**properties, key: wanted})
     there = properties[spelled]
-    wanted = value if same(there, value) else _clean_value(value, there)  # what is there may be what we never write
+    wanted = (
+        value if same(there, value) else _clean_value(value, there)
+    )  # what is there may be what we never write
     if same(there, wanted):
         return text
     edits = _set(text, *_entry(header.root, spelled), wanted)
@@ -82,7 +94,9 @@ def _read_to_edit(text: str) -> Header:
         why, line, column = header.problem
         message = f"the properties cannot be changed: {why} (line {line}, column {column})"
         raise Unreadable(
-            message, hint="Fix the frontmatter between the --- lines in an editor, then try again.", line=line
+            message,
+            hint="Fix the frontmatter between the --- lines in an editor, then try again.",
+            line=line,
         )
     return header
 
@@ -91,7 +105,11 @@ def _checked(before: str, was: Header, after: str, expected: dict[str, Any]) -> 
     """The belt to the braces: what was spliced is read again before anybody may write it."""
     now = read_header(after)
     body = before[was.body_start :].removeprefix("\ufeff" if was.style == "none" else "")
-    if now.style != "yaml" or after[now.body_start :] != body or not same(dict(now.properties), expected):
+    if (
+        now.style != "yaml"
+        or after[now.body_start :] != body
+        or not same(dict(now.properties), expected)
+    ):
         message = "this property cannot be changed without changing other frontmatter, so nothing was changed"
         raise Unreadable(message, hint="Write it as `name: value` in an editor, then try again.")
     return after
@@ -125,7 +143,9 @@ def handler() -> BaseHandler:
             return dict(root.value) if root is not None and isinstance(root.value, dict) else {}
 
         def export(self, metadata: dict[str, object], **_: object) -> str:
-            return "\n".join(line for key, value in metadata.items() for line in _property_lines(key, value))
+            return "\n".join(
+                line for key, value in metadata.items() for line in _property_lines(key, value)
+            )
 
     return CoreYaml()
 
@@ -150,34 +170,56 @@ def _add(text: str, header: Header, key: str, value: Any) -> str:
     """A text with one more property: at the end of its header, indented as that is, or in a header made for it."""
     if header.style == "none":
         bom = 1 if text.startswith("\ufeff") else 0
-        return text[:bom] + _line_end(text, 0)[2].join(["---", *_property_lines(key, value), "---", text[bom:]])
+        return text[:bom] + _line_end(text, 0)[2].join(
+            ["---", *_property_lines(key, value), "---", text[bom:]]
+        )
     at = header.end
     newline = "\r\n" if text[at - 2 : at] == "\r\n" else text[at - 1]
     first = header.root.children[0].start if header.root is not None and header.root.children else 0
     indent = first - _line_start(text, first) if first else 0
-    return text[:at] + "".join(line + newline for line in _property_lines(key, value, indent)) + text[at:]
+    return (
+        text[:at]
+        + "".join(line + newline for line in _property_lines(key, value, indent))
+        + text[at:]
+    )
 
 
 def _set(text: str, key: Node, old: Node, value: Any) -> list[Edit]:
     """Give an entry of a block map another value. Its quotes stay where they fit, and so do the comments beside it."""
     if value and old.children and type(value) is type(old.value):
-        return _change_flow(text, old, value) if old.style in ("[", "{") else _change_inside(text, key, old, value)
+        return (
+            _change_flow(text, old, value)
+            if old.style in ("[", "{")
+            else _change_inside(text, key, old, value)
+        )
     colon = skip_blanks(text, key.end, old.start) + 1
     gap = text[colon : old.start]
     below = _LINE_END.search(gap)
     inline = _inline(value, old.style)
     if inline is not None and below is None:
-        return [(old.start, old.end, inline if gap else " " + inline) if inline else (colon, old.end, "")]
+        return [
+            (old.start, old.end, inline if gap else " " + inline)
+            if inline
+            else (colon, old.end, "")
+        ]
     # What follows the value, or the colon of a value that begins further down, is a comment, and it stays.
     line_end = _line_end(text, old.end)[0]
     comment = (gap[: below.start()] if below else text[old.end : line_end]).rstrip(" \t")
     if inline is not None:
         return [(colon, line_end, f" {inline}".rstrip(" ") + comment)]
     indent = key.start - _line_start(text, key.start)
-    return [(colon, line_end, _line_end(text, key.start)[2].join([comment, *_block_lines(value, indent)]))]
+    return [
+        (
+            colon,
+            line_end,
+            _line_end(text, key.start)[2].join([comment, *_block_lines(value, indent)]),
+        )
+    ]
 
 
-def _change_inside(text: str, key: Node, node: Node, wanted: list[Any] | dict[str, Any]) -> list[Edit]:
+def _change_inside(
+    text: str, key: Node, node: Node, wanted: list[Any] | dict[str, Any]
+) -> list[Edit]:
     """Only what differs between what there is and what is wanted: items by what they say, entries by their names."""
     edits: list[Edit] = []
     items: tuple[Node, ...] = ()
@@ -192,21 +234,34 @@ def _change_inside(text: str, key: Node, node: Node, wanted: list[Any] | dict[st
                 edits += _set(text, name, there, wanted[name.value])
     else:
         ends = items = node.children
-        begins = [node.start, *(skip_blanks(text, one.end, two.start) for one, two in pairwise(items))]
+        begins = [
+            node.start,
+            *(skip_blanks(text, one.end, two.start) for one, two in pairwise(items)),
+        ]
         texts = [partial(_write_scalar, value) for value in wanted]
         old, new = list(map(repr, node.value)), list(map(repr, wanted))
         space = text[begins[0] + 1 : items[0].start]
         lead = "-" + (space if space and not space.strip(" ") else " ")
-    mark, newline = text[_line_start(text, begins[0]) : begins[0]] + lead, _line_end(text, key.start)[2]
+    mark, newline = (
+        text[_line_start(text, begins[0]) : begins[0]] + lead,
+        _line_end(text, key.start)[2],
+    )
     for start, stop, first, last in changes(old, new):
         # Where one text takes the place of another, its line stays, and so does the comment on it.
-        if all(item.style in ("", "'", '"') and item.end > item.start for item in items[start:stop]):
+        if all(
+            item.style in ("", "'", '"') and item.end > item.start for item in items[start:stop]
+        ):
             for item, value in zip(items[start:stop], list(wanted)[first:last], strict=False):
                 edits.append((item.start, item.end, _write_scalar(value, item.style)))
                 start, first = start + 1, first + 1
-        edits += [(_line_start(text, begins[at]), _line_end(text, ends[at].end)[1], "") for at in range(start, stop)]
+        edits += [
+            (_line_start(text, begins[at]), _line_end(text, ends[at].end)[1], "")
+            for at in range(start, stop)
+        ]
         where = _line_end(text, ends[start - 1].end)[1] if start else _line_start(text, begins[0])
-        edits.append((where, where, "".join(mark + write() + newline for write in texts[first:last])))
+        edits.append(
+            (where, where, "".join(mark + write() + newline for write in texts[first:last]))
+        )
     return edits
 
 
@@ -214,12 +269,19 @@ def _change_flow(text: str, node: Node, wanted: list[Any] | dict[str, Any]) -> l
     """A list in brackets or a map in braces, written on one line; an item that stays is spelled as it was."""
     source = text[node.start : node.end]
     if "#" in source and _LINE_END.search(source):
-        raise Unreadable("a list in brackets that contains comments cannot be changed", hint="Change it in an editor.")
+        raise Unreadable(
+            "a list in brackets that contains comments cannot be changed",
+            hint="Change it in an editor.",
+        )
     if isinstance(wanted, list):
         spelled = {repr(item.value): text[item.start : item.end] for item in node.children}
         items = [spelled.get(repr(item)) or _write_scalar(item, flow=True) for item in wanted]
         return [(node.start, node.end, "[" + ", ".join(items) + "]")]
-    kept = {key.value: text[key.start : old.end] for key, old in node.pairs() if same(old.value, wanted.get(key.value))}
+    kept = {
+        key.value: text[key.start : old.end]
+        for key, old in node.pairs()
+        if same(old.value, wanted.get(key.value))
+    }
     entries = [kept.get(name) or _pair(name, value, flow=True) for name, value in wanted.items()]
     return [(node.start, node.end, "{" + ", ".join(entries) + "}")]
 
@@ -232,7 +294,9 @@ def _property_lines(key: str, value: Any, indent: int = 0) -> list[str]:
     """The lines of one property; the items of a list stand two further in, as Obsidian writes them."""
     name = " " * indent + _write_key(key) + ":"
     inline = _inline(value)
-    return [name, *_block_lines(value, indent)] if inline is None else [f"{name} {inline}".rstrip(" ")]
+    return (
+        [name, *_block_lines(value, indent)] if inline is None else [f"{name} {inline}".rstrip(" ")]
+    )
 
 
 def _inline(value: Any, style: str = "") -> str | None:
@@ -261,7 +325,9 @@ _ISO_DATE: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?"
 )
 # What YAML 1.1 takes for something else than text, beside what PyYAML knows of: words in any case, short dates (Ruby).
-_OLD: Final = re.compile(r"(?s)(?i:y|n|yes|no|on|off|true|false|null)|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?")
+_OLD: Final = re.compile(
+    r"(?s)(?i:y|n|yes|no|on|off|true|false|null)|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?"
+)
 
 
 def is_plain_safe(value: str, *, flow: bool = False) -> bool:
@@ -289,7 +355,9 @@ def _write_text(value: str, style: str = "", *, flow: bool = False) -> str:
         return "'" + value.replace("'", "''") + "'"
     if style != '"' and is_plain_safe(value, flow=flow):
         return value
-    return _UNWRITABLE.sub(lambda found: f"\\u{ord(found[0]):04X}", json.dumps(value, ensure_ascii=False))
+    return _UNWRITABLE.sub(
+        lambda found: f"\\u{ord(found[0]):04X}", json.dumps(value, ensure_ascii=False)
+    )
 
 
 def _write_key(key: str) -> str:
@@ -311,7 +379,9 @@ def _write_scalar(value: Any, style: str = "", *, flow: bool = False) -> str:
 
         return str(yaml.representer.SafeRepresenter().represent_float(value).value)
     hint = "Use text, numbers, true, false or null, or a flat list or map of these."
-    raise Invalid(f"a property cannot contain a value of type {type(value).__name__} here", hint=hint)
+    raise Invalid(
+        f"a property cannot contain a value of type {type(value).__name__} here", hint=hint
+    )
 
 
 def _clean_value(value: Any, there: Any = None) -> Any:
@@ -322,7 +392,9 @@ def _clean_value(value: Any, there: Any = None) -> Any:
         if isinstance(inner, (list, dict)) and any(same(inner, one) for one in kept):
             return inner
         _write_scalar(inner)
-        return str.__str__(inner) if isinstance(inner, str) else inner  # an enum's member reads back as its text
+        return (
+            str.__str__(inner) if isinstance(inner, str) else inner
+        )  # an enum's member reads back as its text
 
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):

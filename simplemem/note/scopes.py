@@ -26,7 +26,12 @@ _FILES_FOLDER: Final = "files"  # below `documents/<folder>/`: the originals of 
 _MAX_SCOPE_CHARACTERS: Final = 200
 _MAX_SHOWN_CHARACTERS: Final = 60
 _MAX_PREFIX_CHARACTERS: Final = 40  # of a part of a scope, before its hash
-_FORBIDDEN_CATEGORIES: Final = ("Cc", "Cs", "Zl", "Zp")  # control characters, surrogates, line separators
+_FORBIDDEN_CATEGORIES: Final = (
+    "Cc",
+    "Cs",
+    "Zl",
+    "Zp",
+)  # control characters, surrogates, line separators
 _HASHED_FOLDER: Final = re.compile(r" [0-9a-f]{16}\Z")
 
 
@@ -48,7 +53,9 @@ def check_scope(scope: str) -> str:
     name = _to_nfc(scope)
     if len(name) > _MAX_SCOPE_CHARACTERS:
         raise TooLong(f"the scope has {len(name)} characters; the limit is {_MAX_SCOPE_CHARACTERS}")
-    has_forbidden = any(unicodedata.category(character) in _FORBIDDEN_CATEGORIES for character in name)
+    has_forbidden = any(
+        unicodedata.category(character) in _FORBIDDEN_CATEGORIES for character in name
+    )
     if not name or name != name.strip() or has_forbidden:
         raise Invalid(
             f"{scope[:40]!r} is not a valid scope",

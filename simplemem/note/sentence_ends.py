@@ -10,7 +10,9 @@ from simplemem.note.words import STOP_WORDS
 
 # A mark and what closes it before a space, or a mark of a script that needs no space. A class of characters stands
 # first, so that `re` skips over everything else at once.
-_MARK: Final = re.compile(r"[.!?…。！？｡](?:(?<=[。！？｡])[。！？｡]*+|(?<![.!?…][.!?…])[.!?…]*+[\"'”’»)\]*_]*+(?=\s))")
+_MARK: Final = re.compile(
+    r"[.!?…。！？｡](?:(?<=[。！？｡])[。！？｡]*+|(?<![.!?…][.!?…])[.!?…]*+[\"'”’»)\]*_]*+(?=\s))"
+)
 
 # Abbreviations as they stand within a sentence, in small letters and without spaces: `z. B.` is `z.b.`.
 _ABBREVIATIONS: Final = {
@@ -37,7 +39,9 @@ _ABBREVIATIONS: Final = {
         no. nos. nr. núm. nº. n. num. vol. fig. art. p. pp. ch. sec. tel. abb. abs. kap. cap. bd. s. op. ca. pág. págs.""",
 }
 _KIND: Final = {word: kind for kind, words in _ABBREVIATIONS.items() for word in words.split()}
-_LONGEST: Final = max(map(len, _KIND)) + 6  # characters before the mark that are looked at, with spaces and a bracket
+_LONGEST: Final = (
+    max(map(len, _KIND)) + 6
+)  # characters before the mark that are looked at, with spaces and a bracket
 _INITIALS: Final = re.compile(r"(?:[^\W\d_]\.)+")  # J. and J.R.
 _NEXT_WORD: Final = re.compile(r"\s*+([\"'“‘«(\[]*+)(\w*+)")
 

@@ -51,7 +51,9 @@ def similar_names(typed: str, names: Iterable[str], limit: int = 5) -> list[str]
     if ranked:
         ranked.sort()
         best = ranked[0][0]
-        return [name for similarity, _, name in ranked[:limit] if similarity - best <= _MAX_DISTANCE]
+        return [
+            name for similarity, _, name in ranked[:limit] if similarity - best <= _MAX_DISTANCE
+        ]
     return _names_with_words(last_part, all_names)[:limit]
 
 

@@ -14,14 +14,18 @@ from simplemem.note.header import core_value, find_value, read_header
 from simplemem.note.properties import set_property
 
 TagValue = str | bool | int | float | None
-Request = dict[str, TagValue]  # a tag's value, `true` for the tag alone, null or false for its removal
+Request = dict[
+    str, TagValue
+]  # a tag's value, `true` for the tag alone, null or false for its removal
 _MAX_LINES: Final = 10  # that are named of one tag
 _ENTRY: Final = re.compile(r"\s*+([^\s=:]*+)\s*+[=:](.*)", re.DOTALL)
 
 
 def _is_named(item: Any, name: str) -> bool:
     """Whether an item is this tag or one below it: `status` means `status/done` too (obsidian.md §2)."""
-    return note.is_tag_item(item) and f"{note.bare_tag(item).casefold()}/".startswith(f"{name.casefold()}/")
+    return note.is_tag_item(item) and f"{note.bare_tag(item).casefold()}/".startswith(
+        f"{name.casefold()}/"
+    )
 
 
 def _is_tag(item: Any, name: str) -> bool:
@@ -56,7 +60,9 @@ def respelled(value: object, written: Mapping[str, Any]) -> list[str]:
         if isinstance(entry, str) and written.get(name) == note.joined(entry):
             name, asked = f"{name}/{note.joined(entry)}", f"{asked}/{entry.strip()}"
         if entry is False and name not in written:
-            said.append(f"`{key}: false` was stored, which means that the note does not have the tag {name}")
+            said.append(
+                f"`{key}: false` was stored, which means that the note does not have the tag {name}"
+            )
         elif asked != name and entry not in (None, False):
             said.append(f"the tag {asked!r} was written as {name}, because a tag has no spaces")
     return said
@@ -90,7 +96,9 @@ def _left_on_lines(tag: str, numbers: list[int]) -> str:
     return f"the tag #{tag} stays, because it is in the text ({where}); edit the text to remove it there"
 
 
-def without_header(content: str | None, metadata: Mapping[str, Any] | None) -> tuple[Any, dict[str, Any], list[str]]:
+def without_header(
+    content: str | None, metadata: Mapping[str, Any] | None
+) -> tuple[Any, dict[str, Any], list[str]]:
     """Content and metadata, where a block of YAML at the start of the content is metadata too, and a word about it."""
     header = read_header(text := (content or "").lstrip())
     if header.style == "broken" and re.match(r"---\s*[\w-]+:\s", text):
@@ -101,7 +109,9 @@ def without_header(content: str | None, metadata: Mapping[str, Any] | None) -> t
         )
     if not header.properties:
         return content, dict(metadata or {}), []
-    given = {str(key).casefold(): value for key, value in (metadata or {}).items() if value is not None}
+    given = {
+        str(key).casefold(): value for key, value in (metadata or {}).items() if value is not None
+    }
     block = {key: value for key, value in header.properties.items() if key.casefold() not in given}
     if (tags := header.get("tags")) and given.get("tags"):
         block["tags"] = [{key: value} for key, value in (*_entries(tags), *_entries(given["tags"]))]
@@ -197,12 +207,20 @@ def change_tags(text: str, changes: Mapping[str, TagValue]) -> str:
         text = set_property(text, "tags", entries)
     elif items != note.tag_items(tags):
         is_text = isinstance(tags, str) and len(items) == 1 and len(note.tag_items(tags)) == 1
-        text = set_property(text, "tags", items[0] if is_text else items)  # one text is one tag, and stays a text
-    for key in note.LEGACY_KEYS:  # what is asked away goes from these too, or it would still be found
+        text = set_property(
+            text, "tags", items[0] if is_text else items
+        )  # one text is one tag, and stays a text
+    for (
+        key
+    ) in note.LEGACY_KEYS:  # what is asked away goes from these too, or it would still be found
         old = find_value(properties, key)
-        left = [item for item in note.tag_items(old) if not any(_is_named(item, name) for name in gone)]
+        left = [
+            item for item in note.tag_items(old) if not any(_is_named(item, name) for name in gone)
+        ]
         if left != note.tag_items(old):
-            text = set_property(text, key, ", ".join(left) or None if isinstance(old, str) else left)
+            text = set_property(
+                text, key, ", ".join(left) or None if isinstance(old, str) else left
+            )
     return text
 
 
@@ -214,15 +232,23 @@ def _with_tag(
     if value is True:
         return items if is_there else [*items, name], None
     there = find_value(properties, name)
-    nested = None if is_there and note.kept_value(properties, name) is not None else note.nested_tag(name, value)
-    if nested is None and (name.lower() in note.RESERVED_KEYS or "/" in name or isinstance(there, (list, Mapping))):
-        message = (
-            f"the tag {name!r} cannot have the value {str(value)[:60]!r}: neither a tag nor a property can express it"
+    nested = (
+        None
+        if is_there and note.kept_value(properties, name) is not None
+        else note.nested_tag(name, value)
+    )
+    if nested is None and (
+        name.lower() in note.RESERVED_KEYS or "/" in name or isinstance(there, (list, Mapping))
+    ):
+        message = f"the tag {name!r} cannot have the value {str(value)[:60]!r}: neither a tag nor a property can express it"
+        raise Invalid(
+            message, hint="Use only letters, digits, _ and - in the value, or another key."
         )
-        raise Invalid(message, hint="Use only letters, digits, _ and - in the value, or another key.")
     wanted = nested or name
     # The first value there is gives up its place to the new one; the others of that key go.
-    values = [at for at, item in enumerate(items) if _is_named(item, name) and not _is_tag(item, name)]
+    values = [
+        at for at, item in enumerate(items) if _is_named(item, name) and not _is_tag(item, name)
+    ]
     same = [at for at, item in enumerate(items) if _is_tag(item, wanted)]
     place = (same or values or [len(items)])[0]
     changed = [*items[:place], items[place] if same else wanted, *items[place + 1 :]]
@@ -233,5 +259,9 @@ def _with_tag(
 def _typed_like(there: Any, value: Any) -> Any:
     """A number stays a number: values arrive as text, and Obsidian gives every property one type."""
     number = core_value(value) if isinstance(value, str) else value
-    is_number = isinstance(number, (int, float)) and isinstance(there, (int, float)) and not isinstance(there, bool)
+    is_number = (
+        isinstance(number, (int, float))
+        and isinstance(there, (int, float))
+        and not isinstance(there, bool)
+    )
     return number if is_number else value

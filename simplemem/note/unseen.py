@@ -32,7 +32,9 @@ _WEB_IMAGE = re.compile(
         (?:\]\([^()\n]{0,1000}\))?""",
     re.VERBOSE,
 )
-_BADGE = re.compile(r"shields\.io/|badge", re.IGNORECASE)  # shields.io, badgen.net, badge.fury.io, .../badge.svg
+_BADGE = re.compile(
+    r"shields\.io/|badge", re.IGNORECASE
+)  # shields.io, badgen.net, badge.fury.io, .../badge.svg
 _NOT_NEWLINE = re.compile(r"[^\n]")
 _GAP_IN_LINE = re.compile(r"(?<=\S)[ \t]{2,}+")
 _LINE_REST = re.compile(r"(?<=\S)[ \t]++$", re.MULTILINE)
@@ -52,7 +54,9 @@ def without_unseen(text: str) -> str:
     if "<!--" in text or "%%" in text:
         spans.extend(span for _, span in _comments(text))
     if "](http" in text and _BADGE.search(text):
-        spans.extend(image.span() for image in _WEB_IMAGE.finditer(text) if _BADGE.search(image["address"]))
+        spans.extend(
+            image.span() for image in _WEB_IMAGE.finditer(text) if _BADGE.search(image["address"])
+        )
     return blanked(text, spans)
 
 
@@ -86,7 +90,9 @@ def _comments(text: str) -> Iterator[tuple[bool, Span]]:
     comment. `%%` without a second `%%` is no comment.
     """
     position = 0
-    may_close = True  # False once no "-->" follows: to search for it at each opening would be quadratic
+    may_close = (
+        True  # False once no "-->" follows: to search for it at each opening would be quadratic
+    )
     line_start = 0
     searched = 0  # for newlines, up to here
     while token := _CODE_OR_COMMENT.search(text, position):

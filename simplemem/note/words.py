@@ -20,10 +20,14 @@ _UNSPACED_CLASS = (
     "[\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
-_UNSPACED = re.compile(f"{_UNSPACED_CLASS}{_UNSPACED_CLASS}*")  # as `+`, but `re` skips faster to a single class
+_UNSPACED = re.compile(
+    f"{_UNSPACED_CLASS}{_UNSPACED_CLASS}*"
+)  # as `+`, but `re` skips faster to a single class
 
 _SECTIONS = Path(__file__).with_name("small_words.txt").read_text(encoding="utf-8").split("\n[")[1:]
-_SMALL_WORDS = dict(section.split("]\n", 1) for section in _SECTIONS)  # that only hold a sentence together, by language
+_SMALL_WORDS = dict(
+    section.split("]\n", 1) for section in _SECTIONS
+)  # that only hold a sentence together, by language
 STOP_WORDS = frozenset(_SMALL_WORDS.pop("en").split())
 # Words that an English text has as well: they say nothing about the language of a note.
 _ALSO_ENGLISH = STOP_WORDS | frozenset(_SMALL_WORDS.pop("shared").split())
@@ -52,10 +56,18 @@ _AS_WRITTEN_PLAINLY = dict(
     ٱ:ا ـ: \u00ad: \u2060: \ufeff:""".split()
 )
 _GREEK = [*range(0x370, 0x400), *range(0x1F00, 0x2000)]
-_VOWEL_SIGNS = [*range(0x591, 0x5C8), *range(0x610, 0x61B), *range(0x64B, 0x660), 0x670, *range(0x6D6, 0x6EE)]
+_VOWEL_SIGNS = [
+    *range(0x591, 0x5C8),
+    *range(0x610, 0x61B),
+    *range(0x64B, 0x660),
+    0x670,
+    *range(0x6D6, 0x6EE),
+]
 
 _LETTERS = _Letters({ord(letter): plain for letter, plain in _AS_WRITTEN_PLAINLY.items()})
-_LETTERS |= {code: unicodedata.normalize("NFD", chr(code))[0] for code in _GREEK if chr(code).isalpha()}
+_LETTERS |= {
+    code: unicodedata.normalize("NFD", chr(code))[0] for code in _GREEK if chr(code).isalpha()
+}
 _LETTERS |= {code: "" for code in _VOWEL_SIGNS if unicodedata.category(chr(code)) == "Mn"}
 
 
@@ -63,7 +75,9 @@ def searchable(text: str) -> str:
     """A text as the index takes it in: a run of an unspaced script as its pairs, then its single characters."""
     if text.isascii():
         return text
-    return _UNSPACED.sub(lambda run: f" {' '.join([*map(''.join, pairwise(run[0])), *run[0]])} ", _one_form(text))
+    return _UNSPACED.sub(
+        lambda run: f" {' '.join([*map(''.join, pairwise(run[0])), *run[0]])} ", _one_form(text)
+    )
 
 
 def _one_form(text: str) -> str:
@@ -118,7 +132,11 @@ def is_unspaced(word: str) -> bool:
 
 def words_in_order(text: str) -> list[str]:
     """The words of a question as they follow each other."""
-    return _split(text) if text.isascii() else [word for stretch in stretches(text) for word in stretch]
+    return (
+        _split(text)
+        if text.isascii()
+        else [word for stretch in stretches(text) for word in stretch]
+    )
 
 
 def words_of(text: str) -> list[str]:
@@ -132,7 +150,9 @@ _BETWEEN_LETTERS = re.compile(r"(?<=\D) | (?=\D)")
 def words_key(name: str) -> str:
     """What two names share that differ in case, accents, punctuation or hyphens alone: `Style Settings` and
     `style-settings`, `Quick Add` and `QuickAdd`. Numbers stay apart: 1.1 is not 11. "" for a name without words."""
-    words = [word for word in words_in_order(name) if any(map(str.isalnum, word))]  # an emoji may leave a mark
+    words = [
+        word for word in words_in_order(name) if any(map(str.isalnum, word))
+    ]  # an emoji may leave a mark
     return _BETWEEN_LETTERS.sub("", _plain(" ".join(words)))
 
 
@@ -143,7 +163,9 @@ def neighbouring_words(words: list[str]) -> list[tuple[str, str]]:
 
 def content_words(words: list[str]) -> list[str]:
     """Without the words that only hold a sentence together; all of them when nothing else is there."""
-    return [word for word in words if word not in STOP_WORDS and word not in _UNSPACED_STOP_PAIRS] or words
+    return [
+        word for word in words if word not in STOP_WORDS and word not in _UNSPACED_STOP_PAIRS
+    ] or words
 
 
 def without_stop_words(text: str) -> str:
@@ -161,13 +183,20 @@ def count_tokens(text: str) -> int:
 _LONGEST = 60  # letters; longer runs are data, not names
 _KINDS = bytes.maketrans(
     bytes(range(256)),
-    bytes(65 if 65 <= code <= 90 else 97 if 97 <= code <= 122 or 48 <= code <= 57 else 32 for code in range(256)),
+    bytes(
+        65 if 65 <= code <= 90 else 97 if 97 <= code <= 122 or 48 <= code <= 57 else 32
+        for code in range(256)
+    ),
 )
-_NAME = re.compile(r"(?<![^\W_])(?=[A-Za-z0-9]*(?:[a-z0-9][A-Z]|[A-Z]{2}[a-z]))[A-Za-z0-9]+(?![^\W_])")
+_NAME = re.compile(
+    r"(?<![^\W_])(?=[A-Za-z0-9]*(?:[a-z0-9][A-Z]|[A-Z]{2}[a-z]))[A-Za-z0-9]+(?![^\W_])"
+)
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NO_PARTS = re.compile(r"[A-Z]+s|\d+[A-Za-z]+")  # PDFs, 5K
 _AT_ALL_JOINED = re.compile(r"[^\W_][_./:\\#@+=-]+[^\W_]")
-_JOINED = re.compile(r"[^\W_][_.:\\#@+=]+[^\W_]|\d[/-]+[^\W_]|[^\W_][/-]+\d|/[^\W_]+/|(?<![^\W_])[^\W_]++/[^\W_]++/")
+_JOINED = re.compile(
+    r"[^\W_][_.:\\#@+=]+[^\W_]|\d[/-]+[^\W_]|[^\W_][/-]+\d|/[^\W_]+/|(?<![^\W_])[^\W_]++/[^\W_]++/"
+)
 _TOKEN = re.compile(r"""[^\s\[\](){}<>"'`|,;]+""")
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+)")
 _SIGNED = {"c++": "cplusplus cpp", "c#": "csharp"}
@@ -182,11 +211,17 @@ def may_hold_names(text: str) -> bool:
 
 def _parted(text: str) -> list[list[str]]:
     """The parts of every name in a text, once each; a run of random letters and iPhone have none."""
-    names = ((name, _PART.findall(name)) for name in dict.fromkeys(_NAME.findall(text)) if len(name) <= _LONGEST)
+    names = (
+        (name, _PART.findall(name))
+        for name in dict.fromkeys(_NAME.findall(text))
+        if len(name) <= _LONGEST
+    )
     return [
         parts
         for name, parts in names
-        if len(parts) > 1 and all(len(part) > 1 or part.isdigit() for part in parts) and not _NO_PARTS.fullmatch(name)
+        if len(parts) > 1
+        and all(len(part) > 1 or part.isdigit() for part in parts)
+        and not _NO_PARTS.fullmatch(name)
     ]
 
 
@@ -233,13 +268,19 @@ _SHARE = 0.08  # of the sample's different words; a text of lists and names has 
 def _plain(word: str) -> str:
     if word.isascii():
         return word
-    return "".join(c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c)).replace("ß", "ss")
+    return "".join(
+        c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c)
+    ).replace("ß", "ss")
 
 
-_STOP = {language: frozenset(map(_plain, words.split())) for language, words in _SMALL_WORDS.items()}
+_STOP = {
+    language: frozenset(map(_plain, words.split())) for language, words in _SMALL_WORDS.items()
+}
 _TELLING: dict[str, tuple[str, ...]] = {}  # a small word no English text has, and whose it may be
 for _language, _words in _SMALL_WORDS.items():
-    for _word in {form for word in _words.split() for form in (word, _plain(word), word.replace("'", "’"))}:
+    for _word in {
+        form for word in _words.split() for form in (word, _plain(word), word.replace("'", "’"))
+    }:
         if _word not in _ALSO_ENGLISH:
             _TELLING[_word] = (*_TELLING.get(_word, ()), _language)
 
@@ -250,7 +291,9 @@ def language_of(text: str, told: str | None = None) -> str:
         code = told.strip().casefold()[:2]  # de, de-AT, pt_BR
         return code if code in LANGUAGES else ""
     middle = len(text) // 2
-    sample = text if len(text) <= 2 * _SAMPLE else f"{text[:_SAMPLE]} {text[middle : middle + _SAMPLE]}"
+    sample = (
+        text if len(text) <= 2 * _SAMPLE else f"{text[:_SAMPLE]} {text[middle : middle + _SAMPLE]}"
+    )
     in_order = sample.lower().split()
     if _TELLING.keys().isdisjoint(in_order):
         return ""
@@ -263,7 +306,11 @@ def language_of(text: str, told: str | None = None) -> str:
         found.update(("fr", "it"))
     if not sample.isascii():
         letters = frozenset(sample.lower())
-        found.update(language for language, telling in _TELLING_LETTERS.items() if not letters.isdisjoint(telling))
+        found.update(
+            language
+            for language, telling in _TELLING_LETTERS.items()
+            if not letters.isdisjoint(telling)
+        )
     best = max(LANGUAGES, key=lambda language: found[language])
     return best if found[best] >= _LEAST and found[best] > len(STOP_WORDS & words) else ""
 
@@ -271,11 +318,15 @@ def language_of(text: str, told: str | None = None) -> str:
 def holding_together(words: Iterable[str], languages: Collection[str]) -> frozenset[str]:
     """Those words of a question that only hold it together, when it is in one of the vault's `languages`."""
     plain = {word: _plain(word) for word in words}
-    found = Counter(language for word in plain for language in _TELLING.get(word, ()) if language in languages)
+    found = Counter(
+        language for word in plain for language in _TELLING.get(word, ()) if language in languages
+    )
     most = max(found.values(), default=0)
     if not most or sum(word in STOP_WORDS for word in plain) > most:
         return frozenset()
-    small = frozenset().union(*(_STOP[language] for language, count in found.items() if count == most))
+    small = frozenset().union(
+        *(_STOP[language] for language, count in found.items() if count == most)
+    )
     return frozenset(word for word, form in plain.items() if form in small)
 
 
@@ -301,4 +352,6 @@ def stem(word: str, language: str) -> str:
 @cache
 def _stemmer(language: str) -> Any:
     name = _STEMMERS[language]
-    return getattr(importlib.import_module(f"snowballstemmer.{name.lower()}_stemmer"), f"{name}Stemmer")()
+    return getattr(
+        importlib.import_module(f"snowballstemmer.{name.lower()}_stemmer"), f"{name}Stemmer"
+    )()

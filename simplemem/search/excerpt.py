@@ -106,10 +106,14 @@ def _place_to_show(
         for shown in versions:
             if _words_in(shown, best, words):
                 return shown, best
-            passage = max(passages, key=lambda passage: _words_in(shown, passage, words), default=None)
+            passage = max(
+                passages, key=lambda passage: _words_in(shown, passage, words), default=None
+            )
             if passage is not None and _words_in(shown, passage, words):
                 return shown, passage
-    with_text = (shown for shown in versions if any(_has_text(shown, passage) for passage in passages))
+    with_text = (
+        shown for shown in versions if any(_has_text(shown, passage) for passage in passages)
+    )
     shown = next(with_text, versions[-1])
     return shown, best if best is not None and _has_text(shown, best) else None
 

@@ -59,7 +59,9 @@ class Evidence:
     similarity: float  # cosine of the question and the hit
     coverage: float  # share of the question that its best passage covers, from `coverage_of`
     lead: float  # over the sixth hit of the ranking, from `rank.lead_of`
-    missing_similarity: float | None  # to the words it lacks, if it contains only names of the question; else None
+    missing_similarity: (
+        float | None
+    )  # to the words it lacks, if it contains only names of the question; else None
 
 
 def confidence(evidence: Evidence) -> float:
@@ -129,7 +131,10 @@ def coverage_of(weights: Mapping[str, float], similarities: Sequence[float]) -> 
     if not total:
         return 0.0
 
-    covered = sum(weight * similarity**2 for weight, similarity in zip(weights.values(), similarities, strict=True))
+    covered = sum(
+        weight * similarity**2
+        for weight, similarity in zip(weights.values(), similarities, strict=True)
+    )
     return covered / total
 
 

@@ -34,7 +34,9 @@ _TERM = re.compile(
 # Dates as people say them are a moment or a span for a filter. The days a question speaks of order what was found.
 DATED_NOTES = 40  # so many of the best are ordered by the days a question names
 DATED_WEIGHT = 0.15  # beside 1 of all else; a plateau from 0.05 to 0.2
-_MONTHS = "january february march april may june july august september october november december".split()
+_MONTHS = (
+    "january february march april may june july august september october november december".split()
+)
 _DAY = timedelta(days=1)
 _AGO = re.compile(r"(\d{1,4}) (minute|hour|day|week|month|year)s? ago")
 _MOMENT_UNITS = ("minute", "hour")  # "2 hours ago" is a moment, "2 days ago" is a whole day
@@ -46,8 +48,25 @@ _UNITS = {
     "month": 30 * _DAY,
     "year": 365 * _DAY,
 }
-_IN = ("in", "on", "of", "during", "from", "by", "early", "late", "last", "this")  # *may* and *march* are words as well
-_OPEN = ("before", "until", "till", "after", "since")  # "two weeks before 11 August" is not of that day
+_IN = (
+    "in",
+    "on",
+    "of",
+    "during",
+    "from",
+    "by",
+    "early",
+    "late",
+    "last",
+    "this",
+)  # *may* and *march* are words as well
+_OPEN = (
+    "before",
+    "until",
+    "till",
+    "after",
+    "since",
+)  # "two weeks before 11 August" is not of that day
 _SPOKEN_OF = re.compile(
     rf"""\b(?P<iso>(?:19|20)\d\d-\d\d(?:-\d\d)?)\b
       | \b(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?(?P<month>{"|".join(_MONTHS)})\b
@@ -73,10 +92,14 @@ class Query:
     prefix: str = ""
     author: str = ""
     archive: bool = False  # whether past sessions are asked for
-    sequences: tuple[tuple[str, ...], ...] = ()  # words written as one: they rank as a word of their own
+    sequences: tuple[
+        tuple[str, ...], ...
+    ] = ()  # words written as one: they rank as a word of their own
     beginnings: tuple[str, ...] = ()  # words asked as the beginning of words
     last: str = ""  # the word that may not be typed to its end
-    forms: Mapping[str, tuple[Term, ...]] = field(default_factory=dict)  # what else a word is asked as
+    forms: Mapping[str, tuple[Term, ...]] = field(
+        default_factory=dict
+    )  # what else a word is asked as
     stem_pairs: tuple[Term, ...] = ()  # the stems of neighbouring words
     without_forms: tuple[str, ...] = ()
     instead: str = ""  # what was asked instead of what stands there
@@ -85,7 +108,15 @@ class Query:
 
     def asks_nothing(self) -> bool:
         """Whether it holds something, but no word and nothing that narrows: `???` is not an empty question."""
-        narrows = (self.phrases, self.without, self.tags, self.type, self.prefix, self.author, self.archive)
+        narrows = (
+            self.phrases,
+            self.without,
+            self.tags,
+            self.type,
+            self.prefix,
+            self.author,
+            self.archive,
+        )
         return bool(self.text.strip()) and not self.words and not any(narrows)
 
     def forms_of(self, word: str) -> tuple[Term, ...]:
@@ -142,7 +173,9 @@ def read_query(text: str) -> Query:
     if not plain.strip() and without and not (phrases or tags or any(fields.values()) or archive):
         plain, without = text, []  # "-5 degrees" alone excludes nothing: there is nothing to keep
     words = lexicon.words_in_order(plain)
-    ranked = lexicon.content_words(list(dict.fromkeys(words + lexicon.words_in_order(lexicon.parts_of_names(plain)))))
+    ranked = lexicon.content_words(
+        list(dict.fromkeys(words + lexicon.words_in_order(lexicon.parts_of_names(plain))))
+    )
     if len(ranked) > _MAX_WORDS:
         instead.append(f"Only the first {_MAX_WORDS} words of the query were searched for.")
     ranked = ranked[:_MAX_WORDS]
@@ -169,7 +202,9 @@ def with_forms(query: Query, vocabulary: Vocabulary) -> tuple[Query, Standing]:
     """The question with the forms its words are asked in and what was asked instead; and how far the index is."""
     if not (query.words or query.without):
         return query, vocabulary(())[1]
-    held, standing = vocabulary([(Term((word,)),) for word in (*lexicon.MARKS.values(), *query.words)])
+    held, standing = vocabulary(
+        [(Term((word,)),) for word in (*lexicon.MARKS.values(), *query.words)]
+    )
     languages = [each for each, is_held in zip(lexicon.MARKS, held, strict=False) if is_held]
     held = held[len(lexicon.MARKS) :]
     if languages:
@@ -187,11 +222,15 @@ def with_forms(query: Query, vocabulary: Vocabulary) -> tuple[Query, Standing]:
         forms[word] = (*forms.get(word, ()), Term((word,), beginning=True))
     unspaced = [word for word in query.words if lexicon.is_unspaced(word)]
     if unspaced and set(unspaced) <= set(unknown):
-        characters = [_held([Term((character,)) for character in word], vocabulary) for word in unspaced]
-        forms |= dict(zip(unspaced, characters, strict=True))
-        said += [f'No note contains "{word}"; its characters were searched for.' for word in unspaced if forms[word]][
-            :1
+        characters = [
+            _held([Term((character,)) for character in word], vocabulary) for word in unspaced
         ]
+        forms |= dict(zip(unspaced, characters, strict=True))
+        said += [
+            f'No note contains "{word}"; its characters were searched for.'
+            for word in unspaced
+            if forms[word]
+        ][:1]
     begun = {*unknown}.difference(unspaced, query.beginnings)
     last = query.last if query.last in begun and len(query.last) >= _SHORTEST_START else ""
     if last and (found := _held([Term((last,), beginning=True)], vocabulary)):
@@ -216,7 +255,9 @@ def _without_idle_stems(query: Query, by_word: Mapping[str, int], by_forms: Sequ
     any of its forms (`by_forms`). Such stems would only favour the notes of their language."""
     counts = zip(query.words, by_forms, strict=True)
     useful = {word for word, held in counts if held > by_word[word]}
-    return replace(query, forms={word: terms for word, terms in query.forms.items() if word in useful})
+    return replace(
+        query, forms={word: terms for word, terms in query.forms.items() if word in useful}
+    )
 
 
 def _stem_pairs(query: Query, languages: Collection[str]) -> tuple[Term, ...]:
@@ -252,7 +293,11 @@ def read_when(text: str, now: datetime, *, end: bool = False) -> str:
 def _span_said(said: str, now: datetime) -> tuple[datetime, datetime] | None:
     """The span that a text names, from its first moment to before its last; None for what is no date."""
     today = datetime.combine(now, time.min)
-    monday, month, year = today - today.weekday() * _DAY, today.replace(day=1), today.replace(month=1, day=1)
+    monday, month, year = (
+        today - today.weekday() * _DAY,
+        today.replace(day=1),
+        today.replace(month=1, day=1),
+    )
     named = {
         "now": (now, now),
         "today": (today, today + _DAY),
@@ -273,7 +318,9 @@ def _span_said(said: str, now: datetime) -> tuple[datetime, datetime] | None:
             return (moment, moment) if found[2] in _MOMENT_UNITS else (day, day + _DAY)
         if re.fullmatch(r"\d{4}(-\d{2})?", said):
             start = datetime(int(said[:4]), int(said[5:] or 1), 1)  # noqa: DTZ001  (local time, as notes are)
-            return start, start.replace(year=start.year + 1) if len(said) == 4 else (start + 32 * _DAY).replace(day=1)
+            return start, start.replace(year=start.year + 1) if len(said) == 4 else (
+                start + 32 * _DAY
+            ).replace(day=1)
         start = datetime.fromisoformat(instant(said.upper()) or "")
         return start, start + (_DAY if len(said) == 10 else timedelta(seconds=1))
     except (ValueError, OverflowError):
@@ -288,11 +335,16 @@ def days_in(text: str, now: datetime) -> tuple[str, ...]:
             continue
         day, year = term["day"] or term["day_after"], term["year"] or ""
         if term["month"] and (day or year or term["month"] not in ("march", "may") or word in _IN):
-            found.append(f"{year}-{_MONTHS.index(term['month']) + 1:02d}" + (f"-{int(day):02d}" if day else ""))
+            found.append(
+                f"{year}-{_MONTHS.index(term['month']) + 1:02d}"
+                + (f"-{int(day):02d}" if day else "")
+            )
         elif term["iso"] or (term["alone"] and word in _IN):  # any other number is a number
             found.append(term["iso"] or term["alone"])
         elif term["said"] and (span := _span_said(term["said"], now)) is not None:
-            found += [(span[0] + k * _DAY).date().isoformat() for k in range((span[1] - span[0]).days)]
+            found += [
+                (span[0] + k * _DAY).date().isoformat() for k in range((span[1] - span[0]).days)
+            ]
     return tuple(found)
 
 

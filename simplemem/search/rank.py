@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 Mode = Literal["hybrid", "text", "semantic"]
 MODES: tuple[Mode, ...] = ("hybrid", "text", "semantic")
-_Texts = Mapping[Hashable, Callable[[], Sequence[str]]]  # how passages are read, by what tells the text of a note apart
+_Texts = Mapping[
+    Hashable, Callable[[], Sequence[str]]
+]  # how passages are read, by what tells the text of a note apart
 
 _BLOCK_WEIGHT = 0.5  # beside 1 of the whole note
 _PHRASES = 0.1  # of a score, when there are words; a plateau from 0.07 to 0.14
@@ -36,14 +38,18 @@ COVERED_WEIGHT = 0.4  # beside 1 of all else; a plateau from 0.25 to 0.5
 COVERED_PASSAGES = 64  # of one note
 _COVERED_LINES = 3  # in a row; a plateau from 2 to 4
 _COVERED_CHARACTERS = 4_000  # of one passage
-_NAMELESS = 0.3  # of coverage that a passage with none of the names keeps; a plateau from 0.1 to 0.4
+_NAMELESS = (
+    0.3  # of coverage that a passage with none of the names keeps; a plateau from 0.1 to 0.4
+)
 _SAME_WORD = 0.9  # of cosine: another form of a word, never another name
 _KEPT_WORDS, _KEPT_NOTES = 20_000, 400  # 20 MB, and 6 of the longest notes
 COMPARED = 6  # of the ranking: the first with the sixth
 _FAR_AHEAD = 0.3  # few notes lead far, whatever they hold: a farther lead counts no more
 # A note whose name or alias is a part of the question: it gains 3 to 17 thousandths of MRR where notes are asked for by
 # their own descriptions, and nothing where names tell nothing.
-NAMED_WEIGHT = 0.3  # beside 1 of all else, for a name that is the whole question; the same up to 0.6
+NAMED_WEIGHT = (
+    0.3  # beside 1 of all else, for a name that is the whole question; the same up to 0.6
+)
 _NAMED_SHARE = 0.3  # of the question; 0.4 gains as much
 _HALF = 0.5
 _NAME_WORDS = 8
@@ -88,7 +94,9 @@ class Ranked(NamedTuple):
 def signals_of(answer: Matches, mode: Mode = "hybrid", lexical_weight: float = 0.6) -> list[Signal]:
     """What an answer of the index says for notes: their words, neighbouring words and meaning."""
     own = _own_shares(answer)
-    others = sum(own.values()) / len(own) if own else 1.0  # of a note whose blocks were not looked at
+    others = (
+        sum(own.values()) / len(own) if own else 1.0
+    )  # of a note whose blocks were not looked at
     words = {match.note: match.score * own.get(match.note, others) for match in answer.notes}
     for note, (_block, score) in _best_blocks(answer).items():
         words[note] += _BLOCK_WEIGHT * score
@@ -132,7 +140,9 @@ def _own_shares(answer: Matches) -> dict[NoteId, float]:
     return {note: own[note] / total for note, total in totals.items()}
 
 
-def beside(signals: Sequence[Signal], name: str, weight: float, values: Mapping[NoteId, float]) -> list[Signal]:
+def beside(
+    signals: Sequence[Signal], name: str, weight: float, values: Mapping[NoteId, float]
+) -> list[Signal]:
     """The signals with a further one, whose weight is said beside 1 of all others. One that nobody has is left out."""
     if not any(values.values()):
         return list(signals)
@@ -170,11 +180,16 @@ def ordered(answer: Matches, signals: Sequence[Signal], most: int | None = None)
     for signal in signals:
         weight, known = signal.weight / signal.best, scores.get
         scores |= {note: known(note, 0.0) + weight * value for note, value in signal.values.items()}
-    paths, titled = answer.paths, answer.titled  # what is called as the question is comes before the others
+    paths, titled = (
+        answer.paths,
+        answer.titled,
+    )  # what is called as the question is comes before the others
     if most is not None and most < len(scores):
         least = sorted(scores.values())[-most] - 1e-6
         scores = {note: score for note, score in scores.items() if score >= least or note in titled}
-    scores = dict.fromkeys(titled, 0.0) | scores  # also one that is far behind, or for which nothing else speaks
+    scores = (
+        dict.fromkeys(titled, 0.0) | scores
+    )  # also one that is far behind, or for which nothing else speaks
     scored = sorted(
         (titled.get(note, _NOT_TITLED), -round(score, 6), paths[note], note, score)
         for note, score in scores.items()
@@ -194,13 +209,19 @@ def is_question(text: str) -> bool:
     if stripped.endswith(("?", "\uff1f", "\u061f")) or stripped.startswith("\u00bf"):
         return True
     first = re.match(r"\w+", stripped)
-    return first is not None and first[0].casefold() in _FIRST_WORDS and len(stripped) > len(first[0])
+    return (
+        first is not None and first[0].casefold() in _FIRST_WORDS and len(stripped) > len(first[0])
+    )
 
 
 def names_in(question: str) -> set[str]:
     """The words of a question that are written as names, with a capital amid a sentence; none where every word is."""
     words = _AMID_A_SENTENCE.findall(question.strip())
-    return {word.lower() for word in words if word[0].isupper()} if any(map(str.islower, words)) else set()
+    return (
+        {word.lower() for word in words if word[0].isupper()}
+        if any(map(str.islower, words))
+        else set()
+    )
 
 
 class Coverage:
@@ -215,7 +236,9 @@ class Coverage:
         import numpy as np
 
         self._number: dict[str, int] = {}
-        self._table: NDArray[np.float32] = np.empty((_KEPT_WORDS, self.vectors.dimension or 0), np.float32)
+        self._table: NDArray[np.float32] = np.empty(
+            (_KEPT_WORDS, self.vectors.dimension or 0), np.float32
+        )
         self._notes: dict[Hashable, list[NDArray[np.int32]]] = {}
 
     def of(self, asked: Sequence[str], notes: _Texts, names: Collection[str] = ()) -> list[float]:
@@ -227,28 +250,49 @@ class Coverage:
         if not by_line.size:
             return [0.0] * len(passages)
         by_passage = np.maximum.reduceat(by_line, first, axis=1)
-        held = (by_passage[[word in names for word in asked]] > _SAME_WORD).mean(axis=0) if names else 1.0
-        goes_on = np.delete(np.arange(by_line.shape[1]), first - 1)  # lines that are not the last of a passage
+        held = (
+            (by_passage[[word in names for word in asked]] > _SAME_WORD).mean(axis=0)
+            if names
+            else 1.0
+        )
+        goes_on = np.delete(
+            np.arange(by_line.shape[1]), first - 1
+        )  # lines that are not the last of a passage
         for _ in range(_COVERED_LINES - 1):
             by_line[:, goes_on] = np.maximum(by_line[:, goes_on], by_line[:, goes_on + 1])
         covered = by_passage.mean(axis=0) + np.maximum.reduceat(by_line.mean(axis=0), first)
         found = iter((covered * (_NAMELESS + (1 - _NAMELESS) * held)).tolist())
         return [max(islice(found, each), default=0.0) for each in passages]
 
-    def share(self, weights: Mapping[str, float], called: str, key: Hashable, texts: Callable[[], list[str]]) -> float:
+    def share(
+        self,
+        weights: Mapping[str, float],
+        called: str,
+        key: Hashable,
+        texts: Callable[[], list[str]],
+    ) -> float:
         """The share of the words, by their weights, that a note holds in what it is called and in its best passage."""
         import numpy as np
 
-        by_line, first, (names, passages) = self._by_line(list(weights), {(called,): lambda: [called], key: texts})
+        by_line, first, (names, passages) = self._by_line(
+            list(weights), {(called,): lambda: [called], key: texts}
+        )
         if not by_line.size:
             return 0.0
-        near, weight = np.maximum.reduceat(by_line, first, axis=1) ** 2, np.array(list(weights.values()))
+        near, weight = (
+            np.maximum.reduceat(by_line, first, axis=1) ** 2,
+            np.array(list(weights.values())),
+        )
         if names and passages:
             near = np.maximum(near, near[:, :1])
         return min(1.0, float((weight @ near).max() / weight.sum()))
 
     def by_word(
-        self, weights: Mapping[str, float], called: str, key: Hashable, texts: Callable[[], list[str]]
+        self,
+        weights: Mapping[str, float],
+        called: str,
+        key: Hashable,
+        texts: Callable[[], list[str]],
     ) -> tuple[list[float], int]:
         """Return how near each word is to the best passage of a note, with what it is called, and that passage.
 
@@ -257,7 +301,9 @@ class Coverage:
         import numpy as np
 
         words = list(weights)
-        by_line, first, (names, passages) = self._by_line(words, {(called,): lambda: [called], key: texts})
+        by_line, first, (names, passages) = self._by_line(
+            words, {(called,): lambda: [called], key: texts}
+        )
         if not by_line.size:
             return [0.0] * len(words), -1
         near = np.maximum.reduceat(by_line, first, axis=1)
@@ -266,7 +312,9 @@ class Coverage:
         best = int((np.array(list(weights.values())) @ near**2).argmax())
         return near[:, best].tolist(), best - names if passages else -1
 
-    def _by_line(self, asked: Sequence[str], notes: _Texts) -> tuple[NDArray[np.float32], NDArray[np.int32], list[int]]:
+    def _by_line(
+        self, asked: Sequence[str], notes: _Texts
+    ) -> tuple[NDArray[np.float32], NDArray[np.int32], list[int]]:
         """How near each word is to each line of all notes; the first line of each passage; each note's passages."""
         import numpy as np
 
@@ -289,7 +337,9 @@ class Coverage:
         import numpy as np
 
         if (kept := self._notes.pop(key, None)) is None:
-            passages = [[words for line in text.split("\n") if (words := _words(line))] for text in texts()]
+            passages = [
+                [words for line in text.split("\n") if (words := _words(line))] for text in texts()
+            ]
             lines = list(chain(*passages))
             fresh = [word for word in dict.fromkeys(chain(*lines)) if word not in self._number]
             if fresh:
@@ -298,7 +348,11 @@ class Coverage:
                 while len(self._number) > len(self._table):
                     self._table = np.concatenate([self._table, np.empty_like(self._table)])
                 self._table[first : len(self._number)] = vectors
-            numbers = [map(self._number.__getitem__, chain(*lines)), map(len, lines), filter(None, map(len, passages))]
+            numbers = [
+                map(self._number.__getitem__, chain(*lines)),
+                map(len, lines),
+                filter(None, map(len, passages)),
+            ]
             kept = [np.fromiter(each, np.int32) for each in numbers]
         self._notes[key] = kept
         if len(self._notes) > _KEPT_NOTES:
@@ -327,7 +381,9 @@ def share_held(weights: Mapping[str, float], called: str, texts: Sequence[str]) 
     """As `Coverage.share`, where there are no vectors: by how words begin."""
     asked = [(_beginning(word), weight) for word, weight in weights.items()]
     plain = [_plain(f"{called}\n{text[:_COVERED_CHARACTERS]}") for text in texts or ("",)]
-    held = (sum(weight for begin, weight in asked if _has_beginning(text, *begin)) for text in plain)
+    held = (
+        sum(weight for begin, weight in asked if _has_beginning(text, *begin)) for text in plain
+    )
     return max(held) / sum(weights.values())
 
 
@@ -352,7 +408,10 @@ def _beginning(word: str) -> tuple[str, bool | None]:
 
 
 def _has_beginning(text: str, begin: str, after_letter: bool | None) -> bool:
-    return any(after_letter in (None, _LETTER.match(text[at - 1 : at]) is not None) for at in _places(text, begin))
+    return any(
+        after_letter in (None, _LETTER.match(text[at - 1 : at]) is not None)
+        for at in _places(text, begin)
+    )
 
 
 def words_begun(text: str, words: Sequence[str]) -> int:
@@ -371,11 +430,17 @@ def passage_around(passages: Sequence[Position], place: Position | None) -> Posi
     """The passage a block stands in, or the passage itself."""
     if place is None:
         return passages[0] if passages else None
-    return next((passage for passage in passages if passage.start <= place.start < passage.stop), place)
+    return next(
+        (passage for passage in passages if passage.start <= place.start < passage.stop), place
+    )
 
 
 def where_words_stand(
-    text: str, passages: Sequence[Position], place: Position | None, words: Sequence[str], limit: int
+    text: str,
+    passages: Sequence[Position],
+    place: Position | None,
+    words: Sequence[str],
+    limit: int,
 ) -> tuple[Position | None, Position | None]:
     """The passage to show and the place in it: in a long block, where most of the words stand together."""
     if place is None or place.stop - place.start <= limit:
@@ -383,7 +448,10 @@ def where_words_stand(
     plain = _plain(text[place.start : place.stop])
     beginnings = {_plain(word)[: max(_STEM, len(word) - _STEM)] for word in words}
     found = sorted((at, word) for word in beginnings for at in _places(plain, word))[:_LOOKED_AT]
-    best, most = 0, len({word for at, word in found if at < limit * 3 // 4})  # where a stretch with most words begins
+    best, most = (
+        0,
+        len({word for at, word in found if at < limit * 3 // 4}),
+    )  # where a stretch with most words begins
     for k, (start, _) in enumerate(found):
         if (held := len({word for at, word in found[k:] if at < start + limit * 2 // 3})) > most:
             best, most = start, held
@@ -406,8 +474,14 @@ def snippet(text: str, passage: Position, place: Position | None, limit: int) ->
     """The passage in one line of at most `limit` characters, beginning near the place that was found."""
     if passage.stop - passage.start <= limit:
         return as_read(text[passage.start : passage.stop])
-    start = passage.start if place is None else max(passage.start, min(place.start, passage.stop - limit + 2))
-    first = max(passage.start, start - _READ_BEFORE)  # from there on, for the beginning may stand in a link or in code
+    start = (
+        passage.start
+        if place is None
+        else max(passage.start, min(place.start, passage.stop - limit + 2))
+    )
+    first = max(
+        passage.start, start - _READ_BEFORE
+    )  # from there on, for the beginning may stand in a link or in code
     whole = as_read(text[first : min(passage.stop, start + 3 * limit)])
     at = max(0, min(len(as_read(text[first:start])), len(whole) - limit + 2))
     if 0 < at < len(whole) and not (whole[at].isspace() or whole[at - 1].isspace()):
@@ -427,4 +501,6 @@ def _plain(text: str) -> str:
 @lru_cache(maxsize=10_000)
 def _letter(character: str) -> str:
     apart = unicodedata.normalize("NFD", character)
-    return (apart[0] if len(apart) > 1 and unicodedata.combining(apart[1]) else character).lower()[0]
+    return (apart[0] if len(apart) > 1 and unicodedata.combining(apart[1]) else character).lower()[
+        0
+    ]

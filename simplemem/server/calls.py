@@ -42,12 +42,16 @@ _COMMIT = "simplemem/commit"  # in the `_meta` of a call: what it must know of; 
 def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
     """A server of the SDK for a face on a store, for any transport."""
     sessions = Sessions()
-    resources = Resources(door, is_graph=face.known_as is not None, has_users=face.has_users, sessions=sessions)
+    resources = Resources(
+        door, is_graph=face.known_as is not None, has_users=face.has_users, sessions=sessions
+    )
     by_name, door.tools = {tool.name: tool for tool in tools}, tools
 
     async def list_tools(_ctx: Context, _params: Any) -> types.ListToolsResult:
         asyncio.get_running_loop().call_later(_AFTER_THE_LIST, door.tend)
-        return types.ListToolsResult(tools=[types.Tool.model_validate(tool.listing()) for tool in tools])
+        return types.ListToolsResult(
+            tools=[types.Tool.model_validate(tool.listing()) for tool in tools]
+        )
 
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         if (wanted := by_name.get(params.name)) is None:
@@ -74,7 +78,9 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
             "title": "simplemem",
             "description": "Long-term memory in Markdown notes, searched by words, meaning and links.",
             "instructions": face.instructions,
-            "cache_hints": dict.fromkeys(("tools/list", "prompts/list", "resources/templates/list"), for_a_while),
+            "cache_hints": dict.fromkeys(
+                ("tools/list", "prompts/list", "resources/templates/list"), for_a_while
+            ),
             "on_list_prompts": partial(_list_prompts, door),
             "on_get_prompt": partial(_get_prompt, door),
             "on_completion": partial(_complete, door, resources),
@@ -102,16 +108,22 @@ async def _around(door: Door, ctx: Context, call_next: CallNext) -> HandlerResul
     ctx = replace(ctx, lifespan_context={})
     try:
         after = (ctx.meta or {}).get(_COMMIT)
-        if isinstance(after, str) and ctx.method != "tools/call":  # a call answers by itself when it is not there
+        if (
+            isinstance(after, str) and ctx.method != "tools/call"
+        ):  # a call answers by itself when it is not there
             await door.run(lambda: door.store().reach(after))
         answer = await call_next(ctx)
     except SimplememError as error:
-        raise MCPError(types.INVALID_PARAMS, line(error.message, 400), data=error_data(error)) from None
+        raise MCPError(
+            types.INVALID_PARAMS, line(error.message, 400), data=error_data(error)
+        ) from None
     except (MCPError, ValidationError):
         raise
     except Exception as error:
         log.exception("%s failed", line(ctx.method, 60))
-        raise MCPError(types.INTERNAL_ERROR, f"internal error in simplemem ({type(error).__name__})") from None
+        raise MCPError(
+            types.INTERNAL_ERROR, f"internal error in simplemem ({type(error).__name__})"
+        ) from None
     if isinstance(answer, dict) and "structuredContent" in answer:
         answer["structuredContent"] = ctx.lifespan_context.get("data", {})
     return answer
@@ -130,7 +142,10 @@ def carry_out(
         if tool.writes and not granted.may("write"):
             hint = "Nothing was changed. Use a token with the scope write (`simplemem token new NAME --write`)."
             raise ReadOnly(f"{tool.name} writes, and this token may only read", hint=hint)
-        sent, who = granted.bound(sent, tool.arguments), f"{granted.name}: {who}" if who else granted.name
+        sent, who = (
+            granted.bound(sent, tool.arguments),
+            f"{granted.name}: {who}" if who else granted.name,
+        )
     arguments = tool.manner.read(tool, sent)
     caller: Caller = {"who": who, "tool": tool.name}
     return tool.manner.perform(tool, door.store(), caller, arguments, session or Session())
@@ -174,7 +189,9 @@ def perform(
     return _result(*tool.manner.failed(failure))
 
 
-def _result(text: str, data: dict[str, Any] | None, *, is_error: bool = True) -> types.CallToolResult:
+def _result(
+    text: str, data: dict[str, Any] | None, *, is_error: bool = True
+) -> types.CallToolResult:
     content: list[Any] = [types.TextContent(type="text", text=text)]
     return types.CallToolResult(content=content, structured_content=data, is_error=is_error)
 
@@ -195,20 +212,30 @@ def recall(store: EnhancedStore, topic: Annotated[str, about("The topic")]) -> R
 
 
 @tool("Remember")
-def remember(what: Annotated[str, about("What to remember; this conversation if empty")] = "") -> Reply[None]:
+def remember(
+    what: Annotated[str, about("What to remember; this conversation if empty")] = "",
+) -> Reply[None]:
     """Save a text as a memory, or what matters in this conversation."""
-    subject = f"Remember this: {what.strip()}" if what.strip() else "Remember what matters in our conversation."
+    subject = (
+        f"Remember this: {what.strip()}"
+        if what.strip()
+        else "Remember what matters in our conversation."
+    )
     return Reply(words_for_models("remember").format(subject=subject).strip())
 
 
 @tool("Review")
 def review(
     store: EnhancedStore,
-    since: Annotated[str, about('"last week" (the default), "yesterday", 2026-01-24')] = "last week",
+    since: Annotated[
+        str, about('"last week" (the default), "yesterday", 2026-01-24')
+    ] = "last week",
     tag: Annotated[str, about("Only memories with this tag")] = "",
 ) -> Reply[None]:
     """Review recent changes and open tasks."""
-    page = store.list(filter=Narrowing(since=since, tags=tag or None).filter(), sort="modified", limit=40)
+    page = store.list(
+        filter=Narrowing(since=since, tags=tag or None).filter(), sort="modified", limit=40
+    )
     tagged = f" with the tag {line(tag, 60)}" if tag else ""
     head = words_for_models("review").format(since=line(since, 60), tagged=tagged).strip()
     lines = []
@@ -239,18 +266,25 @@ async def _list_prompts(door: Door, _ctx: Context, _params: Any) -> types.ListPr
     shown = []
     for prompt in prompts_for(door.tools).values():
         needed, texts = prompt.input.get("required", ()), prompt.input["properties"].items()
-        arguments = [{"name": n, "description": each["description"], "required": n in needed} for n, each in texts]
+        arguments = [
+            {"name": n, "description": each["description"], "required": n in needed}
+            for n, each in texts
+        ]
         about_it = {"name": prompt.name, "title": prompt.title, "description": prompt.description}
         shown.append(types.Prompt.model_validate({**about_it, "arguments": arguments}))
     return types.ListPromptsResult(prompts=shown)
 
 
-async def _get_prompt(door: Door, _ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+async def _get_prompt(
+    door: Door, _ctx: Context, params: types.GetPromptRequestParams
+) -> types.GetPromptResult:
     if (prompt := prompts_for(door.tools).get(params.name)) is None:
         raise MCPError(types.INVALID_PARAMS, f"no prompt called {line(params.name, 60)!r}")
     sent = {name: text for name, text in (params.arguments or {}).items() if text.strip()}
     arguments = prompt.manner.read(prompt, sent)
-    reply = await door.run(lambda: prompt(door.store(), {"who": "", "tool": prompt.name}, arguments))
+    reply = await door.run(
+        lambda: prompt(door.store(), {"who": "", "tool": prompt.name}, arguments)
+    )
     ours, mark, notes = reply.text.partition("<note ")
     text = of_what_is_there(ours, door.tools) + mark + notes
     message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
@@ -268,7 +302,11 @@ async def _complete(
     elif argument.name == "tag" and not await door.run(lambda: resources.hides_users(door.store())):
         counts = await door.run(lambda: door.store().tags())
         start = argument.value.lstrip("#").casefold()
-        found = [tag for tag in sorted(counts, key=lambda tag: (-counts[tag], tag)) if tag.casefold().startswith(start)]
+        found = [
+            tag
+            for tag in sorted(counts, key=lambda tag: (-counts[tag], tag))
+            if tag.casefold().startswith(start)
+        ]
     shown = found[:_MOST_COMPLETIONS]
     completion = types.Completion(values=shown, total=len(found), has_more=len(found) > len(shown))
     return types.CompleteResult(completion=completion)

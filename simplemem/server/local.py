@@ -17,7 +17,12 @@ from typing import Any, Protocol
 
 from simplemem.errors import SimplememError
 from simplemem.server import local_protocol
-from simplemem.server.local_protocol import MAX_ANSWER_BYTES, MAX_REQUEST_BYTES, PROTOCOL, ProtocolError
+from simplemem.server.local_protocol import (
+    MAX_ANSWER_BYTES,
+    MAX_REQUEST_BYTES,
+    PROTOCOL,
+    ProtocolError,
+)
 
 log = logging.getLogger("simplemem.server")
 
@@ -50,7 +55,9 @@ class LocalServer:
     Guards the listening socket and the lock, which belong together: no process holds the lock without listening.
     """
 
-    def __init__(self, root: str, lock: ServerLock, begin_answer: BeginAnswer, is_ready: Callable[[], bool]) -> None:
+    def __init__(
+        self, root: str, lock: ServerLock, begin_answer: BeginAnswer, is_ready: Callable[[], bool]
+    ) -> None:
         self._root = root
         self._lock = lock
         self._begin_answer = begin_answer
@@ -189,7 +196,9 @@ class LocalServer:
             return
 
         try:
-            threading.Thread(target=self._converse, args=(connection,), name="local-answer", daemon=True).start()
+            threading.Thread(
+                target=self._converse, args=(connection,), name="local-answer", daemon=True
+            ).start()
         except RuntimeError:  # the system gives no more threads
             self._free.release()
             connection.close()
@@ -235,7 +244,11 @@ class LocalServer:
 
         try:
             return work.result(timeout=ANSWER_SECONDS)
-        except (SimplememError, OSError, CancelledError) as error:  # also if it takes too long, or the server ends
+        except (
+            SimplememError,
+            OSError,
+            CancelledError,
+        ) as error:  # also if it takes too long, or the server ends
             log.debug("a command was declined: %s", type(error).__name__)
         except Exception:  # the command opens the vault itself, and reports the error
             log.exception("a command was declined")

@@ -127,7 +127,9 @@ def _find_peer(connection: socket.socket) -> int | None:
     return None
 
 
-def send(connection: socket.socket, message: dict[str, Any], max_bytes: int, deadline: float) -> None:
+def send(
+    connection: socket.socket, message: dict[str, Any], max_bytes: int, deadline: float
+) -> None:
     """Send a message. Raises TimeoutError after `deadline`, a moment of `time.monotonic()`.
 
     Raises ProtocolError, and sends nothing, if the other side would refuse the message as too long.

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 import mcp_types as types
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    ResourcesListChanged,
+    ResourceUpdated,
+)
 from mcp.shared.exceptions import MCPError
 
 from simplemem.errors import Ambiguous, NotFound
@@ -43,12 +48,18 @@ _TOO_MANY = (
 )
 _ALWAYS = ""  # the key of what every change concerns
 _DEAF = 0.5  # seconds after which others are told although one does not read
-_THE_LIST = ""  # stands for the list itself, newest first with titles and sizes: every change changes it
+_THE_LIST = (
+    ""  # stands for the list itself, newest first with titles and sizes: every change changes it
+)
 _MARKDOWN, _JSON = "text/markdown", "application/json"
 
 
-def _resource(uri: str, name: str, title: str, about: str, kind: str = _MARKDOWN, **more: Any) -> types.Resource:
-    return types.Resource(uri=uri, name=name, title=title, description=about or None, mime_type=kind, **more)
+def _resource(
+    uri: str, name: str, title: str, about: str, kind: str = _MARKDOWN, **more: Any
+) -> types.Resource:
+    return types.Resource(
+        uri=uri, name=name, title=title, description=about or None, mime_type=kind, **more
+    )
 
 
 _HEAR = "The most recently changed memories. Subscribe to be notified of every change."
@@ -57,7 +68,11 @@ _ALL = "All entities and relations of the knowledge graph"
 _THE_GRAPH = _resource(_GRAPH, "knowledge-graph", "Knowledge Graph", _ALL, _JSON)
 _ABOUT = "One note of the vault by its name, with its frontmatter."
 _NOTE = types.ResourceTemplate(
-    name="memory", title="A memory", uri_template=SCHEME + "{+name}", description=_ABOUT, mime_type=_MARKDOWN
+    name="memory",
+    title="A memory",
+    uri_template=SCHEME + "{+name}",
+    description=_ABOUT,
+    mime_type=_MARKDOWN,
 )
 
 
@@ -173,9 +188,13 @@ class Resources:
         self._told = 0  # of the graph: how often others had changed it when word was given last
 
     async def templates(self, _ctx: Context, _params: Any) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(resource_templates=[] if self._is_graph else [_NOTE])
+        return types.ListResourceTemplatesResult(
+            resource_templates=[] if self._is_graph else [_NOTE]
+        )
 
-    async def shown(self, _ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+    async def shown(
+        self, _ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
         if self._is_graph:
             return types.ListResourcesResult(resources=[_THE_GRAPH])
         cursor = params.cursor if params else None
@@ -183,10 +202,14 @@ class Resources:
         resources = [] if cursor else [_FEED]
         for item in items:
             about = line(item.description)
-            resources.append(_resource(uri_of(item.name), item.name, line(item.title), about, size=item.size))
+            resources.append(
+                _resource(uri_of(item.name), item.name, line(item.title), about, size=item.size)
+            )
         return types.ListResourcesResult(resources=resources, next_cursor=next_cursor)
 
-    def _latest(self, limit: int, cursor: str | None = None) -> tuple[list[Listed], str | None, IndexState]:
+    def _latest(
+        self, limit: int, cursor: str | None = None
+    ) -> tuple[list[Listed], str | None, IndexState]:
         """A page of the notes that may be shown, the last changed first, with the cursor of the next page.
 
         Where users' notes are hidden, further pages are read until one has something to show.
@@ -222,7 +245,9 @@ class Resources:
         hidden = notes_of_users(store, map(path_of, elsewhere[:limit]))
         return [name for name in elsewhere[:limit] if path_of(name) not in hidden]
 
-    async def read(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def read(
+        self, ctx: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
         session = self._sessions.session_of(ctx)
         try:
             text = await self._door.run(lambda: self._text(params.uri, session))
@@ -244,14 +269,20 @@ class Resources:
             session.record_read(memory)
             return memory.text
         latest, cursor, index = self._latest(_LATEST)
-        while len(latest) < _LATEST and cursor is not None:  # a page without the notes of users is a short one
+        while (
+            len(latest) < _LATEST and cursor is not None
+        ):  # a page without the notes of users is a short one
             more, cursor, index = self._latest(_LATEST, cursor)
             latest += more
         lines = [
             f"- {line(each.modified, 19)} [{line(each.name)}]({uri_of(each.name)}) {each.sha256[:12]}"
             for each in latest[:_LATEST]
         ]
-        said = ["# Latest changes", "\n".join(lines) or "There are no memories yet.", index_line(index)]
+        said = [
+            "# Latest changes",
+            "\n".join(lines) or "There are no memories yet.",
+            index_line(index),
+        ]
         return "\n\n".join(filter(None, said)) + "\n"
 
     def _note(self, store: EnhancedStore, name: str) -> Memory:
@@ -270,7 +301,9 @@ class Resources:
 
         return graph_of(self._door.store())
 
-    async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+    async def subscribe(
+        self, ctx: Context, params: types.SubscribeRequestParams
+    ) -> types.EmptyResult:
         """2025: word comes on the connection until it is unsubscribed or the session ends.
 
         MCPError if no such note exists, so that nobody can fill the server with invented names.
@@ -278,7 +311,11 @@ class Resources:
         connection = _connection(ctx)
         uri = params.uri
         if self._can_change(uri):
-            key = _ALWAYS if uri in (_GRAPH, CHANGES) else await self._door.run(lambda: self._existing_key(uri))
+            key = (
+                _ALWAYS
+                if uri in (_GRAPH, CHANGES)
+                else await self._door.run(lambda: self._existing_key(uri))
+            )
             if not self._by_session.has(connection):
                 connection.exit_stack.callback(self._by_session.drop, connection)
             self._by_session.add(connection, uri, key)
@@ -297,7 +334,9 @@ class Resources:
             raise _no_such_resource(error, uri) from None
         return compare_key(name)
 
-    async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+    async def unsubscribe(
+        self, ctx: Context, params: types.UnsubscribeRequestParams
+    ) -> types.EmptyResult:
         self._by_session.remove(_connection(ctx), params.uri)
         return types.EmptyResult()
 
@@ -307,11 +346,17 @@ class Resources:
         """2026: word comes as long as this request lasts; also of notes that do not exist yet, as the protocol has it."""
         request = object()
         try:
-            asked = [uri for uri in params.notifications.resource_subscriptions or [] if self._can_change(uri)]
+            asked = [
+                uri
+                for uri in params.notifications.resource_subscriptions or []
+                if self._can_change(uri)
+            ]
             if self._has_users:
                 asked = await self._door.run(lambda: self._shown_among(asked))
             for uri in asked:
-                self._by_request.add(request, uri, _ALWAYS if uri in (_GRAPH, CHANGES) else compare_key(name_in(uri)))
+                self._by_request.add(
+                    request, uri, _ALWAYS if uri in (_GRAPH, CHANGES) else compare_key(name_in(uri))
+                )
             if params.notifications.resources_list_changed:
                 self._by_request.add(request, _THE_LIST, _ALWAYS)
             await self._hear_changes()
@@ -323,7 +368,9 @@ class Resources:
         if self._is_graph:
             return uri == _GRAPH
         if len(uri) > _MAX_SUBSCRIBED_URI:
-            raise MCPError(types.INVALID_PARAMS, f"the URI is longer than {_MAX_SUBSCRIBED_URI} characters")
+            raise MCPError(
+                types.INVALID_PARAMS, f"the URI is longer than {_MAX_SUBSCRIBED_URI} characters"
+            )
         return bool(name_in(uri))  # an error if it can be no memory's
 
     async def _hear_changes(self) -> None:
@@ -364,10 +411,14 @@ class Resources:
                 await self._publish(uri)
 
     async def _publish(self, uri: str) -> None:
-        await self._bus.publish(ResourceUpdated(uri) if uri != _THE_LIST else ResourcesListChanged())
+        await self._bus.publish(
+            ResourceUpdated(uri) if uri != _THE_LIST else ResourcesListChanged()
+        )
         for each in self._by_session.holders(uri):
             if (each, uri) not in self._sending:
-                task = asyncio.ensure_future(each.notify("notifications/resources/updated", {"uri": uri}))
+                task = asyncio.ensure_future(
+                    each.notify("notifications/resources/updated", {"uri": uri})
+                )
                 self._sending[each, uri] = task
                 task.add_done_callback(lambda _, key=(each, uri): self._sending.pop(key))
         if sending := [*self._sending.values()]:

@@ -50,7 +50,9 @@ class Door:
         self._beside = beside
         self._end_beside: Callable[[], None] = lambda: None
         self.tools: Collection[Tool] = ()  # that a model is shown
-        self.private_folders = private_folders  # of this machine, which no error names to a caller elsewhere
+        self.private_folders = (
+            private_folders  # of this machine, which no error names to a caller elsewhere
+        )
         self._opening = opening
         self._opening_now = threading.Lock()
         self._store: EnhancedStore | None = None
@@ -136,7 +138,9 @@ class Door:
         """Begin to read something in a thread, beside whatever else is read."""
         is_first = self._latest is None or self._latest.done()
         asked = self._in_lane(self._first if is_first else self._readers, work)
-        if is_first:  # who asks one thing after the other meets the thread whose connection knows the most
+        if (
+            is_first
+        ):  # who asks one thing after the other meets the thread whose connection knows the most
             self._latest = asked
         return asked
 
@@ -187,13 +191,20 @@ class Door:
         self._end_beside()
         for lane in (self._first, self._readers):
             lane.shutdown(wait=False, cancel_futures=True)
-        if within(writing, partial(self._writer.shutdown, cancel_futures=True)) and self._store is not None:
+        if (
+            within(writing, partial(self._writer.shutdown, cancel_futures=True))
+            and self._store is not None
+        ):
             within(closing, self._store.close)
 
 
 def _lanes() -> tuple[ThreadPoolExecutor, ThreadPoolExecutor, ThreadPoolExecutor]:
     """The threads of a door: one that reads, more that read, and one that writes. They start when they are needed."""
-    return ThreadPoolExecutor(1, "read"), ThreadPoolExecutor(3, "read"), ThreadPoolExecutor(1, "write")
+    return (
+        ThreadPoolExecutor(1, "read"),
+        ThreadPoolExecutor(3, "read"),
+        ThreadPoolExecutor(1, "write"),
+    )
 
 
 def within(seconds: float, work: Callable[[], object]) -> bool:
@@ -231,11 +242,17 @@ def take_over(face: Face, store: EnhancedStore, env: Mapping[str, str]) -> None:
 
     try:
         if (done := import_file(store, file, who=face.file_env, once=True)) is not None:
-            log.warning("%s was imported: %d entities, %d relations", file, done.entities, done.relations)
+            log.warning(
+                "%s was imported: %d entities, %d relations", file, done.entities, done.relations
+            )
             for broken in done.broken:
                 log.warning("line %d of %s was skipped: %s", broken.line, file, broken.why)
     except (SimplememError, OSError) as error:
-        log.error("the file in %s could not be imported: %s; the next start tries again", face.file_env, error)
+        log.error(
+            "the file in %s could not be imported: %s; the next start tries again",
+            face.file_env,
+            error,
+        )
 
 
 class _Line(logging.Formatter):
@@ -246,7 +263,9 @@ class _Line(logging.Formatter):
         line = f"{when} {record.levelname.lower()} {record.name}: {record.getMessage()}"
         if record.exc_info and (error := record.exc_info[1]) is not None:
             places = reversed(traceback.extract_tb(error.__traceback__)[-8:])  # nearest first
-            path = " < ".join(f"{os.path.basename(each.filename)}:{each.lineno} {each.name}" for each in places)
+            path = " < ".join(
+                f"{os.path.basename(each.filename)}:{each.lineno} {each.name}" for each in places
+            )
             line += f" [{type(error).__name__}{' at ' if path else ''}{path}]"
         return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
 
@@ -260,7 +279,9 @@ def log_to_stderr(level: str) -> Callable[[], object]:
     lines: queue.Queue[Any] = queue.Queue(1000)  # more than that a slow reader loses
     handler = logging.handlers.QueueHandler(lines)
     handler.setFormatter(_Line())
-    logging.raiseExceptions = False  # else a full queue would be told on the stderr that nobody reads
+    logging.raiseExceptions = (
+        False  # else a full queue would be told on the stderr that nobody reads
+    )
     writer = logging.handlers.QueueListener(lines, logging.StreamHandler(sys.stderr))
     writer.start()
     root = logging.getLogger()
@@ -292,7 +313,12 @@ def sweep(door: Door, root: Path) -> None:
 
 
 def serve_stdio(
-    face: Face, tools: tuple[Tool, ...], root: Path, door: Door, wire: tuple[int, int], log_level: str
+    face: Face,
+    tools: tuple[Tool, ...],
+    root: Path,
+    door: Door,
+    wire: tuple[int, int],
+    log_level: str,
 ) -> NoReturn:
     """Serve until the input ends or a signal says so; then the process ends here, with the exit code 0."""
     import anyio
@@ -314,10 +340,14 @@ def serve_stdio(
         code = 1
     door.close(writing=3.9, closing=0.7)
     last_words()
-    os._exit(code)  # threads that read, watch or embed are not waited for: they hold nothing that could be lost
+    os._exit(
+        code
+    )  # threads that read, watch or embed are not waited for: they hold nothing that could be lost
 
 
-async def converse(server: Server[Any], face: Face, wire: tuple[int, int], *, handle_signals: bool = True) -> None:
+async def converse(
+    server: Server[Any], face: Face, wire: tuple[int, int], *, handle_signals: bool = True
+) -> None:
     """Serve until there are no more messages, or a signal. The graph memory servers promise word of changed lists.
 
     Without `handle_signals` the signals are left to the caller.
@@ -328,11 +358,17 @@ async def converse(server: Server[Any], face: Face, wire: tuple[int, int], *, ha
 
     loop = asyncio.get_running_loop()
     # By itself the loop would print a task that failed unheard, with its exception.
-    loop.set_exception_handler(lambda _, what: log.error("a task failed", exc_info=what.get("exception")))
+    loop.set_exception_handler(
+        lambda _, what: log.error("a task failed", exc_info=what.get("exception"))
+    )
     is_graph = face.known_as is not None
     changes = NotificationOptions(tools_changed=is_graph, resources_changed=is_graph)
     async with stdio_wire(*wire) as (messages, answers, close):
         if handle_signals and threading.current_thread() is threading.main_thread():
-            for number in (getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name)):
+            for number in (
+                getattr(signal, name)
+                for name in ("SIGTERM", "SIGINT", "SIGHUP")
+                if hasattr(signal, name)
+            ):
                 signal.signal(number, lambda *_: loop.call_soon_threadsafe(close))
         await server.run(messages, answers, server.create_initialization_options(changes))

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
     Context = ServerRequestContext[Any, Any]
 
-_MAX_CLIENT_SESSIONS = 1000  # of clients without a channel that lasts; the least recently used one is dropped
+_MAX_CLIENT_SESSIONS = (
+    1000  # of clients without a channel that lasts; the least recently used one is dropped
+)
 _MAX_CLIENT_NAME_CHARACTERS = 100
 
 
@@ -30,7 +32,9 @@ class Granted(Protocol):
     def may(self, scope: str) -> bool:
         """Return whether the token has a scope such as `write`."""
 
-    def bound(self, arguments: Mapping[str, Any] | None, takes: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def bound(
+        self, arguments: Mapping[str, Any] | None, takes: Mapping[str, Any]
+    ) -> Mapping[str, Any] | None:
         """Return the arguments of a tool, limited to the user that the token speaks for.
 
         `takes` are the parameters of the tool. Raises Invalid if the arguments name another user.
@@ -50,7 +54,9 @@ def client_name(ctx: Context) -> str:
     params = ctx.session.client_params
     if params is None:
         return ""
-    return line(f"{params.client_info.name} {params.client_info.version}", _MAX_CLIENT_NAME_CHARACTERS)
+    return line(
+        f"{params.client_info.name} {params.client_info.version}", _MAX_CLIENT_NAME_CHARACTERS
+    )
 
 
 def grant_of(ctx: Context) -> Granted | None:
@@ -72,7 +78,9 @@ class Sessions:
 
     def __init__(self) -> None:
         self._by_channel: WeakKeyDictionary[object, Session] = WeakKeyDictionary()
-        self._by_client: OrderedDict[_ClientKey, Session] = OrderedDict()  # the least recently used first
+        self._by_client: OrderedDict[_ClientKey, Session] = (
+            OrderedDict()
+        )  # the least recently used first
 
     def session_of(self, ctx: Context) -> Session:
         """Return the session of a request, which is a new one for the first request."""

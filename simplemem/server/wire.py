@@ -24,15 +24,21 @@ from mcp.shared.message import SessionMessage
 Messages = MemoryObjectReceiveStream[SessionMessage | Exception]
 Answers = MemoryObjectSendStream[SessionMessage]
 
-MOST_BYTES: Final = 8 * 1024 * 1024  # of a message: a note of that size has no business in a tool call
-_MOST_UNANSWERED = 64  # requests in work at once; beyond it nothing more is read until one is answered
+MOST_BYTES: Final = (
+    8 * 1024 * 1024
+)  # of a message: a note of that size has no business in a tool call
+_MOST_UNANSWERED = (
+    64  # requests in work at once; beyond it nothing more is read until one is answered
+)
 _GRACE = 1.2  # seconds that requests in work have to be answered once the input has ended
 _LAST_ANSWERS = 0.4  # seconds that the last answers have to be written
 _HALF = re.compile("[\ud800-\udfff]")
 
 
 @asynccontextmanager
-async def stdio_wire(wire_in: int, wire_out: int) -> AsyncIterator[tuple[Messages, Answers, Callable[[], None]]]:
+async def stdio_wire(
+    wire_in: int, wire_out: int
+) -> AsyncIterator[tuple[Messages, Answers, Callable[[], None]]]:
     """Messages, which end a moment after the input or when they are closed; answers; and how to close."""
     loop = asyncio.get_running_loop()
     into, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -50,9 +56,14 @@ async def stdio_wire(wire_in: int, wire_out: int) -> AsyncIterator[tuple[Message
         if isinstance(message, types.JSONRPCRequest) and message.method != "subscriptions/listen":
             await until_unanswered_are(_MOST_UNANSWERED - 1)
             in_work.add(message.id)
-        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+        elif (
+            isinstance(message, types.JSONRPCNotification)
+            and message.method == "notifications/cancelled"
+        ):
             ident = (message.params or {}).get("requestId")
-            in_work.difference_update([ident] if isinstance(ident, (str, int)) else [])  # it has no answer
+            in_work.difference_update(
+                [ident] if isinstance(ident, (str, int)) else []
+            )  # it has no answer
         return await into.send(SessionMessage(message))
 
     async def finish() -> None:
@@ -62,7 +73,9 @@ async def stdio_wire(wire_in: int, wire_out: int) -> AsyncIterator[tuple[Message
 
     def read() -> None:
         # When the loop or the other side is gone there is nobody to read for any more.
-        with suppress(CancelledError, RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        with suppress(
+            CancelledError, RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError
+        ):
             with suppress(OSError):
                 for line in lines(iter(lambda: os.read(wire_in, 65536), b"")):
                     if line not in (b"", b"\r"):
@@ -89,7 +102,9 @@ async def stdio_wire(wire_in: int, wire_out: int) -> AsyncIterator[tuple[Message
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(write)
-        for work in (read, watch) if hasattr(select, "poll") else (read,):  # Windows cannot say who has gone
+        for work in (
+            (read, watch) if hasattr(select, "poll") else (read,)
+        ):  # Windows cannot say who has gone
             threading.Thread(target=work, name=f"wire-{work.__name__}", daemon=True).start()
         yield messages, answers, into.close
         # The last answers are on their way: let them out before the process ends.
@@ -145,7 +160,9 @@ def _line_of(message: Any) -> bytes:
 
 def _in_utf8(value: Any) -> bytes:
     """JSON with U+FFFD for each half of a surrogate pair, which UTF-8 cannot say."""
-    return _HALF.sub("\ufffd", json.dumps(value, ensure_ascii=False, separators=(",", ":"))).encode()
+    return _HALF.sub(
+        "\ufffd", json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    ).encode()
 
 
 def _write(wire: int, data: bytes) -> None:

@@ -21,7 +21,9 @@ _HOMES = {"openai": "https://api.openai.com/v1", "ollama": "http://localhost:114
 def redacted(value: Any) -> Any:
     """A value for the wire, without what looks like a secret in any of its texts."""
     if isinstance(value, str):
-        return spliced(value, ((each.start, each.end, "[redacted]") for each in find_secrets(value)))
+        return spliced(
+            value, ((each.start, each.end, "[redacted]") for each in find_secrets(value))
+        )
     if isinstance(value, Mapping):
         return {key: redacted(each) for key, each in value.items()}
     return [redacted(each) for each in value] if isinstance(value, (list, tuple)) else value
@@ -32,9 +34,18 @@ def _schema(shape: Any) -> dict[str, Any]:
     [one] is a list of such, {} an object."""
     if isinstance(shape, Mapping):
         properties = {name: _schema(each) for name, each in shape.items()}
-        return {"type": "object", "properties": properties, "required": [*shape], "additionalProperties": False}
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": [*shape],
+            "additionalProperties": False,
+        }
     if isinstance(shape, list):
-        return {"type": "string", "enum": shape} if len(shape) > 1 else {"type": "array", "items": _schema(shape[0])}
+        return (
+            {"type": "string", "enum": shape}
+            if len(shape) > 1
+            else {"type": "array", "items": _schema(shape[0])}
+        )
     kind = {"text": "string", "number": "number", "yes": "boolean"}[shape.rstrip("?")]
     return {"type": [kind, "null"] if shape.endswith("?") else kind}
 
@@ -43,12 +54,25 @@ class Chat:
     """One model. It is asked nothing yet."""
 
     def __init__(
-        self, provider: str, model: str, url: str = "", key: KeySource = None, timeout: float = 30, per_hour: int = 120
+        self,
+        provider: str,
+        model: str,
+        url: str = "",
+        key: KeySource = None,
+        timeout: float = 30,
+        per_hour: int = 120,
     ) -> None:
-        address, self._is_ollama = address_of(url or _HOMES[provider], "llm.url"), provider == "ollama"
+        address, self._is_ollama = (
+            address_of(url or _HOMES[provider], "llm.url"),
+            provider == "ollama",
+        )
         self.name, self.method = f"{model} at {address.host}", f"llm:{model}"
         self._model, self._timeout, self._per_hour = model, timeout, per_hour
-        ours = Key(key, setting="llm.api_key", otherwise="" if url.strip() or self._is_ollama else "OPENAI_API_KEY")
+        ours = Key(
+            key,
+            setting="llm.api_key",
+            otherwise="" if url.strip() or self._is_ollama else "OPENAI_API_KEY",
+        )
         self._client = ServiceClient(self.name, address, ours, timeout=timeout, section="llm")
         self._calls: deque[float] = deque(maxlen=max(1, per_hour))
         self._guard = threading.Lock()
@@ -66,18 +90,31 @@ class Chat:
             more = {"format": schema, "stream": False, "options": {"temperature": 0}}
             answer = self._answer("/api/chat", request | more, ends)
         else:
-            strict = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
+            strict = {
+                "type": "json_schema",
+                "json_schema": {"name": "answer", "strict": True, "schema": schema},
+            }
             request["temperature"] = 0
             try:
-                answer = self._answer("/chat/completions", request | {"response_format": strict}, ends)
+                answer = self._answer(
+                    "/chat/completions", request | {"response_format": strict}, ends
+                )
             except Refused:  # a server that knows no schemas knows JSON
-                answer = self._answer("/chat/completions", request | {"response_format": {"type": "json_object"}}, ends)
+                answer = self._answer(
+                    "/chat/completions",
+                    request | {"response_format": {"type": "json_object"}},
+                    ends,
+                )
         try:
-            found = json.loads((answer if self._is_ollama else answer["choices"][0])["message"]["content"])
+            found = json.loads(
+                (answer if self._is_ollama else answer["choices"][0])["message"]["content"]
+            )
         except (KeyError, IndexError, TypeError, ValueError, RecursionError):
             raise Unavailable(f"{self.name} did not answer in JSON") from None
         if not isinstance(found, dict) or found.keys() != question["shape"].keys():
-            raise Unavailable(f"{self.name} returned an answer that does not have the requested shape")
+            raise Unavailable(
+                f"{self.name} returned an answer that does not have the requested shape"
+            )
         return found
 
     def _answer(self, path: str, request: Mapping[str, Any], ends: float) -> Any:
@@ -86,9 +123,14 @@ class Chat:
         def attempt(seconds: float) -> Any:
             with self._guard:
                 now = time.monotonic()
-                if not self._per_hour or (len(self._calls) == self._per_hour and now - self._calls[0] <= 3600):
+                if not self._per_hour or (
+                    len(self._calls) == self._per_hour and now - self._calls[0] <= 3600
+                ):
                     hint = "Wait, or raise llm.max_calls_per_hour."
-                    raise Refused(f"{self.name} has reached the limit of {self._per_hour} calls per hour", hint=hint)
+                    raise Refused(
+                        f"{self.name} has reached the limit of {self._per_hour} calls per hour",
+                        hint=hint,
+                    )
                 self._calls.append(now)
             return self._client.attempt(path, request, seconds)
 

@@ -13,7 +13,15 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.note.words import counted, well_formed
-from simplemem.services.client import VOYAGE, Key, KeySource, Refused, Stopped, address_of, client_of
+from simplemem.services.client import (
+    VOYAGE,
+    Key,
+    KeySource,
+    Refused,
+    Stopped,
+    address_of,
+    client_of,
+)
 
 Purpose = Literal["document", "query"]
 _QUESTIONS_KEPT = 100
@@ -24,10 +32,14 @@ class Embedder(Protocol):
     """A provider that is ready. It raises `Unavailable`, or `Refused` when it will not take just these texts."""
 
     name: str  # provider, model, and whatever else makes its vectors what they are: one name, one space of vectors
-    dimension: int | None  # None until the first answer, unless it is known beforehand; later answers must agree
+    dimension: (
+        int | None
+    )  # None until the first answer, unless it is known beforehand; later answers must agree
     remote: bool  # texts leave this machine
     batch: int  # how many texts one request carries
-    reads_sentences: bool  # wants texts as they are; one that averages words is given them without stop words
+    reads_sentences: (
+        bool  # wants texts as they are; one that averages words is given them without stop words
+    )
 
     def documents(self, texts: Sequence[str], *, stopped: Stopped = ...) -> list[bytes]: ...
 
@@ -61,7 +73,9 @@ def embedder_named(name: str, choice: Choice | None = None) -> Embedder | None:
 
 
 _REPRESENT = "Represent this sentence for searching relevant passages: "
-_INSTRUCT = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
+_INSTRUCT = (
+    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
+)
 # Their makers publish these words on the models' pages; without them a model finds markedly less, and the services that
 # run such models do not add them. A question's words, and a passage's.
 _PREFIXES = (
@@ -76,10 +90,15 @@ _PREFIXES = (
 )
 
 
-def prefixes_of(model: str, query: str | None = None, document: str | None = None) -> dict[Purpose, str]:
+def prefixes_of(
+    model: str, query: str | None = None, document: str | None = None
+) -> dict[Purpose, str]:
     """What goes before texts for this model; the settings `query` and `document` win when they are given."""
     known = next((words for shape, words in _PREFIXES if shape.search(model.lower())), ("", ""))
-    return {"query": known[0] if query is None else query, "document": known[1] if document is None else document}
+    return {
+        "query": known[0] if query is None else query,
+        "document": known[1] if document is None else document,
+    }
 
 
 class _Protocol(NamedTuple):
@@ -97,9 +116,15 @@ class _Protocol(NamedTuple):
 _OPENAI, _FLOATS = "https://api.openai.com/v1", {"encoding_format": "float"}
 _CUT = {"truncation": True}
 _PROTOCOLS = {  # openai: LM Studio, vLLM, llama.cpp and Ollama's /v1 too
-    "openai": _Protocol(_OPENAI, "text-embedding-3-small", 64, "/embeddings", _FLOATS, "OPENAI_API_KEY"),
-    "ollama": _Protocol("http://localhost:11434", "nomic-embed-text", 32, "/api/embed", {"truncate": True}),
-    "voyage": _Protocol(VOYAGE, "voyage-3.5", 128, "Embedding", _CUT, "VOYAGE_API_KEY", "output_dimension"),
+    "openai": _Protocol(
+        _OPENAI, "text-embedding-3-small", 64, "/embeddings", _FLOATS, "OPENAI_API_KEY"
+    ),
+    "ollama": _Protocol(
+        "http://localhost:11434", "nomic-embed-text", 32, "/api/embed", {"truncate": True}
+    ),
+    "voyage": _Protocol(
+        VOYAGE, "voyage-3.5", 128, "Embedding", _CUT, "VOYAGE_API_KEY", "output_dimension"
+    ),
 }
 
 
@@ -127,11 +152,16 @@ class ServiceEmbedder:
         self.name = f"{provider}/{model.removesuffix(':latest') if is_ollama else model}"
         self.name += "" if at_home else f" at {address.host}"
         self.name += f" in {choice.dimensions} dimensions" if choice.dimensions is not None else ""
-        self.name += f" after {json.dumps(before)}" if (before := self._prefixes["document"]) else ""
+        self.name += (
+            f" after {json.dumps(before)}" if (before := self._prefixes["document"]) else ""
+        )
         self.remote = provider == "voyage" or not address.local
         self.batch = max(1, choice.batch or protocol.batch)
         self.dimension = choice.dimensions
-        key = Key(choice.api_key, otherwise=protocol.key_variable if at_home or provider == "voyage" else "")
+        key = Key(
+            choice.api_key,
+            otherwise=protocol.key_variable if at_home or provider == "voyage" else "",
+        )
         self._client = client_of(provider, self.name, address, key, timeout=choice.timeout_seconds)
         self.close = self._client.close
         self._questions: dict[str, bytes] = {}
@@ -150,15 +180,21 @@ class ServiceEmbedder:
     def query(self, text: str, *, deadline: float | None = None) -> bytes:
         """A question's vector, no later than `deadline`, a `time.monotonic()`."""
         if (made := self._questions.get(text)) is None:
-            made = self._vectors([text if text.strip() else "memory"], "query", deadline, lambda: False)[0]
+            made = self._vectors(
+                [text if text.strip() else "memory"], "query", deadline, lambda: False
+            )[0]
             self._questions[text] = made  # pages of one search ask for the same again
             if len(self._questions) > _QUESTIONS_KEPT:
                 self._questions.pop(next(iter(self._questions)), None)
         return made
 
-    def _vectors(self, texts: list[str], purpose: Purpose, deadline: float | None, stopped: Stopped) -> list[bytes]:
+    def _vectors(
+        self, texts: list[str], purpose: Purpose, deadline: float | None, stopped: Stopped
+    ) -> list[bytes]:
         sent = [well_formed(self._prefixes[purpose] + text[:_MOST_CHARACTERS]) for text in texts]
-        request = {**self._request, "input": sent} | ({"input_type": purpose} if self._provider == "voyage" else {})
+        request = {**self._request, "input": sent} | (
+            {"input_type": purpose} if self._provider == "voyage" else {}
+        )
 
         def attempt(seconds: float) -> list[bytes]:
             answer = self._client.attempt(self._path, request, seconds)
@@ -168,9 +204,8 @@ class ServiceEmbedder:
             made = self._client.patience.call(attempt, deadline, stopped)
         except SimplememError as error:
             if self._provider == "ollama" and error.details.get("status") == 404:
-                error.hint = (
-                    f"`ollama pull {request['model']}` downloads the model; `ollama list` lists the installed models."
-                )
+                pull = f"`ollama pull {request['model']}` downloads the model"
+                error.hint = f"{pull}; `ollama list` lists the installed models."
             raise
         self.dimension = self.dimension or len(made[0])
         return made
@@ -180,24 +215,34 @@ def _vectors_in(answer: Any, count: int, dimension: int | None, name: str) -> li
     """One vector for each of `count` texts, scaled to its own largest number. One bad vector is refused alone."""
     rows = _rows_in_order(answer, name)
     if len(rows) != count:
-        raise Unavailable(f"{name} returned {counted(len(rows), 'vector')} for {counted(count, 'text')}")
+        raise Unavailable(
+            f"{name} returned {counted(len(rows), 'vector')} for {counted(count, 'text')}"
+        )
     widths = {len(row) if isinstance(row, list) else 0 for row in rows}
     wanted = dimension or max(widths, default=0)
     if widths != {wanted} or not wanted:
         wrong = min(widths - {wanted} or widths)
-        said = f"{name} returned a vector of {wrong} dimensions where {wanted or 'some'} were expected"
+        said = (
+            f"{name} returned a vector of {wrong} dimensions where {wanted or 'some'} were expected"
+        )
         raise Unavailable(said, hint="If the model has changed, set embed.model to its name.")
     try:
-        numbers = [array("d", (math.nan if number is None else number for number in row)) for row in rows]
+        numbers = [
+            array("d", (math.nan if number is None else number for number in row)) for row in rows
+        ]
     except (ValueError, TypeError, OverflowError) as error:
-        raise Unavailable(f"{name} returned vectors that contain values other than numbers") from error
+        raise Unavailable(
+            f"{name} returned vectors that contain values other than numbers"
+        ) from error
     largest = [max(map(abs, row)) if all(map(math.isfinite, row)) else math.nan for row in numbers]
     if bad := [size for size in largest if not size > 0]:
         kind = Unavailable if count > 1 and len(bad) == count else Refused
         what = "with NaN or infinity in it" if any(map(math.isnan, bad)) else "of zeros only"
         raise kind(f"{name} returned a vector {what} for {counted(len(bad), 'text')} of {count}")
     pairs = zip(numbers, largest, strict=True)
-    return [array("b", [round(number / size * 127) for number in row]).tobytes() for row, size in pairs]
+    return [
+        array("b", [round(number / size * 127) for number in row]).tobytes() for row, size in pairs
+    ]
 
 
 def _rows_in_order(answer: Any, name: str) -> list[Any]:

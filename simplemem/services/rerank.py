@@ -32,10 +32,16 @@ class Reranker:
         if not is_voyage and not bare.rpartition("/")[2].startswith("rerank"):
             bare += "/rerank"  # the last word of the address may be left out
         address = address_of(bare, "rerank.url")
-        self.name = f"voyage/{self._model}" if is_voyage else f"{self._model} at {address.host}".removeprefix(" at ")
+        self.name = (
+            f"voyage/{self._model}"
+            if is_voyage
+            else f"{self._model} at {address.host}".removeprefix(" at ")
+        )
         self.remote = is_voyage or not address.local
         self._path = "Reranking" if is_voyage else ""
-        key_of_service = Key(key, setting=key_setting, otherwise="VOYAGE_API_KEY" if is_voyage else "")
+        key_of_service = Key(
+            key, setting=key_setting, otherwise="VOYAGE_API_KEY" if is_voyage else ""
+        )
         self._client = client_of(provider, self.name, address, key_of_service, section="rerank")
         self.close = self._client.close
 
@@ -61,7 +67,9 @@ class Reranker:
                     raise Unavailable(f"{self.name} returned a score that is not a number")
                 scores[index] = float(score)
             if len(scores) < len(texts):
-                raise Unavailable(f"{self.name} returned {len(scores)} scores for {len(texts)} texts")
+                raise Unavailable(
+                    f"{self.name} returned {len(scores)} scores for {len(texts)} texts"
+                )
             return [scores[index] for index in range(len(texts))]
 
         return self._client.patience.call(attempt, deadline)
@@ -71,4 +79,6 @@ def from_0_to_1(scores: Sequence[float]) -> list[float]:
     """Scores as they are shown, in the same order. Most services give a share of 1; some give logits (llama.cpp)."""
     if all(0 <= score <= 1 for score in scores):
         return list(scores)
-    return [0.5 + 0.5 * math.tanh(score / 2) for score in scores]  # the sigmoid, safe for large numbers
+    return [
+        0.5 + 0.5 * math.tanh(score / 2) for score in scores
+    ]  # the sigmoid, safe for large numbers

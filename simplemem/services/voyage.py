@@ -29,19 +29,30 @@ class VoyageClient(ServiceClient):
             way = f"Set {self.key.setting}, or the environment variable VOYAGE_API_KEY."
             raise Unavailable(f"{self.name} needs a key", hint=way)
         logging.getLogger("voyage").setLevel(logging.WARNING)  # it would log every text it sends
-        voyageai.requestssession = voyageai.requestssession or requests.Session()  # one connection for all threads
+        voyageai.requestssession = (
+            voyageai.requestssession or requests.Session()
+        )  # one connection for all threads
         try:
-            base = None if self.address.url == VOYAGE else self.address.url  # at home the key says which it is
+            base = (
+                None if self.address.url == VOYAGE else self.address.url
+            )  # at home the key says which it is
             asked = {**payload, "api_key": key, "base_url": base, "request_timeout": seconds}
             return {"data": [dict(row) for row in getattr(voyageai, path).create(**asked).data]}
         except Exception as error:  # noqa: BLE001 - the package's own, and what it stumbles over in an answer
-            status, body = getattr(error, "http_status", None), str(getattr(error, "http_body", None) or "").encode()
+            status, body = (
+                getattr(error, "http_status", None),
+                str(getattr(error, "http_body", None) or "").encode(),
+            )
             if isinstance(error, voyageai.error.Timeout):
                 raise Passing("no answer in time") from None
             if isinstance(error, voyageai.error.APIConnectionError):
                 raise Passing("it cannot be reached or the connection was interrupted") from None
             if body.lstrip()[:1] == b"<":
-                raise Unavailable(f"{self.name} answered with a web page where JSON was expected") from None
+                raise Unavailable(
+                    f"{self.name} answered with a web page where JSON was expected"
+                ) from None
             if status is None or 200 <= status < 300:
                 raise Passing("its answer does not follow the protocol or is incomplete") from None
-            raise self.failure_of(status, getattr(error, "headers", {}), body, payload, key) from None
+            raise self.failure_of(
+                status, getattr(error, "headers", {}), body, payload, key
+            ) from None

@@ -29,7 +29,9 @@ _WEIGHTS, _TOKENIZER = "l2_supercat_256.safetensors", "l2_supercat_tokenizer_con
 _WIDTH = 256
 _MAX_CHARACTERS = 20_000  # of one text; passages are far shorter
 _MAX_WORDS = 50_000  # remembered while many texts are embedded; 50 MB at most
-_MAX_WORDS_BETWEEN = 4_000  # and once few texts come again, as a server gets them for as long as it lives: 4 MB
+_MAX_WORDS_BETWEEN = (
+    4_000  # and once few texts come again, as a server gets them for as long as it lives: 4 MB
+)
 _AT_ONCE = 500  # words whose vectors are summed
 _FEW = 256  # texts: the passages of a long note
 _SPACE = "\u2581"
@@ -53,15 +55,21 @@ class WordLlama:
         import numpy as np
 
         try:
-            with (_FOLDER / _WEIGHTS).open("rb") as file:  # a safetensors file: a length, a JSON header, the numbers
+            with (_FOLDER / _WEIGHTS).open(
+                "rb"
+            ) as file:  # a safetensors file: a length, a JSON header, the numbers
                 (length,) = struct.unpack("<Q", file.read(8))
                 tensor = json.loads(file.read(length))["embedding.weight"]
             start, shape = 8 + length + tensor["data_offsets"][0], tuple(tensor["shape"])
-            self._weights: NDArray[np.float16] = np.memmap(_FOLDER / _WEIGHTS, np.float16, "r", start, shape)
+            self._weights: NDArray[np.float16] = np.memmap(
+                _FOLDER / _WEIGHTS, np.float16, "r", start, shape
+            )
             self._tokenizer = Tokenizer(_FOLDER / _TOKENIZER)
         except OSError as error:
             hint = "Install simplemem again, or set embed.provider to none."
-            raise Unavailable("the word vectors that come with simplemem cannot be read", hint=hint) from error
+            raise Unavailable(
+                "the word vectors that come with simplemem cannot be read", hint=hint
+            ) from error
         self._lock = threading.Lock()
         self._rows: dict[str, int] = {}
         self._sums: NDArray[np.float32] = np.empty((_MAX_WORDS, _WIDTH), np.float32)
@@ -72,7 +80,10 @@ class WordLlama:
 
         sums = self._summed(texts)
         largest = np.abs(sums).max(axis=1, keepdims=True)
-        return [row.tobytes() for row in np.rint(sums / np.maximum(largest, 1e-12) * 127).astype(np.int8)]
+        return [
+            row.tobytes()
+            for row in np.rint(sums / np.maximum(largest, 1e-12) * 127).astype(np.int8)
+        ]
 
     def unit(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The same at length one, and not rounded."""
@@ -130,15 +141,22 @@ class WordLlama:
 
         asked = dict.fromkeys(word for words in split for word in words)
         fresh = [word for word in asked if word not in self._rows]
-        if len(self._rows) + len(fresh) > (_MAX_WORDS_BETWEEN if len(split) <= _FEW else len(self._sums)):
+        if len(self._rows) + len(fresh) > (
+            _MAX_WORDS_BETWEEN if len(split) <= _FEW else len(self._sums)
+        ):
             if len(self._rows) > 2 * _MAX_WORDS_BETWEEN or len(asked) > len(self._sums):
                 # The system gives memory only for rows that are written, and has that of many back.
                 self._sums = np.empty((max(_MAX_WORDS, len(asked)), _WIDTH), np.float32)
             self._rows, fresh = {}, list(asked)
         for some in (fresh[at : at + _AT_ONCE] for at in range(0, len(fresh), _AT_ONCE)):
             tokens, first = list(map(self._tokenizer.tokens, some)), len(self._rows)
-            weights, starts = self._weights.take(list(chain(*tokens)), 0), [0, *accumulate(map(len, tokens[:-1]))]
-            np.add.reduceat(weights, starts, dtype=np.float32, out=self._sums[first : first + len(some)])
+            weights, starts = (
+                self._weights.take(list(chain(*tokens)), 0),
+                [0, *accumulate(map(len, tokens[:-1]))],
+            )
+            np.add.reduceat(
+                weights, starts, dtype=np.float32, out=self._sums[first : first + len(some)]
+            )
             self._rows |= zip(some, count(first))
         return self._rows, self._sums
 
@@ -172,14 +190,22 @@ class Tokenizer:
         """The tokens of a text without a space, as it stands after one."""
         tokens: list[int] = []
         for part in filter(None, _SPECIALS.split(word)):
-            known = _SPECIAL.get(part, self._ids.get(_SPACE + part))  # a whole token is what joining its parts ends in
+            known = _SPECIAL.get(
+                part, self._ids.get(_SPACE + part)
+            )  # a whole token is what joining its parts ends in
             tokens += self._joined(_SPACE + part) if known is None else [known]
         return tokens
 
     def count(self, text: str) -> int:
         """How many tokens a text is."""
-        parts = (one if one in _SPECIAL else _SPACE + one.replace(" ", _SPACE) for one in _SPECIALS.split(text) if one)
-        return sum(1 if part in _SPECIAL else sum(map(self._size, _PIECES.findall(part))) for part in parts)
+        parts = (
+            one if one in _SPECIAL else _SPACE + one.replace(" ", _SPACE)
+            for one in _SPECIALS.split(text)
+            if one
+        )
+        return sum(
+            1 if part in _SPECIAL else sum(map(self._size, _PIECES.findall(part))) for part in parts
+        )
 
     def _joined(self, text: str) -> list[int]:
         parts, end, ranks = list(text), len(text), self._ranks
@@ -208,5 +234,7 @@ class Tokenizer:
         tokens: list[int] = []
         for part in filter(None, parts):
             known = self._ids.get(part)  # a character that no token holds is its bytes
-            tokens += [known] if known is not None else [_FIRST_BYTE + byte for byte in part.encode()]
+            tokens += (
+                [known] if known is not None else [_FIRST_BYTE + byte for byte in part.encode()]
+            )
         return tokens

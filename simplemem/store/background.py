@@ -82,7 +82,10 @@ class Background:
         self._scanned_at = 0.0
         self._is_checked = False  # each leader asks once whether the index was checked lately
         self._fill_at = float("inf")  # when to try again what an embedder could not do
-        self._again_at, self._waits = float("inf"), _FIRST_WAIT  # when to look at all again, as something failed
+        self._again_at, self._waits = (
+            float("inf"),
+            _FIRST_WAIT,
+        )  # when to look at all again, as something failed
         self._milestones = threading.Lock()  # between what is wanted and what was reached
         self.settled = Milestone()  # the vault was compared with the index
         self._embedded = Milestone()  # and the vectors that were missing are made, as far as can be
@@ -98,10 +101,15 @@ class Background:
     def ring(self, *, scan: bool = False, fill: bool = False) -> None:
         """Wake the thread: to scan, as the index was replaced or doubts itself, or to embed what was written."""
         with self._milestones:
-            self._scan_wanted, self._fill_wanted = self._scan_wanted or scan, self._fill_wanted or fill
+            self._scan_wanted, self._fill_wanted = (
+                self._scan_wanted or scan,
+                self._fill_wanted or fill,
+            )
             if scan:
                 self.settled.begin()
-            if (scan or fill) and self._embedded.is_reached:  # else the wait for it would begin again and again
+            if (
+                scan or fill
+            ) and self._embedded.is_reached:  # else the wait for it would begin again and again
                 self._embedded.begin()
         self._wake.set()
         if self._watch is not None:
@@ -141,12 +149,19 @@ class Background:
                     self._carefully(self._core.index.check)
                 if not leads:
                     if self._core.vault.is_branch:  # what the leader has fetched, and indexed
-                        self._carefully(lambda: self._core.vault.reach(self._core.index.standing().commit))
+                        self._carefully(
+                            lambda: self._core.vault.reach(self._core.index.standing().commit)
+                        )
                     self._carefully(self._core.listeners.tell_of_others)
                 until_scan = self._scan_seconds - (time.monotonic() - self._scanned_at)
                 seconds = min(self._fill_at, self._again_at) - time.monotonic()
                 seconds = min(until_scan if leads else 1.0, seconds)  # a follower looks this often
-                is_busy = bool(self._hints) or self._scan_wanted or self._fill_wanted or self._stop.is_set()
+                is_busy = (
+                    bool(self._hints)
+                    or self._scan_wanted
+                    or self._fill_wanted
+                    or self._stop.is_set()
+                )
                 self._listen(0.0 if is_busy else max(0.05, seconds))
         finally:
             if self._watch is not None:
@@ -156,13 +171,19 @@ class Background:
     def _update(self, *, leads: bool) -> None:
         """Scan if it is time, look at what was hinted at, and make the vectors that are missing."""
         is_due = time.monotonic() > self._again_at
-        if self._scan_wanted or is_due or (leads and time.monotonic() - self._scanned_at > self._scan_seconds):
+        if (
+            self._scan_wanted
+            or is_due
+            or (leads and time.monotonic() - self._scanned_at > self._scan_seconds)
+        ):
             self._scan_wanted, self._fill_wanted = False, True
             began, self._again_at = time.monotonic(), float("inf")
             if self._carefully(self._core.compare_all):
                 self._waits = _FIRST_WAIT
             self._scanned_at = time.monotonic()
-            if self._watch is not None:  # where nothing is told of, looking takes a fiftieth of the time at most
+            if (
+                self._watch is not None
+            ):  # where nothing is told of, looking takes a fiftieth of the time at most
                 self._watch.poll_seconds = max(2.0, 50 * (self._scanned_at - began))
             with self._milestones:
                 if not self._stop.is_set() and not self._scan_wanted:
@@ -175,7 +196,11 @@ class Background:
             self._fill_wanted = False
             self._carefully(self._core.thin_history)  # something was written
             if self._embed:
-                fill = partial(self._core.embedding.fill_in_background, self._core.rows.waiting, self._is_interrupted)
+                fill = partial(
+                    self._core.embedding.fill_in_background,
+                    self._core.rows.waiting,
+                    self._is_interrupted,
+                )
                 again = self._carefully(partial(self._core.index.consistently, fill))
                 self._fill_at = float("inf") if again is None else time.monotonic() + again
             with self._milestones:
@@ -211,8 +236,12 @@ class Listeners:
     def __init__(self, index: Sidecar, access: Access) -> None:
         self._index, self._access, self._guard = index, access, threading.Lock()
         self.heard_by: list[Listener] = []
-        self._told: dict[str, int | None] = {}  # the change of each note that was told last; None: that it went
-        self._heard: Mark | None = None  # up to which change of the index a follower was told of others...
+        self._told: dict[
+            str, int | None
+        ] = {}  # the change of each note that was told last; None: that it went
+        self._heard: Mark | None = (
+            None  # up to which change of the index a follower was told of others...
+        )
         self._heard_paths: set[str] = set()  # ...and the notes there were then
 
     def tell(self, paths: Iterable[str]) -> None:
@@ -221,9 +250,15 @@ class Listeners:
             return
         with self._guard:
             wanted, changes = {path for path in paths if not self._access.hides(path)}, {}
-            with suppress(SimplememError, Damaged):  # a change that is safe has not failed; it may be told of twice
+            with suppress(
+                SimplememError, Damaged
+            ):  # a change that is safe has not failed; it may be told of twice
                 changes = {path: known.rev for path, known in self._index.known(wanted).items()}
-            fresh = {path: changes.get(path) for path in wanted if self._told.get(path, -1) != changes.get(path)}
+            fresh = {
+                path: changes.get(path)
+                for path in wanted
+                if self._told.get(path, -1) != changes.get(path)
+            }
             self._told.update(fresh)
         if not fresh:
             return
@@ -252,15 +287,24 @@ class CatchUp:
         self._core, self._guard = core, threading.Lock()
         self._watch: Watching | None = None
         self._whole_at = 0.0
-        self._whole: int | None = None  # the generation of the index that was compared with the whole vault
+        self._whole: int | None = (
+            None  # the generation of the index that was compared with the whole vault
+        )
 
     def catch_up(self) -> None:
         """Have the index know all that was saved up to this moment."""
         core = self._core
         with self._guard:
             core.vault.finish_interrupted()
-            whole, self._whole = self._whole, None  # whatever fails from here on, the next time all is compared
-            paths = self._watch.paths(0) if self._watch is not None and whole == core.index.generation else {EVERYTHING}
+            whole, self._whole = (
+                self._whole,
+                None,
+            )  # whatever fails from here on, the next time all is compared
+            paths = (
+                self._watch.paths(0)
+                if self._watch is not None and whole == core.index.generation
+                else {EVERYTHING}
+            )
             long_ago = time.monotonic() - self._whole_at > 60 * core.settings.index.scan_minutes
             if EVERYTHING in paths or long_ago or core.is_in_doubt:
                 self.end()

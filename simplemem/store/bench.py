@@ -30,7 +30,9 @@ from simplemem.vault.lock import FileLock, SideFile
 from simplemem.vault.obsidian import name_key, resolve
 from simplemem.vault.vault import Change, Wish, Written
 
-_MANY = 300  # links that are resolved at once: all names are read then rather than asked for one by one
+_MANY = (
+    300  # links that are resolved at once: all names are read then rather than asked for one by one
+)
 _TRIES = 50
 
 
@@ -109,23 +111,35 @@ class Bench:
         self.look_at = core.look_at
         self.find_former_note = core.find_former_note
         self.prepare = core.prepare
-        self.catch_up = core.catch_up  # index what a person or another program wrote; not while the vault is held
-        self.judge = partial(judge, core.settings)  # whether a text may be written, and what is to be said of it
+        self.catch_up = (
+            core.catch_up
+        )  # index what a person or another program wrote; not while the vault is held
+        self.judge = partial(
+            judge, core.settings
+        )  # whether a text may be written, and what is to be said of it
         self.since = core.index.since
         self.files = core.index.files  # the paths of all, notes or not
-        self.with_property = core.index.with_property  # the paths of the notes that have it, by what it says
+        self.with_property = (
+            core.index.with_property
+        )  # the paths of the notes that have it, by what it says
         self.embedding = core.embedding.facts
         self.changes = core.changes.recent
         self.notes_then = partial(notes_then, core)
-        self.last_version = core.changes.newest  # the number of the last change, 0 when there is none
+        self.last_version = (
+            core.changes.newest
+        )  # the number of the last change, 0 when there is none
         self.recover = core.vault.recover
         self.is_taken: Callable[[str], bool] = lambda path: core.entry(path) is not None
         self.bytes_of = core.bytes_of  # of a file, a note or not; None where there is none
         self.folder = core.vault.sidecar
         self.entries_below = core.vault.entries_below
-        self.turn = partial(FileLock, str(core.root))  # that one of several servers has: the lock on a file
+        self.turn = partial(
+            FileLock, str(core.root)
+        )  # that one of several servers has: the lock on a file
         self.take_notices = core.notices.take  # what the last calls of this thread have to say
-        self.side = partial(SideFile, str(core.root))  # a file of `.simplemem/` that is neither a note nor the index's
+        self.side = partial(
+            SideFile, str(core.root)
+        )  # a file of `.simplemem/` that is neither a note nor the index's
 
     def indexed(self) -> frozenset[str]:
         """The paths of all notes in the index."""
@@ -150,7 +164,9 @@ class Bench:
                 text, problem = decoded(file.data)
                 yield Read(path, text, file.sha256, problem or "")
 
-    def meant(self, links: Sequence[tuple[str, str]], among: Iterable[str] | None = None) -> list[str | None]:
+    def meant(
+        self, links: Sequence[tuple[str, str]], among: Iterable[str] | None = None
+    ) -> list[str | None]:
         """The paths that links (target, note) lead to; as if only the files `among` were there, if that is said."""
         index = self._core.index
         if among is None and len(links) > _MANY:
@@ -185,7 +201,9 @@ class Bench:
         if not paths:
             return Likeness({}, {}, missing)
         narrow, most = Narrow(only=tuple(paths), hidden=True), most or len(paths)
-        asked = Question(query.terms(), (), vector, narrow=narrow, notes=most, nearest=most, closer=0)
+        asked = Question(
+            query.terms(), (), vector, narrow=narrow, notes=most, nearest=most, closer=0
+        )
         answer = self._core.index.ask(asked)
         best = max((match.score for match in answer.notes), default=0.0) or 1.0
         meaning = {answer.paths[note]: near.block for note, near in (answer.near or {}).items()}
@@ -193,7 +211,13 @@ class Bench:
         return Likeness(meaning, words, "" if meaning else missing or "There are no vectors yet.")
 
     def answers(
-        self, question: str, paths: Collection[str], limit: int, *, passages: int = 0, rerank: bool = True
+        self,
+        question: str,
+        paths: Collection[str],
+        limit: int,
+        *,
+        passages: int = 0,
+        rerank: bool = True,
     ) -> Answers:
         """The best of these notes for a question, which is words only, and so many of their passages."""
         if not paths:
@@ -206,13 +230,22 @@ class Bench:
         notes = {found.path: max(0.0, min(1.0, found.score / best)) for found in ranking.best}
         pieces: list[Piece] = []
         if passages:
-            pieces = pieces_of(self._core, sources_of(self._core, ranking), ranking.query.words)[:passages]
-        pieces = [piece._replace(text=piece.quoted, score=min(1.0, piece.score / best)) for piece in pieces]
+            pieces = pieces_of(self._core, sources_of(self._core, ranking), ranking.query.words)[
+                :passages
+            ]
+        pieces = [
+            piece._replace(text=piece.quoted, score=min(1.0, piece.score / best))
+            for piece in pieces
+        ]
         reranker = str(ranking.reranker.get("name", ""))
         state = self._core.state_of_answer(behind, ranking.standing)
         share = quality(self._core, ranking, ranking.best[0]) if ranking.best else 0.0
         nearest = state.is_ready and only_nearest(self._core, ranking, share)
-        degraded = ranking.degraded_by if state.is_ready else f"{ranking.degraded_by} {state.reason}".strip()
+        degraded = (
+            ranking.degraded_by
+            if state.is_ready
+            else f"{ranking.degraded_by} {state.reason}".strip()
+        )
         return Answers(
             notes=notes,
             passages=pieces,
@@ -234,7 +267,9 @@ class Bench:
         if not self.embedder:
             return {}
         known = self._core.index.known(paths)
-        stored = {path: self._core.index.vectors_of(known[path].id) for path in paths if path in known}
+        stored = {
+            path: self._core.index.vectors_of(known[path].id) for path in paths if path in known
+        }
         return {path: _middle(vectors) for path, vectors in stored.items() if vectors}
 
     def take_vectors(self, other: Bench) -> None:
@@ -255,7 +290,9 @@ class Bench:
                     drafts = draft()
                     return self._carry_out(drafts, change)
                 except Conflict:
-                    if (tries := tries + 1) > _TRIES or drafts is before:  # which would end as it ended before
+                    if (
+                        tries := tries + 1
+                    ) > _TRIES or drafts is before:  # which would end as it ended before
                         raise
                     before = drafts
                     self.look_at(each.path for each in drafts)
@@ -280,7 +317,9 @@ class Bench:
             if isinstance(text, str):
                 if core.vault.access.is_partial:
                     self._check_scope(path, before, text)
-                known = before.decode("utf-8", "replace") if isinstance(before, bytes) else before or ""
+                known = (
+                    before.decode("utf-8", "replace") if isinstance(before, bytes) else before or ""
+                )
                 warnings += judge(core.settings, name, known, text)
                 stale = at is None and isinstance(before, str) and text != before
                 text = stamp_modified(text, now()) if stale else text
@@ -288,11 +327,17 @@ class Bench:
             wishes.append(replace(Wish.update(path, sha or None, data), at=at))
         written = core.vault.carry_out(wishes, change) if wishes else []
         files = {draft.path for draft in drafts if isinstance(draft.text, bytes)}
-        texts = {wish.path: wish.data for wish in wishes if wish.data is not None and wish.path not in files}
+        texts = {
+            wish.path: wish.data
+            for wish in wishes
+            if wish.data is not None and wish.path not in files
+        }
         if files:  # first: the notes link to them
             warnings += core.indexed(files, lambda: core.look_at(files))
         warnings += indexed(core, texts, written, gone=[wish.path for wish in wishes if wish.gone])
-        return Carried(tuple(written), {path: data.decode() for path, data in texts.items()}, tuple(warnings))
+        return Carried(
+            tuple(written), {path: data.decode() for path, data in texts.items()}, tuple(warnings)
+        )
 
     def _check_scope(self, path: str, before: str | bytes | None, text: str) -> None:
         """Raise Invalid if a draft puts its note into a scope that is hidden from this store."""

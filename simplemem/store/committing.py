@@ -29,16 +29,25 @@ class Committing:
 
     def __init__(self, vault: Vault, settings: GitSettings) -> None:
         self._vault, self._settings = vault, settings
-        self._operations: SimpleQueue[str | None] = SimpleQueue()  # by the id of their first version; None ends it
+        self._operations: SimpleQueue[str | None] = (
+            SimpleQueue()
+        )  # by the id of their first version; None ends it
         self._thread = threading.Thread(target=self._run, name="simplemem-commits", daemon=True)
         self.said: list[str] = []  # which changes are left to the person, and why; each told once
-        if settings.commit != "off" and not (vault.read_only or vault.is_branch) and is_in_git(vault.root):
+        if (
+            settings.commit != "off"
+            and not (vault.read_only or vault.is_branch)
+            and is_in_git(vault.root)
+        ):
             vault.on_written = self._operations.put
             self._thread.start()
 
     def state(self) -> dict[str, object]:
         """Whether changes are committed, how many wait for it, and how far the remote is from here."""
-        found: dict[str, object] = {"commit": self._settings.commit, "waiting": self._operations.qsize()}
+        found: dict[str, object] = {
+            "commit": self._settings.commit,
+            "waiting": self._operations.qsize(),
+        }
         if is_in_git(self._vault.root):
             from simplemem.exchange import apart
 
@@ -69,7 +78,9 @@ class Committing:
 
         patches, versions = [], self._vault.history.log.group(operation)
         for version in versions if any(version.effects for version in versions) else ():
-            before, after = (None if sha is None else self._vault.history.kept(sha) for sha in version[9:11])
+            before, after = (
+                None if sha is None else self._vault.history.kept(sha) for sha in version[9:11]
+            )
             if (before is None and version.before) or (after is None and version.after):
                 raise Unavailable(f"the text of {version.id} is no longer kept")
             patches.append((version.path, version.new_path or version.path, before, after))
@@ -77,6 +88,11 @@ class Committing:
             first, more = versions[0], f" and {len(versions) - 1} more" if len(versions) > 1 else ""
             to = f" to {name_of(first.new_path)}" if first.new_path else ""
             subject = f"simplemem: {first.op} {name_of(first.path)}{to}{more}"
-            trailers = {"Actor": first.who, "Tool": first.tool, "Reason": first.reason, "Version": first.group}
+            trailers = {
+                "Actor": first.who,
+                "Tool": first.tool,
+                "Reason": first.reason,
+                "Version": first.group,
+            }
             when = int(datetime.fromisoformat(first.when).timestamp())
             git.commit(self._vault.root, patches, subject, trailers, when, self._settings.folders)

@@ -33,7 +33,10 @@ def settled(core: Core, file: File, making: Making, if_sha256: str) -> str | Non
     """The text that a change which names another text than the one that is there comes to. None when it was made
     already, by this very call whose answer was lost (durability.md F66); Conflict when it lost a race."""
     base_sha256, accepting, current = if_sha256.partition("+")
-    kept, given_out = core.vault.history.content, core.remembered  # by the beginning of a hash, and by all of it
+    kept, given_out = (
+        core.vault.history.content,
+        core.remembered,
+    )  # by the beginning of a hash, and by all of it
     base = kept(base_sha256) or given_out(base_sha256)
     if accepting and base is None:
         message = f"the version of {name_of(file.path)} that your change is based on is no longer in the history"
@@ -81,7 +84,9 @@ def _merged(base: bytes | None, making: Making, now: bytes) -> tuple[str, Merged
         ours = making.make(read_note(base))
     except (UnicodeDecodeError, SimplememError):
         return None
-    merged = merge(read_note(base).text, ours, read_note(now).text, ("your change", "the note as it is now"))
+    merged = merge(
+        read_note(base).text, ours, read_note(now).text, ("your change", "the note as it is now")
+    )
     if making.again and not merged.clean:
         with suppress(SimplememError):
             merged = Merged(making.make(read_note(now)), 0)
@@ -91,7 +96,10 @@ def _merged(base: bytes | None, making: Making, now: bytes) -> tuple[str, Merged
 def _lost(core: Core, file: File, base: bytes | None, both: tuple[str, Merged] | None) -> Conflict:
     """The failure that says what is there now and what the change would make of it. The texts it names are kept."""
     message = f"{name_of(file.path)} has changed since it was read"
-    details: dict[str, Any] = {"current_sha256": file.sha256, "diff": unified_diff(base, file.data, WHAT_YOU_HAD)}
+    details: dict[str, Any] = {
+        "current_sha256": file.sha256,
+        "diff": unified_diff(base, file.data, WHAT_YOU_HAD),
+    }
     if base is None or both is None:
         return Conflict(message, **details, hint=_READ_AGAIN)
     ours, merged = both
@@ -99,11 +107,19 @@ def _lost(core: Core, file: File, base: bytes | None, both: tuple[str, Merged] |
     ours_data, data = (text.encode("utf-8", "surrogatepass") for text in (ours, merged.text))
     for text in (base, file.data, ours_data):
         core.vault.keep_text(text)
-    shown: dict[str, Any] = {"clean": merged.clean, "conflicts": merged.conflicts, "sha256": sha256(data)}
+    shown: dict[str, Any] = {
+        "clean": merged.clean,
+        "conflicts": merged.conflicts,
+        "sha256": sha256(data),
+    }
     shown["diff"] = unified_diff(file.data, data, ("the current text", "both changes merged"))
-    shown |= {"text": merged.text} if len(merged.text) <= 4_000 else {}  # a long one is read instead
+    shown |= (
+        {"text": merged.text} if len(merged.text) <= 4_000 else {}
+    )  # a long one is read instead
     details |= {"base_sha256": sha256(base), "ours_sha256": sha256(ours_data), "merged": shown}
-    hint = "Both changes touch the same lines. Apply yours to the current text, and pass its sha256."
+    hint = (
+        "Both changes touch the same lines. Apply yours to the current text, and pass its sha256."
+    )
     if merged.clean:
         offer = details["accept"] = f"{sha256(base)[:_DIGITS]}+{file.sha256[:_DIGITS]}"
         hint = f'The changes do not overlap. Repeat the call with if_sha256="{offer}" to write the merge.'
@@ -120,10 +136,15 @@ def _is_but_for_its_time(text: str, now: bytes) -> bool:
 
 def conflict_copies(core: Core) -> tuple[ConflictCopy, ...]:
     """The files that synchronisers and git left beside notes that were changed in two places."""
-    return tuple(ConflictCopy(name_of(at), at, name_of(of), of, by) for at, of, by in core.index.conflict_copies())
+    return tuple(
+        ConflictCopy(name_of(at), at, name_of(of), of, by)
+        for at, of, by in core.index.conflict_copies()
+    )
 
 
-def conflict_merges(core: Core, name: str | None = None, *, together: bool = False) -> tuple[ConflictMerge, ...]:
+def conflict_merges(
+    core: Core, name: str | None = None, *, together: bool = False
+) -> tuple[ConflictMerge, ...]:
     """What a merge would make of the copy, or the copies of the note, that has this name; without one, of all copies.
 
     Each is of its copy alone. `together`, several copies of a note are merged one after the other: the text of each has
@@ -132,15 +153,23 @@ def conflict_merges(core: Core, name: str | None = None, *, together: bool = Fal
     copies = found = conflict_copies(core)
     if name is not None:
         wanted = clean_reference(name).removesuffix(".md")
-        found = tuple(e for e in copies if wanted in (e.name, e.of, base_name(e.path), base_name(e.original)))
+        found = tuple(
+            e for e in copies if wanted in (e.name, e.of, base_name(e.path), base_name(e.original))
+        )
         if not found:
             message = f"no conflict copy called {name!r}, and no note of that name has one"
             candidates = [copy.name for copy in copies][:10]
-            raise NotFound(message, hint="`simplemem conflicts` lists the conflict copies.", candidates=candidates)
+            raise NotFound(
+                message,
+                hint="`simplemem conflicts` lists the conflict copies.",
+                candidates=candidates,
+            )
     if not together:
         return tuple(_preview(core, copy) for copy in found)
     merged: dict[str, str] = {}  # by note: its text with the copies before
-    taken: set[tuple[str, str]] = set()  # each note, with the hash of each copy that was merged into it
+    taken: set[tuple[str, str]] = (
+        set()
+    )  # each note, with the hash of each copy that was merged into it
     merges = []
     for copy in found:
         so_far = merged.get(copy.original)
@@ -169,7 +198,9 @@ def _preview(core: Core, copy: ConflictCopy, so_far: str | None = None) -> Confl
     sides = (copy.original.rsplit("/", 1)[-1], copy.path.rsplit("/", 1)[-1])
     ours = _decoded(note.data) if so_far is None else so_far
     merged = merge(base, ours, _decoded(other.data), sides)
-    diff = unified_diff(ours.encode(), merged.text.encode(), (copy.original, "both changes merged"), LONG_DIFF)
+    diff = unified_diff(
+        ours.encode(), merged.text.encode(), (copy.original, "both changes merged"), LONG_DIFF
+    )
     return ConflictMerge(copy, merged.text, where, merged.clean, merged.conflicts, diff, *hashes)
 
 
@@ -177,7 +208,10 @@ def _likely_base(core: Core, copy: ConflictCopy, note: File, other: File) -> tup
     """The text that a note and a copy of it likely began as, the nearest to both, and which version that is."""
     named, states = dict[str, str](), [note.sha256]  # the newest first
     for version in core.changes.of(copy.original, _MOST_VERSIONS):
-        for sha, said in (version.after, f"version {version.id}"), (version.before, f"the version before {version.id}"):
+        for sha, said in (
+            (version.after, f"version {version.id}"),
+            (version.before, f"the version before {version.id}"),
+        ):
             if sha is not None:
                 named.setdefault(sha, said)
                 states.append(sha)
@@ -187,7 +221,10 @@ def _likely_base(core: Core, copy: ConflictCopy, note: File, other: File) -> tup
             return _decoded(other.data), named.get(other.sha256, "")  # nothing in the copy is new
         at = oldest[states[at]] + 1
     texts = [(core.vault.history.content(sha), where) for sha, where in named.items()]
-    texts += [(each.after, f"commit {each.commit[:10]}") for each in commits_of(core, copy.original, _MOST_VERSIONS)]
+    texts += [
+        (each.after, f"commit {each.commit[:10]}")
+        for each in commits_of(core, copy.original, _MOST_VERSIONS)
+    ]
     (mine, yours), likely = (_decoded(note.data), _decoded(other.data)), []
     for age, (data, where) in enumerate(texts):
         if data is not None and data not in (note.data, other.data):
@@ -204,10 +241,14 @@ def _decoded(data: bytes) -> str:
 
 def _distance(one: str, other: str) -> int:
     ours, theirs = Counter(one.split("\n")), Counter(other.split("\n"))
-    return sum((len(line) + 1) * count for line, count in ((ours | theirs) - (ours & theirs)).items())
+    return sum(
+        (len(line) + 1) * count for line, count in ((ours | theirs) - (ours & theirs)).items()
+    )
 
 
-def merge_conflict(core: Core, merge: ConflictMerge, *, keep: Keep = "merge", **by: Unpack[By]) -> ConflictMerged:
+def merge_conflict(
+    core: Core, merge: ConflictMerge, *, keep: Keep = "merge", **by: Unpack[By]
+) -> ConflictMerged:
     """Write what was shown, or `keep` one text, or both "marked" where they differ; and put the copy into the trash."""
     return merge_conflicts(core, [merge], keep=keep, **by)[0]
 
@@ -248,7 +289,11 @@ def merge_conflicts(
     done = []
     for planned in merges:
         is_new = is_rewritten and (keep == "copy" or planned.diff != "")
-        done.append(ConflictMerged(copy.of, planned.copy.name, digest, written[0].version, is_new, tuple(warnings)))
+        done.append(
+            ConflictMerged(
+                copy.of, planned.copy.name, digest, written[0].version, is_new, tuple(warnings)
+            )
+        )
         warnings = []  # they are said once
     return tuple(done)
 
@@ -263,7 +308,9 @@ def _must_be_mergeable(merge: ConflictMerge, keep: Keep) -> None:
         raise Unreadable(f"{name} cannot be merged: {merge.problem}", hint=hint)
     if keep == "merge" and not merge.clean:
         hint = "Pass --keep note or --keep copy to keep one text, or --keep both to mark the differences in the note."
-        message = f"{merge.copy.of} and its copy {name} differ in {counted(merge.conflicts, 'place')}"
+        message = (
+            f"{merge.copy.of} and its copy {name} differ in {counted(merge.conflicts, 'place')}"
+        )
         raise Conflict(message, current_sha256=merge.note_sha256, diff=merge.diff, hint=hint)
 
 
@@ -275,7 +322,10 @@ def _text_kept(core: Core, merges: Sequence[ConflictMerge], keep: Keep) -> bytes
         if len({merge.copy_sha256 for merge in merges}) > 1:
             names = ", ".join(merge.copy.name for merge in merges)
             message = f"{merges[0].copy.of} has {len(merges)} copies that differ: {names}"
-            raise Invalid(message, hint="Merge the copy to keep by its own name, then the others with --keep note.")
+            raise Invalid(
+                message,
+                hint="Merge the copy to keep by its own name, then the others with --keep note.",
+            )
         return core.vault.read(merges[0].copy.path).data
     text = merges[-1].text or ""
     return text.encode("utf-8", "surrogatepass")

@@ -69,7 +69,9 @@ class Notices(threading.local):
 class Core:
     """One vault with its index. Safe to use from several threads, beside other processes on the same vault."""
 
-    def __init__(self, root: Path, settings: Settings | None, *, read_only: bool, person: bool = False) -> None:
+    def __init__(
+        self, root: Path, settings: Settings | None, *, read_only: bool, person: bool = False
+    ) -> None:
         self.root = root.absolute()
         self.settings = settings or load_settings(vault=self.root)
         self.read_only = read_only or self.settings.read_only
@@ -82,11 +84,15 @@ class Core:
         self._settings_seen: object = None
         self.follow_obsidian()
         trash, kind = self.conventions.trash, "human" if person else "agent"
-        self.vault = _vault_of(self.root, self.settings, read_only=self.read_only, trash=trash, kind=kind)
+        self.vault = _vault_of(
+            self.root, self.settings, read_only=self.read_only, trash=trash, kind=kind
+        )
         self.git_trouble = ""  # why the history that was asked for last lacks what git knows
         self.committing = Committing(self.vault, self.settings.git)
         path = _index_path(self.root, self.settings, self.vault)
-        self.index = Sidecar(_tables_of(path, self.settings, self.root, self.vault), self._begin_anew)
+        self.index = Sidecar(
+            _tables_of(path, self.settings, self.root, self.vault), self._begin_anew
+        )
         self.rows = self.sync_of(self.index.database)
         self.embedding = Embedding(self.settings, self.vault, self.index)
         self.changes = ChangeTable(self.index.database, self.vault, self.index.consistently)
@@ -97,21 +103,39 @@ class Core:
         self.tell = self.listeners.tell
         self._background: Background | None = None
         self._guard = threading.Lock()
-        self._read_lately: dict[str, bytes] = {}  # by hash, so that a conflict can show what changed since
+        self._read_lately: dict[
+            str, bytes
+        ] = {}  # by hash, so that a conflict can show what changed since
         self.remembered = self._read_lately.get
-        self.long_lived = False  # will be asked again: what is slow to load may be made ready beside the answer
+        self.long_lived = (
+            False  # will be asked again: what is slow to load may be made ready beside the answer
+        )
         self.closing: list[Callable[[], None]] = []  # what rooms above the store end with it
         self.notices = Notices()
-        self.may_lack_vectors = True  # whether something was indexed since a program without a background made vectors
+        self.may_lack_vectors = (
+            True  # whether something was indexed since a program without a background made vectors
+        )
         self._has_embedded = False  # whether one of its questions has made vectors
         self._catching_up = CatchUp(self)
         self.catch_up = self._catching_up.catch_up
-        self._doubted, self._doubted_since = 0, 0.0  # notes that vanished at once: the next scan but one believes it
-        self._not_found: set[str] = set()  # paths of notes whose files are gone, and were looked for
-        self._owed: set[str] = set()  # paths written but not indexed, because the index failed at that moment
-        self._scanned, self.compared_at = False, 0.0  # whether ever, and when this process last did (monotonic)
+        self._doubted, self._doubted_since = (
+            0,
+            0.0,
+        )  # notes that vanished at once: the next scan but one believes it
+        self._not_found: set[str] = (
+            set()
+        )  # paths of notes whose files are gone, and were looked for
+        self._owed: set[str] = (
+            set()
+        )  # paths written but not indexed, because the index failed at that moment
+        self._scanned, self.compared_at = (
+            False,
+            0.0,
+        )  # whether ever, and when this process last did (monotonic)
         with suppress(Unavailable):  # an index that is away for now: the next question says so
-            self._scanned = self.index.consistently(lambda: self.index.database.meta("scanned")) is not None
+            self._scanned = (
+                self.index.consistently(lambda: self.index.database.meta("scanned")) is not None
+            )
 
     def close(self) -> None:
         """End the background work and let go of every file."""
@@ -146,8 +170,13 @@ class Core:
         if self._background is not None:
             self._background.wait_until_ready(vectors=vectors)
             return
-        with suppress(SimplememError, Damaged):  # the question itself meets what is wrong, and says so
-            if not self._scanned and self.index.consistently(lambda: self.index.database.meta("scanned")) is None:
+        with suppress(
+            SimplememError, Damaged
+        ):  # the question itself meets what is wrong, and says so
+            if (
+                not self._scanned
+                and self.index.consistently(lambda: self.index.database.meta("scanned")) is None
+            ):
                 self.compare_all()
             if vectors:
                 self._embed_a_few()
@@ -159,10 +188,20 @@ class Core:
             return
         self.may_lack_vectors = False
         waiting = self.embedding.pending()
-        if not waiting or self.embedding.is_remote() or (self._has_embedded and waiting > _FEW_TO_EMBED):
+        if (
+            not waiting
+            or self.embedding.is_remote()
+            or (self._has_embedded and waiting > _FEW_TO_EMBED)
+        ):
             return
         self._has_embedded = True
-        fill = partial(self.embedding.fill, None, begin=False, ready=self.rows.waiting, work_seconds=_WORK_SECONDS)
+        fill = partial(
+            self.embedding.fill,
+            None,
+            begin=False,
+            ready=self.rows.waiting,
+            work_seconds=_WORK_SECONDS,
+        )
         self.index.consistently(fill)
 
     def wait_until_settled(self, timeout: float = 60.0) -> bool:
@@ -226,7 +265,9 @@ class Core:
 
     def _path_meant(self, name: str) -> str:
         wanted = clean_reference(name)
-        for path in dict.fromkeys((path_of(well_formed(name).strip()), path_of(wanted))):  # as it is written, first
+        for path in dict.fromkeys(
+            (path_of(well_formed(name).strip()), path_of(wanted))
+        ):  # as it is written, first
             if self.entry(path) is not None:
                 if self.index.known([path]).get(path) is None:
                     self.look_at({path})
@@ -234,18 +275,29 @@ class Core:
         if compare_key(wanted) == "daily":
             wanted = self.conventions.daily_note(local())
             if self.entry(path_of(wanted)) is None:
-                raise NotFound(f"no daily note {wanted} yet", hint="Append to `daily` to create it.")
+                raise NotFound(
+                    f"no daily note {wanted} yet", hint="Append to `daily` to create it."
+                )
             return path_of(wanted)
         self.prepare(vectors=False)
-        for kind, found in zip(("path", "name", "title", "alias"), self.index.called(compare_key(wanted)), strict=True):
+        for kind, found in zip(
+            ("path", "name", "title", "alias"), self.index.called(compare_key(wanted)), strict=True
+        ):
             there = [path for path in found if self.entry(path) is not None]
-            if len(there) > 1:  # a conflict copy has the title and the aliases of its note, and is never meant by them
+            if (
+                len(there) > 1
+            ):  # a conflict copy has the title and the aliases of its note, and is never meant by them
                 known = self.index.known(there)
-                there = [path for path in there if path not in known or not known[path].is_copy] or there
+                there = [
+                    path for path in there if path not in known or not known[path].is_copy
+                ] or there
             if len(there) == 1:
                 return there[0]
             if there:
-                names, many = [name_of(path) for path in there], f"{name!r} is the {kind} of {len(there)} notes"
+                names, many = (
+                    [name_of(path) for path in there],
+                    f"{name!r} is the {kind} of {len(there)} notes",
+                )
                 raise Ambiguous(many, candidates=names, hint="Use one of the candidates.")
         former = self.find_former_note(wanted)
         if former is not None:
@@ -271,13 +323,19 @@ class Core:
         with collector_at_rest():
             seen = self.vault.recover()[1]
         waited = time.monotonic() - self._doubted_since
-        believe = believe or (self._doubted > 0 and waited > 0.9 * 60 * self.settings.index.scan_minutes)
+        believe = believe or (
+            self._doubted > 0 and waited > 0.9 * 60 * self.settings.index.scan_minutes
+        )
         report = self.index.consistently(lambda: self._scan(progress, believe=believe, seen=seen))
         self.thin_history()
         return report
 
     def _scan(
-        self, progress: Progress | None = None, *, believe: bool = False, seen: list[Entry] | None = None
+        self,
+        progress: Progress | None = None,
+        *,
+        believe: bool = False,
+        seen: list[Entry] | None = None,
     ) -> SyncReport:
         self.follow_obsidian()
         owed = set(self._owed)
@@ -328,7 +386,9 @@ class Core:
         """The state of the index if notes may be missing from it, for an answer that is made of it now."""
         return self.state() if self.is_behind else None
 
-    def state_of_answer(self, behind: IndexState | None, standing: Standing | None = None) -> IndexState:
+    def state_of_answer(
+        self, behind: IndexState | None, standing: Standing | None = None
+    ) -> IndexState:
         """The state of the index that an answer was made of: `behind` if notes were missing when it was asked.
 
         What is missing is also a notice, for the formats of answers that have no place for a state.
@@ -343,7 +403,9 @@ class Core:
         state = behind or self.state()
         lacks_only_vectors = behind is None and not state.missing_notes and not self.is_in_doubt
         if state.state == "partial" and lacks_only_vectors:
-            return IndexState("ready", state.notes, state.pending, "", state.commit, 0, state.missing_vectors)
+            return IndexState(
+                "ready", state.notes, state.pending, "", state.commit, 0, state.missing_vectors
+            )
         return self.state_of_answer(state)
 
     def state(self, standing: Standing | None = None) -> IndexState:
@@ -371,7 +433,9 @@ class Core:
             searched = f"{counted(private, 'private note')} {'is' if private == 1 else 'are'} searched by words only"
             reason = f"{searched}: private text is not sent to remote services."
             return IndexState("ready", notes, 0, reason if private else "", standing.commit)
-        return IndexState("partial", notes, pending + unread, reason, standing.commit, unread, pending)
+        return IndexState(
+            "partial", notes, pending + unread, reason, standing.commit, unread, pending
+        )
 
     def _state_of_first_pass(self, notes: int, waiting: int) -> IndexState:
         """How far the first pass over the vault is: so many `notes` are read, of which some wait for vectors."""
@@ -379,9 +443,7 @@ class Core:
         if unread is None:  # the pass has not counted them yet
             unread = max(0, sum(1 for entry in self.vault.scan() if is_note(entry.path)) - notes)
         without_vectors = unread + waiting if self.embedding.is_wanted() else 0
-        reason = (
-            f"The vault is being indexed for the first time: {unread} of {notes + unread} notes are not indexed yet"
-        )
+        reason = f"The vault is being indexed for the first time: {unread} of {notes + unread} notes are not indexed yet"
         reason += f", and {without_vectors} have no vector yet." if without_vectors else "."
         return IndexState("indexing", notes, unread + waiting, reason, "", unread, without_vectors)
 
@@ -409,7 +471,9 @@ class Core:
             report = self.index.consistently(lambda: self.rows.look_at(notes))
             self.may_lack_vectors = True
             self._doubt(report.doubted)
-            self.tell({*report.changed(), *filter(is_note, notes)})  # what another process has put is told of too
+            self.tell(
+                {*report.changed(), *filter(is_note, notes)}
+            )  # what another process has put is told of too
 
     def fresh(self, ask: Callable[[], T], rows: Callable[[T], Iterable[Row]]) -> T:
         """An answer of the index, asked once more when one of the notes that it shows has changed on the disk."""
@@ -418,14 +482,23 @@ class Core:
         were_followed = self._follow_moves_of(rows(found))
         if were_followed:
             found = ask()
-        seen = {row.path: (self.entry(row.path), Stat(row.size, row.mtime_ns, row.ctime_ns)) for row in rows(found)}
-        changed = {path for path, (entry, stat) in seen.items() if entry is None or stat_of(entry) != stat} | owed
-        if self._doubted:  # what seems to have vanished is not shown, but kept until that is certain
+        seen = {
+            row.path: (self.entry(row.path), Stat(row.size, row.mtime_ns, row.ctime_ns))
+            for row in rows(found)
+        }
+        changed = {
+            path for path, (entry, stat) in seen.items() if entry is None or stat_of(entry) != stat
+        } | owed
+        if (
+            self._doubted
+        ):  # what seems to have vanished is not shown, but kept until that is certain
             changed = {path for path in changed if self.entry(path) is not None}
         if not changed:
             return found
         try:
-            report = self.index.consistently(lambda: self.rows.look_at(changed, find_moved=not were_followed))
+            report = self.index.consistently(
+                lambda: self.rows.look_at(changed, find_moved=not were_followed)
+            )
             self.may_lack_vectors = True
         except Unavailable as error:  # a full disk, a busy index: what is known is answered, they are looked at again
             _LOG.warning("changed notes could not be indexed: %s", error)
@@ -479,7 +552,9 @@ def change_by(by: By, tool: str) -> Change:
     """
     unknown = sorted(by.keys() - By.__annotations__.keys())
     if unknown:
-        near = difflib.get_close_matches(unknown[0], [*By.__annotations__, "if_sha256", "metadata", "overwrite"], 1)
+        near = difflib.get_close_matches(
+            unknown[0], [*By.__annotations__, "if_sha256", "metadata", "overwrite"], 1
+        )
         suggestion = f". Did you mean {near[0]!r}?" if near else ""
         raise TypeError(f"{tool}() got an unexpected keyword argument {unknown[0]!r}{suggestion}")
     return Change(by.get("tool", tool), by.get("who", ""), by.get("reason", ""))
@@ -488,7 +563,11 @@ def change_by(by: By, tool: str) -> Change:
 def _vault_of(root: Path, settings: Settings, **opened: Any) -> Vault:
     """The vault of a folder, or the branch that is named in its place."""
     rules, kept, branch = settings.access, settings.history, settings.branch
-    opened |= {"keep_days": kept.keep_days, "keep_mb": kept.keep_mb, "durable": settings.write.durability == "full"}
+    opened |= {
+        "keep_days": kept.keep_days,
+        "keep_mb": kept.keep_mb,
+        "durable": settings.write.durability == "full",
+    }
     opened["access"] = Access(rules.hidden, rules.read_only, settings.no_delete, rules.only)
     if not branch.repository:
         return Vault(root, **opened)
@@ -500,7 +579,9 @@ def _vault_of(root: Path, settings: Settings, **opened: Any) -> Vault:
 def _tables_of(path: Path, settings: Settings, root: Path, vault: Vault) -> Tables:
     """The index where the settings want it. Who sees less of the vault has a schema of its own, as it has a file."""
     if not (address := Key(settings.index.engine, setting="index.engine").value()):
-        return open_database(path, nullcontext if vault.read_only else vault.lock)  # a read-only disk has none
+        return open_database(
+            path, nullcontext if vault.read_only else vault.lock
+        )  # a read-only disk has none
     try:
         from simplemem.index.postgres.database import PostgresDatabase
     except ImportError as error:
@@ -508,17 +589,25 @@ def _tables_of(path: Path, settings: Settings, root: Path, vault: Vault) -> Tabl
         raise Unavailable(f"an index in PostgreSQL needs {error.name}", hint=hint) from error
     place = vault.place if vault.is_branch else str(root)
     plain = re.sub(r"[^a-z0-9]+", "_", Path(place).name.lower()).strip("_")[:20]
-    schema = settings.index.schema_name or f"{plain}_{hashlib.sha256(place.encode()).hexdigest()[:8]}"
+    schema = (
+        settings.index.schema_name or f"{plain}_{hashlib.sha256(place.encode()).hexdigest()[:8]}"
+    )
     replica = Key(settings.index.replica, setting="index.replica").value() or ""
-    return PostgresDatabase(address, f"{schema}{path.stem.removeprefix('index').replace('-', '_')}", path, replica)
+    return PostgresDatabase(
+        address, f"{schema}{path.stem.removeprefix('index').replace('-', '_')}", path, replica
+    )
 
 
 def _index_path(root: Path, settings: Settings, vault: Vault) -> Path:
     """Where the index lies: beside the notes, where it can be. Who sees less of the vault has an index of its own."""
-    hidden = "\n".join((*sorted(settings.access.hidden), *(f"+{each}" for each in sorted(settings.access.only))))
+    hidden = "\n".join(
+        (*sorted(settings.access.hidden), *(f"+{each}" for each in sorted(settings.access.only)))
+    )
     name = f"index-{hashlib.sha256(hidden.encode()).hexdigest()[:8]}.db" if hidden else "index.db"
     if settings.db is not None:
-        named = Path(os.path.realpath(Path(settings.db).expanduser()))  # a person may say it by a link
+        named = Path(
+            os.path.realpath(Path(settings.db).expanduser())
+        )  # a person may say it by a link
         return named.with_name(f"{named.stem}-{name}") if hidden else named
     here = root / ".simplemem" / name
     if not vault.read_only or (here.exists() and os.access(here.parent, os.W_OK)):

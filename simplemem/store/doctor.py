@@ -35,15 +35,23 @@ _SYNCED = re.compile(
     r"/(Dropbox|OneDrive|iCloud ?Drive|Mobile Documents|Google ?Drive|My Drive|CloudStorage|Nextcloud)([ (-][^/]*)?(/|$)"
 )
 # Names that many folders have: the one that is elsewhere is not the one that was meant.
-_COMMON_NAMES = frozenset({"readme", "index", "untitled", "home", "notes", "note", "todo", "inbox", "log", "template"})
-_WHY = {"name": "the only file of that name is", "alias": "it is an alias of", "title": "it is the title of"}
+_COMMON_NAMES = frozenset(
+    {"readme", "index", "untitled", "home", "notes", "note", "todo", "inbox", "log", "template"}
+)
+_WHY = {
+    "name": "the only file of that name is",
+    "alias": "it is an alias of",
+    "title": "it is the title of",
+}
 # How `problem` of a note begins where its frontmatter cannot be read; the latter in indexes of older versions.
 _UNREADABLE_FRONTMATTER = ("its frontmatter", "its header")
 _MOST = 3  # candidates
 _MOST_ASKED = 100  # names that are compared with every other; a vault full of broken links must not take all day
 
 
-def examine(core: Core, progress: Progress | None = None, *, only: Collection[str] = ()) -> tuple[Finding, ...]:
+def examine(
+    core: Core, progress: Progress | None = None, *, only: Collection[str] = ()
+) -> tuple[Finding, ...]:
     """What is wrong with the vault, its index or what they are on, by all checks or those in `only`. Changes no note.
     Of a damaged index nothing but that is asked."""
     for name in sorted(set(only) - CHECKS.keys()):
@@ -60,13 +68,26 @@ def examine(core: Core, progress: Progress | None = None, *, only: Collection[st
 def _check_notes(core: Core, _: Progress) -> Iterator[Finding]:
     """Headers that cannot be read, and notes that are no text or too large to be indexed."""
     for path, why in core.not_indexed():
-        hint = "Split it, or raise the setting index.max_note_mb." if why.endswith("are not indexed") else ""
+        hint = (
+            "Split it, or raise the setting index.max_note_mb."
+            if why.endswith("are not indexed")
+            else ""
+        )
         yield Finding("notes", "warning", path, why, hint)
     for path, problem in ((row["path"], row["problem"]) for row in core.index.counts()["problems"]):
         if problem.startswith(_UNREADABLE_FRONTMATTER):
             place = _PLACE.search(problem)
-            why = f"{_PLACE.sub('', problem)}; the note can still be read and found, but not changed"
-            yield Finding("headers", "warning", path, why, "Fix it in an editor.", int(place[1]) if place else 0)
+            why = (
+                f"{_PLACE.sub('', problem)}; the note can still be read and found, but not changed"
+            )
+            yield Finding(
+                "headers",
+                "warning",
+                path,
+                why,
+                "Fix it in an editor.",
+                int(place[1]) if place else 0,
+            )
         else:
             hint = "Save it as UTF-8 in an editor. If it is not text, give it an extension other than .md."
             yield Finding("notes", "warning", path, problem, hint)
@@ -75,7 +96,9 @@ def _check_notes(core: Core, _: Progress) -> Iterator[Finding]:
 def _check_conflicts(core: Core, _: Progress) -> Iterator[Finding]:
     for copy in conflict_copies(core):
         hint = "`simplemem conflicts merge` merges the two; --dry-run shows the differences."
-        yield Finding("conflicts", "warning", copy.path, f"a conflict copy of {copy.of} by {copy.maker}", hint)
+        yield Finding(
+            "conflicts", "warning", copy.path, f"a conflict copy of {copy.of} by {copy.maker}", hint
+        )
 
 
 def _check_secrets(core: Core, tell: Progress) -> Iterator[Finding]:
@@ -94,10 +117,21 @@ def _check_secrets(core: Core, tell: Progress) -> Iterator[Finding]:
                     text = read(entry.path).data.decode("utf-8", "replace")
             for secret in find_secrets(entry.path[:-3]):
                 yield Finding(
-                    "secrets", "warning", entry.path, f"its name contains a {secret.kind}: {secret.shown}", hint
+                    "secrets",
+                    "warning",
+                    entry.path,
+                    f"its name contains a {secret.kind}: {secret.shown}",
+                    hint,
                 )
             for secret in find_secrets(text)[:20]:  # a dump of keys is one finding too many
-                yield Finding("secrets", "warning", entry.path, f"{secret.kind}: {secret.shown}", hint, secret.line)
+                yield Finding(
+                    "secrets",
+                    "warning",
+                    entry.path,
+                    f"{secret.kind}: {secret.shown}",
+                    hint,
+                    secret.line,
+                )
 
 
 def _check_place(core: Core, _: Progress) -> Iterator[Finding]:
@@ -106,7 +140,9 @@ def _check_place(core: Core, _: Progress) -> Iterator[Finding]:
     is_here = not core.settings.index.engine
     if not is_here:
         ago = f"compared with the notes {time.monotonic() - core.compared_at:.0f} s ago"
-        message = f"the index is in {tables.engine}, {tables.size() / 1e6:.1f} MB, {ago}: {tables.place}"
+        message = (
+            f"the index is in {tables.engine}, {tables.size() / 1e6:.1f} MB, {ago}: {tables.place}"
+        )
         yield Finding(
             "place",
             "note",
@@ -114,26 +150,33 @@ def _check_place(core: Core, _: Progress) -> Iterator[Finding]:
             message,
             "Back up the notes and `.simplemem/`, which contains the history and the trash.",
         )
-    by_name, inside = _SYNCED.search(root.as_posix()), is_here and index.resolve().is_relative_to(root.resolve())
+    by_name, inside = (
+        _SYNCED.search(root.as_posix()),
+        is_here and index.resolve().is_relative_to(root.resolve()),
+    )
     has_mark = any((above / ".stfolder").exists() for above in (root, *root.parents))
     service = "Syncthing" if has_mark else by_name[1] if by_name is not None else ""
     if service and inside:
-        message = (
-            f"the vault and its index are in a synced folder ({service}), so other computers may overwrite the index"
-        )
+        message = f"the vault and its index are in a synced folder ({service}), so other computers may overwrite the index"
         yield Finding("place", "warning", "", message, _ELSEWHERE)
     elif service:
-        message = (
-            f"the vault is in a synced folder ({service}): the lock protects it from writers on this computer only"
-        )
+        message = f"the vault is in a synced folder ({service}): the lock protects it from writers on this computer only"
         yield Finding(
-            "place", "note", "", message, "If a note is changed on two computers at once, a conflict copy appears."
+            "place",
+            "note",
+            "",
+            message,
+            "If a note is changed on two computers at once, a conflict copy appears.",
         )
     of_vault, of_index = file_system(str(root)), file_system(str(index.parent))
     if of_vault in SHARED:
         message = f"the vault is on a disk of type {of_vault}: simplemem polls for changes that other computers make"
         yield Finding(
-            "place", "note", "", message, "The lock may not protect the vault from writers on other computers."
+            "place",
+            "note",
+            "",
+            message,
+            "The lock may not protect the vault from writers on other computers.",
         )
     if is_here and of_index in SHARED:
         message = f"the index is on a disk of type {of_index}, where SQLite cannot protect it from other computers"
@@ -143,7 +186,9 @@ def _check_place(core: Core, _: Progress) -> Iterator[Finding]:
 def _check_git(core: Core, _: Progress) -> Iterator[Finding]:
     state = core.committing.state()
     if state.get("ahead") or state.get("behind"):
-        message = "commits not yet exchanged with {remote}: {ahead} local, {behind} remote".format(**state)
+        message = "commits not yet exchanged with {remote}: {ahead} local, {behind} remote".format(
+            **state
+        )
         yield Finding("git", "note", "", message, "`simplemem sync` exchanges them.")
 
 
@@ -165,7 +210,9 @@ def _check_index(core: Core, tell: Progress) -> Iterator[Finding]:
             return list(islice(differences(ours, theirs, vectors=False), 20))
 
     try:
-        if found := compared():  # perhaps by what was written meanwhile: both are brought up to one moment of rest
+        if (
+            found := compared()
+        ):  # perhaps by what was written meanwhile: both are brought up to one moment of rest
             with nullcontext() if core.vault.read_only else core.vault.lock():
                 core.compare_all()
                 found = compared()
@@ -173,7 +220,9 @@ def _check_index(core: Core, tell: Progress) -> Iterator[Finding]:
         rebuilt.drop()
     for here, there in found:
         row = here or there or ("", "")
-        ours, theirs = ("nothing" if each is None else shorten(repr(each), 160) for each in (here, there))
+        ours, theirs = (
+            "nothing" if each is None else shorten(repr(each), 160) for each in (here, there)
+        )
         message = f"the index contains {ours} where a rebuilt index contains {theirs}"
         path = str(row[1]) if len(row) > 1 else ""
         yield Finding("index", "error", path, message, f"{_ANEW}. Please report this bug.")
@@ -201,7 +250,9 @@ CHECKS: Mapping[str, Callable[[Core, Progress], Iterator[Finding]]] = {
 }
 
 
-def plan_mending(core: Core, progress: Progress | None = None, *, only: Collection[str] = ()) -> Mending:
+def plan_mending(
+    core: Core, progress: Progress | None = None, *, only: Collection[str] = ()
+) -> Mending:
     """What `doctor` finds and the broken links among it that can be mended. Writes nothing; `mend` does."""
     findings = examine(core, progress, only=only)
     aims: dict[str, dict[str, Aim]] = {}
@@ -219,12 +270,21 @@ def plan_mending(core: Core, progress: Progress | None = None, *, only: Collecti
             unmended.append(error.message)
             continue
         text = lead_links(note, path, aims[path], named, core.conventions.link_format)
-        nowhere = {link.target for link in read_note(text.encode()).links if not resolve(link.target, path, named).path}
+        nowhere = {
+            link.target
+            for link in read_note(text.encode()).links
+            if not resolve(link.target, path, named).path
+        }
         what = [
-            f"[[{link}]] now leads to {name_of(aim.path)}" for link, aim in aims[path].items() if link not in nowhere
+            f"[[{link}]] now leads to {name_of(aim.path)}"
+            for link, aim in aims[path].items()
+            if link not in nowhere
         ]
         stuck = nowhere & aims[path].keys()
-        unmended += [f"{path}: [[{target}]] cannot be rewritten to link to its note" for target in sorted(stuck)]
+        unmended += [
+            f"{path}: [[{target}]] cannot be rewritten to link to its note"
+            for target in sorted(stuck)
+        ]
         if what:
             diff = unified_diff(file.data, text.encode(), (path, path), most=None)
             changes[path] = Mend(path, tuple(what), diff, file.sha256, text)
@@ -242,7 +302,9 @@ def mend(core: Core, mending: Mending, **by: Unpack[By]) -> Mended:
     by["reason"] = by.get("reason") or "fixed unresolved links"
     with core.vault.lock():
         written, warnings = carry_out(core, wishes, change_by(by, "doctor"))
-    return Mended(written[0].version, tuple(each.path for each in written), (*mending.unmended, *warnings))
+    return Mended(
+        written[0].version, tuple(each.path for each in written), (*mending.unmended, *warnings)
+    )
 
 
 def _broken_links(core: Core) -> Iterator[tuple[Finding, tuple[str, Aim] | None]]:
@@ -250,7 +312,9 @@ def _broken_links(core: Core) -> Iterator[tuple[Finding, tuple[str, Aim] | None]
     targets = _LikelyTargets(core)
     closed = {row["path"] for row in core.index.counts()["problems"]}
     for link in core.index.links():
-        if link.path is not None or "{{" in link.target or link.source in targets.copies:  # whose notes say the same
+        if (
+            link.path is not None or "{{" in link.target or link.source in targets.copies
+        ):  # whose notes say the same
             continue
         paths, aim, why = targets.of(link.target, link.source)
         names = tuple(map(name_of, paths))
@@ -271,7 +335,9 @@ class _LikelyTargets:
         self.copies = {path for path, row in core.index.known().items() if row.is_copy}
         self._files = core.index.files() - self.copies
         self._named_now = named_in_memory(self._files)
-        named_once = {path for each in core.changes.recent() for path in (each.path, each.new_path) if path}
+        named_once = {
+            path for each in core.changes.recent() for path in (each.path, each.new_path) if path
+        }
         self._named_then = named_in_memory(named_once - self._files)
         self._bare: dict[str, list[str]] = {}  # by their names without a folder
         for path in sorted(self._files):
@@ -292,7 +358,9 @@ class _LikelyTargets:
                 moved = next((change for change in changes if change.new_path == now), last)
                 return (now,), Aim(now, was), f"it was moved to {name_of(now)} in {moved.id}"
         named = self._named(target)
-        is_whole = not self._core.vault.access.is_partial  # else the link may well lead to what is not seen from here
+        is_whole = (
+            not self._core.vault.access.is_partial
+        )  # else the link may well lead to what is not seen from here
         if is_whole and len(named) == 1 and compare_key(base_name(target)) not in _COMMON_NAMES:
             ((path, how),) = named.items()
             return (path,), Aim(path, path if how == "name" else ""), f"{_WHY[how]} {name_of(path)}"
@@ -304,14 +372,18 @@ class _LikelyTargets:
         found = dict.fromkeys(self._named_now(key) or self._named_now(key + ".md"), "name")
         _, _, titled, with_alias = self._core.index.called(compare_key(base_name(target)))
         for how, paths in (("alias", with_alias), ("title", titled)):
-            found |= dict.fromkeys((path for path in paths if path not in found and path not in self.copies), how)
+            found |= dict.fromkeys(
+                (path for path in paths if path not in found and path not in self.copies), how
+            )
         return found
 
     def _near(self, target: str) -> tuple[str, ...]:
         """The files of that name, or else those for whose name it may be a slip."""
         named, name = self._named(target), compare_key(base_name(target))
         if not named and name not in self._slips and len(self._slips) < _MOST_ASKED:
-            digits = list(filter(str.isdigit, name))  # "Chapter 1" is no slip for "Chapter 2", nor one day for another
+            digits = list(
+                filter(str.isdigit, name)
+            )  # "Chapter 1" is no slip for "Chapter 2", nor one day for another
             like = [each for each in self._bare if abs(len(each) - len(name)) < 4]
             like = [each for each in like if list(filter(str.isdigit, each)) == digits]
             close = difflib.get_close_matches(name, like, _MOST, 0.8)  # letter by letter

@@ -74,7 +74,10 @@ class Embedding:
         with self._guard:
             if self._wanted is None:
                 try:
-                    self._wanted = embedder_named(self._settings.embed.provider, choice_of(self._settings)), ""
+                    self._wanted = (
+                        embedder_named(self._settings.embed.provider, choice_of(self._settings)),
+                        "",
+                    )
                 except SimplememError as error:
                     self._wanted = None, f"Searching by words only: {error.message}."
                     _LOG.warning("no embedder: %s", error)
@@ -89,7 +92,9 @@ class Embedding:
             self._coverage = Coverage(embedder)
         return self._coverage
 
-    def question(self, text: str, standing: Standing | None = None) -> tuple[QueryVector | None, str]:
+    def question(
+        self, text: str, standing: Standing | None = None
+    ) -> tuple[QueryVector | None, str]:
         """The vector of a question, where the index has vectors of our embedder; and what lessens it, in a sentence."""
         embedder, why_not = self.wanted()
         standing = standing or self._index.standing()
@@ -103,17 +108,26 @@ class Embedding:
             return None, (self.trouble() or none) if standing.waiting else ""
         asked = text if embedder.reads_sentences else without_stop_words(text)
         try:
-            vector = embedder.query(asked, deadline=time.monotonic() + self._settings.embed.query_seconds)
+            vector = embedder.query(
+                asked, deadline=time.monotonic() + self._settings.embed.query_seconds
+            )
         except Unavailable as error:
             return None, f"{_said(embedder.name, error)}; searched by words only."
         if len(vector) != space.dimension:
             anew = "searched by words only until `simplemem index --rebuild`."
-            return None, f"The embedder {embedder.name} returns vectors whose dimensions differ from the index; {anew}"
+            return (
+                None,
+                f"The embedder {embedder.name} returns vectors whose dimensions differ from the index; {anew}",
+            )
         return QueryVector(vector, embedder.name), self.trouble()
 
     def trouble(self) -> str:
         """Why vectors are not being made just now; nothing when they are."""
-        return f"{self._failure}; new texts are searched by words only until it works again." if self._failure else ""
+        return (
+            f"{self._failure}; new texts are searched by words only until it works again."
+            if self._failure
+            else ""
+        )
 
     def fill(
         self,
@@ -151,11 +165,15 @@ class Embedding:
             def is_late() -> bool:
                 return time.monotonic() > ends or time.process_time() > work_ends
 
-            return self._run(Filling(self._vault, database, embedder, progress, is_late, ready, private))
+            return self._run(
+                Filling(self._vault, database, embedder, progress, is_late, ready, private)
+            )
         finally:
             self._making.release()
 
-    def fill_in_background(self, ready: Waiting | None, stopped: Callable[[], bool]) -> float | None:
+    def fill_in_background(
+        self, ready: Waiting | None, stopped: Callable[[], bool]
+    ) -> float | None:
         """Embed what is missing, for a server, which never waits for others; returns when to try again, in seconds."""
         if (embedder := self.wanted()[0]) is None:
             return None
@@ -182,8 +200,14 @@ class Embedding:
         if not isinstance(embedder := self.wanted()[0], ServiceEmbedder):
             return 0
         width = None
-        with suppress(Unavailable):  # what it gives now; a service that is away is believed to be the one it was
-            width = len(embedder.query("memory", deadline=time.monotonic() + self._settings.embed.query_seconds))
+        with suppress(
+            Unavailable
+        ):  # what it gives now; a service that is away is believed to be the one it was
+            width = len(
+                embedder.query(
+                    "memory", deadline=time.monotonic() + self._settings.embed.query_seconds
+                )
+            )
         adopt(into, embedder)
         with suppress(Damaged):  # what cannot be read there is made again
             return take(old, into, width, progress)
@@ -191,7 +215,9 @@ class Embedding:
 
     def _may_begin(self, embedder: Embedder, *, first: bool) -> bool:
         """Whether vectors may be made unasked. `first`: a new embedder may take another's place, once in a process."""
-        return self._index.standing().space.embedder in ("", embedder.name) or (first and not self._begun)
+        return self._index.standing().space.embedder in ("", embedder.name) or (
+            first and not self._begun
+        )
 
     def _run(self, filling: Filling) -> int:
         """Make vectors, and give back our turn."""
@@ -203,8 +229,12 @@ class Embedding:
                 self._failure = _said(filling.embedder.name, error)
                 self._not_before = time.monotonic() + self._waits
                 self._waits = min(2 * self._waits, _LONGEST_WAIT)
-                with suppress(SimplememError):  # for `stats` of another process: what went wrong last, and when
-                    self._index.database.set_meta(_FAILED, f"{time.strftime('%Y-%m-%dT%H:%M:%S')}: {self._failure}")
+                with suppress(
+                    SimplememError
+                ):  # for `stats` of another process: what went wrong last, and when
+                    self._index.database.set_meta(
+                        _FAILED, f"{time.strftime('%Y-%m-%dT%H:%M:%S')}: {self._failure}"
+                    )
             return 0
         finally:
             self._turn.give_back()
@@ -219,7 +249,11 @@ class Embedding:
         if not name:
             return 0
         standing = standing or self._index.standing()
-        return standing.waiting if standing.space.embedder == name else self._index.embedded(name, remote).waiting
+        return (
+            standing.waiting
+            if standing.space.embedder == name
+            else self._index.embedded(name, remote).waiting
+        )
 
     def kept_private(self) -> int:
         """Notes that have no vector because their text stays on this machine."""
@@ -229,7 +263,9 @@ class Embedding:
         """For `stats`: who makes vectors, how many notes have them, and why others have none."""
         wanted, why_not = self.wanted()
         now = self._index.standing().space
-        waiting, total, *_ = self._index.embedded(now.embedder, now.remote) if now.embedder else (0, 0)
+        waiting, total, *_ = (
+            self._index.embedded(now.embedder, now.remote) if now.embedder else (0, 0)
+        )
         return {
             "wanted": wanted.name if wanted is not None else "none",
             "in_use": now.embedder or "none",
@@ -238,9 +274,12 @@ class Embedding:
             "notes_with_vectors": max(0, total - waiting),
             "waiting": self.pending(),
             "private": self.kept_private(),
-            "refused": [{"path": path, "why": why} for path, why in self._index.embedded("", False).refused],
+            "refused": [
+                {"path": path, "why": why} for path, why in self._index.embedded("", False).refused
+            ],
             "last_failure": self._index.database.meta(_FAILED) or "",
-            "trouble": self.trouble() or (why_not if self._settings.embed.provider != "none" else ""),
+            "trouble": self.trouble()
+            or (why_not if self._settings.embed.provider != "none" else ""),
         }
 
 

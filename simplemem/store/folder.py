@@ -27,7 +27,11 @@ def own_files(core: Core) -> tuple[OwnFile, ...]:
     folder = core.root / SIDECAR
     found = []
     index = Path(core.index.path)
-    if not core.settings.index.engine and index.is_file() and index.resolve().parent == folder.resolve():
+    if (
+        not core.settings.index.engine
+        and index.is_file()
+        and index.resolve().parent == folder.resolve()
+    ):
         found.append(OwnFile(f"{SIDECAR}/{index.name}", "the index", can_be_rebuilt=True))
     for name, holds in _CONTENTS.items():
         is_in_repository = core.vault.is_branch and name == "history"

@@ -44,7 +44,9 @@ class FormerNote:
         return NotFound(message, hint=hint, version=self.version)
 
 
-def find_former_note(versions: Sequence[Version], name: str, exists: Callable[[str], bool]) -> FormerNote | None:
+def find_former_note(
+    versions: Sequence[Version], name: str, exists: Callable[[str], bool]
+) -> FormerNote | None:
     """Return the note that last had a name, as far as the change log knows; None if no change names it.
 
     `versions` are the newest first. `exists` returns whether there is a note at a path. The changes after
@@ -52,7 +54,9 @@ def find_former_note(versions: Sequence[Version], name: str, exists: Callable[[s
     back is found where its last change left it.
     """
     changes = [version for version in versions if version.op != "recovered"]
-    newest_index = next((index for index, version in enumerate(changes) if _path_named(version, name)), None)
+    newest_index = next(
+        (index for index, version in enumerate(changes) if _path_named(version, name)), None
+    )
     if newest_index is None:
         return None
 

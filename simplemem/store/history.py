@@ -98,7 +98,9 @@ def history(
 def _entry_of(core: Core, version: Version, commit: str | None, *, diff: bool) -> HistoryEntry:
     new_name = name_of(version.new_path) if version.new_path else None
     shown = _shown(*_sides(core, version)) if diff else None
-    return HistoryEntry(version.id, name_of(version.path), new_name, *version[4:11], shown, commit=commit)
+    return HistoryEntry(
+        version.id, name_of(version.path), new_name, *version[4:11], shown, commit=commit
+    )
 
 
 def main_of(step: Sequence[Version]) -> Version:
@@ -110,10 +112,19 @@ def _entry_of_git(core: Core, commit: Commit, *, diff: bool) -> HistoryEntry:
     oid, before, after = commit.commit, commit.before, commit.after
     # So much of its id that nobody takes it for a number of our history.
     short = next((oid[:size] for size in range(10, 40) if not oid[:size].isdigit()), oid)
-    names = name_of(commit.old_path or commit.path), name_of(commit.path) if commit.old_path else None
-    said = "" if core.vault.access.is_partial else commit.subject  # it may speak of hidden notes in the commit
+    names = (
+        name_of(commit.old_path or commit.path),
+        name_of(commit.path) if commit.old_path else None,
+    )
+    said = (
+        "" if core.vault.access.is_partial else commit.subject
+    )  # it may speak of hidden notes in the commit
     found, left = (None if data is None else sha256(data) for data in (before, after))
-    shown = _shown(b"" if commit.op == "create" else before, b"" if commit.op == "delete" else after) if diff else None
+    shown = (
+        _shown(b"" if commit.op == "create" else before, b"" if commit.op == "delete" else after)
+        if diff
+        else None
+    )
     at = (commit.when, commit.op, commit.who, "git")
     return HistoryEntry(short, *names, *at, said, found, left, shown, source="git", commit=oid)
 
@@ -121,12 +132,19 @@ def _entry_of_git(core: Core, commit: Commit, *, diff: bool) -> HistoryEntry:
 def _sides(core: Core, version: Version) -> tuple[bytes | None, bytes | None]:
     """What a version found and what it left; nothing is no bytes, a lost text None."""
     places = (version.new_path or version.path, version.path)
-    before, after = (b"" if sha is None else text_of(core, sha, *places) for sha in (version.before, version.after))
+    before, after = (
+        b"" if sha is None else text_of(core, sha, *places)
+        for sha in (version.before, version.after)
+    )
     return before, after
 
 
-def _shown(before: bytes | None, after: bytes | None, titles: tuple[str, str] = ("before", "after")) -> str | None:
-    return None if before is None or after is None else unified_diff(before, after, titles, LONG_DIFF)
+def _shown(
+    before: bytes | None, after: bytes | None, titles: tuple[str, str] = ("before", "after")
+) -> str | None:
+    return (
+        None if before is None or after is None else unified_diff(before, after, titles, LONG_DIFF)
+    )
 
 
 def path_with_a_past(core: Core, name: str) -> str:
@@ -138,9 +156,16 @@ def path_with_a_past(core: Core, name: str) -> str:
         return core.path_meant(name)
     except NotFound:
         key = compare_key(clean_reference(name))
-        gone = [path for path in core.changes.gone() if compare_key(name_of(path).rsplit("/", 1)[-1]) == key]
+        gone = [
+            path
+            for path in core.changes.gone()
+            if compare_key(name_of(path).rsplit("/", 1)[-1]) == key
+        ]
         if len(gone) > 1:
-            many, hint = f"{name!r} is the name of {len(gone)} deleted notes", "Use one of the candidates."
+            many, hint = (
+                f"{name!r} is the name of {len(gone)} deleted notes",
+                "Use one of the candidates.",
+            )
             raise Ambiguous(many, candidates=list(map(name_of, gone)), hint=hint) from None
         # Deleted, and known to git alone: it may have gone to a hidden place, so where there are such it is not told.
         if not gone and (core.vault.access.is_partial or not commits_of(core, path, 1)):
@@ -167,16 +192,25 @@ def moment_of(core: Core, wanted: str, *, start: bool = False) -> Moment:
             if before or not re.fullmatch("[0-9]{4}", named.strip()):  # four digits may be a year
                 raise
         else:
-            steps = core.changes.step(version.group)  # an operation is done as a whole, or not at all
+            steps = core.changes.step(
+                version.group
+            )  # an operation is done as a whole, or not at all
             start = start or before is not None
-            return Moment(steps[0].number - 1 if start else steps[-1].number, version.when, version, before=start)
+            return Moment(
+                steps[0].number - 1 if start else steps[-1].number,
+                version.when,
+                version,
+                before=start,
+            )
     now = datetime.now()  # noqa: DTZ005  (people mean their own clock)
     try:
         meant = datetime.fromisoformat(read_when(wanted, now, end=not start))
         moment = moment_at(core, min(meant, now))
     except (OverflowError, OSError, ValueError) as error:
         raise Invalid(f"{wanted[:40]!r} is not a date that a note can have") from error
-    is_now = not start and meant > now - timedelta(seconds=1)  # dates are read to the second: nothing is left out
+    is_now = not start and meant > now - timedelta(
+        seconds=1
+    )  # dates are read to the second: nothing is left out
     return moment._replace(number=core.changes.newest()) if is_now else moment
 
 
@@ -191,9 +225,16 @@ def note_at(core: Core, path: str, at: str, *, start: bool = False, name: str = 
     if means_commit(core, at):
         then, data = text_at_commit(core, path, at)
         return NoteThen(then, sha256(data), data)
-    moment, called = moment_of(core, at, start=start), path_of(well_formed(clean_reference(name))) if name else ""
+    moment, called = (
+        moment_of(core, at, start=start),
+        path_of(well_formed(clean_reference(name))) if name else "",
+    )
     if (version := moment.version) is not None:
-        for where, before, after in version.effects:  # of a move, one of its two paths has what the other has not
+        for (
+            where,
+            before,
+            after,
+        ) in version.effects:  # of a move, one of its two paths has what the other has not
             sha = before or version.before if moment.before else after or version.after or before
             if where in (called, path) and sha is not None:
                 kept = text_of(core, sha, where)
@@ -218,21 +259,37 @@ def notes_then(core: Core, when: Moment | datetime) -> Iterator[tuple[NoteThen, 
         yield _then(core, path, left.get(path), found.get(path), moment)
 
 
-def _then(core: Core, path: str, left: Version | None, found: Version | None, moment: Moment) -> tuple[NoteThen, bool]:
+def _then(
+    core: Core, path: str, left: Version | None, found: Version | None, moment: Moment
+) -> tuple[NoteThen, bool]:
     """What stood at a path, by the last change before the moment and the first after it; whether it is another now."""
     now, rested = file_now(core, path), False
-    after = next((after for at, _, after in left.effects if at == path), None) if left is not None else None
+    after = (
+        next((after for at, _, after in left.effects if at == path), None)
+        if left is not None
+        else None
+    )
     if found is not None:
         afterwards = next((before for at, before, _ in found.effects if at == path), None)
     else:
         afterwards = None if now is None else now.sha256
-        with suppress(ValueError, OverflowError):  # written before the moment, by the file's own time, which may lag
+        with suppress(
+            ValueError, OverflowError
+        ):  # written before the moment, by the file's own time, which may lag
             until = (datetime.fromisoformat(moment.when).timestamp() - 0.02) * 1_000_000_000
             rested = now is not None and now.entry.mtime_ns <= until
-    beside = found if moment.before else left  # a change of the very operation that the moment was given by says it
-    is_beside = beside is not None and moment.version is not None and beside.group == moment.version.group
+    beside = (
+        found if moment.before else left
+    )  # a change of the very operation that the moment was given by says it
+    is_beside = (
+        beside is not None and moment.version is not None and beside.group == moment.version.group
+    )
     sha = afterwards if left is None or rested or (is_beside and moment.before) else after
-    doubt = "" if rested or is_beside or after == afterwards else "it was changed outside simplemem at an unknown time"
+    doubt = (
+        ""
+        if rested or is_beside or after == afterwards
+        else "it was changed outside simplemem at an unknown time"
+    )
     differs = sha != (None if now is None else now.sha256)
     data = core.vault.history.content(sha) if sha and differs else now.data if now and sha else None
     if sha is not None and data is None:
@@ -298,31 +355,48 @@ def commits_of(core: Core, path: str, limit: int) -> list[Commit]:
     from simplemem import git
 
     try:
-        for name in _names(core, path):  # a move that nobody has committed yet is known to our history alone
+        for name in _names(
+            core, path
+        ):  # a move that nobody has committed yet is known to our history alone
             if found := git.history(_repository(core), name, limit):
                 hides = core.vault.access.hides
-                return [each for each in found if not hides(each.path) and not hides(each.old_path or each.path)]
+                return [
+                    each
+                    for each in found
+                    if not hides(each.path) and not hides(each.old_path or each.path)
+                ]
     except SimplememError as error:
-        core.git_trouble = f"git commits are not shown: {error}" + (f". {error.hint}" if error.hint else "")
+        core.git_trouble = f"git commits are not shown: {error}" + (
+            f". {error.hint}" if error.hint else ""
+        )
         _LOG.warning("%s", core.git_trouble)
     return []
 
 
 def _names(core: Core, path: str) -> list[str]:
     """The last five names of a memory that our own history knows, as far as they may be seen; itself first."""
-    known = (path, *(version.path for version in core.changes.of(path, 1000)))  # older names are forgotten
+    known = (
+        path,
+        *(version.path for version in core.changes.of(path, 1000)),
+    )  # older names are forgotten
     return [name for name in dict.fromkeys(known) if not core.vault.access.hides(name)][:5]
 
 
 def nothing_there(name: str, at: str, then: NoteThen) -> NotFound:
     """The error for a note that was not there at a moment, or whose text is lost."""
     message = (
-        f"{name} did not exist at {at}" if then.sha256 is None else f"the text of {name} at {at} is no longer kept"
+        f"{name} did not exist at {at}"
+        if then.sha256 is None
+        else f"the text of {name} at {at} is no longer kept"
     )
-    return NotFound(message, hint="The history lists the versions of a note, even of a deleted one.")
+    return NotFound(
+        message, hint="The history lists the versions of a note, even of a deleted one."
+    )
 
 
-def diff(core: Core, what: str, other: str | None = None, *, since: str | None = None) -> tuple[Difference, ...]:
+def diff(
+    core: Core, what: str, other: str | None = None, *, since: str | None = None
+) -> tuple[Difference, ...]:
     """What a version changed, what lies between two, or what changed in a memory `since` then, else last."""
     if other is not None:
         one, two = core.changes.find(what), core.changes.find(other)
@@ -330,7 +404,11 @@ def diff(core: Core, what: str, other: str | None = None, *, since: str | None =
         return (_difference(paths, (one.id, two.id), _sides(core, one)[1], _sides(core, two)[1]),)
     if since is None and (steps := _step_named(core, what)) is not None:
         return tuple(
-            _difference((step.path, step.new_path or step.path), (f"before {step.id}", step.id), *_sides(core, step))
+            _difference(
+                (step.path, step.new_path or step.path),
+                (f"before {step.id}", step.id),
+                *_sides(core, step),
+            )
             for step in steps
         )
     path = path_with_a_past(core, what)
@@ -351,7 +429,11 @@ def _step_named(core: Core, what: str) -> list[Version] | None:
 
 
 def _difference(
-    paths: tuple[str, str], labels: tuple[str, str], before: bytes | None, after: bytes | None, doubt: str = ""
+    paths: tuple[str, str],
+    labels: tuple[str, str],
+    before: bytes | None,
+    after: bytes | None,
+    doubt: str = "",
 ) -> Difference:
     names = name_of(paths[0]), name_of(paths[1])
     shown = _shown(before, after, (f"{names[0]} ({labels[0]})", f"{names[1]} ({labels[1]})"))
@@ -367,13 +449,19 @@ def blame_of(core: Core, name: str) -> tuple[BlamedLine, ...]:
     after: str | None = file.sha256
     states: list[tuple[str | None, Origin]] = []
     for version in core.changes.of(path):
-        if version.after != after:  # between two changes of ours that do not meet, somebody changed it from outside
+        if (
+            version.after != after
+        ):  # between two changes of ours that do not meet, somebody changed it from outside
             states.append((after, HUMAN))
         if version.before != version.after:  # else it was moved, which writes nothing
             states.append((version.after, author_of(version)))
         after = version.before
     if after is not None:
         states.append((after, HUMAN))
-    makers = zip(lines_of(file.data), blame(file.data, states, core.vault.history.content), strict=True)
+    makers = zip(
+        lines_of(file.data), blame(file.data, states, core.vault.history.content), strict=True
+    )
     named = ((line.rstrip("\r\n"), maker or UNKNOWN) for line, maker in makers)
-    return tuple(BlamedLine(at, line, by.kind, by.name, by.when) for at, (line, by) in enumerate(named, 1))
+    return tuple(
+        BlamedLine(at, line, by.kind, by.name, by.when) for at, (line, by) in enumerate(named, 1)
+    )

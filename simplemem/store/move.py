@@ -62,17 +62,24 @@ def _move_in_lock(core: Core, moves: Moves, change: Change) -> tuple[Moved, ...]
         warnings += judge(core.settings, "", name_of(old), name_of(new))
 
     rewrites, stuck = rewrites_for(core, moves)
-    own_texts = {wish.path: wish.data for wish in rewrites if wish.path in files and wish.data is not None}
+    own_texts = {
+        wish.path: wish.data for wish in rewrites if wish.path in files and wish.data is not None
+    }
     others = [wish for wish in rewrites if wish.path not in files]
     check_unseen_links(core.vault, moves, own_texts)
 
-    wishes = [Wish("move", old, file.sha256, moves.after(old), own_texts.get(old)) for old, file in files.items()]
+    wishes = [
+        Wish("move", old, file.sha256, moves.after(old), own_texts.get(old))
+        for old, file in files.items()
+    ]
     written = core.vault.carry_out([*wishes, *others], change)[: len(wishes)]
     texts = {moves.after(old): own_texts.get(old, file.data) for old, file in files.items()}
     texts |= {wish.path: wish.data or b"" for wish in others}
     warnings += stuck + _index_moved(core, texts, written, moves)
 
-    rewritten = [name_of(wish.path) for wish in others] + [name_of(moves.after(path)) for path in own_texts]
+    rewritten = [name_of(wish.path) for wish in others] + [
+        name_of(moves.after(path)) for path in own_texts
+    ]
     return tuple(
         Moved(
             name=name_of(result.path),
@@ -91,7 +98,9 @@ def _check_free(core: Core, old: str, new: str) -> None:
     """Raise AlreadyExists if another note has the new name. A note may change the case of its own."""
     if compare_key(old) != compare_key(new) and core.entry(new) is not None:
         hint = "Choose another name, or move or delete that note first."
-        raise AlreadyExists(f"a note called {name_of(new)} already exists", hint=hint, name=name_of(new))
+        raise AlreadyExists(
+            f"a note called {name_of(new)} already exists", hint=hint, name=name_of(new)
+        )
 
 
 def _check_scope(core: Core, old: str, new: str, data: bytes) -> None:
@@ -101,11 +110,16 @@ def _check_scope(core: Core, old: str, new: str, data: bytes) -> None:
         check_move_keeps_scope(old, new, properties, core.vault.access.hides)
 
 
-def _index_moved(core: Core, texts: Mapping[str, bytes], written: Sequence[Written], moves: Moves) -> list[str]:
+def _index_moved(
+    core: Core, texts: Mapping[str, bytes], written: Sequence[Written], moves: Moves
+) -> list[str]:
     """Index what moved and the notes whose links followed, by their paths now. Returns warnings."""
     warnings = list[str]()
     attachments = {
-        path for old, new in moves.new_paths.items() if not is_note(old) or not is_note(new) for path in (old, new)
+        path
+        for old, new in moves.new_paths.items()
+        if not is_note(old) or not is_note(new)
+        for path in (old, new)
     }
     if attachments:  # first: notes link to them
         warnings += core.indexed(attachments, lambda: core.look_at(attachments))
@@ -120,7 +134,11 @@ def delete(core: Core, name: str, *, if_sha256: str | None = None, **by: Unpack[
     try:
         path = core.path_meant(name)
     except NotFound:
-        if if_sha256 and (done := _last_change(core, name, "delete")) is not None and done.before == if_sha256:
+        if (
+            if_sha256
+            and (done := _last_change(core, name, "delete")) is not None
+            and done.before == if_sha256
+        ):
             return Deleted(name_of(done.path), done.id, 0)
         raise
     with core.vault.lock():
@@ -151,13 +169,16 @@ def delete_all(core: Core, names: Iterable[str], **by: Unpack[By]) -> tuple[Dele
         unresolved = {}
         for path in paths:
             links = [link for link in core.index.links(path) if link.source not in deleted]
-            unresolved[path] = sum(resolve(link.target, link.source, remaining).path is None for link in links)
+            unresolved[path] = sum(
+                resolve(link.target, link.source, remaining).path is None for link in links
+            )
 
         wishes = [Wish("delete", path, core.vault.read(path).sha256, gone=True) for path in paths]
         written = core.vault.carry_out(wishes, change_by(by, "delete"))
         indexed(core, {}, [], gone=paths)
     return tuple(
-        Deleted(name_of(path), one.version, unresolved[path]) for path, one in zip(paths, written, strict=True)
+        Deleted(name_of(path), one.version, unresolved[path])
+        for path, one in zip(paths, written, strict=True)
     )
 
 

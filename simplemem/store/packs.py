@@ -25,7 +25,9 @@ from simplemem.store.recall import Ranking, only_nearest, ranked, text_of, withi
 
 _NOTES = 20
 _PASSAGES = 3  # of one note
-MOST_SAID = 4  # sentences quoted beneath a passage; who says more than finds room there speaks for itself
+MOST_SAID = (
+    4  # sentences quoted beneath a passage; who says more than finds room there speaks for itself
+)
 _MOST_CITED = 6  # places named beside one
 _BETWEEN = "\n\n"
 _WORD = re.compile(r"\S+")
@@ -72,7 +74,9 @@ class Voice:
     piece: Piece
     spoken: Sequence[Sentence] = ()
     also: list[str] = field(default_factory=list)  # where the same words stand
-    said: list[dict[str, str]] = field(default_factory=list)  # what others say differently: older, newer, or differs
+    said: list[dict[str, str]] = field(
+        default_factory=list
+    )  # what others say differently: older, newer, or differs
     more: int = 0  # sentences that differ and found no room beneath
 
     def quote(self, piece: Piece, sentence: Sentence) -> bool:
@@ -80,7 +84,12 @@ class Voice:
         mine, its = self.piece.when, piece.when
         label = "older" if its < mine else "newer" if its > mine else "differs"
         cited = f"{piece.name}:{piece.line + count_lines(piece.text, 0, sentence.start)}"
-        said = {"label": label, "text": " ".join(sentence.text.split()), "cited": cited, "when": its}
+        said = {
+            "label": label,
+            "text": " ".join(sentence.text.split()),
+            "cited": cited,
+            "when": its,
+        }
         if said not in self.said and len(self.said) >= MOST_SAID:
             self.more += 1
             return False
@@ -93,7 +102,9 @@ class Voice:
         same = [sentence.words in there for sentence in other.spoken]
         if not same and words_in_order(self.piece.text) != words_in_order(other.piece.text):
             return False
-        if not all(known or each.start in quoted for known, each in zip(same, other.spoken, strict=True)):
+        if not all(
+            known or each.start in quoted for known, each in zip(same, other.spoken, strict=True)
+        ):
             return False
         if any(same) or not same:  # else its place stands with the quotation
             self.also.append(other.piece.cited)
@@ -104,7 +115,9 @@ def voices(given: Iterable[Piece]) -> tuple[list[Voice], list[tuple[Piece, Piece
     """The passages that speak, the newest of two that disagree first; and those taken up, with who speaks for them."""
     every = [Voice(piece, sentences(piece.text)) for piece in given if piece.text.strip()]
     place = [float(number) for number in range(len(every))]
-    quoted: dict[tuple[int, int], set[int]] = {}  # beneath a voice, from another, where the sentences begin
+    quoted: dict[
+        tuple[int, int], set[int]
+    ] = {}  # beneath a voice, from another, where the sentences begin
     for newest, older, sentence in _disagreements(every):
         if every[newest].quote(every[older].piece, sentence):
             quoted.setdefault((newest, older), set()).add(sentence.start)
@@ -112,7 +125,11 @@ def voices(given: Iterable[Piece]) -> tuple[list[Voice], list[tuple[Piece, Piece
             place[newest] = min(place[newest], place[older] - 0.5)
     kept, taken_up = list[int](), list[tuple[Piece, Piece]]()
     for number in sorted(range(len(every)), key=lambda each: (place[each], each)):
-        speaks = (each for each in kept if every[each].takes_up(every[number], quoted.get((each, number), set())))
+        speaks = (
+            each
+            for each in kept
+            if every[each].takes_up(every[number], quoted.get((each, number), set()))
+        )
         if (speaker := next(speaks, None)) is None:
             kept.append(number)
         else:
@@ -129,7 +146,9 @@ def _disagreements(every: Sequence[Voice]) -> Iterator[tuple[int, int, Sentence]
                 by_frame.setdefault(sentence.frame, []).append((number, sentence))
     about = [f"{each.piece.name} {each.piece.title} {each.piece.heading}" for each in every]
     for group in by_frame.values():
-        group.sort(key=lambda each: every[each[0]].piece.when, reverse=True)  # stable: of one day, the best first
+        group.sort(
+            key=lambda each: every[each[0]].piece.when, reverse=True
+        )  # stable: of one day, the best first
         (newest, says), *others = group
         for older, sentence in others:
             is_another = every[older].piece.name != every[newest].piece.name
@@ -148,13 +167,20 @@ class Packed(NamedTuple):
     omitted: tuple[dict[str, Any], ...]
 
 
-def pack(pieces: Iterable[Piece], budget: int, count: Callable[[str], int] = count_tokens) -> Packed:
+def pack(
+    pieces: Iterable[Piece], budget: int, count: Callable[[str], int] = count_tokens
+) -> Packed:
     """Take passages in order while they fit; the best of all is cut after a sentence."""
     given = [piece for piece in pieces if piece.text.strip()]
     before = accumulate((len(piece.text) for piece in given[:-1]), initial=0)
-    enough = max(12, sum(characters <= 10 * budget for characters in before))  # so many are looked at
+    enough = max(
+        12, sum(characters <= 10 * budget for characters in before)
+    )  # so many are looked at
     speaking, taken_up = voices(given[:enough])
-    no_room, duplicates = given[enough:], [_omitted(piece, "duplicate", of=of.cited) for piece, of in taken_up]
+    no_room, duplicates = (
+        given[enough:],
+        [_omitted(piece, "duplicate", of=of.cited) for piece, of in taken_up],
+    )
     taken: list[tuple[Voice, str]] = []
     used = 0
     for voice in speaking:
@@ -171,13 +197,17 @@ def pack(pieces: Iterable[Piece], budget: int, count: Callable[[str], int] = cou
             used += count(_BETWEEN + section)
             taken.append((voice, section))
     while taken and count(_BETWEEN.join(section for _, section in taken)) > budget:
-        no_room.append(taken.pop()[0].piece)  # a tokenizer may count a whole otherwise than its parts
+        no_room.append(
+            taken.pop()[0].piece
+        )  # a tokenizer may count a whole otherwise than its parts
     text = _BETWEEN.join(section for _, section in taken)
     items: list[dict[str, Any]] = []
     scores = falling_scores(voice.piece.score for voice, _ in taken)
     for (voice, section), score in zip(taken, scores, strict=True):
         piece = voice.piece
-        about = {name: getattr(piece, name) for name in ("name", "title", "heading", "line", "modified")}
+        about = {
+            name: getattr(piece, name) for name in ("name", "title", "heading", "line", "modified")
+        }
         more = {"via": piece.via, "also": voice.also, "said": voice.said}
         shown = {key: value for key, value in more.items() if value}
         items.append({**about, "score": round(score, 4), "tokens": count(section), **shown})
@@ -191,7 +221,9 @@ def _omitted(piece: Piece, why: str, **more: str) -> dict[str, Any]:
 
 def _section(voice: Voice) -> str:
     piece = voice.piece
-    heading = f"{piece.heading} > ".removeprefix(f"{piece.title} > ").removesuffix(" > ")  # the title is said already
+    heading = f"{piece.heading} > ".removeprefix(f"{piece.title} > ").removesuffix(
+        " > "
+    )  # the title is said already
     head = " · ".join(filter(None, (f"[{piece.cited}] {piece.when}", piece.via)))
     if voice.also:
         more = f" and {len(voice.also) - _MOST_CITED} more" if len(voice.also) > _MOST_CITED else ""
@@ -224,7 +256,9 @@ def _part(piece: Piece, start: int, stop: int) -> Piece | None:
     if not (kept := stretch.strip()):
         return None
     line = piece.line + count_lines(piece.text, 0, start)
-    return piece._replace(text=kept, line=line, start=piece.start + start, at=max(0, piece.at - start))
+    return piece._replace(
+        text=kept, line=line, start=piece.start + start, at=max(0, piece.at - start)
+    )
 
 
 def _shorten(voice: Voice, budget: int, count: Callable[[str], int]) -> str | None:
@@ -233,7 +267,9 @@ def _shorten(voice: Voice, budget: int, count: Callable[[str], int]) -> str | No
     said = sentence_spans(piece.text)
     ends = [stop for start, stop in said if start >= piece.at]
     last = ends[-1] if ends else len(piece.text)
-    words = [found.end() for found in _WORD.finditer(piece.text, piece.at, ends[0] if ends else last)]
+    words = [
+        found.end() for found in _WORD.finditer(piece.text, piece.at, ends[0] if ends else last)
+    ]
     earlier = [(start, last) for start, _ in said if start < piece.at] if ends else []
     for at, stop in (*earlier, *((piece.at, end) for end in reversed(words + ends))):
         line = piece.text.rfind("\n", 0, at) + 1
@@ -241,7 +277,9 @@ def _shorten(voice: Voice, budget: int, count: Callable[[str], int]) -> str | No
         if (part := _part(piece, start, stop)) is None:
             continue
         before = "…\n" if piece.text[:start].strip() else ""
-        part = part._replace(text=f"{part.text} …" if piece.text[stop:].strip() else f"{before}{part.text}")
+        part = part._replace(
+            text=f"{part.text} …" if piece.text[stop:].strip() else f"{before}{part.text}"
+        )
         section = _section(Voice(part))
         if count(section) <= budget:
             voice.piece, voice.also, voice.said, voice.more = part, [], [], 0
@@ -257,7 +295,9 @@ class _Source(NamedTuple):
     via: str
 
 
-def context(core: Core, query: str, *, budget_tokens: int = 1500, filter: Filter | None = None) -> Pack:
+def context(
+    core: Core, query: str, *, budget_tokens: int = 1500, filter: Filter | None = None
+) -> Pack:
     """The best passages for a question within a budget of tokens."""
     budget = within(budget_tokens, 50, 100_000, "budget_tokens")
     core.prepare()
@@ -267,7 +307,9 @@ def context(core: Core, query: str, *, budget_tokens: int = 1500, filter: Filter
         ranking = ranked(core, query, filter, _NOTES)
         return ranking, sources_of(core, ranking)
 
-    ranking, sources = core.fresh(once, lambda found: [source.note.row for source in found[1] if source.via])
+    ranking, sources = core.fresh(
+        once, lambda found: [source.note.row for source in found[1] if source.via]
+    )
     embedder, _ = core.embedding.wanted()
     tokenizer, count = "estimate", count_tokens
     if isinstance(embedder, WordLlama):
@@ -287,17 +329,27 @@ def context(core: Core, query: str, *, budget_tokens: int = 1500, filter: Filter
 def sources_of(core: Core, ranking: Ranking) -> list[_Source]:
     """The hits in their order, and between them the neighbours of the best, by their scores."""
     hits = {found.note: found for found in ranking.best}
-    near = {found.note: found for found in ranking.every if found.has_word and found.note not in hits}
-    strong = [found.note for found in ranking.best[:5]] if near else []  # whose neighbours are looked at
+    near = {
+        found.note: found for found in ranking.every if found.has_word and found.note not in hits
+    }
+    strong = (
+        [found.note for found in ranking.best[:5]] if near else []
+    )  # whose neighbours are looked at
     question = ranking.question
-    shown = core.index.shown(dict.fromkeys(hits, 0), question, blocks=True, beside=strong, among=frozenset(near))
-    sources = [_Source(shown[note], found.score, "") for note, found in hits.items() if note in shown]
+    shown = core.index.shown(
+        dict.fromkeys(hits, 0), question, blocks=True, beside=strong, among=frozenset(near)
+    )
+    sources = [
+        _Source(shown[note], found.score, "") for note, found in hits.items() if note in shown
+    ]
     neighbours: dict[NoteId, _Source] = {}
     for hit in (hits[note] for note in strong if note in shown):
         for note, via in shown[hit.note].beside:
             if note in near and note in shown and note not in neighbours:
                 score = near[note].score + 0.1 * hit.score  # which lends a tenth
-                if ranking.reranker:  # what it scored is of another scale, on which no reranker has seen this one
+                if (
+                    ranking.reranker
+                ):  # what it scored is of another scale, on which no reranker has seen this one
                     score = min(score, ranking.best[-1].score)
                 neighbours[note] = _Source(shown[note], score, f"{via} {name_of(hit.path)}")
     sources += sorted(neighbours.values(), key=lambda source: source.note.row.path)
@@ -311,7 +363,9 @@ def pieces_of(core: Core, sources: Sequence[_Source], words: Sequence[str]) -> l
         row, text = note.row, text_of(core, note.row.path)
         if text is None:
             continue
-        around: dict[Position, int] = {}  # the passages of the best blocks, each with where its block begins
+        around: dict[
+            Position, int
+        ] = {}  # the passages of the best blocks, each with where its block begins
         for block in note.blocks:
             if (passage := passage_around(note.passages, block)) is not None:
                 around.setdefault(passage, block.start)
@@ -319,7 +373,9 @@ def pieces_of(core: Core, sources: Sequence[_Source], words: Sequence[str]) -> l
             around[passage] = passage.start
         quotable = Quotable.of(text)
         quoted = [(place, quotable.passage(place, words)) for place in islice(around, _PASSAGES)]
-        if not any(shown.strip() for _, shown in quoted):  # the note was found by what is not quoted
+        if not any(
+            shown.strip() for _, shown in quoted
+        ):  # the note was found by what is not quoted
             quoted = [(place, quotable.passage(place, words)) for place in note.passages]
             quoted = [(place, shown) for place, shown in quoted if shown.strip()][:1]
         for k, (place, shown) in enumerate(quoted):

@@ -20,7 +20,12 @@ from simplemem.vault.obsidian import resolve
 
 
 def read(
-    core: Core, name: str, *, section: str | None = None, version: str | None = None, at: str | None = None
+    core: Core,
+    name: str,
+    *,
+    section: str | None = None,
+    version: str | None = None,
+    at: str | None = None,
 ) -> Memory:
     """One memory, or one section of it (a heading, "A#B", or "^block"), now or at a version, date or commit."""
     core.prepare(vectors=False)  # for what its name means, and what links to it
@@ -53,7 +58,9 @@ class NoteText(NamedTuple):
     problem: str | None
 
 
-def read_text(core: Core, name: str, *, version: str | None = None, at: str | None = None) -> NoteText:
+def read_text(
+    core: Core, name: str, *, version: str | None = None, at: str | None = None
+) -> NoteText:
     """The whole text of a memory and nothing else of it: no links, headings or tokens, which of a long note cost most."""
     if version is not None or at is not None:
         memory = read(core, name, version=version, at=at)
@@ -66,38 +73,64 @@ def read_text(core: Core, name: str, *, version: str | None = None, at: str | No
 def _read_now(core: Core, path: str, section: str | None) -> Memory:
     file = core.vault.read(path)
     core.remember(file)
-    known = core.fresh(lambda: core.index.outline(path), lambda found: () if found is None else (found.row,))
+    known = core.fresh(
+        lambda: core.index.outline(path), lambda found: () if found is None else (found.row,)
+    )
     if section or known is None or known.row.sha256 != file.sha256:
         return memory_of(core, path, file.data, section, None, file.entry.mtime_ns)
     text, row = file.data.decode("utf-8", "replace"), known.row
     tags = [Tag(name, source) for name, source in known.tags]
-    links = [_link(one.target, one.path, one.ambiguous, one.form, one.line, one.display) for one in known.links]
+    links = [
+        _link(one.target, one.path, one.ambiguous, one.form, one.line, one.display)
+        for one in known.links
+    ]
     head = Head(row.title, row.description, row.type, row.created, row.modified)
     note = Note(text, row.sha256, read_header(text), row.problem)
     return _memory(core, path, note, head, (note.content_start, len(text)), tags, links)
 
 
-def memory_of(core: Core, path: str, data: bytes, section: str | None, version: str | None, mtime: int = 0) -> Memory:
+def memory_of(
+    core: Core, path: str, data: bytes, section: str | None, version: str | None, mtime: int = 0
+) -> Memory:
     """A memory made of a text, which need not be what stands in the vault now."""
     note, named, links = read_note(data), core.index.files_named, []
     for link in note.links:
         meant = resolve(link.target, path, named)
-        links.append(_link(link.target, meant.path, meant.ambiguous, link.kind(), link.line, link.display))
-    span = find_section(note.text, note.body, section) if section else (note.content_start, len(note.text))
+        links.append(
+            _link(link.target, meant.path, meant.ambiguous, link.kind(), link.line, link.display)
+        )
+    span = (
+        find_section(note.text, note.body, section)
+        if section
+        else (note.content_start, len(note.text))
+    )
     if span is None:
         headings = [heading.text for heading in note.body.headings][:50]
         hint = "" if headings else "The note has no headings. Read it without a section."
         raise NotFound(f"no section {section!r} in {name_of(path)}", hint=hint, candidates=headings)
-    return replace(_memory(core, path, note, head_of(path, note, mtime), span, note.tags, links), version=version)
+    return replace(
+        _memory(core, path, note, head_of(path, note, mtime), span, note.tags, links),
+        version=version,
+    )
 
 
-def _link(target: str, path: str | None, others: tuple[str, ...], kind: str, line: int, display: str) -> LinkOut:
+def _link(
+    target: str, path: str | None, others: tuple[str, ...], kind: str, line: int, display: str
+) -> LinkOut:
     shown = target if path is None else name_of(path)
-    return LinkOut(shown, path is not None, kind, line, display, tuple(name_of(other) for other in others))
+    return LinkOut(
+        shown, path is not None, kind, line, display, tuple(name_of(other) for other in others)
+    )
 
 
 def _memory(
-    core: Core, path: str, note: Note, head: Head, span: tuple[int, int], tags: Sequence[Tag], links: list[LinkOut]
+    core: Core,
+    path: str,
+    note: Note,
+    head: Head,
+    span: tuple[int, int],
+    tags: Sequence[Tag],
+    links: list[LinkOut],
 ) -> Memory:
     content, properties = note.text[slice(*span)], note.header.properties
     linking = dict.fromkeys(name_of(link.source) for link in core.index.links(path))

@@ -8,7 +8,17 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
-from simplemem.index.door import SORTS, Matches, Narrow, NoteId, Question, Row, Shown, Standing, StoredLink
+from simplemem.index.door import (
+    SORTS,
+    Matches,
+    Narrow,
+    NoteId,
+    Question,
+    Row,
+    Shown,
+    Standing,
+    StoredLink,
+)
 from simplemem.index.text import instant
 from simplemem.memory import Backlink, Filter, Found, Hit, Listed, Mention, Page
 from simplemem.note.clock import local
@@ -18,14 +28,25 @@ from simplemem.note.words import well_formed
 from simplemem.search import judgement, rank
 from simplemem.search.excerpt import Quotable, choose_excerpt, quoted_heading
 from simplemem.search.judgement import Evidence
-from simplemem.search.query import DATED_NOTES, DATED_WEIGHT, Query, days_in, is_of, read_query, read_when, with_forms
+from simplemem.search.query import (
+    DATED_NOTES,
+    DATED_WEIGHT,
+    Query,
+    days_in,
+    is_of,
+    read_query,
+    read_when,
+    with_forms,
+)
 from simplemem.search.rank import Coverage, Mode, Ranked, Signal
 from simplemem.store.core import Core
 
 MAX_LIMIT = 200
 ANYONE = "any"  # an author that everybody is: asked for to have them named
 _MOST_NARROWING = 100  # tags and properties of a filter: SQLite takes no more than some hundreds
-_MAX_CHECKED_TEXT = 200_000  # characters of the best note that are looked through for the words of a question
+_MAX_CHECKED_TEXT = (
+    200_000  # characters of the best note that are looked through for the words of a question
+)
 _SEMANTIC_FLOOR = 0.35  # of cosine; below it neighbours are chance
 
 
@@ -77,16 +98,30 @@ def search(
     """Memories that answer a question, best first; without words, the newest. `explain` gives the numbers behind it,
     `why` says where one memory is or why not, `authors` who changed each last; with `rerank` a reranker may order.
     Scores fall from hit to hit; with `own_scores` each is what the hit has by itself, for a caller that filters by it."""
-    limit = within(limit if limit is not None else core.settings.search.limit, 1, MAX_LIMIT, "limit")
+    limit = within(
+        limit if limit is not None else core.settings.search.limit, 1, MAX_LIMIT, "limit"
+    )
     if mode not in rank.MODES:
-        raise Invalid(f"no search mode called {mode!r}", hint=f"The modes are {', '.join(rank.MODES)}.")
+        raise Invalid(
+            f"no search mode called {mode!r}", hint=f"The modes are {', '.join(rank.MODES)}."
+        )
     core.prepare(vectors=mode != "text")
     behind = core.state_if_behind()
     ranking = ranked(core, query, filter, limit, mode, rerank=rerank)
     first = ranking.best[0] if ranking.best else None
-    text = text_of(core, ranking.shown[first.note].row.path) if first else None  # for its hit and for how sure it is
-    hits = [hit for each in ranking.best if (hit := _hit(core, ranking, each, text if each is first else None))]
-    if authors or ranking.narrow.author or ANYONE in (ranking.query.author, filter.author if filter else ""):
+    text = (
+        text_of(core, ranking.shown[first.note].row.path) if first else None
+    )  # for its hit and for how sure it is
+    hits = [
+        hit
+        for each in ranking.best
+        if (hit := _hit(core, ranking, each, text if each is first else None))
+    ]
+    if (
+        authors
+        or ranking.narrow.author
+        or ANYONE in (ranking.query.author, filter.author if filter else "")
+    ):
         for k, hit in enumerate(hits):
             by = core.changes.last_author(hit.sha256)
             hits[k] = replace(hit, authors=(by.name or by.kind,), written=instant(by.when))
@@ -106,7 +141,9 @@ def search(
     nearest = nearest and state.is_ready
     absent = () if state.missing_notes else ranking.query.absent
     notice = judgement.notice_of(nearest, ranking.query.words, absent)
-    return Found(query, mode, tuple(hits), state, told, ranking.degraded_by, of_note, absent, nearest, notice)
+    return Found(
+        query, mode, tuple(hits), state, told, ranking.degraded_by, of_note, absent, nearest, notice
+    )
 
 
 def with_falling_scores(hits: Sequence[Hit]) -> list[Hit]:
@@ -116,7 +153,13 @@ def with_falling_scores(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def ranked(
-    core: Core, text: str, filter: Filter | Narrow | None, limit: int, mode: Mode = "hybrid", *, rerank: bool = True
+    core: Core,
+    text: str,
+    filter: Filter | Narrow | None,
+    limit: int,
+    mode: Mode = "hybrid",
+    *,
+    rerank: bool = True,
 ) -> Ranking:
     """The ranking as it is answered from: of notes as they are now, by the reranker where there is one."""
     query, standing = with_forms(read_query(text), core.index.vocabulary)
@@ -126,7 +169,9 @@ def ranked(
     standings = iter([standing])
 
     def once() -> Ranking:
-        return _ranked(core, query, narrowed, next(standings, None) or core.index.standing(), reach, mode)
+        return _ranked(
+            core, query, narrowed, next(standings, None) or core.index.standing(), reach, mode
+        )
 
     ranking = core.fresh(once, lambda found: [found.shown[each.note].row for each in found.best])
     if not ranking.best and not narrowed.only:
@@ -136,10 +181,14 @@ def ranked(
     return ranking if reranking is None else reranking.reordered(ranking, limit)
 
 
-def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit: int, mode: Mode) -> Ranking:
+def _ranked(
+    core: Core, query: Query, narrow: Narrow, standing: Standing, limit: int, mode: Mode
+) -> Ranking:
     if query.asks_nothing():
         said = "The query contains no words to search for."
-        return Ranking(query, narrow, standing, "text", (), {}, (), (), Question(narrow=narrow), said)
+        return Ranking(
+            query, narrow, standing, "text", (), {}, (), (), Question(narrow=narrow), said
+        )
     if not query.words:
         question = Question(narrow=narrow)
         rows = core.index.page(question.narrow, "modified", limit).rows
@@ -148,9 +197,13 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
         return Ranking(query, narrow, standing, "text", newest, shown, newest, (), question, "")
     vector, less = (None, "") if mode == "text" else core.embedding.question(query.text, standing)
     if vector is None and mode == "semantic" and not less:
-        less = "Searched by words only: the setting embed.provider is none, so there are no vectors."
+        less = (
+            "Searched by words only: the setting embed.provider is none, so there are no vectors."
+        )
     mode = "text" if vector is None else mode
-    question = Question(vector=vector, narrow=narrow, title=query.text.strip(" \"'“”„«»"), names=query.names())
+    question = Question(
+        vector=vector, narrow=narrow, title=query.text.strip(" \"'“”„«»"), names=query.names()
+    )
     weights = rank.weights_of(query.words, query.holders, standing.notes)
     question = replace(question, inner_names=rank.names_within(query.spoken, weights))
     if mode != "semantic":
@@ -159,33 +212,47 @@ def _ranked(core: Core, query: Query, narrow: Narrow, standing: Standing, limit:
     if vector is not None and answer.near is None:  # another embedder has begun in this moment
         return _ranked(core, query, narrow, core.index.standing(), limit, mode)
     if narrow.phrases and not answer.passed:
-        question = replace(question, narrow=replace(narrow, phrases=()))  # quotation marks shall not hide every answer
+        question = replace(
+            question, narrow=replace(narrow, phrases=())
+        )  # quotation marks shall not hide every answer
         answer = core.index.ask(question)
     signals = rank.signals_of(answer, mode, core.settings.search.lexical_weight)
     if answer.named:
         most = max(answer.named.values())
         signals = rank.beside(signals, "named", rank.NAMED_WEIGHT * most, answer.named)
     days = days_in(query.text, local())
-    coverage = core.embedding.coverage() if mode == "hybrid" and rank.is_question(query.text) else None
+    coverage = (
+        core.embedding.coverage() if mode == "hybrid" and rank.is_question(query.text) else None
+    )
     reach = max(limit, rank.COVERED_NOTES if coverage else 0, DATED_NOTES if days else 0)
     first = rank.ordered(answer, signals, max(reach, rank.COMPARED))
-    shown = core.index.shown({found.note: found.place for found in first[:reach]}, question, repeated=True)
+    shown = core.index.shown(
+        {found.note: found.place for found in first[:reach]}, question, repeated=True
+    )
     there = [found for found in first[:reach] if found.note in shown]
     if coverage:
         notes = [found.note for found in there[: rank.COVERED_NOTES]]
         names = rank.names_in(query.text).intersection(query.words)
-        covered = coverage.of(query.words, dict(_covering(core, shown[note]) for note in notes), names)
-        signals = rank.beside(signals, "covered", rank.COVERED_WEIGHT, dict(zip(notes, covered, strict=True)))
+        covered = coverage.of(
+            query.words, dict(_covering(core, shown[note]) for note in notes), names
+        )
+        signals = rank.beside(
+            signals, "covered", rank.COVERED_WEIGHT, dict(zip(notes, covered, strict=True))
+        )
     if days:
         dated = [found.note for found in there[:DATED_NOTES] if is_of(shown[found.note].row, days)]
         signals = rank.beside(signals, "dated", DATED_WEIGHT, dict.fromkeys(dated, 1.0))
     if coverage or days:
         first = rank.ordered(answer, signals, max(reach, rank.COMPARED))
         there = [found for found in first if found.note in shown]
-    return Ranking(query, narrow, standing, mode, there[:limit], shown, first, signals, question, less, answer)
+    return Ranking(
+        query, narrow, standing, mode, there[:limit], shown, first, signals, question, less, answer
+    )
 
 
-def _covering(core: Core, note: Shown, known: str | None = None) -> tuple[Hashable, Callable[[], list[str]]]:
+def _covering(
+    core: Core, note: Shown, known: str | None = None
+) -> tuple[Hashable, Callable[[], list[str]]]:
     """The passages of a note, of a long one those around its best block: what tells them apart, and how to read them."""
     passages, first = note.passages, 0
     if len(passages) > rank.COVERED_PASSAGES and note.best is not None:
@@ -194,7 +261,10 @@ def _covering(core: Core, note: Shown, known: str | None = None) -> tuple[Hashab
 
     def texts() -> list[str]:
         text = (text_of(core, note.row.path) or "") if known is None else known
-        return [text[passage.start : passage.stop] for passage in passages[first : first + rank.COVERED_PASSAGES]]
+        return [
+            text[passage.start : passage.stop]
+            for passage in passages[first : first + rank.COVERED_PASSAGES]
+        ]
 
     return (note.row.path, note.row.sha256, first), texts
 
@@ -210,7 +280,9 @@ def quality(core: Core, ranking: Ranking, found: Ranked, text: str | None = None
     note, query = ranking.shown[found.note], ranking.query
     weights = rank.weights_of(query.words, query.holders, ranking.standing.notes)
     called, (key, texts) = _called(note), _covering(core, note, text)
-    by_words = ranking.mode == "text" or (ranking.mode == "hybrid" and not rank.is_question(query.text))
+    by_words = ranking.mode == "text" or (
+        ranking.mode == "hybrid" and not rank.is_question(query.text)
+    )
     coverage = core.embedding.coverage() if ranking.mode != "text" else None
     held = rank.share_held(weights, called, texts()) if by_words or coverage is None else 0.0
     if coverage is not None and not held:
@@ -218,7 +290,9 @@ def quality(core: Core, ranking: Ranking, found: Ranked, text: str | None = None
     return max(held, ranking.signals[2].values.get(found.note, 0.0) if coverage is None else 0.0)
 
 
-def only_nearest(core: Core, ranking: Ranking, share: float | None = None, text: str | None = None) -> bool:
+def only_nearest(
+    core: Core, ranking: Ranking, share: float | None = None, text: str | None = None
+) -> bool:
     """Return whether the best hit does not answer, so that nothing was found.
 
     `share` and `text` are the quality and the text of the best hit, where they are known.
@@ -232,7 +306,9 @@ def only_nearest(core: Core, ranking: Ranking, share: float | None = None, text:
     return confidence(core, ranking, share, text) < 0
 
 
-def confidence(core: Core, ranking: Ranking, share: float | None = None, text: str | None = None) -> float:
+def confidence(
+    core: Core, ranking: Ranking, share: float | None = None, text: str | None = None
+) -> float:
     """Return the confidence that the best hit answers; below 0 it does not.
 
     `share` and `text` are as in `only_nearest`.
@@ -278,7 +354,9 @@ def _confidence_by_vectors(
     informative = _informative_words(ranking)
     matched = _matched_words(core, ranking, text)
     missing = [word for word in informative if word not in matched]
-    contains_only_names = bool(missing) and bool(matched) and matched <= rank.names_in(ranking.query.text)
+    contains_only_names = (
+        bool(missing) and bool(matched) and matched <= rank.names_in(ranking.query.text)
+    )
 
     evidence = Evidence(
         word_count=len(informative),
@@ -299,10 +377,14 @@ def _confidence_by_vectors(
         passage = passages[passage_number] if 0 <= passage_number < len(passages) else ""
         together = coverage.vectors.unit([" ".join(missing), f"{called} {passage}"])
         by_word = dict(zip(weights, similarities, strict=True))
-        missing_similarity = float(together[0] @ together[1]) + max(by_word[word] for word in missing)
+        missing_similarity = float(together[0] @ together[1]) + max(
+            by_word[word] for word in missing
+        )
 
     share = judgement.coverage_of(weights, similarities)
-    return judgement.confidence(replace(evidence, coverage=share, missing_similarity=missing_similarity))
+    return judgement.confidence(
+        replace(evidence, coverage=share, missing_similarity=missing_similarity)
+    )
 
 
 def _informative_weights(ranking: Ranking, coverage: Coverage) -> dict[str, float]:
@@ -343,7 +425,11 @@ def _similarities(ranking: Ranking) -> tuple[float, list[float]]:
 
 
 def _hit(core: Core, ranking: Ranking, found: Ranked, text: str | None = None) -> Hit | None:
-    note, words, limit = ranking.shown[found.note], ranking.query.words, core.settings.search.snippet_characters
+    note, words, limit = (
+        ranking.shown[found.note],
+        ranking.query.words,
+        core.settings.search.snippet_characters,
+    )
     row, text = note.row, text_of(core, note.row.path) if text is None else text
     if text is None:
         return None
@@ -371,7 +457,10 @@ def narrow(core: Core, given: Filter, query: Query | None = None) -> Narrow:
     now, query = local(), query or Query("", ())
     author = query.author or well_formed(given.author).strip()
     if len(given.tags) + len(given.properties) + len(query.tags) > _MOST_NARROWING:
-        raise Invalid(f"a filter takes at most {_MOST_NARROWING} tags and properties", hint="Pass fewer of them.")
+        raise Invalid(
+            f"a filter takes at most {_MOST_NARROWING} tags and properties",
+            hint="Pass fewer of them.",
+        )
     if author:
         core.changes.newest()  # the filter stands on what the log has
     kind = query.type or well_formed(given.type)
@@ -380,7 +469,9 @@ def narrow(core: Core, given: Filter, query: Query | None = None) -> Narrow:
         tags={well_formed(key): well_formed(value) for key, value in given.tags.items()},
         require_all=given.require_all,
         all_tags=dict(query.tags),
-        properties={well_formed(key): well_formed(value) for key, value in given.properties.items()},
+        properties={
+            well_formed(key): well_formed(value) for key, value in given.properties.items()
+        },
         type=kind,
         prefix=prefix,
         since=read_when(given.since, now) if given.since else "",
@@ -396,18 +487,29 @@ def narrow(core: Core, given: Filter, query: Query | None = None) -> Narrow:
     )
 
 
-def archive_of(core: Core, kind: str = "", prefix: str = "", *, asked: bool = False) -> tuple[str, ...]:
+def archive_of(
+    core: Core, kind: str = "", prefix: str = "", *, asked: bool = False
+) -> tuple[str, ...]:
     """The folders of past sessions, if a filter must tell them from the rest: not where it names them."""
-    folders = tuple(f"{named}/" for each in core.settings.search.archive if (named := each.strip().strip("/")))
+    folders = tuple(
+        f"{named}/" for each in core.settings.search.archive if (named := each.strip().strip("/"))
+    )
     if asked:
         return folders or ("archive/sessions/",)
     below = compare_key(f"{prefix.rstrip('/')}/")
-    is_named = kind.casefold() == "session" or any(below.startswith(compare_key(each)) for each in folders)
+    is_named = kind.casefold() == "session" or any(
+        below.startswith(compare_key(each)) for each in folders
+    )
     return () if is_named else folders
 
 
 def list_page(
-    core: Core, *, filter: Filter | None = None, sort: str = "modified", limit: int = 50, cursor: str | None = None
+    core: Core,
+    *,
+    filter: Filter | None = None,
+    sort: str = "modified",
+    limit: int = 50,
+    cursor: str | None = None,
 ) -> Page:
     """Memories that pass a filter, newest first unless told otherwise."""
     limit = within(limit, 1, 1000, "limit")
@@ -417,9 +519,13 @@ def list_page(
     behind = core.state_if_behind()
     after, _, made_for = (cursor or f"0-{sort}").partition("-")
     if made_for != sort or not (after.isdecimal() and len(after) < 10):
-        raise Invalid("this cursor does not belong to this list", hint="Start again without a cursor.")
+        raise Invalid(
+            "this cursor does not belong to this list", hint="Start again without a cursor."
+        )
     narrowed = narrow(core, filter or Filter())
-    listing = core.fresh(lambda: core.index.page(narrowed, sort, limit, int(after)), lambda found: found.rows)
+    listing = core.fresh(
+        lambda: core.index.page(narrowed, sort, limit, int(after)), lambda found: found.rows
+    )
     items = tuple(
         Listed(
             name_of(row.path), row.path, row.title, row.description, row.type or "memory",
@@ -437,7 +543,12 @@ def list_page(
 
 
 def backlinks(
-    core: Core, name: str, *, query: str | None = None, limit: int = 5, kinds: Sequence[str] = ("link", "semantic")
+    core: Core,
+    name: str,
+    *,
+    query: str | None = None,
+    limit: int = 5,
+    kinds: Sequence[str] = ("link", "semantic"),
 ) -> tuple[Backlink, ...]:
     """Memories that lead to this one, by links or by meaning, each once; in the order of a query when one is given."""
     core.prepare(vectors="semantic" in kinds)
@@ -447,15 +558,25 @@ def backlinks(
         raise Invalid(f"no kind of backlink called {unknown[0][:40]!r}", hint=hint)
 
     def once() -> tuple[Mapping[str, Sequence[StoredLink]], Sequence[tuple[Shown, float]]]:
-        linking = {source: list(links) for source, links in groupby(core.index.links(path), lambda link: link.source)}
-        wants_more = "semantic" in kinds and (bool(query) or "link" not in kinds or len(linking) < limit)
+        linking = {
+            source: list(links)
+            for source, links in groupby(core.index.links(path), lambda link: link.source)
+        }
+        wants_more = "semantic" in kinds and (
+            bool(query) or "link" not in kinds or len(linking) < limit
+        )
         near = _near(core, path, linking, 3 * limit) if wants_more else {}
         linking = linking if "link" in kinds else {}
         found = {source: (links[0].source_id, 1.0) for source, links in linking.items()} | near
         scores = {source: score for source, (_, score) in found.items()}
-        if query and scores:  # in the order of a search for it among them; those not found come last
+        if (
+            query and scores
+        ):  # in the order of a search for it among them; those not found come last
             ranking = ranked(core, query, Narrow(only=tuple(scores), hidden=True), limit)
-            hits, every = ({found.path: found.score for found in some} for some in (ranking.best, ranking.every))
+            hits, every = (
+                {found.path: found.score for found in some}
+                for some in (ranking.best, ranking.every)
+            )
             scores = dict.fromkeys((*hits, *every, *scores), 0.0) | every | hits
         shown_scores = judgement.falling_scores(scores.values())
         scores = dict(zip(scores, shown_scores, strict=True))
@@ -466,18 +587,28 @@ def backlinks(
     linking, best = core.fresh(once, lambda found: [note.row for note, _ in found[1]])
     items: list[Backlink] = []
     for note, score in best:
-        row, place, links, text = note.row, note.best, linking.get(note.row.path, ()), text_of(core, note.row.path)
+        row, place, links, text = (
+            note.row,
+            note.best,
+            linking.get(note.row.path, ()),
+            text_of(core, note.row.path),
+        )
         if text is None:
             continue
         text = Quotable.of(text).whole
         lines = text.split("\n")
-        places = [Mention(it.form, it.line, as_read("".join(lines[it.line - 1 : it.line]))[:300]) for it in links]
+        places = [
+            Mention(it.form, it.line, as_read("".join(lines[it.line - 1 : it.line]))[:300])
+            for it in links
+        ]
         if not places:
             said = rank.snippet(text, place, None, 200) if place is not None else row.description
             places = [Mention("", place.line if place is not None else 1, said)]
         first, *also = places
         shown = first.form, first.snippet, first.line, round(score, 4), tuple(also)
-        items.append(Backlink(name_of(row.path), row.title, "link" if links else "semantic", *shown))
+        items.append(
+            Backlink(name_of(row.path), row.title, "link" if links else "semantic", *shown)
+        )
     return tuple(items)
 
 
@@ -494,13 +625,19 @@ def related(core: Core, name: str, limit: int = 3) -> tuple[str, ...]:
     return tuple(name_of(row.path) for row in core.fresh(once, lambda found: found))
 
 
-def _near(core: Core, path: str, linking: Collection[str], limit: int) -> dict[str, tuple[NoteId, float]]:
+def _near(
+    core: Core, path: str, linking: Collection[str], limit: int
+) -> dict[str, tuple[NoteId, float]]:
     """The notes nearest to the middle of a note's passages, without those that link to it."""
-    answer = core.index.ask(Question(like=path, nearest=4 * limit, narrow=Narrow(archive=archive_of(core))))
+    answer = core.index.ask(
+        Question(like=path, nearest=4 * limit, narrow=Narrow(archive=archive_of(core)))
+    )
     near = {note: max(each.passage, each.score) for note, each in (answer.near or {}).items()}
     others = [note for note in near if near[note] >= _SEMANTIC_FLOOR and answer.paths[note] != path]
     best = sorted(others, key=lambda note: (-round(near[note], 6), answer.paths[note]))[:limit]
-    return {answer.paths[note]: (note, near[note]) for note in best if answer.paths[note] not in linking}
+    return {
+        answer.paths[note]: (note, near[note]) for note in best if answer.paths[note] not in linking
+    }
 
 
 def within(value: int, least: int, most: int, what: str) -> int:

@@ -44,7 +44,9 @@ def open_store(
     """Open a vault, making it when it is not there. Without a path, the one that the settings or this folder lead to.
     The history says of changes made through it whether a `person` makes them, or a program."""
     root = find_vault(os.fspath(path) if path is not None else None)
-    return EnhancedStore(root, settings or load_settings(vault=root), read_only=read_only, person=person)
+    return EnhancedStore(
+        root, settings or load_settings(vault=root), read_only=read_only, person=person
+    )
 
 
 # Arguments of these types are checked, by the text of the annotation.
@@ -56,12 +58,18 @@ _CHECKED_TYPES: dict[str, type | tuple[type, ...]] = {
 }
 
 
-def _method(do: Callable[Concatenate[Core, P], T], *, asks: bool = False) -> Callable[Concatenate[EnhancedStore, P], T]:
+def _method(
+    do: Callable[Concatenate[Core, P], T], *, asks: bool = False
+) -> Callable[Concatenate[EnhancedStore, P], T]:
     """Return a function of the core as a method of the store. If it only `asks`, it is repeated after index damage.
 
     The method raises TypeError, which names the argument, if a text or a number is of another type.
     """
-    expected = {name: _CHECKED_TYPES[kind] for name, kind in do.__annotations__.items() if kind in _CHECKED_TYPES}
+    expected = {
+        name: _CHECKED_TYPES[kind]
+        for name, kind in do.__annotations__.items()
+        if kind in _CHECKED_TYPES
+    }
     positional = do.__code__.co_varnames[1 : do.__code__.co_argcount]
 
     @wraps(do)
@@ -70,7 +78,9 @@ def _method(do: Callable[Concatenate[Core, P], T], *, asks: bool = False) -> Cal
         for name, value in chain(zip(positional, args, strict=False), kwargs.items()):
             if name in expected and not isinstance(value, expected[name]):
                 wanted = do.__annotations__[name]
-                raise TypeError(f"{do.__name__}(): {name} must be {wanted}, not {type(value).__name__}")
+                raise TypeError(
+                    f"{do.__name__}(): {name} must be {wanted}, not {type(value).__name__}"
+                )
         if asks:
             return core.index.consistently(lambda: do(core, *args, **kwargs))
         return do(core, *args, **kwargs)
@@ -85,7 +95,12 @@ class EnhancedStore:
     """
 
     def __init__(
-        self, root: Path, settings: Settings | None = None, *, read_only: bool = False, person: bool = False
+        self,
+        root: Path,
+        settings: Settings | None = None,
+        *,
+        read_only: bool = False,
+        person: bool = False,
     ) -> None:
         core = self._core = Core(root, settings, read_only=read_only, person=person)
         self._is_closed = False
@@ -214,7 +229,9 @@ class EnhancedStore:
         if (file := core.file(path_of(name := obsidian.daily_note(local())))) is not None:
             return write.unchanged(core, file)
         template = obsidian.daily_template
-        is_there = template and core.entry(path_of(template)) is not None  # without it Obsidian makes an empty note
+        is_there = (
+            template and core.entry(path_of(template)) is not None
+        )  # without it Obsidian makes an empty note
         return self.create_from(template if is_there else "", name, **by)
 
     def create_from(self, template: str, name: str, **by: Unpack[By]) -> Saved:
@@ -227,7 +244,9 @@ class EnhancedStore:
         text = filled(text, name.rsplit("/", 1)[-1], local(), core.conventions)
         data = text.encode("utf-8", "surrogateescape")
         with core.vault.lock():
-            return write.answer(core, core.vault.create(path, data, change_by(by, "create")), data, ())
+            return write.answer(
+                core, core.vault.create(path, data, change_by(by, "create")), data, ()
+            )
 
     def _template_path(self, template: str) -> str:
         """The path of a template by its name in Obsidian's folder for templates, or of any note by its name."""
@@ -244,11 +263,17 @@ class EnhancedStore:
     def _no_template(self, template: str) -> NotFound:
         folder = self._opened.conventions.templates_folder
         paths = self._opened.vault.entries_below(folder) if folder else []
-        names = [name_of(entry.path).removeprefix(f"{folder}/") for entry in paths if entry.path.endswith(".md")]
+        names = [
+            name_of(entry.path).removeprefix(f"{folder}/")
+            for entry in paths
+            if entry.path.endswith(".md")
+        ]
         hint = f"The templates are {', '.join(names[:_MAX_TEMPLATES])}."
         if not names:
             hint = "No template folder is set in Obsidian. Any note can serve as a template: give its name."
-        return NotFound(f"no template called {template!r}", candidates=names[:_MAX_TEMPLATES], hint=hint)
+        return NotFound(
+            f"no template called {template!r}", candidates=names[:_MAX_TEMPLATES], hint=hint
+        )
 
     update = _method(write.update)
     write_text = _method(write.write_text)
@@ -290,17 +315,28 @@ class EnhancedStore:
         named = SecretStr(engine) if isinstance(engine, str) else engine
         index = self.settings.index.model_copy(update={"engine": named, "replica": None})
         settings, core = self.settings.model_copy(update={"index": index}), self._opened
-        with EnhancedStore(self.root, settings, read_only=self.read_only, person=True) as there, ExitStack() as opened:
+        with (
+            EnhancedStore(self.root, settings, read_only=self.read_only, person=True) as there,
+            ExitStack() as opened,
+        ):
             source, built = core.index.database, there._opened.index.database
             is_used = built.place == source.place
-            if is_used and engine and core.index.path.is_file():  # the settings were first, and the sidecar is left
+            if (
+                is_used and engine and core.index.path.is_file()
+            ):  # the settings were first, and the sidecar is left
                 source = open_database(core.index.path, core.vault.lock)
                 opened.callback(source.close)
             there.sync(progress=progress, embed=False, believe=True)
-            taken = there._opened.embedding.take_over(source, built, progress) if source.place != built.place else 0
+            taken = (
+                there._opened.embedding.take_over(source, built, progress)
+                if source.place != built.place
+                else 0
+            )
             done = there.sync(progress=progress)
             notes = there.state().notes
-            return MovedIndex(built.engine, built.place, notes, taken, done.embedded, is_used, done.trouble)
+            return MovedIndex(
+                built.engine, built.place, notes, taken, done.embedded, is_used, done.trouble
+            )
 
     conflict_copies = _method(conflicts.conflict_copies)
     conflict_merges = _method(conflicts.conflict_merges)
@@ -313,11 +349,18 @@ class EnhancedStore:
         embedding = core.embedding.facts()
         reranking = core.reranking()
         unread = core.conventions.unread_filters().items()
-        warnings = [f"Obsidian's excluded-files entry {entry} is not applied: {why}" for entry, why in unread]
+        warnings = [
+            f"Obsidian's excluded-files entry {entry} is not applied: {why}"
+            for entry, why in unread
+        ]
         warnings += filter(None, [self.rerank_trouble])
         return {
             "vault": str(self.root),
-            **({"branch": core.vault.place, "commit": self.commit()} if core.vault.is_branch else {}),
+            **(
+                {"branch": core.vault.place, "commit": self.commit()}
+                if core.vault.is_branch
+                else {}
+            ),
             **core.index.counts(),
             "skipped": [{"path": path, "why": why} for path, why in core.not_indexed()],
             "state": core.state().as_dict(),
@@ -350,7 +393,9 @@ class EnhancedStore:
         self._opened.prepare(vectors=False)
         return self._opened.index.inspection()
 
-    def doctor(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> tuple[Finding, ...]:
+    def doctor(
+        self, progress: Progress | None = None, *, only: Collection[str] = ()
+    ) -> tuple[Finding, ...]:
         """What is wrong with the vault, its index or what they are on, by all checks or some. Changes no note."""
         from simplemem.store.doctor import examine  # few who open a store ask for it
 
@@ -362,7 +407,9 @@ class EnhancedStore:
 
         return own_files(self._opened)
 
-    def plan_mending(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> Mending:
+    def plan_mending(
+        self, progress: Progress | None = None, *, only: Collection[str] = ()
+    ) -> Mending:
         """What `doctor` finds and the broken links among it that can be mended. Writes nothing; `mend` does."""
         from simplemem.store.doctor import plan_mending
 

@@ -44,15 +44,21 @@ def sync(core: Core, **by: Unpack[By]) -> Synced:
         committed += found
         with suppress(Overtaken, Conflict):
             return _exchanged(core, by, committed, waiting)
-    raise Unavailable(f"other writers pushed first {_TRIES} times in a row", hint="Try again in a moment.")
+    raise Unavailable(
+        f"other writers pushed first {_TRIES} times in a row", hint="Try again in a moment."
+    )
 
 
 def _committed(core: Core) -> tuple[int, tuple[str, ...]]:
     """Commit what is saved and not staged: how many files, and which wait for the person."""
     root, allowed, hides = core.vault.root, core.settings.git.folders, core.vault.access.hides
     with core.vault.lock():
-        seen = [each for each in pending(root, allowed) if is_path(each.path) and not hides(each.path)]
-        every = [each for each in seen if each.before is not None or core.entry(each.path) is not None]
+        seen = [
+            each for each in pending(root, allowed) if is_path(each.path) and not hides(each.path)
+        ]
+        every = [
+            each for each in seen if each.before is not None or core.entry(each.path) is not None
+        ]
         mine = [each for each in every if not each.is_staged]
         patches = [(each.path, each.path, each.before, core.bytes_of(each.path)) for each in mine]
         if patches:
@@ -69,7 +75,9 @@ def _exchanged(core: Core, by: By, committed: int, waiting: tuple[str, ...]) -> 
                 ex.push(ex.ours.id)
             return Synced(ex.remote, committed, (), (), waiting, ex.theirs != ex.ours, "")
         if base is None:
-            raise Unavailable(f"the history of {ex.remote} has no commit in common with the local history")
+            raise Unavailable(
+                f"the history of {ex.remote} has no commit in common with the local history"
+            )
         merging = _Merging(ex, base, ex.theirs)
         files, copies, version = merging.files, tuple(map(name_of, merging.copies)), ""
         _follow(core, ex, files, merging.moves)
@@ -86,7 +94,15 @@ def _exchanged(core: Core, by: By, committed: int, waiting: tuple[str, ...]) -> 
             ex.seen(made)
         else:
             ex.push(made)
-        return Synced(ex.remote, committed, tuple(sorted(files)), copies, waiting, made != ex.theirs.id, version)
+        return Synced(
+            ex.remote,
+            committed,
+            tuple(sorted(files)),
+            copies,
+            waiting,
+            made != ex.theirs.id,
+            version,
+        )
 
 
 def _follow(core: Core, ex: Exchange, files: _Files, moves: Mapping[str, str]) -> None:
@@ -101,7 +117,9 @@ def _follow(core: Core, ex: Exchange, files: _Files, moves: Mapping[str, str]) -
             if data is not None and path.endswith(".md") and not (note := read_note(data)).problem:
                 text = rewrite_links(note, path, move, before, after, core.conventions.link_format)
                 files[path] = encoded(text) if text != note.text else data
-    for path in [path for path, data in files.items() if data is not None and data == ex.held(path)]:
+    for path in [
+        path for path, data in files.items() if data is not None and data == ex.held(path)
+    ]:
         del files[path]
 
 
@@ -143,12 +161,16 @@ class Syncing:
                 if not self._turn.held():
                     continue
                 try:
-                    with closing(Core(self._root, self._settings, read_only=False, person=True)) as core:
+                    with closing(
+                        Core(self._root, self._settings, read_only=False, person=True)
+                    ) as core:
                         sync(core, who="simplemem", tool="sync")
                 except (SimplememError, OSError) as error:
                     _LOG.warning("changes were not exchanged with the remote: %s", error)
                 except Exception:  # noqa: BLE001  (the thread must outlive whatever it meets)
-                    _LOG.exception("changes were not exchanged with the remote because of an unexpected error")
+                    _LOG.exception(
+                        "changes were not exchanged with the remote because of an unexpected error"
+                    )
         finally:
             self._turn.give_back()
 
@@ -162,12 +184,16 @@ class _Merging:
         self.files: _Files = {}
         self.copies: list[str] = []
         there, here = ex.changes(base, theirs), ex.changes(base, ex.ours)
-        mine = {each.files[0].path: each for each in here if all(file.is_ours for file in each.files)}
+        mine = {
+            each.files[0].path: each for each in here if all(file.is_ours for file in each.files)
+        }
         for each in there:
             for file in each.files:
                 if not file.is_ours:
                     hint = "Nothing was changed here. Get such changes with `git pull`."
-                    message = f"{ex.remote} changed {file.path!r}, which is not a note or an attachment"
+                    message = (
+                        f"{ex.remote} changed {file.path!r}, which is not a note or an attachment"
+                    )
                     raise Unavailable(message, hint=hint)
             self._take(each, mine.get(each.files[0].path))
         moved = ((was.path, now.path) for was, now in [*there, *mine.values()] if was and now)
@@ -176,11 +202,15 @@ class _Merging:
     def _take(self, theirs: Change, mine: Change | None) -> None:
         was, new = theirs
         now = mine.now if mine is not None else was
-        if was is not None and mine is None and (new is None or new.path != was.path):  # what was changed here stays
+        if (
+            was is not None and mine is None and (new is None or new.path != was.path)
+        ):  # what was changed here stays
             self.files[was.path] = None
         if new is None:
             return
-        if was is None or now is None or (mine is None and new.path != was.path):  # new there, or as good as new
+        if (
+            was is None or now is None or (mine is None and new.path != was.path)
+        ):  # new there, or as good as new
             self._both(None, self._ex.held(new.path), new.data, new.path)
         else:
             place = now.path if now.path != was.path else new.path
@@ -194,8 +224,13 @@ class _Merging:
             self.files[path] = theirs
             return
         with suppress(UnicodeDecodeError):
-            texts = [None if each is None else each.decode("utf-8") for each in (base, ours, theirs)]
-            if path.endswith(".md") and (merged := merge(texts[0], texts[1] or "", texts[2] or "", both=True)).clean:
+            texts = [
+                None if each is None else each.decode("utf-8") for each in (base, ours, theirs)
+            ]
+            if (
+                path.endswith(".md")
+                and (merged := merge(texts[0], texts[1] or "", texts[2] or "", both=True)).clean
+            ):
                 self.files[path] = merged.text.encode("utf-8", "surrogatepass")
                 return
         self.files[path] = ours

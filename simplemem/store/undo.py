@@ -23,12 +23,20 @@ from simplemem.vault.history import Version
 from simplemem.vault.obsidian import Moves
 from simplemem.vault.vault import Change, Wish, Written
 
-_NOUNS = {"create": "creation", "update": "change", "delete": "deletion"}  # a move and a restore are called so
+_NOUNS = {
+    "create": "creation",
+    "update": "change",
+    "delete": "deletion",
+}  # a move and a restore are called so
 
-_Step = tuple[Version, str | None, str | None]  # a change of a path, with what it found and left there
+_Step = tuple[
+    Version, str | None, str | None
+]  # a change of a path, with what it found and left there
 
 
-def carry_out(core: Core, wishes: Sequence[Wish], change: Change) -> tuple[list[Written], list[str]]:
+def carry_out(
+    core: Core, wishes: Sequence[Wish], change: Change
+) -> tuple[list[Written], list[str]]:
     """Change some notes as one under the vault's lock, and index them: what was written, and what went wrong after."""
     written = core.vault.carry_out(wishes, change)
     paths = {path for wish in wishes for path in (wish.path, wish.target)}
@@ -45,7 +53,10 @@ def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
         asked, done = history.main_of(steps), "undid"
         main_path = (asked.path, asked.new_path)
         if former := undone_by(asked):
-            asked, done = history.main_of(core.changes.step(core.changes.find(former).group)), "redid"
+            asked, done = (
+                history.main_of(core.changes.step(core.changes.find(former).group)),
+                "redid",
+            )
         reason = ": ".join(filter(None, (f"undoes {steps[0].id}", by.get("reason"))))
         try:
             written = core.vault.undo(version.id, change_by({**by, "reason": reason}, "undo"))
@@ -55,11 +66,20 @@ def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
                 error.hint = _hint_after_later_change(core, version)
             error.details["version"] = version.id
             raise
-        paths = {path for step in steps for path, _, _ in step.effects} | {each.path for each in written}
+        paths = {path for step in steps for path, _, _ in step.effects} | {
+            each.path for each in written
+        }
         core.indexed(paths, lambda: core.look_at(paths))
-    main, more = next((each for each in written if each.path in main_path), written[0]), len(steps) - 1
+    main, more = (
+        next((each for each in written if each.path in main_path), written[0]),
+        len(steps) - 1,
+    )
     to = f" to {name_of(asked.new_path)}" if asked.new_path else ""
-    also = f" and {counted(more, 'more change')} of the same step" if more and (asked.op == "undo" or not to) else ""
+    also = (
+        f" and {counted(more, 'more change')} of the same step"
+        if more and (asked.op == "undo" or not to)
+        else ""
+    )
     what = f"{done} the {_NOUNS.get(asked.op, asked.op)} of {name_of(asked.path)}{to}{also}"
     return Undone(name_of(main.path), main.sha256, main.version, what)
 
@@ -130,7 +150,9 @@ def last_step(core: Core, name: str | None = None, *, undone: bool = False) -> s
     undos = {group for group, versions in steps.items() if versions[0].op == "undo"}
 
     taken_back = set[str]()
-    goals: dict[str, str | None] = {}  # the texts that an undo by author brought back, until their change is reached
+    goals: dict[
+        str, str | None
+    ] = {}  # the texts that an undo by author brought back, until their change is reached
     for group, versions in steps.items():
         if group in taken_back or _leads_from(versions, goals):
             continue
@@ -162,7 +184,9 @@ def _leads_from(versions: Sequence[Version], goals: dict[str, str | None]) -> bo
     return True
 
 
-def restore(core: Core, name: str, *, at: str | None = None, new_name: str | None = None, **by: Unpack[By]) -> Restored:
+def restore(
+    core: Core, name: str, *, at: str | None = None, new_name: str | None = None, **by: Unpack[By]
+) -> Restored:
     """Bring a memory's text of a version or date back; of a deleted one, its last. With `new_name` it stands beside."""
     core.must_be_writable()
     path = history.path_with_a_past(core, name)
@@ -177,15 +201,27 @@ def restore(core: Core, name: str, *, at: str | None = None, new_name: str | Non
                 raise Invalid(f"{name_of(path)} already exists", hint=hint)
             last = history.last_change(core, path)
             since = f"before {last.id}" if last.after is None else last.id
-            doubt = "" if last.after is None else "it was deleted outside simplemem, perhaps after other changes"
+            doubt = (
+                ""
+                if last.after is None
+                else "it was deleted outside simplemem, perhaps after other changes"
+            )
         then = history.note_at(core, path, since, name=name)
         if then.data is None or then.sha256 is None:
             raise history.nothing_there(name_of(path), since, then)
         target = path if new_name is None else path_of(check_name(new_name))
         now = core.file(target)
-        other = _taken_since(core, path, since, now.sha256) if now is not None and target == path else None
+        other = (
+            _taken_since(core, path, since, now.sha256)
+            if now is not None and target == path
+            else None
+        )
         if now is not None and (target != path or other is not None):
-            hint = f"It got this name in {other.id}. Restore the old note under another name." if other else ""
+            hint = (
+                f"It got this name in {other.id}. Restore the old note under another name."
+                if other
+                else ""
+            )
             message = f"another note called {name_of(target)} exists"
             raise AlreadyExists(message, hint=hint or "Choose another name.", name=name_of(target))
         wish = Wish("restore", target, before=now.sha256 if now else None, data=then.data)
@@ -219,18 +255,29 @@ def _taken_since(core: Core, path: str, at: str, now: str) -> Version | None:
     last, first = lineage[0], lineage[-1]
     if (last.new_path or last.path) != path or (last.after is None and last.before != now):
         return last
-    return first if first.op == "create" and history.moment_of(core, at).number < first.number else None
+    return (
+        first
+        if first.op == "create" and history.moment_of(core, at).number < first.number
+        else None
+    )
 
 
 def undo_all(
-    core: Core, by: str, since: str, *, preview: bool = False, expected: str | None = None, **change: Unpack[By]
+    core: Core,
+    by: str,
+    since: str,
+    *,
+    preview: bool = False,
+    expected: str | None = None,
+    **change: Unpack[By],
 ) -> UndoneMany:
     """Take back everything that somebody changed since a date or version, as one change that can itself be undone. A
     `preview` changes nothing; given its `plan` as `expected`, it is done only if it is still what was shown."""
     if not by.strip() or not since.strip():
         missing = "a client, as `by`" if not by.strip() else "a date or version, as `since`"
         raise Invalid(
-            f"an undo of several changes needs {missing}", hint="The history shows who changed what, and when."
+            f"an undo of several changes needs {missing}",
+            hint="The history shows who changed what, and when.",
         )
     if preview:
         return _plan(core, by, since)[0]
@@ -238,7 +285,10 @@ def undo_all(
     with core.vault.lock():
         shown, wishes = _plan(core, by, since)
         if expected is not None and shown.plan != expected:
-            message, hint = "the vault has changed since the preview", "Read the new preview, then repeat the call."
+            message, hint = (
+                "the vault has changed since the preview",
+                "Read the new preview, then repeat the call.",
+            )
             raise Conflict(message, current_sha256=None, hint=hint)
         if not wishes:
             return shown
@@ -253,14 +303,27 @@ def _plan(core: Core, by: str, since: str) -> tuple[UndoneMany, list[Wish]]:
     if not any(is_called(version.who, by) and version.effects for version in lines):
         names = dict.fromkeys(version.who for version in lines if version.who)
         hint = "The history shows who changed what, and when."
-        raise NotFound(f"{by} has changed nothing since {since}", candidates=list(names)[:10], hint=hint)
+        raise NotFound(
+            f"{by} has changed nothing since {since}", candidates=list(names)[:10], hint=hint
+        )
     chains, moves = _changes_by(lines, by)
     files = {path: history.file_now(core, path) for path in sorted(chains)}
     now = {path: None if file is None else file.sha256 for path, file in files.items()}
-    then = {path: chains[path][0][1] for path in now if now[path] != chains[path][0][1]}  # what is to be there again
-    moved = {new: old for new, old in moves.items() if new in then and old in then and then[new] is now[old] is None}
-    groups = {path: {version.group for version, _, _ in chains[path] if is_called(version.who, by)} for path in then}
-    whys = {path: _why_left(core, by, path, chains[path], now[path], path in moved) for path in then}
+    then = {
+        path: chains[path][0][1] for path in now if now[path] != chains[path][0][1]
+    }  # what is to be there again
+    moved = {
+        new: old
+        for new, old in moves.items()
+        if new in then and old in then and then[new] is now[old] is None
+    }
+    groups = {
+        path: {version.group for version, _, _ in chains[path] if is_called(version.who, by)}
+        for path in then
+    }
+    whys = {
+        path: _why_left(core, by, path, chains[path], now[path], path in moved) for path in then
+    }
     moving = {new: old for new, old in moved.items() if not whys[new]}
     if would_break_unseen_links(core.vault, Moves(moving), _texts_then(core, moving, then)):
         whys |= dict.fromkeys(moving, "it would break a link from or to a hidden folder")
@@ -269,7 +332,9 @@ def _plan(core: Core, by: str, since: str) -> tuple[UndoneMany, list[Wish]]:
         other = todo.pop()
         for path in then:
             if not whys[path] and (shared := groups[path] & groups[other]):
-                whys[path] = f"{min(shared)} changed it together with {name_of(other)}, which is left as it is"
+                whys[path] = (
+                    f"{min(shared)} changed it together with {name_of(other)}, which is left as it is"
+                )
                 todo.append(path)
     notes, wishes = [], []
     for path in then:
@@ -277,10 +342,24 @@ def _plan(core: Core, by: str, since: str) -> tuple[UndoneMany, list[Wish]]:
             continue
         old = moved.get(path)
         sha = then[old or path]
-        done = "moved back" if old else "deleted" if sha is None else "changed back" if now[path] else "brought back"
-        notes.append(UndoneNote(name_of(path), old and name_of(old), done, chains[path][0][0].id, now[path], sha))
+        done = (
+            "moved back"
+            if old
+            else "deleted"
+            if sha is None
+            else "changed back"
+            if now[path]
+            else "brought back"
+        )
+        notes.append(
+            UndoneNote(
+                name_of(path), old and name_of(old), done, chains[path][0][0].id, now[path], sha
+            )
+        )
         text = None if sha is None or sha == now[path] else history.text_of(core, sha)
-        wishes.append(Wish("undo", path, before=now[path], new_path=old, data=text, gone=sha is None))
+        wishes.append(
+            Wish("undo", path, before=now[path], new_path=old, data=text, gone=sha is None)
+        )
     left = tuple(LeftAsIs(name_of(path), why) for path, why in whys.items() if why)
     digest = hashlib.sha256(repr(notes).encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return UndoneMany(by, since, "", tuple(notes), left, digest), wishes
@@ -306,14 +385,18 @@ def _changes_by(lines: Sequence[Version], by: str) -> tuple[dict[str, list[_Step
             chain = chains.setdefault(path, [])
             chain.append((version, before, after))
             if after == chain[0][1]:
-                taken_back[path] = chains.pop(path)  # the note is as it was: a later change starts from here
+                taken_back[path] = chains.pop(
+                    path
+                )  # the note is as it was: a later change starts from here
 
         if is_theirs and version.new_path is not None:
             moves[version.new_path] = moves.pop(version.path, version.path)
     return chains, moves
 
 
-def _texts_then(core: Core, moving: Mapping[str, str], then: Mapping[str, str | None]) -> dict[str, bytes]:
+def _texts_then(
+    core: Core, moving: Mapping[str, str], then: Mapping[str, str | None]
+) -> dict[str, bytes]:
     """Return the texts that notes get that move back, by their paths now. One that is not kept is absent."""
     texts = dict[str, bytes]()
     for new, old in moving.items():
@@ -324,7 +407,9 @@ def _texts_then(core: Core, moving: Mapping[str, str], then: Mapping[str, str | 
     return texts
 
 
-def _why_left(core: Core, by: str, path: str, chain: Sequence[_Step], now: str | None, moves: bool) -> str:
+def _why_left(
+    core: Core, by: str, path: str, chain: Sequence[_Step], now: str | None, moves: bool
+) -> str:
     """Why a path is left as it is, "" when it is not: somebody else has changed it since, or the rules forbid it."""
     rules, log, then = core.vault.access, core.vault.history.log, chain[0][1]
     other = next((version for version, _, _ in chain if not is_called(version.who, by)), None)
@@ -334,7 +419,9 @@ def _why_left(core: Core, by: str, path: str, chain: Sequence[_Step], now: str |
         return "it was changed later outside simplemem"
     if then is not None and history.text_of(core, then) is None:
         return history.GONE
-    is_hidden = (len(core.changes.step(each.group)) < len(log.group(each.group)) for each, _, _ in chain)
+    is_hidden = (
+        len(core.changes.step(each.group)) < len(log.group(each.group)) for each, _, _ in chain
+    )
     if rules.is_partial and any(is_hidden):
         return "it was changed together with a hidden note"
     if not rules.may_change(path):

@@ -18,11 +18,20 @@ from simplemem.errors import ReadOnly, SimplememError
 from simplemem.index.notes import is_note
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.note import Note, read_note
-from simplemem.vault.obsidian import Moves, Named, find_changed_links, lookup_keys, name_key, resolve
+from simplemem.vault.obsidian import (
+    Moves,
+    Named,
+    find_changed_links,
+    lookup_keys,
+    name_key,
+    resolve,
+)
 from simplemem.vault.vault import Vault
 
 _MAX_NAMED = 3  # moved notes that an error names
-_FEW_WORDS = 50  # so many are found sooner one by one than by splitting the text, which takes 0.1 ms a page
+_FEW_WORDS = (
+    50  # so many are found sooner one by one than by splitting the text, which takes 0.1 ms a page
+)
 _NO_TEXTS: Mapping[str, bytes] = MappingProxyType({})
 # A letter or digit that a link may spell in another way than the name of its file: `%6d`, `&#109;`, `&eacute;`.
 _ENCODED_LETTER = re.compile(rb"%[3-7][0-9A-Fa-f]|%[89A-Fa-f][0-9A-Fa-f]|&[#A-Za-z]")
@@ -30,7 +39,9 @@ _ENCODED_MARK = re.compile(r"%[0-9a-f]{2}")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")  # `_` too: a link may have a backslash before it
 
 
-def check_unseen_links(vault: Vault, moves: Moves, new_texts: Mapping[str, bytes] = _NO_TEXTS) -> None:
+def check_unseen_links(
+    vault: Vault, moves: Moves, new_texts: Mapping[str, bytes] = _NO_TEXTS
+) -> None:
     """Raise ReadOnly if the moves would lead a link elsewhere that this view cannot follow.
 
     `new_texts` has what moved notes will say, by their paths before the moves; the others keep their texts.
@@ -41,7 +52,9 @@ def check_unseen_links(vault: Vault, moves: Moves, new_texts: Mapping[str, bytes
         raise ReadOnly(message, hint="Leave it where it is, or ask the user to move it.")
 
 
-def would_break_unseen_links(vault: Vault, moves: Moves, new_texts: Mapping[str, bytes] = _NO_TEXTS) -> bool:
+def would_break_unseen_links(
+    vault: Vault, moves: Moves, new_texts: Mapping[str, bytes] = _NO_TEXTS
+) -> bool:
     """Return whether `check_unseen_links` would raise ReadOnly."""
     if not vault.access.is_partial or not moves.new_paths:
         return False
@@ -106,7 +119,9 @@ def _unseen_notes(vault: Vault, paths: Iterable[str]) -> list[str]:
     return [path for path in paths if is_note(path) and vault.access.hides(path)]
 
 
-def _breaks_link_from_unseen(vault: Vault, unseen: Sequence[str], moves: Moves, before: Named, after: Named) -> bool:
+def _breaks_link_from_unseen(
+    vault: Vault, unseen: Sequence[str], moves: Moves, before: Named, after: Named
+) -> bool:
     """Whether a link in one of these notes, which the view does not show, would lead elsewhere."""
     notes = _notes_that_may_link(vault, unseen, moves.paths())
     return any(find_changed_links(note, note, path, moves, before, after) for path, note in notes)
@@ -131,7 +146,9 @@ def _breaks_link_to_unseen(
     return False
 
 
-def _notes_that_may_link(vault: Vault, paths: Iterable[str], targets: Iterable[str]) -> Iterator[tuple[str, Note]]:
+def _notes_that_may_link(
+    vault: Vault, paths: Iterable[str], targets: Iterable[str]
+) -> Iterator[tuple[str, Note]]:
     """Yield those of some notes whose text may hold a link to one of the targets.
 
     To parse every note takes seconds at 10,000 notes, so the text is searched for a word of each name first.

@@ -37,7 +37,11 @@ from simplemem.vault.vault import Change, File, Wish, Written
 
 MAX_TEXT = 10 * 1024 * 1024  # characters that a note may be given
 _MOST_SECRETS = _MOST_NAMED = 5  # that are named one by one
-_LEAST_WORDS, _ALIKE, _COMPARED = 4, 0.6, 600  # near duplicates share so many words, in so many characters
+_LEAST_WORDS, _ALIKE, _COMPARED = (
+    4,
+    0.6,
+    600,
+)  # near duplicates share so many words, in so many characters
 _NEWLINE = re.compile(r"\r\n|\n|\r")
 _TRIES = 50  # a change that names no hash is applied again to what is there now, so often
 
@@ -74,7 +78,9 @@ def create(
     with core.vault.lock():
         old = core.file(path)
         if old is not None and overwrite:
-            core.vault.access.check_gone(path, instead="Read the note, and change it with update_memory.")
+            core.vault.access.check_gone(
+                path, instead="Read the note, and change it with update_memory."
+            )
             if if_sha256 is not None:
                 _check_unchanged(core, old, if_sha256, data)
             warnings = judge(core.settings, clean, read_note(old.data).text, text)
@@ -92,7 +98,9 @@ def create(
             linking = ", ".join(name_of(each.path) for each in rewrites[:_MOST_NAMED]) or stuck[0]
             hint = "Choose another name. With overwrite=true, those links are rewritten first and keep their targets."
             raise AlreadyExists(
-                f"links in {linking} that lead to another note would lead to {clean}", hint=hint, name=clean
+                f"links in {linking} that lead to another note would lead to {clean}",
+                hint=hint,
+                name=clean,
             )
         check_new_path(core.vault, path)
         written = core.vault.create(path, data, change, rewrites=rewrites)
@@ -109,7 +117,12 @@ def _check_unchanged(core: Core, file: File, if_sha256: str, wanted: bytes) -> N
     had = core.vault.history.content(if_sha256) or core.remembered(if_sha256)
     message = f"{name_of(file.path)} has changed since it was read"
     hint = "Read the note again. If you still want to replace all of it, repeat the call."
-    raise Conflict(message, current_sha256=file.sha256, diff=unified_diff(had, file.data, WHAT_YOU_HAD), hint=hint)
+    raise Conflict(
+        message,
+        current_sha256=file.sha256,
+        diff=unified_diff(had, file.data, WHAT_YOU_HAD),
+        hint=hint,
+    )
 
 
 def update(
@@ -128,7 +141,9 @@ def update(
     `append` becomes a block of its own at the end, or more of the list or table that the note ends with.
     """
     if sum(given is not None for given in (content, append, edits)) > 1:
-        raise Invalid("more than one of content, append and edits given", hint="Give only one of them.")
+        raise Invalid(
+            "more than one of content, append and edits given", hint="Give only one of them."
+        )
     if content is None and append is None and not edits and not metadata:
         raise Invalid("no change given", hint="Give content, append, edits or metadata.")
 
@@ -143,7 +158,9 @@ def update(
             text = append_content(note, append)
             block = open_at_end(note)
             if block:
-                remarks.append(f"the note ends in {block} that is not closed: the appended text is part of it")
+                remarks.append(
+                    f"the note ends in {block} that is not closed: the appended text is part of it"
+                )
         elif edits:
             text = apply_edits(note, edits)
         if metadata:
@@ -166,10 +183,14 @@ def _tags_left(text: str, metadata: Mapping[str, Any]) -> list[str]:
 
 def write_text(core: Core, name: str, text: str, *, if_sha256: str, **by: Unpack[By]) -> Saved:
     """Put a whole file in place, header included, byte for byte: what a person made in an editor."""
-    return _carry_out(core, name, Making(lambda _: text, whole=True), if_sha256, change_by(by, "edit"))
+    return _carry_out(
+        core, name, Making(lambda _: text, whole=True), if_sha256, change_by(by, "edit")
+    )
 
 
-def change_tags(core: Core, name: str, tags: Any, *, if_sha256: str | None = None, **by: Unpack[By]) -> Saved:
+def change_tags(
+    core: Core, name: str, tags: Any, *, if_sha256: str | None = None, **by: Unpack[By]
+) -> Saved:
     """Set tags, and take away those given as null, in the notation the note has.
 
     Tags in the text stay, and the warnings name their lines.
@@ -187,7 +208,9 @@ def change_tags(core: Core, name: str, tags: Any, *, if_sha256: str | None = Non
     return replace(saved, warnings=(*saved.warnings, *left_in_text))
 
 
-def _carry_out(core: Core, name: str, making: Making, if_sha256: str | None, change: Change) -> Saved:
+def _carry_out(
+    core: Core, name: str, making: Making, if_sha256: str | None, change: Change
+) -> Saved:
     """Read, change, replace; again from the start when somebody else was faster."""
     core.must_be_writable()
     path = core.path_meant(name)
@@ -208,10 +231,14 @@ def _carry_out(core: Core, name: str, making: Making, if_sha256: str | None, cha
             properties = read_header(text).properties
             check_scope_is_own(path, note.header.properties, properties, core.vault.access.hides)
         warnings = judge(core.settings, name_of(path), note.text, text)
-        data = encoded(stamp_modified(text, now()) if text != note.text and not making.whole else text)
+        data = encoded(
+            stamp_modified(text, now()) if text != note.text and not making.whole else text
+        )
         with core.vault.lock():
             try:
-                return answer(core, core.vault.replace(path, data, file.sha256, change), data, warnings)
+                return answer(
+                    core, core.vault.replace(path, data, file.sha256, change), data, warnings
+                )
             except Conflict:
                 if not tries_left or core.entry(path) is None:
                     raise
@@ -221,19 +248,31 @@ def _carry_out(core: Core, name: str, making: Making, if_sha256: str | None, cha
 def _remarks(core: Core, path: str, note: Note) -> list[str]:
     """What is to be said of a new note: what it links to that is not there, and the notes that say nearly the same."""
     targets = dict.fromkeys(link.target for link in note.links if link.target)
-    lost = [f"[[{each}]]" for each in targets if resolve(each, path, core.index.files_named).path is None]
-    said = [f"unresolved links: {', '.join(lost[:_MOST_NAMED])}"] if lost and core.wait_until_settled(0) else []
+    lost = [
+        f"[[{each}]]"
+        for each in targets
+        if resolve(each, path, core.index.files_named).path is None
+    ]
+    said = (
+        [f"unresolved links: {', '.join(lost[:_MOST_NAMED])}"]
+        if lost and core.wait_until_settled(0)
+        else []
+    )
     if len(words := _words_of(note)) < _LEAST_WORDS:
         return said
     space, vector = core.index.standing().space, None
-    if core.long_lived and space.embedder and not space.remote:  # elsewhere a model would have to be loaded, or paid
+    if (
+        core.long_lived and space.embedder and not space.remote
+    ):  # elsewhere a model would have to be loaded, or paid
         vector = core.embedding.question(note.content[:_COMPARED])[0]
     asked = () if vector else tuple(Term((word,)) for word in sorted(words, key=len)[-_MOST_NAMED:])
     near = core.index.ask(Question(asked, (), vector, notes=3, blocks=0, nearest=3, closer=0)).paths
     for other in sorted({*near.values()} - {path}):
         held = _words_of(read_note(core.vault.read(other).data))
         if (share := len(words & held) / len(words | held)) >= _ALIKE:
-            said.append(f"{name_of(other)} is nearly the same ({share:.0%} of the words): one of the two may be enough")
+            said.append(
+                f"{name_of(other)} is nearly the same ({share:.0%} of the words): one of the two may be enough"
+            )
     return said
 
 
@@ -247,7 +286,9 @@ def rewrites_for(core: Core, moves: Moves) -> tuple[list[Wish], list[str]]:
     before, after = core.index.files_named, named_after(core, moves)
     link_format, is_unseen = core.conventions.link_format, _is_unseen(core)
     rewrites, warnings = list[Wish](), list[str]()
-    for path in dict.fromkeys([*core.index.sources_that_could_mean(moves.paths()), *moves.new_paths]):
+    for path in dict.fromkeys(
+        [*core.index.sources_that_could_mean(moves.paths()), *moves.new_paths]
+    ):
         if not is_note(path):
             continue
         try:
@@ -303,10 +344,14 @@ def indexed(
         if (entry := entries.get(path) or core.entry(path)) is not None:
             notes.append((path, read_note(data), entry))
             if entry.size > core.rows.max_note_bytes:
-                warnings.append("written, but too large to be indexed; the setting index.max_note_mb is the limit")
+                warnings.append(
+                    "written, but too large to be indexed; the setting index.max_note_mb is the limit"
+                )
     if changed := {*texts, *gone, *moved, *moved.values()}:
         warnings += core.indexed(changed, lambda: core.rows.put(notes, gone=gone, moved=moved))
-    came = [each.path for each in written if each.previous_sha256 is None and each.sha256 is not None]
+    came = [
+        each.path for each in written if each.previous_sha256 is None and each.sha256 is not None
+    ]
     return warnings + hidden_from_search(core, [*came, *moved.values()])
 
 
@@ -318,17 +363,33 @@ def hidden_from_search(core: Core, paths: Collection[str]) -> list[str]:
     with suppress(SimplememError, Damaged):
         known = core.index.known(paths)
     hidden = {path: row.hidden for path, row in known.items() if row.hidden is not None}
-    warnings = [f"{name_of(path)} is hidden from search: {reason}" for path, reason in sorted(hidden.items())]
+    warnings = [
+        f"{name_of(path)} is hidden from search: {reason}"
+        for path, reason in sorted(hidden.items())
+    ]
     core.notices.add(warnings)
     return warnings
 
 
-def answer(core: Core, written: Written, data: bytes, warnings: Sequence[str], rewrites: Sequence[Wish] = ()) -> Saved:
+def answer(
+    core: Core,
+    written: Written,
+    data: bytes,
+    warnings: Sequence[str],
+    rewrites: Sequence[Wish] = (),
+) -> Saved:
     """One note that was written, and the notes whose links it made us qualify."""
     name, note, more = name_of(written.path), read_note(data, written.sha256), []
     if written.changed:
-        more = indexed(core, {written.path: data, **{each.path: each.data or b"" for each in rewrites}}, [written])
-    more += [f"links in {each.path} now include a folder, because {name} has the same name" for each in rewrites]
+        more = indexed(
+            core,
+            {written.path: data, **{each.path: each.data or b"" for each in rewrites}},
+            [written],
+        )
+    more += [
+        f"links in {each.path} now include a folder, because {name} has the same name"
+        for each in rewrites
+    ]
     return Saved(
         name, written.path, note.sha256, written.previous_sha256, written.changed, written.version,
         tuple(tag.name for tag in note.tags), tag_map(note.tags, note.header.properties), (*warnings, *more),
@@ -336,15 +397,24 @@ def answer(core: Core, written: Written, data: bytes, warnings: Sequence[str], r
 
 
 def unchanged(core: Core, file: File) -> Saved:
-    return answer(core, Written(file.path, file.sha256, file.sha256, "", file.entry, changed=False), file.data, ())
+    return answer(
+        core,
+        Written(file.path, file.sha256, file.sha256, "", file.entry, changed=False),
+        file.data,
+        (),
+    )
 
 
-def new_text(content: str, metadata: Mapping[str, Any], now: str, *, tags_as_map: bool = False) -> str:
+def new_text(
+    content: str, metadata: Mapping[str, Any], now: str, *, tags_as_map: bool = False
+) -> str:
     """The text of a note that we make: header, blank line, content; `tags_as_map` as the original simplemem wrote."""
     given = {str(key): value for key, value in metadata.items() if value is not None}
     ours = ("title", "description", "type", "tags", "created", "modified")
     *said, tags, created, _ = (given.pop(find_key(given, key) or key, None) for key in ours)
-    properties: dict[str, Any] = {key: value for key, value in zip(ours, said, strict=False) if value not in (None, "")}
+    properties: dict[str, Any] = {
+        key: value for key, value in zip(ours, said, strict=False) if value not in (None, "")
+    }
     request = parse_tag_request(tags or None)
     as_map = {key: value for key, value in request.items() if value is not None}
     tags, extra = (as_map, {}) if tags_as_map else tags_for_new_note(request)
@@ -352,13 +422,19 @@ def new_text(content: str, metadata: Mapping[str, Any], now: str, *, tags_as_map
     properties["created"] = (created.isoformat() if isinstance(created, date) else created) or now
     properties["modified"] = now
     body = content.lstrip("\r\n")
-    return render_header(properties) + (f"\n{body}" if body else "") + ("" if not body or _ends(body) else "\n")
+    return (
+        render_header(properties)
+        + (f"\n{body}" if body else "")
+        + ("" if not body or _ends(body) else "\n")
+    )
 
 
 def replace_content(note: Note, content: str) -> str:
     """The note with another body. The blank lines below its header, its line ends and its header stay."""
     start = note.content_start
-    body = _in_line_ends_of(note.text, content.lstrip("\r\n") if start > note.header.body_start else content)
+    body = _in_line_ends_of(
+        note.text, content.lstrip("\r\n") if start > note.header.body_start else content
+    )
     old = note.text[start:]
     if body and not _ends(body) and (_ends(old) or not old):
         body += newline_of(note.text)
@@ -372,9 +448,15 @@ def apply_edits(note: Note, edits: Sequence[Mapping[str, str]]) -> str:
     for edit in edits:
         given, new = edit.get("old"), edit.get("new")
         if not isinstance(given, str) or not isinstance(new, str):
-            raise Invalid("an edit needs `old` and `new`, both strings", hint='Give {"old": "text", "new": "text"}.')
+            raise Invalid(
+                "an edit needs `old` and `new`, both strings",
+                hint='Give {"old": "text", "new": "text"}.',
+            )
         if not given:
-            raise Invalid("an edit has no text to replace", hint="Give `old` exactly as in the note, or use append.")
+            raise Invalid(
+                "an edit has no text to replace",
+                hint="Give `old` exactly as in the note, or use append.",
+            )
         old, new = given, _in_line_ends_of(note.text, new)
         if old not in body:
             old, new = _NEWLINE.sub(newline, old), _NEWLINE.sub(newline, new)
@@ -384,17 +466,27 @@ def apply_edits(note: Note, edits: Sequence[Mapping[str, str]]) -> str:
             raise Invalid(f"the text to replace is in the frontmatter: {shown}", hint=hint)
         if count == 0:
             wanted = given.strip().split("\n", 1)[0].strip()[:200]
-            lines = [line.strip()[:200] for line in body[:200_000].split("\n")[:2000] if line.strip()]
+            lines = [
+                line.strip()[:200] for line in body[:200_000].split("\n")[:2000] if line.strip()
+            ]
             near = difflib.get_close_matches(wanted, lines, 1, 0.6) if wanted else []
-            hint = f"The nearest line is: {near[0]!r}." if near else "Read the note again, and give the text exactly."
+            hint = (
+                f"The nearest line is: {near[0]!r}."
+                if near
+                else "Read the note again, and give the text exactly."
+            )
             raise Invalid(f"the text to replace is not in the note: {shown}", hint=hint)
         if count > 1:
             places, at = list[int](), -1
             while len(places) < 10 and (at := body.find(old, at + 1)) >= 0:
                 places.append(at)
-            where = ", ".join(str(len(_NEWLINE.findall(head + body[:place])) + 1) for place in places)
+            where = ", ".join(
+                str(len(_NEWLINE.findall(head + body[:place])) + 1) for place in places
+            )
             hint = "Give more of the surrounding text."
-            raise Invalid(f"the text to replace occurs {count} times, in lines {where}: {shown}", hint=hint)
+            raise Invalid(
+                f"the text to replace occurs {count} times, in lines {where}: {shown}", hint=hint
+            )
         body = body.replace(old, new, 1)
     return head + body
 
@@ -458,7 +550,9 @@ def _in_line_ends_of(text: str, addition: str) -> str:
     return addition if newline == "\n" else _NEWLINE.sub(newline, addition)
 
 
-def judge(settings: Settings, name: str, before: str, after: str, *, anew: bool = True) -> list[str]:
+def judge(
+    settings: Settings, name: str, before: str, after: str, *, anew: bool = True
+) -> list[str]:
     """What is to be said of the secrets that a change adds to a note, or without a `name` to its name. Invalid where
     they are refused, TooLong for a text that grew too long; never for what is not `anew`."""
     if anew and len(after) > max(MAX_TEXT, len(before)):
@@ -466,14 +560,20 @@ def judge(settings: Settings, name: str, before: str, after: str, *, anew: bool 
         raise TooLong(message, hint="Split it into several notes.")
     if settings.write.secrets == "off" or before == after:
         return []
-    from simplemem.note.hidden import added_secrets  # its patterns take a moment that only a write should pay
+    from simplemem.note.hidden import (
+        added_secrets,
+    )  # its patterns take a moment that only a write should pay
 
     said = []
     for each in (secrets := added_secrets(before, after))[:_MOST_SECRETS]:
         where = f"line {each.line} of {name}" if name else "the name"
-        said.append(f"{where} seems to contain {'an' if each.kind[0] in 'AaEeIiOo' else 'a'} {each.kind}, {each.shown}")
+        said.append(
+            f"{where} seems to contain {'an' if each.kind[0] in 'AaEeIiOo' else 'a'} {each.kind}, {each.shown}"
+        )
     if secrets and anew and settings.write.secrets == "refuse":
-        hint = "Write where the secret is stored instead of the secret, or set write.secrets = warn."
+        hint = (
+            "Write where the secret is stored instead of the secret, or set write.secrets = warn."
+        )
         found = [{"kind": each.kind, "line": each.line} for each in secrets[:50]]
         raise Invalid("; ".join(said) + ": nothing was written", hint=hint, secrets=found)
     kept = "Notes and their names are plain text, and the history keeps earlier versions. Keep secrets elsewhere."

@@ -42,7 +42,11 @@ if sys.platform == "win32":
 
     def exchange(_: int | None, temp: str, __: int | None, name: str) -> None:
         """Let two files change places; the target keeps its ACL. Halfway the old file is found under its name aside."""
-        patiently(lambda: _called("ReplaceFileW", name, temp, aside(temp), _IGNORE_MERGE_ERRORS, None, None))
+        patiently(
+            lambda: _called(
+                "ReplaceFileW", name, temp, aside(temp), _IGNORE_MERGE_ERRORS, None, None
+            )
+        )
         patiently(lambda: _called("MoveFileExW", aside(temp), temp, _WRITE_THROUGH))
 
     def rename_new(_: int | None, source: str, __: int | None, name: str) -> None:
@@ -52,7 +56,9 @@ else:
     import fcntl
 
     _libc = ctypes.CDLL(None, use_errno=True)
-    _AT_FDCWD, _NO_REPLACE, _EXCHANGE = (-2, 0x4, 0x2) if sys.platform == "darwin" else (-100, 0x1, 0x2)
+    _AT_FDCWD, _NO_REPLACE, _EXCHANGE = (
+        (-2, 0x4, 0x2) if sys.platform == "darwin" else (-100, 0x1, 0x2)
+    )
     _rename = getattr(_libc, "renameatx_np" if sys.platform == "darwin" else "renameat2", None)
     if _rename is None and (_NUMBER := {"x86_64": 316, "aarch64": 276}.get(os.uname().machine)):
         _rename = partial(_libc.syscall, ctypes.c_long(_NUMBER))  # musl: the call by its number
@@ -80,12 +86,16 @@ def copy_attributes(source: int, target: int) -> None:
         return
     old, new = os.fstat(source), os.fstat(target)
     if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
-        with suppress(OSError):  # only root may give a file away; the note stays readable either way
+        with suppress(
+            OSError
+        ):  # only root may give a file away; the note stays readable either way
             os.fchown(target, old.st_uid, old.st_gid)
     if old.st_mode != os.fstat(target).st_mode:
         os.fchmod(target, old.st_mode & 0o7777)
     if sys.platform == "darwin":
-        _libc.fcopyfile(source, target, None, ctypes.c_uint32(0x1 | 0x4))  # COPYFILE_ACL, COPYFILE_XATTR
+        _libc.fcopyfile(
+            source, target, None, ctypes.c_uint32(0x1 | 0x4)
+        )  # COPYFILE_ACL, COPYFILE_XATTR
     else:
         with suppress(OSError):  # best effort: some disks carry none, some are for root alone
             for key in os.listxattr(source):
@@ -177,7 +187,15 @@ class Intruded(Exception):
         self.path, self.found, self.data = path, found, data
 
 
-def stage(here: Beneath, folder: Parts, data: bytes, *, like: str | None, sync: bool, at: float | None = None) -> str:
+def stage(
+    here: Beneath,
+    folder: Parts,
+    data: bytes,
+    *,
+    like: str | None,
+    sync: bool,
+    at: float | None = None,
+) -> str:
     """Write `data` to a new file of ours in `folder`: its path. `like` names the note whose mode and so on it gets, `at`
     is when it was changed last, in seconds, if that is not now."""
     path = "/".join((*folder, f".simplemem-{os.getpid()}-{secrets.token_hex(12)}.tmp"))
@@ -198,7 +216,9 @@ def stage(here: Beneath, folder: Parts, data: bytes, *, like: str | None, sync: 
 
 
 @contextmanager
-def staged(here: Beneath, path: str, data: bytes, *, like: str | None = None, sync: bool = True) -> Iterator[str]:
+def staged(
+    here: Beneath, path: str, data: bytes, *, like: str | None = None, sync: bool = True
+) -> Iterator[str]:
     """A staged file for whoever puts it in the place of `path`; should that fail, it goes."""
     temp = stage(here, parent(path), data, like=like, sync=sync)
     try:
@@ -219,7 +239,10 @@ def swap(here: Beneath, temp: str, path: str, *, expected: str, ours: str) -> No
         raise
     try:
         data = read_file(here, temp)[0]
-    except (OSError, SimplememError):  # a link, a folder, a failing disk: it is not what we expected
+    except (
+        OSError,
+        SimplememError,
+    ):  # a link, a folder, a failing disk: it is not what we expected
         _trade(here, temp, path)
         raise
     found = sha256(data)
@@ -243,7 +266,8 @@ def carry(here: Beneath, source: str, target: str) -> None:
         _move_new(here, temp, target)
     if hash_of(here, source) != sha256(data):
         raise Unavailable(
-            f"{source!r} changed while it was copied to another disk", hint="The file now exists in both places."
+            f"{source!r} changed while it was copied to another disk",
+            hint="The file now exists in both places.",
         )
     return remove(here, source)
 

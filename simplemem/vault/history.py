@@ -78,7 +78,9 @@ class Version(NamedTuple):
     @property
     def is_by_person(self) -> bool:
         """Whether a person made it. Old lines do not say: there, tools of agents have an underscore in their names."""
-        return self.kind == "human" if self.kind else self.who == COMMAND_LINE and "_" not in self.tool
+        return (
+            self.kind == "human" if self.kind else self.who == COMMAND_LINE and "_" not in self.tool
+        )
 
 
 def spell(number: int) -> str:
@@ -96,7 +98,9 @@ def number_of(version: str) -> int:
 
 def no_version(version: str) -> NotFound:
     """The error for a version that is not there."""
-    return NotFound(f"no version {version[:40]!r}", hint="The history of a note lists its versions.")
+    return NotFound(
+        f"no version {version[:40]!r}", hint="The history of a note lists its versions."
+    )
 
 
 class Log:
@@ -122,7 +126,11 @@ class Log:
 
     def of(self, path: str) -> Iterator[Version]:
         """The changes that name a path, newest first."""
-        return (each for each in self.backwards(json.dumps(path).encode()) if path in (each.path, each.new_path))
+        return (
+            each
+            for each in self.backwards(json.dumps(path).encode())
+            if path in (each.path, each.new_path)
+        )
 
     def find(self, version: str) -> Version:
         """The change of this id."""
@@ -150,26 +158,43 @@ class Log:
         with ExitStack() as held, telling("read", LOG):
             fd, size = -1, 0
             with suppress(FileNotFoundError):
-                fd = held.enter_context((here or held.enter_context(Beneath(self.root))).opened(LOG, READ))
+                fd = held.enter_context(
+                    (here or held.enter_context(Beneath(self.root))).opened(LOG, READ)
+                )
                 found = os.fstat(fd)
-                size = found.st_size if stat.S_ISREG(found.st_mode) else 0  # a pipe would keep us waiting
+                size = (
+                    found.st_size if stat.S_ISREG(found.st_mode) else 0
+                )  # a pipe would keep us waiting
             yield fd, size
 
     def refresh(self) -> bool:
         """Whether there is more of it elsewhere, which is here now."""
         return False
 
-    def stamp(self, steps: Sequence[dict[str, Any]], *, first: int, tool: str, who: str, reason: str) -> list[Version]:
+    def stamp(
+        self, steps: Sequence[dict[str, Any]], *, first: int, tool: str, who: str, reason: str
+    ) -> list[Version]:
         """Number the changes of one operation from `first`: a Version for each dict of path, op, before, after."""
-        who, reason = _without_secrets(who), _without_secrets(reason)  # the log is never thinned, and git has it too
-        common: dict[str, Any] = {"group": spell(first), "when": _spelled(datetime.now(UTC)), "kind": self.kind}
+        who, reason = (
+            _without_secrets(who),
+            _without_secrets(reason),
+        )  # the log is never thinned, and git has it too
+        common: dict[str, Any] = {
+            "group": spell(first),
+            "when": _spelled(datetime.now(UTC)),
+            "kind": self.kind,
+        }
         common |= {"tool": tool[:100], "who": who[:200], "reason": reason[:1000]}
         common |= {"new_path": None, "before": None, "after": None}
-        return [Version(**(common | step | {"id": spell(first + k)})) for k, step in enumerate(steps)]
+        return [
+            Version(**(common | step | {"id": spell(first + k)})) for k, step in enumerate(steps)
+        ]
 
     def append(self, here: Beneath, versions: Sequence[Version]) -> None:
         """Add lines to the log, all or none. A half line that a crash left is closed off first."""
-        lines = b"".join(json.dumps(v._asdict(), separators=(",", ":")).encode() + b"\n" for v in versions)
+        lines = b"".join(
+            json.dumps(v._asdict(), separators=(",", ":")).encode() + b"\n" for v in versions
+        )
         here.make(parent(LOG))
         with here.opened(LOG, OVERWRITE | os.O_APPEND) as fd:
             disk.append_lines(fd, lines)
@@ -214,7 +239,11 @@ def read_version(known: object) -> Version | None:
     texts: dict[str, Any] = {field: known.get(field) for field in Version._fields}
     if not _TEXT.issuperset(map(type, texts.values())) or None in map(texts.get, _REQUIRED):
         return None
-    if texts["op"] not in _OPS or not _ID.fullmatch(texts["id"]) or not _ID.fullmatch(texts["group"]):
+    if (
+        texts["op"] not in _OPS
+        or not _ID.fullmatch(texts["id"])
+        or not _ID.fullmatch(texts["group"])
+    ):
         return None
     return Version(**texts | {key: texts[key] or "" for key in _MAY_LACK})
 
@@ -232,7 +261,9 @@ class History:
 
     def __init__(self, root: str, *, keep_days: int, keep_mb: int, kind: Kind = "agent") -> None:
         self.log = Log(root, kind=kind)
-        self.may_tell: Callable[[str], bool] = lambda _sha: True  # whether a text is not only a hidden note's
+        self.may_tell: Callable[[str], bool] = lambda _sha: (
+            True
+        )  # whether a text is not only a hidden note's
         self.given = set[str]()  # texts that no change has written, kept for whoever is asking here
         self._root, self.keep_days, self.keep_bytes = root, keep_days, keep_mb * 1_000_000
 
@@ -240,7 +271,9 @@ class History:
         """The text whose hash is this, or alone begins so (twelve digits); None: not kept, or a hidden note's alone."""
         if 12 <= len(sha) < 64 and sha.isascii() and sha.isalnum():
             with Beneath(self._root) as here:
-                names = [name for name in here.names(f"{OBJECTS}/{sha[:2]}") if name.startswith(sha)]
+                names = [
+                    name for name in here.names(f"{OBJECTS}/{sha[:2]}") if name.startswith(sha)
+                ]
             sha = names[0] if len(names) == 1 else ""
         return self.kept(sha) if sha in self.given or self.may_tell(sha) else None
 
@@ -276,10 +309,14 @@ class History:
     def set_aside(self, here: Beneath, temp: str, version: str, sha: str) -> None:
         """Take a file that may be open in some editor out of the vault, watched for a day for a late save."""
         here.make(tuple(DISPLACED.split("/")))
-        with suppress(FileNotFoundError):  # it is set aside already: a recovery was interrupted after this step
+        with suppress(
+            FileNotFoundError
+        ):  # it is set aside already: a recovery was interrupted after this step
             disk.carry(here, temp, f"{DISPLACED}/{version}-{secrets.token_hex(3)}-{sha}")
 
-    def rescue(self, here: Beneath, file: str, path: str, reason: str, version: str = "stray") -> list[Version]:
+    def rescue(
+        self, here: Beneath, file: str, path: str, reason: str, version: str = "stray"
+    ) -> list[Version]:
         """Set a file of ours aside, but first make a text that is found nowhere else a version of `path`."""
         data, found = disk.read_file(here, file)
         sha, saved = sha256(data), list[Version]()
@@ -289,16 +326,24 @@ class History:
         if self.kept(sha) is None:
             self.keep(here, data, sha)
             step = {"path": path, "op": "recovered", "after": sha}
-            saved = self.log.stamp([step], first=self.log.next_number(), tool="recover", who="", reason=reason)
+            saved = self.log.stamp(
+                [step], first=self.log.next_number(), tool="recover", who="", reason=reason
+            )
             self.log.append(here, saved)
         self.set_aside(here, file, saved[0].id if saved else version, sha)
         return saved
 
-    def settle(self, here: Beneath, seconds: float = A_DAY, *, thorough: bool = False) -> list[Version]:
+    def settle(
+        self, here: Beneath, seconds: float = A_DAY, *, thorough: bool = False
+    ) -> list[Version]:
         """Look at the displaced files: a late save becomes a version; what has rested for `seconds` is dropped."""
         saved: list[Version] = []
         for name in here.names(DISPLACED):
-            file, version, sha = f"{DISPLACED}/{name}", name.partition("-")[0], name.rpartition("-")[2]
+            file, version, sha = (
+                f"{DISPLACED}/{name}",
+                name.partition("-")[0],
+                name.rpartition("-")[2],
+            )
             if disk.TEMP.fullmatch(name):
                 disk.remove(here, file)  # `keep` was killed
             with suppress(FileNotFoundError):
@@ -313,12 +358,23 @@ class History:
                     disk.remove(here, file)
                 elif sha256(data) == sha:
                     if is_old:
-                        self.keep(here, data, sha)  # a power cut may have cost the text that was kept then
+                        self.keep(
+                            here, data, sha
+                        )  # a power cut may have cost the text that was kept then
                         disk.remove(here, file)
                 elif data:
-                    known = next((each for each in self.log.backwards(version.encode()) if each.id == version), None)
+                    known = next(
+                        (
+                            each
+                            for each in self.log.backwards(version.encode())
+                            if each.id == version
+                        ),
+                        None,
+                    )
                     note = (known.new_path or known.path) if known is not None else file
-                    reason = "saved by another program into the file that simplemem had just replaced"
+                    reason = (
+                        "saved by another program into the file that simplemem had just replaced"
+                    )
                     saved += self.rescue(here, file, note, reason, version)
                 elif is_old:  # it is cut off
                     disk.remove(here, file)
@@ -328,7 +384,9 @@ class History:
         """Whether it is time to thin: that was hours ago, or never."""
         with Beneath(self._root) as here:
             last, log = entry_at(here, THINNED), entry_at(here, LOG)
-        return log is not None if last is None else abs(time.time() - last.mtime_ns / 1e9) > A_DAY / 4
+        return (
+            log is not None if last is None else abs(time.time() - last.mtime_ns / 1e9) > A_DAY / 4
+        )
 
     def thin(self, here: Beneath) -> list[str]:
         """Drop the texts beyond the days and megabytes of the settings, oldest first; the hashes that went. Days are
@@ -341,13 +399,17 @@ class History:
             times.append((version.number, version.when))
             last_use |= {sha: version.number for sha in (version.before, version.after) if sha}
             last_group = version.group
-            if version.trash and version.trash.startswith(f"{OWN_TRASH}/"):  # Obsidian's is not ours to empty
+            if version.trash and version.trash.startswith(
+                f"{OWN_TRASH}/"
+            ):  # Obsidian's is not ours to empty
                 trashed.append(version)
         cut, needed = 0, {each.before for each in self.log.group(last_group)} if times else set()
         # Of the last three days with changes the one in the middle counts: a day under a wrong clock costs nothing.
         days = sorted(list(dict.fromkeys(when[:10] for _, when in reversed(times)))[:3])
         with suppress(ValueError, IndexError, OverflowError):
-            newest = datetime.fromisoformat(days[(len(days) - 1) // 2]).replace(tzinfo=UTC) + timedelta(days=1)
+            newest = datetime.fromisoformat(days[(len(days) - 1) // 2]).replace(
+                tzinfo=UTC
+            ) + timedelta(days=1)
             edge = min(newest, datetime.now(UTC)) - timedelta(days=self.keep_days)
             cut = last_before(reversed(times), _spelled(edge))
         dropped, total = dict[str, None](), 0
@@ -359,7 +421,9 @@ class History:
         for gone in trashed:
             place = gone.trash or ""
             with suppress(FileNotFoundError):
-                if (gone.before in dropped or gone.number <= cut) and disk.hash_of(here, place) == gone.before:
+                if (gone.before in dropped or gone.number <= cut) and disk.hash_of(
+                    here, place
+                ) == gone.before:
                     disk.remove(here, place)
                     here.prune(parent(place), keep=2)
         for sha in dropped:

@@ -45,7 +45,9 @@ class Step(NamedTuple):
     @property
     def target(self) -> str:
         """Where the note's file is afterwards."""
-        return (self.version.trash if self.version.after is None else self.version.new_path) or self.version.path
+        return (
+            self.version.trash if self.version.after is None else self.version.new_path
+        ) or self.version.path
 
     @property
     def staged(self) -> str | None:
@@ -58,8 +60,14 @@ class Step(NamedTuple):
         version, temp = self.version, self.temp or ""
         if version.before is None:
             return [Act(self, temp, self.target, version.after or "")]
-        moves = [Act(self, version.path, self.target, version.before)] if self.target != version.path else []
-        return [*moves, Act(self, temp, self.target, version.before, version.after)] if temp else moves
+        moves = (
+            [Act(self, version.path, self.target, version.before)]
+            if self.target != version.path
+            else []
+        )
+        return (
+            [*moves, Act(self, temp, self.target, version.before, version.after)] if temp else moves
+        )
 
 
 class Act(NamedTuple):
@@ -81,7 +89,10 @@ class Act(NamedTuple):
 
 def is_trash(path: str) -> bool:
     """Whether a path lies in one of the two trash folders."""
-    return any(path.startswith(f"{top}/") and is_path(path[len(top) + 1 :]) for top in (OWN_TRASH, OBSIDIAN_TRASH))
+    return any(
+        path.startswith(f"{top}/") and is_path(path[len(top) + 1 :])
+        for top in (OWN_TRASH, OBSIDIAN_TRASH)
+    )
 
 
 def _read_plan(data: bytes) -> tuple[list[Step], list[str]] | None:
@@ -94,8 +105,14 @@ def _read_plan(data: bytes) -> tuple[list[Step], list[str]] | None:
     try:
         plan = json.loads(line)
         folders: list[str] = plan["folders"]
-        steps = [Step(version, item["temp"]) for item in plan["steps"] if (version := read_version(item)) is not None]
-        is_whole = 0 < len(steps) == len(plan["steps"]) and all(isinstance(f, str) and is_path(f) for f in folders)
+        steps = [
+            Step(version, item["temp"])
+            for item in plan["steps"]
+            if (version := read_version(item)) is not None
+        ]
+        is_whole = 0 < len(steps) == len(plan["steps"]) and all(
+            isinstance(f, str) and is_path(f) for f in folders
+        )
         return (steps, folders) if is_whole and all(map(_is_ours, steps)) else None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
@@ -104,7 +121,11 @@ def _read_plan(data: bytes) -> tuple[list[Step], list[str]] | None:
 def _is_ours(step: Step) -> bool:
     version, (above, _, name) = step.version, (step.temp or "").rpartition("/")
     is_staged = TEMP.fullmatch(name) is not None and (not above or is_path(above))
-    goes_well = is_trash(step.target) and step.temp is None if version.after is None else is_path(step.target)
+    goes_well = (
+        is_trash(step.target) and step.temp is None
+        if version.after is None
+        else is_path(step.target)
+    )
     takes_well = is_staged or is_trash(step.temp) if step.temp is not None else bool(version.before)
     is_change = bool(version.before or version.after) and bool(step.acts)
     return is_path(version.path) and is_change and goes_well and takes_well
@@ -123,7 +144,9 @@ def _state_of(here: Beneath, act: Act) -> State:
     old, new = _listed(here, act.source), _listed(here, act.target)
     if new is None or old == act.before:
         is_twice = new is not None and _is_twice(here, act.source, act.target)
-        return "doubled" if is_twice else "ahead" if new is None and old == act.before else "foreign"
+        return (
+            "doubled" if is_twice else "ahead" if new is None and old == act.before else "foreign"
+        )
     return "done" if new == act.before or act != act.step.acts[-1] else "foreign"
 
 
@@ -171,7 +194,9 @@ class Journal:
         try:
             new = [parent(step.target) for step in steps if step.version.after is not None]
             folders = [name for folder in new for name in here.missing(folder)]
-            here.make(tuple(DISPLACED.split("/")))  # what may lack room is done before anything changes
+            here.make(
+                tuple(DISPLACED.split("/"))
+            )  # what may lack room is done before anything changes
             self._write(here, steps, folders)
             done = 0
             for act in acts:
@@ -196,14 +221,22 @@ class Journal:
             data, _ = disk.read_file(here, PLAN)
         if data.startswith(_NOTHING) or not data:
             return False
-        if (plan := _read_plan(data)) is not None:  # else it was cut short: it is whole before anything is begun
+        if (
+            plan := _read_plan(data)
+        ) is not None:  # else it was cut short: it is whole before anything is begun
             (steps, folders), own = plan, {step.version for step in plan[0]}
             since = self._history.log.since(min(version.number for version in own))
             logged = {version for version in since if version.op != "recovered"}
-            is_last = logged <= own  # else others were made since: it had ended, which a power cut lost
+            is_last = (
+                logged <= own
+            )  # else others were made since: it had ended, which a power cut lost
             for step in steps if is_last else ():
                 self._gather(here, step)
-            if is_last and not logged and all(_state_of(here, step.acts[0]) in _NOT_BEGUN for step in steps):
+            if (
+                is_last
+                and not logged
+                and all(_state_of(here, step.acts[0]) in _NOT_BEGUN for step in steps)
+            ):
                 self._back_out(here, steps, 0, folders)
             elif is_last:
                 self._finish(here, steps, {version.id for version in logged})
@@ -219,7 +252,9 @@ class Journal:
         line = json.dumps({"folders": list(folders), "steps": items}).encode()
         self._put_down(here, sha256(line).encode() + b"\n" + line + b"\n", sync=halves)
         if self._durable and (halves or parent(PLAN) in here.made):
-            self._sync_folders(here, {parent(PLAN), *(parent(step.staged) for step in steps if step.staged)})
+            self._sync_folders(
+                here, {parent(PLAN), *(parent(step.staged) for step in steps if step.staged)}
+            )
 
     def _put_down(self, here: Beneath, text: bytes, *, sync: bool = False) -> None:
         # Written over and never made shorter: making or emptying a file costs more than all the rest of a write. What
@@ -245,14 +280,19 @@ class Journal:
         except FileNotFoundError as error:
             raise Intruded(path, None) from error
         except FileExistsError:
-            if compare_key(act.source) != compare_key(act.target) or _listed(here, act.target) is not None:
+            if (
+                compare_key(act.source) != compare_key(act.target)
+                or _listed(here, act.target) is not None
+            ):
                 raise
             # obsidian.md §1.6 (d): where case is ignored, the new spelling "exists", so it goes through a third name.
             disk.carry(here, act.source, act.via)
             disk.carry(here, act.via, act.target)
         found = _hash_at(here, act.target)
         if found != act.before:
-            with suppress(FileExistsError):  # the editor has made the file anew: both stay, nothing is lost
+            with suppress(
+                FileExistsError
+            ):  # the editor has made the file anew: both stay, nothing is lost
                 disk.carry(here, act.target, act.source)
             raise Intruded(path, found)
         return None
@@ -272,7 +312,9 @@ class Journal:
         except OSError as error:
             first = steps[0].version
             what = f"the {first.op} of {first.path!r} was written, but the disk did not confirm it: {error.strerror}"
-            raise Unavailable(what, hint="Check the disk, which may be failing, and read the note.") from error
+            raise Unavailable(
+                what, hint="Check the disk, which may be failing, and read the note."
+            ) from error
         if is_tidy:
             with suppress(OSError):
                 self._put_down(here, _NOTHING)
@@ -281,7 +323,12 @@ class Journal:
         # All renames come first and then the syncs in a row: the first makes the file system write its own journal,
         # which holds them all, and the rest find little to do.
         if self._durable:
-            paths = [path for step in steps for path in (step.version.path, step.target, step.temp) if path]
+            paths = [
+                path
+                for step in steps
+                for path in (step.version.path, step.target, step.temp)
+                if path
+            ]
             self._sync_folders(here, {tuple(DISPLACED.split("/")), *map(parent, paths)})
             with here.opened(LOG, disk.SYNC) as fd:
                 disk.sync_file(fd, last=True)
@@ -293,7 +340,9 @@ class Journal:
                 if fd is not None:
                     disk.sync_file(fd)
 
-    def _back_out(self, here: Beneath, steps: Sequence[Step], done: int, folders: Sequence[str]) -> None:
+    def _back_out(
+        self, here: Beneath, steps: Sequence[Step], done: int, folders: Sequence[str]
+    ) -> None:
         """Take back the acts that are done (-1: not even the plan was written), and what is begun of the next."""
         acts = [act for step in steps for act in step.acts]
         begun = max(done, 0)
@@ -302,7 +351,9 @@ class Journal:
             self._gather(here, acts[done].step)
             begun += _state_of(here, acts[done]) not in _NOT_BEGUN
         for act in reversed(acts[:begun]):
-            with suppress(Intruded):  # somebody has saved over ours since: theirs stays, the text before is kept
+            with suppress(
+                Intruded
+            ):  # somebody has saved over ours since: theirs stays, the text before is kept
                 stands = _hash_at(here, act.target) == (act.after or act.before)
                 if act.after is not None and stands:
                     disk.swap(here, act.source, act.target, expected=act.after, ours=act.before)
@@ -328,7 +379,10 @@ class Journal:
         new = []
         for step in steps:
             # Also what is logged: a power cut may keep the line and lose the renames before it.
-            if all(self._complete(here, act) for act in step.acts) and step.version.id not in logged:
+            if (
+                all(self._complete(here, act) for act in step.acts)
+                and step.version.id not in logged
+            ):
                 new.append(step.version)
             here.rest()
         if new:

@@ -13,13 +13,25 @@ from pathlib import Path
 
 from simplemem.errors import ReadOnly, SimplememError
 from simplemem.vault import disk
-from simplemem.vault.paths import OVERWRITE, READ, SIDECAR, WRITE_NEW, Beneath, Parts, parent, telling, unlimited
+from simplemem.vault.paths import (
+    OVERWRITE,
+    READ,
+    SIDECAR,
+    WRITE_NEW,
+    Beneath,
+    Parts,
+    parent,
+    telling,
+    unlimited,
+)
 
 if sys.platform == "win32":
     import ctypes
     import msvcrt
 
-    _FAR = 1 << 30  # the locked byte lies far behind the text, so that others can read who holds the lock
+    _FAR = (
+        1 << 30
+    )  # the locked byte lies far behind the text, so that others can read who holds the lock
 
     def _try_lock(fd: int) -> bool:
         os.lseek(fd, _FAR, os.SEEK_SET)
@@ -73,7 +85,9 @@ class FileLock:
 
     def __init__(self, root: str, path: str) -> None:
         self._root, self._path = root, path
-        self._full = os.path.join(unlimited(root) if sys.platform == "win32" else root, *path.split("/"))
+        self._full = os.path.join(
+            unlimited(root) if sys.platform == "win32" else root, *path.split("/")
+        )
         self.fd, self.holder = -1, ""
 
     def take(self) -> bool:
@@ -106,7 +120,10 @@ class FileLock:
         self.give_back()
         try:
             return self.take()
-        except (OSError, SimplememError):  # the folder is not there just now, or a link lies in the file's place
+        except (
+            OSError,
+            SimplememError,
+        ):  # the folder is not there just now, or a link lies in the file's place
             return False
 
     def give_back(self) -> None:
@@ -188,5 +205,7 @@ def make_sidecar(here: Beneath, folder: Parts = ()) -> None:
     except OSError as error:
         if error.errno in (errno.ENOTDIR, errno.ELOOP):
             hint = "Make .simplemem a real folder: simplemem does not write through links."
-            raise ReadOnly(f"{SIDECAR!r} in the vault is a file or a link, not a folder", hint=hint) from error
+            raise ReadOnly(
+                f"{SIDECAR!r} in the vault is a file or a link, not a folder", hint=hint
+            ) from error
         raise

@@ -68,7 +68,11 @@ def resolve(target: str, source: str, named: Named) -> Resolution:
         return Resolution(_exactly(wanted, candidates))
     if target.startswith("/"):
         return Resolution(_exactly(target.lstrip("/"), candidates))
-    exact = candidates[0] if "/" not in target and len(candidates) == 1 else _exactly(target, candidates)
+    exact = (
+        candidates[0]
+        if "/" not in target and len(candidates) == 1
+        else _exactly(target, candidates)
+    )
     if exact is not None:
         return Resolution(exact)
     # Step 6: paths that end with the target, those below the source's folder first, then the shortest.
@@ -77,7 +81,9 @@ def resolve(target: str, source: str, named: Named) -> Resolution:
         candidates = [path for path in candidates if compare_key(path).endswith(endings)]
     folder = posixpath.dirname(source)
     below = compare_key(folder) + "/" if folder else ""
-    ranked = sorted((not compare_key(path).startswith(below), len(path), path) for path in candidates)
+    ranked = sorted(
+        (not compare_key(path).startswith(below), len(path), path) for path in candidates
+    )
     equal = tuple(path for *distance, path in ranked if distance == [*ranked[0][:2]])
     return Resolution(equal[0] if equal else None, equal if len(equal) > 1 else ())
 
@@ -143,7 +149,11 @@ def rewrite_links(
         aim = _aim_after(link, source, moves, before, after)
         if aim is None and posixpath.dirname(new_source) != posixpath.dirname(source):
             path = _relative_path(link.target, source)
-            if path is not None and resolve(link.target, source, before).path is None and is_unseen(path):
+            if (
+                path is not None
+                and resolve(link.target, source, before).path is None
+                and is_unseen(path)
+            ):
                 unseen.setdefault(name_key(path), []).append(path)
                 return Aim(path, path)
         return aim
@@ -190,7 +200,9 @@ def _aim_after(link: Link, source: str, moves: Moves, before: Named, after: Name
     return None if is_same else Aim(wanted, meant)
 
 
-def lead_links(note: Note, source: str, aims: Mapping[str, Aim], named: Named, link_format: LinkFormat) -> str:
+def lead_links(
+    note: Note, source: str, aims: Mapping[str, Aim], named: Named, link_format: LinkFormat
+) -> str:
     """The text of the note at `source` in which broken links lead where `aims` says, by their targets. What a reader
     sees follows a file that had another name; where the target never was a file's name, it goes on being shown."""
 
@@ -201,7 +213,9 @@ def lead_links(note: Note, source: str, aims: Mapping[str, Aim], named: Named, l
     return _rewritten(note, source, aim_of, named, link_format)
 
 
-def _rewritten(note: Note, source: str, aim_of: Callable[[Link], Aim | None], named: Named, form: LinkFormat) -> str:
+def _rewritten(
+    note: Note, source: str, aim_of: Callable[[Link], Aim | None], named: Named, form: LinkFormat
+) -> str:
     edits, values = list[Edit](), list[tuple[Scalar, str]]()
     for link in note.links:
         aim = aim_of(link)
@@ -224,10 +238,14 @@ def _rewritten(note: Note, source: str, aim_of: Callable[[Link], Aim | None], na
     return text
 
 
-def _target_for(link: Link, path: str, source: str, named: Named, link_format: LinkFormat) -> str | None:
+def _target_for(
+    link: Link, path: str, source: str, named: Named, link_format: LinkFormat
+) -> str | None:
     """The best target that means `path` in `source`: relative stays relative, rooted rooted, bare bare if it
     can. The extension comes in where the name without it is another file's; else a path from the root."""
-    short = path[:-3] if path.endswith(".md") and not link.target.casefold().endswith(".md") else path
+    short = (
+        path[:-3] if path.endswith(".md") and not link.target.casefold().endswith(".md") else path
+    )
     for shown in dict.fromkeys((short, path)):
         bare, rooted = posixpath.basename(shown), "/" + shown
         near = posixpath.relpath(shown, posixpath.dirname(source) or ".")
@@ -240,7 +258,9 @@ def _target_for(link: Link, path: str, source: str, named: Named, link_format: L
             preferred = [bare] if len(_candidates(bare, named)) == 1 else []
             preferred += [near] if link_format == "relative" else []
         for target in (*preferred, shown, near, rooted):
-            if (link.form != "wiki" or not _ENDS_TARGET.search(target)) and resolve(target, source, named).path == path:
+            if (link.form != "wiki" or not _ENDS_TARGET.search(target)) and resolve(
+                target, source, named
+            ).path == path:
                 return target
     return None
 
@@ -248,9 +268,13 @@ def _target_for(link: Link, path: str, source: str, named: Named, link_format: L
 def _edits(text: str, link: Link, aim: Aim, written: str, bar_ends_cell: bool) -> list[Edit]:
     """The new path, and what the reader sees: a shown text that was the old name follows, a bare name stays one."""
     path = written
-    if link.form != "wiki":  # only what would end or change a destination is encoded (obsidian.md §1.5)
+    if (
+        link.form != "wiki"
+    ):  # only what would end or change a destination is encoded (obsidian.md §1.5)
         special = _SPECIAL_IN_ANGLES if link.angle else _SPECIAL
-        path = "".join(f"%{ord(char):02X}" if char in special or ord(char) < 32 else char for char in written)
+        path = "".join(
+            f"%{ord(char):02X}" if char in special or ord(char) < 32 else char for char in written
+        )
         path = _ENTITY.sub("%26", path)
     edits = [(link.path_start, link.path_end, path)]
     if not aim.was:
@@ -263,7 +287,13 @@ def _edits(text: str, link: Link, aim: Aim, written: str, bar_ends_cell: bool) -
         begins_code = link.form == "markdown" and ("`" in new or "$" in new)
         if text[link.display_start : link.display_end] == old and old != new and not begins_code:
             edits.append((link.display_start, link.display_end, new))
-    elif link.form == "wiki" and "/" in written and "/" not in link.target and not link.embed and not bar_ends_cell:
+    elif (
+        link.form == "wiki"
+        and "/" in written
+        and "/" not in link.target
+        and not link.embed
+        and not bar_ends_cell
+    ):
         name = link.target if old == new else posixpath.basename(written)
         edits.append((link.end - 2, link.end - 2, "|" + name + _heading_shown(link)))
     return edits
@@ -271,7 +301,9 @@ def _edits(text: str, link: Link, aim: Aim, written: str, bar_ends_cell: bool) -
 
 def _heading_shown(link: Link) -> str:
     """`[[Note#Heading]]` is shown as "Note > Heading" by Obsidian; a path put before it must not change that."""
-    return "".join(f" > {part}" for part in link.subpath.split("#") if part and not part.startswith("^"))
+    return "".join(
+        f" > {part}" for part in link.subpath.split("#") if part and not part.startswith("^")
+    )
 
 
 class Conventions(NamedTuple):
@@ -280,7 +312,9 @@ class Conventions(NamedTuple):
     link_format: LinkFormat = "shortest"
     trash: Literal["own", "obsidian"] = "own"
     ignore_filters: tuple[str, ...] = ()
-    templates_folder: str = ""  # "" when the vault has none: the root itself is never taken for templates
+    templates_folder: str = (
+        ""  # "" when the vault has none: the root itself is never taken for templates
+    )
     daily_template: str = ""
     daily_folder: str = ""
     daily_format: str = "YYYY-MM-DD"
@@ -293,8 +327,14 @@ class Conventions(NamedTuple):
 
     def hidden_reason(self, path: str) -> str | None:
         """Why a note is left out of recall, or None when it takes part. As a link it resolves either way."""
-        key = compare_key(path) if self.ignore_filters or self.templates_folder or self.daily_template else ""
-        for entry in self.ignore_filters:  # a `/regex/` found anywhere in the path; else, how the path begins
+        key = (
+            compare_key(path)
+            if self.ignore_filters or self.templates_folder or self.daily_template
+            else ""
+        )
+        for entry in (
+            self.ignore_filters
+        ):  # a `/regex/` found anywhere in the path; else, how the path begins
             begins = compare_key(entry.lstrip("/")) or "/"
             if _is_found(entry, path) if _is_regex(entry) else key.startswith(begins):
                 return f"excluded in Obsidian's settings ({entry})"
@@ -311,7 +351,9 @@ class Conventions(NamedTuple):
 
     def unread_filters(self) -> dict[str, str]:
         """The `/regex/` filters that are not applied, each with the reason; for people to see."""
-        filters = [entry for entry in self.ignore_filters if _is_regex(entry) and not _is_found(entry, "")]
+        filters = [
+            entry for entry in self.ignore_filters if _is_regex(entry) and not _is_found(entry, "")
+        ]
         return {entry: _REFUSED[entry] for entry in filters if entry in _REFUSED}
 
 
@@ -344,7 +386,9 @@ def read_conventions(root: Path) -> Conventions:
 
 
 # Moment.js, whose formats Obsidian's settings have, in Python's words. A single letter is the same without its zero.
-_MOMENT = re.compile(r"\[[^\[\]]*\]|YYYY|YY|GGGG|gggg|MMMM|MMM|Do|DDDD|dddd|ddd|([MDHhWw])\1?|mm|ss|A")
+_MOMENT = re.compile(
+    r"\[[^\[\]]*\]|YYYY|YY|GGGG|gggg|MMMM|MMM|Do|DDDD|dddd|ddd|([MDHhWw])\1?|mm|ss|A"
+)
 _PARTS = {
     "YYYY": "%Y", "YY": "%y", "GGGG": "%G", "gggg": "%G", "MMMM": "%B", "MMM": "%b", "MM": "%m", "DDDD": "%j", "A": "%p",
     "DD": "%d", "dddd": "%A", "ddd": "%a", "HH": "%H", "hh": "%I", "WW": "%V", "ww": "%V", "mm": "%M", "ss": "%S",
@@ -362,7 +406,11 @@ def moment(form: str, when: datetime) -> str:
             return word[1:-1]
         if word == "Do":
             return f"{when.day}{_ENDS.get(when.day, 'th')}"
-        return when.strftime(_PARTS[word]) if word in _PARTS else when.strftime(_PARTS[word * 2]).lstrip("0") or "0"
+        return (
+            when.strftime(_PARTS[word])
+            if word in _PARTS
+            else when.strftime(_PARTS[word * 2]).lstrip("0") or "0"
+        )
 
     return _MOMENT.sub(part, form)
 
@@ -370,7 +418,10 @@ def moment(form: str, when: datetime) -> str:
 def filled(template: str, title: str, when: datetime, conventions: Conventions) -> str:
     """The text of a template with its title, date and time."""
     usual = {"date": conventions.date_format, "time": conventions.time_format}
-    return _FIELD.sub(lambda it: title if it[1] == "title" else moment((it[2] or usual[it[1]]).strip(), when), template)
+    return _FIELD.sub(
+        lambda it: title if it[1] == "title" else moment((it[2] or usual[it[1]]).strip(), when),
+        template,
+    )
 
 
 def _settings(here: Beneath, path: str) -> dict[str, Any]:
@@ -401,10 +452,15 @@ def _is_found(entry: str, path: str) -> bool:
     import regex  # takes 20 ms, and few vaults have such filters
 
     pattern, where = (unicodedata.normalize("NFC", text) for text in (entry[1:-1], path))
-    if len(pattern) > _MAX_PATTERN or math.prod(max(1, int(n)) for n in _COUNT.findall(pattern)) > _MAX_REPEATS:
+    if (
+        len(pattern) > _MAX_PATTERN
+        or math.prod(max(1, int(n)) for n in _COUNT.findall(pattern)) > _MAX_REPEATS
+    ):
         _REFUSED[entry] = "the pattern is too large"
     try:
-        return entry not in _REFUSED and bool(regex.search(pattern, where, regex.IGNORECASE, timeout=_MATCH_SECONDS))
+        return entry not in _REFUSED and bool(
+            regex.search(pattern, where, regex.IGNORECASE, timeout=_MATCH_SECONDS)
+        )
     except (regex.error, RecursionError) as error:
         _REFUSED[entry] = f"the pattern is not valid: {error}"
     except (TimeoutError, MemoryError):

@@ -15,19 +15,35 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple, Self, TypeVar
 
-from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError, TooLong, Unavailable, Unreadable
+from simplemem.errors import (
+    Invalid,
+    NotFound,
+    ReadOnly,
+    SimplememError,
+    TooLong,
+    Unavailable,
+    Unreadable,
+)
 from simplemem.note.names import is_device, name_of, private_by_rule
 
 SIDECAR = ".simplemem"
 Parts = tuple[str, ...]
 _T = TypeVar("_T")
 
-BY_PATH = sys.platform == "win32"  # it holds no folder open: each component is looked at, then named in full
+BY_PATH = (
+    sys.platform == "win32"
+)  # it holds no folder open: each component is looked at, then named in full
 MOST_PARTS = 128  # every folder on the way is held open
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
 # O_NONBLOCK: opening a FIFO that lies there under a note's name must not wait for its writer (F37).
-READ = os.O_RDONLY | _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+READ = (
+    os.O_RDONLY
+    | _NOFOLLOW
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_BINARY", 0)
+)
 OVERWRITE = os.O_RDWR | os.O_CREAT | _NOFOLLOW | getattr(os, "O_BINARY", 0)
 WRITE_NEW = OVERWRITE | os.O_EXCL
 _NOT_ON_WINDOWS = frozenset('<>:"|?*') | frozenset(map(chr, range(32)))
@@ -56,7 +72,10 @@ def _wrong_with(path: str, parts: Parts, windows: bool) -> str:
         return "a part of it starts with a dot, and the vault does not include such files"
     if not is_unicode(path):
         return "it is not valid Unicode"
-    if windows and any(part[-1] in ". " or not _NOT_ON_WINDOWS.isdisjoint(part) or is_device(part) for part in parts):
+    if windows and any(
+        part[-1] in ". " or not _NOT_ON_WINDOWS.isdisjoint(part) or is_device(part)
+        for part in parts
+    ):
         return "Windows does not allow a part of it as a name, or reads it as a device, a stream or another file"
     return ""
 
@@ -112,7 +131,9 @@ class Folder(NamedTuple):
         """Open a file in it, never through a link: where there are no handles, it is looked at first."""
         if self.fd is None and _is_link(self.name(child)):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), child)
-        return patiently(lambda: os.open(self.name(child), flags | _NOFOLLOW, 0o666, dir_fd=self.fd))
+        return patiently(
+            lambda: os.open(self.name(child), flags | _NOFOLLOW, 0o666, dir_fd=self.fd)
+        )
 
     def names(self) -> list[str]:
         """What lies in it."""
@@ -246,7 +267,12 @@ def _is_link(path: str) -> bool:
 
 def _checked(name: str) -> str:
     # The last line of defence: a path that never passed `check_path` (a journal, a log) climbs out neither.
-    if name in ("", ".", "..") or "/" in name or "\0" in name or (os.sep == "\\" and ("\\" in name or ":" in name)):
+    if (
+        name in ("", ".", "..")
+        or "/" in name
+        or "\0" in name
+        or (os.sep == "\\" and ("\\" in name or ":" in name))
+    ):
         raise Invalid(f"{name[:80]!r} is not a valid name of a file or folder")
     return name
 
@@ -271,7 +297,9 @@ class Access(NamedTuple):
         if not self.hidden:
             return False
         # Windows knows `Private` as `PRIVAT~1` too: where something is hidden, such a name is not believed.
-        return private_by_rule(path, self.hidden) or (sys.platform == "win32" and bool(_SHORT_NAME.search(path)))
+        return private_by_rule(path, self.hidden) or (
+            sys.platform == "win32" and bool(_SHORT_NAME.search(path))
+        )
 
     def _is_outside(self, path: str) -> bool:
         """Whether only some folders may be seen, and this file is in none of them."""
@@ -287,16 +315,22 @@ class Access(NamedTuple):
         if self.hides(path):
             raise ReadOnly(f"{where} is hidden here, and nothing was changed", hint=_ELSEWHERE)
         if not self.may_change(path):
-            raise ReadOnly(f"{name_of(path)!r} is read-only here, and nothing was changed", hint=_ELSEWHERE)
+            raise ReadOnly(
+                f"{name_of(path)!r} is read-only here, and nothing was changed", hint=_ELSEWHERE
+            )
 
     def may_change(self, path: str) -> bool:
         """Whether this path, which is not hidden, may be changed."""
         return not (self.read_only and private_by_rule(path, self.read_only))
 
-    def check_gone(self, path: str, *, instead: str = "Tag it instead, for example as archived, or move it.") -> None:
+    def check_gone(
+        self, path: str, *, instead: str = "Tag it instead, for example as archived, or move it."
+    ) -> None:
         """ReadOnly when no note may be deleted, nor its text replaced unread."""
         if self.no_delete:
-            raise ReadOnly(f"deleting is not allowed here, and {name_of(path)!r} was not changed", hint=instead)
+            raise ReadOnly(
+                f"deleting is not allowed here, and {name_of(path)!r} was not changed", hint=instead
+            )
 
 
 def _lies_in(path: str, place: str) -> bool:
@@ -307,7 +341,9 @@ def _lies_in(path: str, place: str) -> bool:
         return path.rpartition("/")[0] == place[:-2]
     if place.endswith(".md"):
         return path == place
-    return path in (place, f"{place}.md") or path.startswith(place if place.endswith("/") else f"{place}/")
+    return path in (place, f"{place}.md") or path.startswith(
+        place if place.endswith("/") else f"{place}/"
+    )
 
 
 _ELSEWHERE = "The [access] settings forbid it. Choose another folder, or ask the user."
@@ -331,7 +367,11 @@ _MEANINGS: dict[int | None, tuple[type[SimplememError], str, str]] = {
     errno.ENXIO: (Unreadable, "it is not a regular file", ""),
     errno.ENOENT: (NotFound, "no such file", ""),
 }
-_OPEN_ELSEWHERE = {32, 33, 1224}  # Windows: a sharing or lock violation, or mapped into another program's memory
+_OPEN_ELSEWHERE = {
+    32,
+    33,
+    1224,
+}  # Windows: a sharing or lock violation, or mapped into another program's memory
 
 
 @contextmanager
@@ -354,7 +394,11 @@ def explain(error: OSError, doing: str, path: str, *, writing: bool) -> Simpleme
     )
     kind, what, hint = _MEANINGS.get(code, failing)
     if writing and code == errno.ENOENT:  # a note that is not there is said elsewhere
-        kind, what, hint = Unavailable, "a folder was deleted or moved meanwhile", "List the folder, then try again."
+        kind, what, hint = (
+            Unavailable,
+            "a folder was deleted or moved meanwhile",
+            "List the folder, then try again.",
+        )
     if getattr(error, "winerror", None) in _OPEN_ELSEWHERE:
         kind, what, hint = Unavailable, "another program has it open", "Try again in a moment."
     return kind(f"could not {doing} {path!r}: {what}", hint=hint)

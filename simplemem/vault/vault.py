@@ -22,7 +22,17 @@ from simplemem.vault.disk import Entry, entry_at, entry_of, sha256
 from simplemem.vault.history import History, Kind, Version
 from simplemem.vault.journal import Journal, is_trash
 from simplemem.vault.lock import FileLock, make_sidecar
-from simplemem.vault.paths import MOST_PARTS, SIDECAR, Access, Beneath, Parts, check_path, explain, is_path, telling
+from simplemem.vault.paths import (
+    MOST_PARTS,
+    SIDECAR,
+    Access,
+    Beneath,
+    Parts,
+    check_path,
+    explain,
+    is_path,
+    telling,
+)
 from simplemem.vault.watch import Watch, Watching
 from simplemem.vault.writer import Change, Operation, Wish, Written, no_such
 
@@ -58,8 +68,12 @@ class Vault:
     ) -> None:
         self.root = Path(os.path.abspath(root))
         self.access, self.durable, self.trash_kind = access or Access(), durable, trash
-        self.problems: dict[str, str] = {}  # files and folders that the last scan could not see, and why
-        self.on_written: Callable[[str], None] | None = None  # told an operation once it is made, before it is answered
+        self.problems: dict[
+            str, str
+        ] = {}  # files and folders that the last scan could not see, and why
+        self.on_written: Callable[[str], None] | None = (
+            None  # told an operation once it is made, before it is answered
+        )
         self._lock = FileLock(str(self.root), f"{SIDECAR}/lock")
         self._threads = threading.RLock()
         self.history = History(str(self.root), keep_days=keep_days, keep_mb=keep_mb, kind=kind)
@@ -67,7 +81,9 @@ class Vault:
         with self._beneath() as here:
             here.folder(())
         # F9: a vault on a disk that cannot be written is opened all the same, and read.
-        self.read_only = read_only or not (os.access(self.root, os.W_OK) or os.access(self.root / SIDECAR, os.W_OK))
+        self.read_only = read_only or not (
+            os.access(self.root, os.W_OK) or os.access(self.root / SIDECAR, os.W_OK)
+        )
 
     def without_rules(self) -> Self:
         """Return the same vault as whoever may see all of it has it, for what must hold in the whole vault.
@@ -87,7 +103,11 @@ class Vault:
         """The paths of the files that `scan` finds, sorted. It takes a tenth of the time, as it looks at no file."""
         with self._beneath() as here:
             paths = walk_paths(here)
-        return [path for path in paths if not self.access.hides(path)] if self.access.is_partial else paths
+        return (
+            [path for path in paths if not self.access.hides(path)]
+            if self.access.is_partial
+            else paths
+        )
 
     def entries_below(self, folder: str) -> list[Entry]:
         """The files in one folder and its folders; none when it is not there."""
@@ -139,7 +159,10 @@ class Vault:
             while is_outermost and not self._lock.take():
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    raise _busy(f"process {self._lock.holder}" if self._lock.holder else "another process", timeout)
+                    raise _busy(
+                        f"process {self._lock.holder}" if self._lock.holder else "another process",
+                        timeout,
+                    )
                 # Uneven pauses, so that those who wait do not all come back at the same moment.
                 time.sleep(min(random.uniform(0.0005, 0.005), left))  # noqa: S311
             yield
@@ -154,7 +177,9 @@ class Vault:
             make_sidecar(here)
         return self.root / SIDECAR
 
-    def create(self, path: str, data: bytes, change: Change, *, rewrites: Sequence[Wish] = ()) -> Written:
+    def create(
+        self, path: str, data: bytes, change: Change, *, rewrites: Sequence[Wish] = ()
+    ) -> Written:
         """Make a new file. AlreadyExists when one is there, or one that differs only in case or accents."""
         return self.carry_out([Wish("create", path, data=data), *rewrites], change)[0]
 
@@ -201,8 +226,12 @@ class Vault:
             first = self.history.log.find(version)
             if first.op == "recovered":
                 hint = "Read it by its sha256, and write it to the note that it belongs to."
-                raise Invalid(f"{first.id} is a recovered text, not a change that can be undone", hint=hint)
-            return self.carry_out([*map(self._reversed, reversed(self.history.log.group(first.group)))], change)
+                raise Invalid(
+                    f"{first.id} is a recovered text, not a change that can be undone", hint=hint
+                )
+            return self.carry_out(
+                [*map(self._reversed, reversed(self.history.log.group(first.group)))], change
+            )
 
     def keep_text(self, data: bytes) -> None:
         """Keep a text that no change has written, so that it can be read by its hash. Where it cannot be, it is not."""
@@ -231,10 +260,14 @@ class Vault:
     def thin_history(self) -> list[str]:
         """Drop what of the past need not be kept any longer; the hashes that went."""
         with self._at_work("thin") as here:
-            self.journal.resume(here)  # what a crash interrupted is to be in the log first: its texts are needed
+            self.journal.resume(
+                here
+            )  # what a crash interrupted is to be in the log first: its texts are needed
             return self.history.thin(here)
 
-    def watch(self, *, poll: bool, poll_seconds: float = 2.0, warn: Callable[[str], None]) -> Watching:
+    def watch(
+        self, *, poll: bool, poll_seconds: float = 2.0, warn: Callable[[str], None]
+    ) -> Watching:
         """What may have changed from now on."""
         return Watch(self.root, poll=poll, poll_seconds=poll_seconds, warn=warn)
 
@@ -262,7 +295,9 @@ class Vault:
             yield here
 
     def _seen(self, scan: Scan) -> list[Entry]:
-        self.problems = {path: why for path, why in scan.problems.items() if not self.access.hides(path)}
+        self.problems = {
+            path: why for path, why in scan.problems.items() if not self.access.hides(path)
+        }
         return [entry for entry in scan.entries if not self.access.hides(entry.path)]
 
     def _reversed(self, step: Version) -> Wish:
@@ -273,14 +308,20 @@ class Vault:
         if step.before != step.after:
             data = self.history.kept(step.before)
             if data is None and step.trash and is_trash(step.trash):
-                with self._beneath() as here, telling("read", step.trash), suppress(FileNotFoundError):
+                with (
+                    self._beneath() as here,
+                    telling("read", step.trash),
+                    suppress(FileNotFoundError),
+                ):
                     data, _ = disk.read_file(here, step.trash)
             if data is None or sha256(data) != step.before:
                 hint = "The settings history.keep_days and history.keep_mb limit how long texts are kept."
                 raise NotFound(f"the text before {step.id} is no longer kept", hint=hint)
         if step.after is None:
             return Wish("undo", path, data=data, trash=step.trash)
-        return Wish("undo", step.new_path or path, step.after, path if step.new_path else None, data)
+        return Wish(
+            "undo", step.new_path or path, step.after, path if step.new_path else None, data
+        )
 
     def _beneath(self) -> Beneath:
         return Beneath(str(self.root))
@@ -341,7 +382,12 @@ def walk_paths(here: Beneath) -> list[str]:
 
 def _can_be_spelled(prefix: str, name: str) -> bool:
     """Whether a name in a folder makes a path of the vault."""
-    is_plain = name.isascii() and "\\" not in name and sys.platform != "win32" and prefix.count("/") < MOST_PARTS
+    is_plain = (
+        name.isascii()
+        and "\\" not in name
+        and sys.platform != "win32"
+        and prefix.count("/") < MOST_PARTS
+    )
     return is_plain or is_path(prefix + name)
 
 

@@ -26,17 +26,31 @@ _QUIET_MS = 20  # quiet time that ends a batch: the latency
 _MOST_SECONDS = 0.1  # longest time a batch is held back while changes keep coming
 _PULSE = 1.0  # seconds after which it is looked whether the root is still the same folder
 _MANY = 1_000  # paths; beyond that a look through the whole vault is no dearer
-_UNTOLD_SECONDS = 30.0  # how long after an event all is looked at, where nobody tells of events that were lost
+_UNTOLD_SECONDS = (
+    30.0  # how long after an event all is looked at, where nobody tells of events that were lost
+)
 _OBSIDIAN = ".obsidian"
 _LIMIT = "this system's limit of watched folders is reached (raise fs.inotify.max_user_watches)"
 # Other computers may write to these at the same time; inotify sees only what this machine does (durability.md F40).
-SHARED = frozenset("9p afs ceph cifs davfs drvfs glusterfs lustre nfs nfs4 smb3 smbfs vboxsf virtiofs".split())
-SHARED |= {"fuse.sshfs", "fuse.rclone", "fuse.s3fs", "fuse.gcsfuse", "fuse.davfs2", "fuse.vmhgfs-fuse"}
+SHARED = frozenset(
+    "9p afs ceph cifs davfs drvfs glusterfs lustre nfs nfs4 smb3 smbfs vboxsf virtiofs".split()
+)
+SHARED |= {
+    "fuse.sshfs",
+    "fuse.rclone",
+    "fuse.s3fs",
+    "fuse.gcsfuse",
+    "fuse.davfs2",
+    "fuse.vmhgfs-fuse",
+}
 
 
 def file_system(path: str) -> str:
     """The kind of disk a path is on, by Linux's list of mounts; "" where that does not tell."""
-    with suppress(OSError), open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as mounts:
+    with (
+        suppress(OSError),
+        open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as mounts,
+    ):
         device = os.stat(path).st_dev
         for line in mounts:
             if line.split(" ", 3)[2] == f"{os.major(device)}:{os.minor(device)}":
@@ -58,7 +72,14 @@ class Watch:
     """What may have changed in a vault since this was last asked: by one thread; any may ring. Where the system can't
     tell, `warn` says so, once, and every `poll_seconds` everything may have changed. A missing root is waited for."""
 
-    def __init__(self, root: Path, *, poll: bool = False, poll_seconds: float = 2, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        poll: bool = False,
+        poll_seconds: float = 2,
+        warn: Callable[[str], None],
+    ) -> None:
         self.polling, self.poll_seconds = poll, poll_seconds
         self._root, self._warn = root, warn
         self._bell, self._rope = socket.socketpair()
@@ -87,10 +108,17 @@ class Watch:
         if self._listener is not None:
             try:
                 changed = self._listener.changed(seconds)
-            except (OSError, RuntimeError):  # more folders than the system allows: opening it anew says so
+            except (
+                OSError,
+                RuntimeError,
+            ):  # more folders than the system allows: opening it anew says so
                 changed = {EVERYTHING}
         else:
-            due = self._polled + self.poll_seconds - time.monotonic() if self._identity is not None else float("inf")
+            due = (
+                self._polled + self.poll_seconds - time.monotonic()
+                if self._identity is not None
+                else float("inf")
+            )
             if not self._rung.wait(max(min(seconds, due), 0.0)) and due <= seconds:
                 changed = {EVERYTHING}
         self._rung.clear()
@@ -115,7 +143,9 @@ class Watch:
         else:
             try:
                 is_linux = sys.platform == "linux"
-                self._listener = Inotify(base, self._bell) if is_linux else Watchfiles(base, self._rung)
+                self._listener = (
+                    Inotify(base, self._bell) if is_linux else Watchfiles(base, self._rung)
+                )
             except FileNotFoundError:
                 self._identity = None  # it went away just now
             except (ImportError, OSError, RuntimeError) as failure:
@@ -139,7 +169,9 @@ class Watchfiles:
 
     def changed(self, seconds: float) -> set[str]:
         # It wakes after every quiet time to see whether something happened: above 50 ms is felt, below costs more.
-        events = self._native.watch(int(_MOST_SECONDS * 1000), 50, max(int(seconds * 1000), 1), self._rung)
+        events = self._native.watch(
+            int(_MOST_SECONDS * 1000), 50, max(int(seconds * 1000), 1), self._rung
+        )
         paths: set[str] = set()
         for _, path in events if isinstance(events, set) else ():
             if not path.startswith(self._prefix):
@@ -155,9 +187,13 @@ _MODIFIED, _ATTRIB = 0x2 | 0x8, 0x4  # written to, closed after writing; times a
 _CAME, _WENT = 0x80 | 0x100, 0x40 | 0x200  # moved to or created, moved from or deleted
 _SELF_WENT = 0x400 | 0x800 | 0x2000  # deleted, moved, unmounted
 _OVERFLOW, _IGNORED, _IS_FOLDER = 0x4000, 0x8000, 0x40000000
-_HOW = 0x1000000 | 0x2000000 | 0x4000000  # folders only, follow no link, nothing about what has no name any more
+_HOW = (
+    0x1000000 | 0x2000000 | 0x4000000
+)  # folders only, follow no link, nothing about what has no name any more
 _WANTED = _MODIFIED | _ATTRIB | _CAME | _WENT | _SELF_WENT | _HOW
-_HEAD = struct.Struct("iIII")  # watch, what happened, a number that ties two ends of a move, length of the name
+_HEAD = struct.Struct(
+    "iIII"
+)  # watch, what happened, a number that ties two ends of a move, length of the name
 
 
 class Inotify:
@@ -188,7 +224,9 @@ class Inotify:
             while at < len(events):
                 watch, what, _, length = _HEAD.unpack_from(events, at)
                 at += _HEAD.size + length
-                paths |= self._event(watch, what, os.fsdecode(events[at - length : at].rstrip(b"\0")))
+                paths |= self._event(
+                    watch, what, os.fsdecode(events[at - length : at].rstrip(b"\0"))
+                )
             ends, wait = min(ends, time.monotonic() + _MOST_SECONDS), quiet
         return paths
 
@@ -202,7 +240,9 @@ class Inotify:
             return set()
         concerned = _concerned(f"{folder}/{name}" if folder else name)
         if what & _IS_FOLDER and what & _CAME and concerned:
-            self._listen_below(f"{folder}/{name}" if folder else name)  # one that moved gets its new name here
+            self._listen_below(
+                f"{folder}/{name}" if folder else name
+            )  # one that moved gets its new name here
         return concerned if not (what & _IS_FOLDER and what & _ATTRIB) else set()
 
     def _listen_below(self, top: str) -> None:
@@ -215,8 +255,16 @@ class Inotify:
                 watch = _checked(self._libc.inotify_add_watch(self._fd, os.fsencode(path), _WANTED))
                 self._folders[watch] = folder
                 with os.scandir(path) as entries:
-                    below = [f"{folder}/{at.name}".lstrip("/") for at in entries if at.is_dir(follow_symlinks=False)]
-            except (FileNotFoundError, NotADirectoryError, PermissionError):  # it went again, or is closed to us
+                    below = [
+                        f"{folder}/{at.name}".lstrip("/")
+                        for at in entries
+                        if at.is_dir(follow_symlinks=False)
+                    ]
+            except (
+                FileNotFoundError,
+                NotADirectoryError,
+                PermissionError,
+            ):  # it went again, or is closed to us
                 if folder == EVERYTHING:
                     raise
             else:
@@ -226,7 +274,9 @@ class Inotify:
 def _concerned(path: str) -> set[str]:
     """What a change at a path bears on: nothing when it is hidden, but for the vault's conventions."""
     if path == _OBSIDIAN:
-        return set(CONVENTION_FILES)  # made or moved as a whole, its files are not announced one by one
+        return set(
+            CONVENTION_FILES
+        )  # made or moved as a whole, its files are not announced one by one
     if path not in CONVENTION_FILES and any(part.startswith(".") for part in path.split("/")):
         return set()
     while not is_unicode(path):  # no note has such a name: its folder is looked at

@@ -78,9 +78,13 @@ class Operation:
 
     def __init__(self, vault: Vault, here: Beneath, wishes: Sequence[Wish]) -> None:
         self._vault, self._here, self._wishes = vault, here, wishes
-        self._texts: dict[str, tuple[bytes, str]] = {}  # what lies at the path of each wish, and its hash
+        self._texts: dict[
+            str, tuple[bytes, str]
+        ] = {}  # what lies at the path of each wish, and its hash
         self._staged: dict[str, str] = {}  # by path, until the journal answers for it
-        self._folders: dict[str, tuple[list[str], str]] = {}  # the names in those that were looked into
+        self._folders: dict[
+            str, tuple[list[str], str]
+        ] = {}  # the names in those that were looked into
 
     def carry_out(self, change: Change) -> list[Written]:
         """All of it or nothing; the answers in the order of the wishes."""
@@ -90,7 +94,12 @@ class Operation:
         if all(map(self._is_done, self._wishes)):
             last = [next(self._vault.history.log.of(wish.target), None) for wish in self._wishes]
             return [
-                self._written(wish, wish.after, one.id if one is not None and one.after == wish.after else "", False)
+                self._written(
+                    wish,
+                    wish.after,
+                    one.id if one is not None and one.after == wish.after else "",
+                    False,
+                )
                 for wish, one in zip(self._wishes, last, strict=True)
             ]
         for wish in self._wishes:
@@ -123,7 +132,9 @@ class Operation:
         """Refuse what is write-protected, or no file."""
         with suppress(FileNotFoundError):
             if not self._here.stat(path).st_mode & 0o222:
-                raise ReadOnly(f"{path!r} is write-protected", hint="Allow writing to the file first.")
+                raise ReadOnly(
+                    f"{path!r} is write-protected", hint="Allow writing to the file first."
+                )
 
     def _in_trash(self, path: str, number: int) -> str | None:
         """Where a file goes that is deleted; what clashes there is numbered (obsidian.md §5)."""
@@ -139,7 +150,9 @@ class Operation:
         """Carry the wishes out, which are these versions."""
         keep = self._vault.history.keep
         for wish in self._wishes:
-            if wish.path in self._texts:  # of a move too: where it goes, another program may change it unseen
+            if (
+                wish.path in self._texts
+            ):  # of a move too: where it goes, another program may change it unseen
                 keep(self._here, *self._texts[wish.path])
             if wish.data is not None:
                 keep(self._here, wish.data, wish.after or "")
@@ -151,7 +164,9 @@ class Operation:
             raise
         try:
             paired = zip(self._wishes, versions, strict=True)
-            steps = [Step(version, self._staged.get(wish.path, wish.trash)) for wish, version in paired]
+            steps = [
+                Step(version, self._staged.get(wish.path, wish.trash)) for wish, version in paired
+            ]
             self._vault.journal.perform(self._here, steps)
         except Intruded as event:
             wish = next(wish for wish in self._wishes if event.path in (wish.path, wish.new_path))
@@ -179,7 +194,9 @@ class Operation:
         if wish.path not in self._texts:
             if wish.before is None:
                 return
-            self._check_writable(wish.path)  # a link or a file where a folder should be is told as such
+            self._check_writable(
+                wish.path
+            )  # a link or a file where a folder should be is told as such
             raise self._conflict(wish) if wish.op == "undo" else no_such(wish.path)
         if wish.before is None and wish.op != "undo":
             raise taken(wish.path)
@@ -190,12 +207,18 @@ class Operation:
 
     def _check_free(self, wish: Wish) -> None:
         """obsidian.md §5: unique without regard to case and to how accents are spelled."""
-        if (wish.before is not None and wish.new_path is None) or (wish.op == "undo" and wish.new_path is not None):
+        if (wish.before is not None and wish.new_path is None) or (
+            wish.op == "undo" and wish.new_path is not None
+        ):
             return  # it stays where it is, or goes back to where it was
         found, parts = [""], wish.target.split("/")
         for depth, part in enumerate(parts, 1):
             ending = "/" if depth < len(parts) else ""
-            found = [f"{above}{name}{ending}" for above in found for name in self._called_so(above, compare_key(part))]
+            found = [
+                f"{above}{name}{ending}"
+                for above in found
+                for name in self._called_so(above, compare_key(part))
+            ]
         for twin in found:
             if is_path(twin) and (twin != wish.path or wish.new_path is None):
                 raise taken(twin)
@@ -214,11 +237,22 @@ class Operation:
         path, data = wish.path, self._text(wish.path)
         if data is None:
             hint = "Look for it under another name, or create it again."
-            return Conflict(f"{path!r} was deleted or moved meanwhile", current_sha256=None, hint=hint, path=path)
+            return Conflict(
+                f"{path!r} was deleted or moved meanwhile",
+                current_sha256=None,
+                hint=hint,
+                path=path,
+            )
         had = self._vault.history.content(wish.before) if wish.before else None
-        diff = unified_diff(wish.data, data, WHAT_YOU_WANT) if had is None else unified_diff(had, data, WHAT_YOU_HAD)
+        diff = (
+            unified_diff(wish.data, data, WHAT_YOU_WANT)
+            if had is None
+            else unified_diff(had, data, WHAT_YOU_HAD)
+        )
         hint = "Read its current text, and apply your change to that."
-        message = f"{path!r} has changed since it was read" if wish.before else f"{path!r} exists again"
+        message = (
+            f"{path!r} has changed since it was read" if wish.before else f"{path!r} exists again"
+        )
         return Conflict(message, current_sha256=sha256(data), diff=diff, hint=hint, path=path)
 
     def _stage(self) -> None:
@@ -226,13 +260,17 @@ class Operation:
         is_one = len(self._wishes) == 1
         for wish in self._wishes:
             # A file that can come back from the trash itself comes with its dates and attributes.
-            if wish.data is None or (wish.trash is not None and disk.hash_of(self._here, wish.trash) == wish.after):
+            if wish.data is None or (
+                wish.trash is not None and disk.hash_of(self._here, wish.trash) == wish.after
+            ):
                 continue
             folder, like = parent(wish.target), wish.path if wish.before is not None else None
             # Folders are made when the change is carried out, not before: it may yet fail.
             folder = folder[: len(folder) - len(self._here.missing(folder))]
             sync = self._vault.durable and is_one
-            self._staged[wish.path] = disk.stage(self._here, folder, wish.data, like=like, sync=sync, at=wish.at)
+            self._staged[wish.path] = disk.stage(
+                self._here, folder, wish.data, like=like, sync=sync, at=wish.at
+            )
         if self._vault.durable and not is_one:
             disk.sync_paths(self._here.root, list(self._staged.values()))
 
@@ -240,11 +278,18 @@ class Operation:
         log = self._vault.history.log
         number, steps = log.next_number(self._here), list[dict[str, str | None]]()
         for wish in self._wishes:
-            step = {"path": wish.path, "new_path": wish.new_path, "op": wish.op, "before": wish.before}
+            step = {
+                "path": wish.path,
+                "new_path": wish.new_path,
+                "op": wish.op,
+                "before": wish.before,
+            }
             if wish.gone:
                 step["trash"] = self._in_trash(wish.path, number)
             steps.append(step | {"after": wish.after})
-        return log.stamp(steps, first=number, tool=change.tool, who=change.who, reason=change.reason)
+        return log.stamp(
+            steps, first=number, tool=change.tool, who=change.who, reason=change.reason
+        )
 
 
 def no_such(path: str) -> NotFound:

@@ -69,7 +69,9 @@ def vault(tmp_path: Path) -> Path:
     for path, text in NOTES.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(text.encode())
-        os.utime(folder / path, (1_767_225_600, 1_767_225_600))  # 2026-01-01: their `modified` is later
+        os.utime(
+            folder / path, (1_767_225_600, 1_767_225_600)
+        )  # 2026-01-01: their `modified` is later
     return folder
 
 
@@ -106,7 +108,9 @@ def in_a_terminal(
     and after each piece what `reply` makes of all that was shown."""
     ours, theirs = os.openpty()
     env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **(env or {})}
-    process = subprocess.Popen([*PROGRAM, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=env)
+    process = subprocess.Popen(
+        [*PROGRAM, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=env
+    )
     os.close(theirs)
     shown = b""
     try:

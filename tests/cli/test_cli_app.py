@@ -13,7 +13,15 @@ import typer
 
 from simplemem.cli.app import COMMANDS, app
 
-HEAVY = {"rich", "markdown_it", "pygments", "pydantic", "numpy", "simplemem.store", "simplemem.cli.vault"}
+HEAVY = {
+    "rich",
+    "markdown_it",
+    "pygments",
+    "pydantic",
+    "numpy",
+    "simplemem.store",
+    "simplemem.cli.vault",
+}
 
 
 def modules_of(arguments: list[str], **env: str) -> tuple[str, set[str]]:

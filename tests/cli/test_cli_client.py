@@ -33,9 +33,15 @@ def run(run: Run) -> Run:
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_a_client_is_told_once_and_forgets_to_the_byte(run: Run, vault: Path, client: str, home: Path) -> None:
+def test_a_client_is_told_once_and_forgets_to_the_byte(
+    run: Run, vault: Path, client: str, home: Path
+) -> None:
     def files() -> dict[str, bytes]:
-        every = (each for each in home.rglob("*") if each.is_file() and ".before-simplemem" not in each.name)
+        every = (
+            each
+            for each in home.rglob("*")
+            if each.is_file() and ".before-simplemem" not in each.name
+        )
         return {str(each): each.read_bytes() for each in every}
 
     file = home / "none"
@@ -49,7 +55,9 @@ def test_a_client_is_told_once_and_forgets_to_the_byte(run: Run, vault: Path, cl
         now = files()
         again = run("connect", client, "--vault", str(vault), "--yes", "--json").json
         assert not again["changed"] and files() == now
-        assert run("connect", client, "--vault", str(vault), "--profile", "memento", "--yes").code == 0
+        assert (
+            run("connect", client, "--vault", str(vault), "--profile", "memento", "--yes").code == 0
+        )
         assert "memento" in file.read_text()
         assert run("disconnect", client, "--yes").code == 0
         assert files() == was, before
@@ -81,11 +89,16 @@ def test_the_file_as_it_was_lies_beside_it_with_its_mode_and_links_are_followed(
 
 
 @pytest.mark.parametrize("text", ['{"mcpServers": [', '{"mcpServers": []}', b"\xff\xfe{"])
-def test_a_wrong_file_is_left_alone_and_said(run: Run, vault: Path, home: Path, text: str | bytes) -> None:
+def test_a_wrong_file_is_left_alone_and_said(
+    run: Run, vault: Path, home: Path, text: str | bytes
+) -> None:
     file = home / ".cursor" / "mcp.json"
     file.parent.mkdir()
     file.write_bytes(data := text if isinstance(text, bytes) else text.encode())
-    for command in (["connect", "cursor", "--vault", str(vault), "--yes"], ["disconnect", "cursor", "--yes"]):
+    for command in (
+        ["connect", "cursor", "--vault", str(vault), "--yes"],
+        ["disconnect", "cursor", "--yes"],
+    ):
         done = run(*command)
         assert done.code == 1 and "was not changed" in done.err
     assert file.read_bytes() == data
@@ -104,15 +117,21 @@ def test_what_is_no_file_is_left_alone(run: Run, vault: Path, home: Path) -> Non
     assert list(home.rglob("*simplemem*")) == []
 
 
-def test_a_link_to_nothing_gets_its_target_and_loses_it_again(run: Run, vault: Path, home: Path) -> None:
+def test_a_link_to_nothing_gets_its_target_and_loses_it_again(
+    run: Run, vault: Path, home: Path
+) -> None:
     file, real = home / ".cursor" / "mcp.json", home / "dotfiles" / "mcp.json"
     file.parent.mkdir()
     file.symlink_to(real)
     assert run("connect", "cursor", "--vault", str(vault), "--yes").code == 0 and real.is_file()
-    assert run("disconnect", "cursor", "--yes").code == 0 and file.is_symlink() and not real.exists()
+    assert (
+        run("disconnect", "cursor", "--yes").code == 0 and file.is_symlink() and not real.exists()
+    )
 
 
-def test_what_somebody_saves_while_the_question_stands_is_not_overwritten(run: Run, vault: Path, home: Path) -> None:
+def test_what_somebody_saves_while_the_question_stands_is_not_overwritten(
+    run: Run, vault: Path, home: Path
+) -> None:
     file = home / ".cursor" / "mcp.json"
     file.parent.mkdir()
 
@@ -140,7 +159,9 @@ def test_several_servers_come_and_go_each_by_its_name(run: Run, vault: Path, hom
     assert file.read_bytes() == before and [*file.parent.iterdir()] == [file]
 
 
-def test_an_entry_by_hand_is_shown_before_it_is_replaced_and_is_kept(run: Run, vault: Path, home: Path) -> None:
+def test_an_entry_by_hand_is_shown_before_it_is_replaced_and_is_kept(
+    run: Run, vault: Path, home: Path
+) -> None:
     file = home / ".codex" / "config.toml"
     file.parent.mkdir()
     file.write_text(before := '[mcp_servers.simplemem]  # by hand\ncommand = "other"\n\n[tui]\n')
@@ -159,29 +180,47 @@ def test_a_write_protected_file_is_left_alone(run: Run, vault: Path, home: Path)
     assert "write-protected" in run("connect", "cursor", "--vault", str(vault), "--yes").err
 
 
-def test_without_a_client_those_of_this_machine_are_listed(run: Run, vault: Path, home: Path) -> None:
+def test_without_a_client_those_of_this_machine_are_listed(
+    run: Run, vault: Path, home: Path
+) -> None:
     for name in ("codex", "cursor", "gemini"):
         (home / f".{name}").mkdir()
     (home / ".cursor" / "mcp.json").write_text('{"mcpServers": {"simplemem": {"command": "x"}}}')
     where = str(vault)
     assert run("connect", "gemini-cli", "--vault", where, "--yes").code == 0
-    rows = {each["client"]: each for each in run("connect", "--vault", where, "--json").json["clients"]}
-    states = {name: rows[name]["state"] for name in ("codex", "zed", "cursor", "gemini-cli", "claude-code")}
+    rows = {
+        each["client"]: each for each in run("connect", "--vault", where, "--json").json["clients"]
+    }
+    states = {
+        name: rows[name]["state"]
+        for name in ("codex", "zed", "cursor", "gemini-cli", "claude-code")
+    }
     assert list(states.values()) == ["not yet", "not here", "has another", "knows it", "not here"]
-    assert rows["cursor"]["now"] == {"command": "x"} and rows["cursor"]["gets"] == rows["gemini-cli"]["now"]
+    assert (
+        rows["cursor"]["now"] == {"command": "x"}
+        and rows["cursor"]["gets"] == rows["gemini-cli"]["now"]
+    )
     assert where in run("connect", "--vault", where).out.replace("\n", "")
 
 
-def test_mistakes_are_told_here_and_not_in_the_log_of_a_client(run: Run, vault: Path, tmp_path: Path) -> None:
+def test_mistakes_are_told_here_and_not_in_the_log_of_a_client(
+    run: Run, vault: Path, tmp_path: Path
+) -> None:
     where = ("--vault", str(vault), "--yes")
     for said, wanted in (
         (("connect", "cursr", *where), "Did you mean cursor?"),
         (("connect", "cursor", "--vault", str(tmp_path / "gone")), "Add --yes"),
         (("connect", "cursor", "--profile", "nobody", *where), "nobody"),
         (("connect", "cursor", *where, "--", "--tools=core,original"), "two tool groups"),
-        (("connect", "claude-desktop", "--http", "http://127.0.0.1:8080/mcp", "--yes"), "connector"),
+        (
+            ("connect", "claude-desktop", "--http", "http://127.0.0.1:8080/mcp", "--yes"),
+            "connector",
+        ),
         (("connect", "cursor", "--http", "127.0.0.1", "--yes"), "http://"),
-        (("connect", "zed", "--http", "http://x.y/mcp", "--token-env", "T", "--yes"), "--token-env"),
+        (
+            ("connect", "zed", "--http", "http://x.y/mcp", "--token-env", "T", "--yes"),
+            "--token-env",
+        ),
         (
             ("connect", "cursor", "--http", "http://x.y/mcp", "--token-env", "sm-1f", "--yes"),
             "Pass the name of the variable",
@@ -194,12 +233,23 @@ def test_mistakes_are_told_here_and_not_in_the_log_of_a_client(run: Run, vault: 
         assert done.code == 1 and wanted in done.err, said
 
 
-def test_other_options_are_kept_and_json_is_printed_for_any_other_client(run: Run, vault: Path) -> None:
+def test_other_options_are_kept_and_json_is_printed_for_any_other_client(
+    run: Run, vault: Path
+) -> None:
     said = run("connect", "json", "--vault", str(vault), "--", "--read-only", "--db", "index.db")
     command = said.json["mcpServers"]["simplemem"]["args"]
-    assert command == ["serve", "--vault", str(vault), "--read-only", "--db", str(Path.cwd() / "index.db")]
+    assert command == [
+        "serve",
+        "--vault",
+        str(vault),
+        "--read-only",
+        "--db",
+        str(Path.cwd() / "index.db"),
+    ]
     said = run("connect", "json", "--http", "https://m.example.org/mcp", "--name", "work")
-    assert said.json == {"mcpServers": {"work": {"type": "http", "url": "https://m.example.org/mcp"}}}
+    assert said.json == {
+        "mcpServers": {"work": {"type": "http", "url": "https://m.example.org/mcp"}}
+    }
 
 
 def test_a_vault_that_does_not_exist_is_shown_and_made_once_somebody_agrees(
@@ -209,10 +259,18 @@ def test_a_vault_that_does_not_exist_is_shown_and_made_once_somebody_agrees(
     shown = run("connect", "cursor", "--vault", str(new), "--dry-run")
     assert shown.code == 0 and f"This creates the vault {new}" in shown.out.replace("\n", " ")
     refused = run("connect", "cursor", "--vault", str(new))
-    assert refused.code == 1 and f"the vault {new} does not exist" in refused.err and "--yes" in refused.err
+    assert (
+        refused.code == 1
+        and f"the vault {new} does not exist" in refused.err
+        and "--yes" in refused.err
+    )
     assert not new.exists() and not file.exists()
     done = run("connect", "cursor", "--vault", str(new), "--yes", "--json").json
-    assert done["creates"] == str(new) and (new / ".simplemem").is_dir() and str(new) in file.read_text()
+    assert (
+        done["creates"] == str(new)
+        and (new / ".simplemem").is_dir()
+        and str(new) in file.read_text()
+    )
     assert "creates" not in run("connect", "cursor", "--vault", str(new), "--yes", "--json").json
 
 
@@ -248,10 +306,18 @@ def test_before_the_question_connect_says_what_the_client_can_do_and_who_receive
 
     where = ("--vault", str(vault))
     sends = "What it reads goes to the provider of its model. See docs/privacy.md."
-    assert f"Cursor will be able to read, change and delete notes in {vault}. {sends}" in shown(*where)
-    assert f"Cursor will be able to read notes in {vault}. {sends}" in shown(*where, "--", "--read-only")
-    assert f"Cursor will be able to read and change notes in {vault}." in shown(*where, "--", "--no-delete")
-    assert "use the notes of the server at http://x.y/mcp. What it reads" in shown("--http", "http://x.y/mcp")
+    assert f"Cursor will be able to read, change and delete notes in {vault}. {sends}" in shown(
+        *where
+    )
+    assert f"Cursor will be able to read notes in {vault}. {sends}" in shown(
+        *where, "--", "--read-only"
+    )
+    assert f"Cursor will be able to read and change notes in {vault}." in shown(
+        *where, "--", "--no-delete"
+    )
+    assert "use the notes of the server at http://x.y/mcp. What it reads" in shown(
+        "--http", "http://x.y/mcp"
+    )
 
 
 def test_the_question_of_connect_follows_the_line_about_the_model(vault: Path, home: Path) -> None:
@@ -259,7 +325,9 @@ def test_the_question_of_connect_follows_the_line_about_the_model(vault: Path, h
     assert code == 1 and 0 < shown.find(b"docs/privacy.md") < shown.find(b"Write this?")
 
 
-def test_the_table_of_clients_says_whether_each_is_connected(run: Run, vault: Path, home: Path) -> None:
+def test_the_table_of_clients_says_whether_each_is_connected(
+    run: Run, vault: Path, home: Path
+) -> None:
     for name in ("codex", "cursor", "gemini"):
         (home / f".{name}").mkdir()
     (home / ".cursor" / "mcp.json").write_text('{"mcpServers": {"simplemem": {"command": "x"}}}')
@@ -270,10 +338,15 @@ def test_the_table_of_clients_says_whether_each_is_connected(run: Run, vault: Pa
     assert " not connected " in rows["codex"] and " not installed " in rows["zed"]
 
 
-def test_disconnect_says_that_it_removed_a_file_that_connect_had_created(run: Run, vault: Path, home: Path) -> None:
+def test_disconnect_says_that_it_removed_a_file_that_connect_had_created(
+    run: Run, vault: Path, home: Path
+) -> None:
     run("connect", "cursor", "--vault", str(vault), "--yes")
     out = " ".join(run("disconnect", "cursor", "--yes").out.split())
-    assert f"Removed {home / '.cursor' / 'mcp.json'}, which connect had created." in out and "Restart Cursor" in out
+    assert (
+        f"Removed {home / '.cursor' / 'mcp.json'}, which connect had created." in out
+        and "Restart Cursor" in out
+    )
 
 
 def test_what_is_not_connected_is_said_to_be_not_connected(run: Run, home: Path) -> None:
@@ -284,10 +357,17 @@ def test_what_is_not_connected_is_said_to_be_not_connected(run: Run, home: Path)
     assert ran.code == 0 and "Cursor is not connected" in ran.out
 
 
-def test_connect_suggests_a_folder_of_nearly_the_same_name(run: Run, tmp_path: Path, home: Path) -> None:
+def test_connect_suggests_a_folder_of_nearly_the_same_name(
+    run: Run, tmp_path: Path, home: Path
+) -> None:
     (tmp_path / "Garden").mkdir()
     shown = run("connect", "cursor", "--vault", str(tmp_path / "gardne"), "--dry-run")
     assert f"Did you mean {tmp_path / 'Garden'}?" in " ".join(shown.out.split())
     refused = run("connect", "cursor", "--vault", str(tmp_path / "gardne"))
-    assert refused.code == 1 and f"Did you mean {tmp_path / 'Garden'}?" in " ".join(refused.err.split())
-    assert "Did you mean" not in run("connect", "cursor", "--vault", str(tmp_path / "zzzzzz"), "--dry-run").out
+    assert refused.code == 1 and f"Did you mean {tmp_path / 'Garden'}?" in " ".join(
+        refused.err.split()
+    )
+    assert (
+        "Did you mean"
+        not in run("connect", "cursor", "--vault", str(tmp_path / "zzzzzz"), "--dry-run").out
+    )

@@ -68,7 +68,10 @@ def test_line_endings_of_windows_and_a_byte_order_mark_stay(run: Run, file: Path
 def test_a_file_that_is_not_there_is_made(run: Run, tmp_path: Path) -> None:
     assert run("config", "set", "search.archive", "old/, log/").code == 0
     file = tmp_path / "home" / ".config" / "simplemem" / "config.toml"
-    assert file.read_text() == '[search]\narchive = ["old/", "log/"]\n' and file.stat().st_mode & 0o077 == 0
+    assert (
+        file.read_text() == '[search]\narchive = ["old/", "log/"]\n'
+        and file.stat().st_mode & 0o077 == 0
+    )
     assert run("config", "get", "search.archive").out == "old/\nlog/\n"
 
 
@@ -99,11 +102,15 @@ def test_an_unknown_setting_names_the_nearest(run: Run, file: Path) -> None:
     assert file.read_text() == MINE
 
 
-def test_a_misspelt_variable_is_named(run: Run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_misspelt_variable_is_named(
+    run: Run, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SIMPLEMEM_SERCH_LIMIT", "3")
     monkeypatch.setenv("SIMPLEMEM_SEARCH_LIMIT", "4")
     listed = run("config", "list")
-    assert "SIMPLEMEM_SERCH_LIMIT has no effect; did you mean SIMPLEMEM_SEARCH_LIMIT?" in " ".join(listed.err.split())
+    assert "SIMPLEMEM_SERCH_LIMIT has no effect; did you mean SIMPLEMEM_SEARCH_LIMIT?" in " ".join(
+        listed.err.split()
+    )
     assert listed.err.count("has no effect") == 1
 
 
@@ -118,7 +125,9 @@ def test_a_secret_is_written_and_never_shown(run: Run, file: Path) -> None:
     assert "sm-pw" not in run("config", "set", "embed.url", "http://me:sm-pw@host/v1").out
 
 
-def test_a_vaults_own_file_takes_only_what_a_vault_may_say(run: Run, vault: Path, file: Path) -> None:
+def test_a_vaults_own_file_takes_only_what_a_vault_may_say(
+    run: Run, vault: Path, file: Path
+) -> None:
     run("init", str(vault), vault=None)
     own = vault / ".simplemem" / "config.toml"
     assert run("config", "set", "access.hidden", "Private/", "--in-vault").code == 0
@@ -129,7 +138,9 @@ def test_a_vaults_own_file_takes_only_what_a_vault_may_say(run: Run, vault: Path
     assert own.read_text() == '[access]\nhidden = ["Private/"]\n'
 
 
-def test_a_vaults_own_file_is_not_written_through_a_link(run: Run, vault: Path, tmp_path: Path) -> None:
+def test_a_vaults_own_file_is_not_written_through_a_link(
+    run: Run, vault: Path, tmp_path: Path
+) -> None:
     run("init", str(vault), vault=None)
     (tmp_path / "elsewhere.toml").write_text("")
     (vault / ".simplemem" / "config.toml").symlink_to(tmp_path / "elsewhere.toml")
@@ -141,7 +152,10 @@ def test_a_value_that_has_no_effect_is_named_with_what_has_precedence(
     run: Run, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SIMPLEMEM_SEARCH_LIMIT", "7")
-    assert "search.limit is still 7, from $SIMPLEMEM_SEARCH_LIMIT" in run("config", "set", "search.limit", "3").err
+    assert (
+        "search.limit is still 7, from $SIMPLEMEM_SEARCH_LIMIT"
+        in run("config", "set", "search.limit", "3").err
+    )
 
 
 def test_a_file_that_is_not_toml_is_left_alone(run: Run, file: Path) -> None:
@@ -150,18 +164,25 @@ def test_a_file_that_is_not_toml_is_left_alone(run: Run, file: Path) -> None:
     assert refused.code == 1 and "not valid TOML" in refused.err and file.read_text() == broken
 
 
-def test_a_list_can_be_typed_as_several_values_and_another_setting_takes_one(run: Run, file: Path) -> None:
+def test_a_list_can_be_typed_as_several_values_and_another_setting_takes_one(
+    run: Run, file: Path
+) -> None:
     assert run("config", "set", "access.hidden", "people/", "log/").code == 0
     assert run("config", "get", "access.hidden").out == "people/\nlog/\n"
     refused = run("config", "set", "search.limit", "3", "4")
     assert refused.code == 1 and "search.limit takes one value" in refused.err
 
 
-@pytest.mark.parametrize("key", ["access.hidden", "access.only", "access.read_only", "embed.private"])
+@pytest.mark.parametrize(
+    "key", ["access.hidden", "access.only", "access.read_only", "embed.private"]
+)
 def test_a_rule_for_servers_is_set_with_the_remark_that_a_server_must_be_started_again(
     run: Run, file: Path, key: str
 ) -> None:
-    assert "If a server is running, restart it to apply this." in run("config", "set", key, "people/").out
+    assert (
+        "If a server is running, restart it to apply this."
+        in run("config", "set", key, "people/").out
+    )
     assert "a server is running" not in run("config", "set", "search.limit", "7").out
 
 
@@ -175,7 +196,9 @@ def test_the_value_that_was_replaced_is_shown(run: Run, file: Path) -> None:
 
 
 def test_a_rule_that_matches_no_note_is_named_with_the_nearest_name(run: Run, file: Path) -> None:
-    ran = run("config", "set", "access.hidden", "poeple/", "log/", "people/Ada", "*/x", "projects/apolo")
+    ran = run(
+        "config", "set", "access.hidden", "poeple/", "log/", "people/Ada", "*/x", "projects/apolo"
+    )
     message = " ".join(ran.err.split())
     assert "no note matches poeple/. Did you mean people/?" in message
     assert "no note matches projects/apolo. Did you mean projects/apollo?" in message
@@ -197,4 +220,7 @@ def test_unset_in_the_vault_leaves_your_own_file_alone(run: Run, vault: Path, fi
     run("config", "set", "access.hidden", "people/", "--in-vault")
     done = run("config", "unset", "access.hidden", "--in-vault", "--json").json
     assert done["value"] == [] and done["changed"]
-    assert "hidden" not in (vault / ".simplemem" / "config.toml").read_text() and file.read_text() == MINE
+    assert (
+        "hidden" not in (vault / ".simplemem" / "config.toml").read_text()
+        and file.read_text() == MINE
+    )

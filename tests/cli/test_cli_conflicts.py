@@ -31,12 +31,22 @@ def kite(vault: Path) -> Path:
 
 def test_copies_are_listed_with_their_note_and_whose_they_are(run: Run, kite: Path) -> None:
     ran = run("conflicts")
-    assert ran.code == 0 and f"{SYNCTHING}.md" in ran.out and "of log/Kite" in ran.out and "Dropbox" in ran.out
+    assert (
+        ran.code == 0
+        and f"{SYNCTHING}.md" in ran.out
+        and "of log/Kite" in ran.out
+        and "Dropbox" in ran.out
+    )
     listed = run("conflicts", "--json").json["conflicts"]
-    assert [(copy["name"], copy["maker"]) for copy in listed] == [(DROPBOX, "Dropbox"), (SYNCTHING, "Syncthing")]
+    assert [(copy["name"], copy["maker"]) for copy in listed] == [
+        (DROPBOX, "Dropbox"),
+        (SYNCTHING, "Syncthing"),
+    ]
 
 
-def test_a_dry_run_shows_the_difference_and_writes_nothing(run: Run, kite: Path, vault: Path) -> None:
+def test_a_dry_run_shows_the_difference_and_writes_nothing(
+    run: Run, kite: Path, vault: Path
+) -> None:
     before = notes_of(vault)
     ran = run("conflicts", "merge", "Kite", "--dry-run")
     assert ran.code == 0 and "+A fourth line." in ran.out and "+<<<<<<< Kite.md" in ran.out
@@ -44,13 +54,17 @@ def test_a_dry_run_shows_the_difference_and_writes_nothing(run: Run, kite: Path,
     assert notes_of(vault) == before
 
 
-def test_what_needs_no_decision_is_merged_and_undone_and_else_nothing_is(run: Run, kite: Path, vault: Path) -> None:
+def test_what_needs_no_decision_is_merged_and_undone_and_else_nothing_is(
+    run: Run, kite: Path, vault: Path
+) -> None:
     before = notes_of(vault)
     ran = run("conflicts", "merge", "Kite")
     assert ran.code == 1 and "differ in 1 place" in ran.err and "--keep" in ran.err
     assert notes_of(vault) == before
     ran = run("conflicts", "merge", SYNCTHING)
-    assert kite.read_text() == TEXT + "\nA fourth line.\n" and not (vault / f"{SYNCTHING}.md").exists()
+    assert (
+        kite.read_text() == TEXT + "\nA fourth line.\n" and not (vault / f"{SYNCTHING}.md").exists()
+    )
     run(*ran.out.split("undo with: simplemem ")[1].split())
     assert notes_of(vault) == before
     (vault / f"{DROPBOX}.md").write_text("A line before.\n\n" + TEXT)
@@ -59,16 +73,19 @@ def test_what_needs_no_decision_is_merged_and_undone_and_else_nothing_is(run: Ru
 
 
 @pytest.mark.parametrize(
-    "arguments", [("merge",), ("marge", "Kite"), ("--keep", "note"), ("merge", "Kite", "--keep", "mine")]
+    "arguments",
+    [("merge",), ("marge", "Kite"), ("--keep", "note"), ("merge", "Kite", "--keep", "mine")],
 )
-def test_a_command_that_is_not_clear_does_nothing(run: Run, kite: Path, arguments: tuple[str, ...]) -> None:
+def test_a_command_that_is_not_clear_does_nothing(
+    run: Run, kite: Path, arguments: tuple[str, ...]
+) -> None:
     assert run("conflicts", *arguments).code == 2 and kite.read_text() == TEXT
 
 
 LINES = "".join(f"Line {number} of the note says a thing of its own.\n" for number in range(12))
-CHANGED = LINES.replace("Line 3 of the note says a thing", "Line 3 of the note tells another").replace(
-    "Line 4", "Row 4"
-)
+CHANGED = LINES.replace(
+    "Line 3 of the note says a thing", "Line 3 of the note tells another"
+).replace("Line 4", "Row 4")
 
 
 @pytest.mark.parametrize("copies", [
@@ -86,7 +103,11 @@ def test_several_copies_are_merged_as_one_change_also_when_two_are_identical(
     before = notes_of(vault)
     ran = run("conflicts", "merge", "Kite")
     assert ran.code == 0 and note.read_text() == LINES + "More at the end.\n"
-    assert not [each for each in before if each != "log/Kite.md" and (vault / each).exists() and "Kite" in each]
+    assert not [
+        each
+        for each in before
+        if each != "log/Kite.md" and (vault / each).exists() and "Kite" in each
+    ]
     assert run("conflicts", "--json").json["conflicts"] == []
     assert ran.out.count("undo with") == 1
     run(*ran.out.split("undo with: simplemem ")[1].split())
@@ -94,7 +115,9 @@ def test_several_copies_are_merged_as_one_change_also_when_two_are_identical(
 
 
 @pytest.mark.parametrize("keep", ["both", "copy", "note"])
-def test_two_identical_copies_that_contradict_the_note_are_one_decision(run: Run, vault: Path, keep: str) -> None:
+def test_two_identical_copies_that_contradict_the_note_are_one_decision(
+    run: Run, vault: Path, keep: str
+) -> None:
     note = vault / "log" / "Kite.md"
     note.write_text(LINES)
     for number in (2, 3, 4):
@@ -105,9 +128,9 @@ def test_two_identical_copies_that_contradict_the_note_are_one_decision(run: Run
     assert run("conflicts", "merge", "Kite", "--keep", keep).code == 0
     text = note.read_text()
     assert text.count("<<<<<<<") == (1 if keep == "both" else 0)
-    assert ("tells another" in text) == (keep != "note") and ("says a thing of its own.\nLine 4" in text) == (
-        keep != "copy"
-    )
+    assert ("tells another" in text) == (keep != "note") and (
+        "says a thing of its own.\nLine 4" in text
+    ) == (keep != "copy")
     assert run("conflicts", "--json").json["conflicts"] == []
 
 

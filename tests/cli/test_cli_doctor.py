@@ -36,13 +36,25 @@ def test_without_warnings_it_ends_with_0(run: Run, vault: Path) -> None:
     assert (answer["ok"], answer["findings"]) == (True, [])
 
 
-def test_it_says_what_the_folder_contains_and_that_only_the_index_can_be_made_again(run: Run, vault: Path) -> None:
+def test_it_says_what_the_folder_contains_and_that_only_the_index_can_be_made_again(
+    run: Run, vault: Path
+) -> None:
     run("new", "kite", "--content", "Fly it.")
     run("rm", "kite")
-    folder = {each["path"]: each["can_be_rebuilt"] for each in run("doctor", "--json").json["folder"]}
-    assert folder == {".simplemem/index.db": True, ".simplemem/history": False, ".simplemem/trash": False}
+    folder = {
+        each["path"]: each["can_be_rebuilt"] for each in run("doctor", "--json").json["folder"]
+    }
+    assert folder == {
+        ".simplemem/index.db": True,
+        ".simplemem/history": False,
+        ".simplemem/trash": False,
+    }
     index, kept = run("doctor").out.splitlines()[-2:]
-    assert ".simplemem/index.db" in index and "simplemem index --rebuild" in index and "history" not in index
+    assert (
+        ".simplemem/index.db" in index
+        and "simplemem index --rebuild" in index
+        and "history" not in index
+    )
     assert ".simplemem/history" in kept and ".simplemem/trash (deleted notes)" in kept
     assert ".simplemem" not in run("doctor", "--only", "links").out
 
@@ -57,14 +69,20 @@ def test_a_warning_ends_with_1_and_says_what_can_be_mended(run: Run, mendable: P
     ran = run("doctor")
     assert ran.code == 1 and "warning: a.md:3: unresolved link [[team/Ada]]" in ran.out
     assert "--fix would point [[team/Ada]] to people/Ada" in ran.out
-    assert ran.out.startswith("0 errors, 3 warnings, 0 notes; `simplemem doctor --fix` can fix 2.\n")
+    assert ran.out.startswith(
+        "0 errors, 3 warnings, 0 notes; `simplemem doctor --fix` can fix 2.\n"
+    )
     both = run("doctor", "--json", "--only", "links", "--only", "headers, secrets").json["findings"]
     assert {finding["check"] for finding in both} == {"links", "headers"}
     assert run("doctor", "--only", "link").code == 1
 
 
-def test_the_sum_comes_first_warnings_before_hints_and_many_alike_are_folded(run: Run, mendable: Path) -> None:
-    (mendable / "many.md").write_text("\n".join(f"[[gone {number}]]" for number in range(27)) + "\n")
+def test_the_sum_comes_first_warnings_before_hints_and_many_alike_are_folded(
+    run: Run, mendable: Path
+) -> None:
+    (mendable / "many.md").write_text(
+        "\n".join(f"[[gone {number}]]" for number in range(27)) + "\n"
+    )
     first, *rest = run("doctor").out.splitlines()
     assert first.startswith("0 errors, 3 warnings, 27 notes")
     levels = [line.split(":")[0] for line in rest if line[0] != " "]
@@ -77,11 +95,19 @@ def test_the_sum_comes_first_warnings_before_hints_and_many_alike_are_folded(run
 def test_a_dry_run_shows_the_diff_and_nothing_is_mended_unasked(run: Run, mendable: Path) -> None:
     before = notes_of(mendable)
     ran = run("doctor", "--fix", "--dry-run")
-    assert ran.code == 1 and "--- b.md\n+++ b.md\n@@ -1,2 +1,2 @@\n x\n-[[team/Ada]]\n+[[people/Ada]]\n" in ran.out
+    assert (
+        ran.code == 1
+        and "--- b.md\n+++ b.md\n@@ -1,2 +1,2 @@\n x\n-[[team/Ada]]\n+[[people/Ada]]\n" in ran.out
+    )
     fix = run("doctor", "--fix", "--dry-run", "--json").json["fix"]
-    assert [(change["path"], fix["done"]) for change in fix["changes"]] == [("a.md", False), ("b.md", False)]
+    assert [(change["path"], fix["done"]) for change in fix["changes"]] == [
+        ("a.md", False),
+        ("b.md", False),
+    ]
     ran = run("doctor", "--fix")
-    assert ran.code == 1 and "this would change 2 files in one step" in ran.err and "--yes" in ran.err
+    assert (
+        ran.code == 1 and "this would change 2 files in one step" in ran.err and "--yes" in ran.err
+    )
     assert run("doctor", "--fix", "--json").json["error"]["code"] == "invalid"
     assert notes_of(mendable) == before
 
@@ -90,16 +116,24 @@ def test_what_was_mended_is_one_change_that_one_undo_takes_back(run: Run, mendab
     before = notes_of(mendable)
     ran = run("doctor", "--fix", "--yes")
     assert "Fixed 2 files in one step\n  undo with: simplemem undo v000001\n" in ran.out
-    assert ran.code == 1 and "warning: c.md:3:" in ran.out and "a.md:3" not in ran.out  # what is left
+    assert (
+        ran.code == 1 and "warning: c.md:3:" in ran.out and "a.md:3" not in ran.out
+    )  # what is left
     versions = run("history", "--json").json["versions"]
-    assert {(version["tool"], version["who"]) for version in versions} == {("doctor", "command line")}
-    assert run("doctor", "--fix").out.startswith("Nothing can be fixed automatically.\n0 errors, 1 warning")
+    assert {(version["tool"], version["who"]) for version in versions} == {
+        ("doctor", "command line")
+    }
+    assert run("doctor", "--fix").out.startswith(
+        "Nothing can be fixed automatically.\n0 errors, 1 warning"
+    )
     run("undo", "v000001")
     assert notes_of(mendable) == before
 
 
 def test_the_help_and_the_page_name_every_check(run: Run) -> None:
     page = (Path(__file__).parents[2] / "docs/doctor.md").read_text(encoding="utf-8")
-    named = " ".join(run("doctor", "--help", vault=None).out.replace("│", " ").split()).partition("The checks: ")[2]
+    named = " ".join(run("doctor", "--help", vault=None).out.replace("│", " ").split()).partition(
+        "The checks: "
+    )[2]
     assert named.partition(".")[0].split(", ") == list(CHECKS)
     assert [row.split("`")[1] for row in page.split("\n") if row.startswith("| `")] == list(CHECKS)

@@ -45,8 +45,13 @@ def test_an_edited_note_is_saved_to_the_byte(run: Run, vault: Path, editor: Edit
     editor("path.write_bytes(path.read_bytes().replace(b'body', b'new body'))")
     ran = run("edit", "odd")
     assert (ran.code, ran.out) == (0, "Saved odd\n")
-    assert (vault / "odd.md").read_bytes() == b"\xef\xbb\xbf---\r\na:   'x' # keep\r\n---\r\nnew body"
-    assert drafts(vault) == [] and run("history", "odd", "--json").json["versions"][0]["tool"] == "edit"
+    assert (
+        vault / "odd.md"
+    ).read_bytes() == b"\xef\xbb\xbf---\r\na:   'x' # keep\r\n---\r\nnew body"
+    assert (
+        drafts(vault) == []
+        and run("history", "odd", "--json").json["versions"][0]["tool"] == "edit"
+    )
 
 
 def test_an_unchanged_text_changes_nothing(run: Run, vault: Path, editor: Editor) -> None:
@@ -57,7 +62,9 @@ def test_an_unchanged_text_changes_nothing(run: Run, vault: Path, editor: Editor
     assert (vault / "people/Ada.md").stat().st_mtime_ns == before and drafts(vault) == []
 
 
-def test_a_text_that_lost_a_race_is_kept_and_compared(run: Run, vault: Path, editor: Editor) -> None:
+def test_a_text_that_lost_a_race_is_kept_and_compared(
+    run: Run, vault: Path, editor: Editor
+) -> None:
     note = vault / "people/Ada.md"
     editor(f"path.write_text('Mine.\\n')\npathlib.Path({str(note)!r}).write_text('Theirs.\\n')\n")
     ran = run("edit", "Ada")
@@ -72,7 +79,9 @@ def test_a_text_that_lost_a_race_is_kept_and_compared(run: Run, vault: Path, edi
     assert error["current_sha256"] == run("show", "Ada", "--json").json["sha256"]
 
 
-def test_an_editor_that_fails_saves_nothing_and_loses_nothing(run: Run, vault: Path, editor: Editor) -> None:
+def test_an_editor_that_fails_saves_nothing_and_loses_nothing(
+    run: Run, vault: Path, editor: Editor
+) -> None:
     before = (vault / "people/Ada.md").read_bytes()
     editor("path.write_text('Half.')\nsys.exit(3)")
     ran = run("edit", "Ada")
@@ -89,7 +98,9 @@ def test_a_note_that_is_not_utf8_is_not_opened(run: Run, vault: Path, editor: Ed
     assert (vault / "latin.md").read_bytes() == b"caf\xe9 \x00\n" and drafts(vault) == []
 
 
-def test_an_editor_that_is_not_there_is_named(run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_editor_that_is_not_there_is_named(
+    run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("EDITOR", "no-such-editor-here")
     ran = run("edit", "Ada")
     assert ran.code == 1 and "no-such-editor-here" in ran.err and "EDITOR" in ran.err
@@ -101,7 +112,9 @@ def test_an_editor_that_is_not_there_is_named(run: Run, vault: Path, monkeypatch
 def test_a_new_note_can_be_written_in_the_editor(run: Run, vault: Path, editor: Editor) -> None:
     editor("path.write_text(path.read_text() + ' and more\\n')")
     assert run("new", "ideas/kite", "--content", "Begun", "--edit", "--tag", "idea").code == 0
-    assert (vault / "ideas/kite.md").read_text().endswith("\nBegun and more\n") and drafts(vault) == []
+    assert (vault / "ideas/kite.md").read_text().endswith("\nBegun and more\n") and drafts(
+        vault
+    ) == []
 
 
 def test_an_empty_text_makes_no_new_note(run: Run, vault: Path, editor: Editor) -> None:
@@ -119,7 +132,9 @@ def edits_beside(note: Path, mine: tuple[str, str], theirs: tuple[str, str]) -> 
     )
 
 
-def test_changes_of_other_lines_are_saved_together_when_asked_for(run: Run, vault: Path, editor: Editor) -> None:
+def test_changes_of_other_lines_are_saved_together_when_asked_for(
+    run: Run, vault: Path, editor: Editor
+) -> None:
     note = vault / "projects/apollo.md"
     editor(edits_beside(note, ("spring", "autumn"), ("approved", "refused")))
     refused = run("edit", "projects/apollo")
@@ -135,7 +150,9 @@ def test_changes_of_other_lines_are_saved_together_when_asked_for(run: Run, vaul
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a terminal of our own is a matter of POSIX")
 @pytest.mark.parametrize("answer", [b"y\n", b"n\n"])
-def test_in_a_terminal_the_person_sees_both_together_and_is_asked(vault: Path, editor: Editor, answer: bytes) -> None:
+def test_in_a_terminal_the_person_sees_both_together_and_is_asked(
+    vault: Path, editor: Editor, answer: bytes
+) -> None:
     note = vault / "projects/apollo.md"
     editor(edits_beside(note, ("spring", "autumn"), ("approved", "refused")))
     code, said = in_a_terminal("edit", "projects/apollo", "--vault", str(vault), answer=answer)
@@ -168,10 +185,16 @@ def test_a_draft_goes_through_no_link_out_of_the_vault(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are a matter of POSIX")
 @pytest.mark.parametrize("moment", ["before", "half", "after"])
-def test_an_edit_that_is_killed_loses_no_text(run: Run, vault: Path, editor: Editor, moment: str) -> None:
+def test_an_edit_that_is_killed_loses_no_text(
+    run: Run, vault: Path, editor: Editor, moment: str
+) -> None:
     text, half = "Mine, all of it.\n", "Mine, a"
     kill = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n"
-    saved = {"before": "", "half": f"path.write_text({half!r})\n", "after": f"path.write_text({text!r})\n"}[moment]
+    saved = {
+        "before": "",
+        "half": f"path.write_text({half!r})\n",
+        "after": f"path.write_text({text!r})\n",
+    }[moment]
     editor(saved + kill)
     note = vault / "people/Ada.md"
     before = note.read_bytes()
@@ -179,8 +202,13 @@ def test_an_edit_that_is_killed_loses_no_text(run: Run, vault: Path, editor: Edi
     killed = subprocess.run(command, capture_output=True, check=False, timeout=60)
     assert killed.returncode == -signal.SIGKILL and note.read_bytes() == before
     (kept,) = drafts(vault)
-    assert kept.read_bytes() == {"before": before, "half": half.encode(), "after": text.encode()}[moment]
+    assert (
+        kept.read_bytes()
+        == {"before": before, "half": half.encode(), "after": text.encode()}[moment]
+    )
     editor("path.write_text(path.read_text() + 'More.')")
     ran = run("edit", "Ada")
-    assert ran.code == 0 and f"earlier edit is kept in {kept}" in ran.err and drafts(vault) == [kept]
+    assert (
+        ran.code == 0 and f"earlier edit is kept in {kept}" in ran.err and drafts(vault) == [kept]
+    )
     assert note.read_bytes() == before + b"More."

@@ -26,12 +26,18 @@ def far(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingService]:
         for name in ("NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy", "http_proxy"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("HTTP_PROXY", running.url)
-        for name, value in {"PROVIDER": "openai", "MODEL": "tiny", "URL": "http://embeddings.example/v1"}.items():
+        for name, value in {
+            "PROVIDER": "openai",
+            "MODEL": "tiny",
+            "URL": "http://embeddings.example/v1",
+        }.items():
             monkeypatch.setenv(f"SIMPLEMEM_EMBED_{name}", value)
         yield running
 
 
-def test_an_embedder_that_fails_is_told_and_words_are_in_step(run: Run, far: EmbeddingService) -> None:
+def test_an_embedder_that_fails_is_told_and_words_are_in_step(
+    run: Run, far: EmbeddingService
+) -> None:
     far.always = failing(401, "this key is not known")
     ran = run("index")
     assert ran.code == 1 and ran.out.startswith("3 added") and "this key is not known" in ran.err
@@ -44,29 +50,42 @@ def test_an_embedder_that_fails_is_told_and_words_are_in_step(run: Run, far: Emb
     assert found["hits"] and found["index"]["pending"] == 3
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a console's Ctrl-C cannot be sent to one process there")
+@pytest.mark.skipif(
+    os.name == "nt", reason="a console's Ctrl-C cannot be sent to one process there"
+)
 @pytest.mark.parametrize("number", [signal.SIGINT, getattr(signal, "SIGKILL", signal.SIGTERM)])
 def test_a_run_that_is_ended_halfway_goes_on_where_it_was(
-    run: Run, vault: Path, far: EmbeddingService, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+    run: Run,
+    vault: Path,
+    far: EmbeddingService,
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
 ) -> None:
     for k in range(12):
         (vault / f"n{k}.md").write_text(f"Number {k} of the launches.\n")
     monkeypatch.setenv("SIMPLEMEM_EMBED_BATCH", "2")
     far.next(*[slow(0.01)] * 3, slow(60))
     process = subprocess.Popen(
-        [sys.executable, "-m", "simplemem", "index", "--vault", str(vault)], stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "simplemem", "index", "--vault", str(vault)],
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         assert eventually(lambda: len(far.asked) == 4)
         process.send_signal(number)
-        said = " ".join(process.communicate(timeout=30)[1].split())  # whatever the width of the terminal
+        said = " ".join(
+            process.communicate(timeout=30)[1].split()
+        )  # whatever the width of the terminal
     finally:
         process.kill()
     assert process.returncode != 0 and "Traceback" not in said
     if number == signal.SIGINT:
         waiting = run("stats", "--json").json["embedding"]["waiting"]
         assert "stopped." in said and "`simplemem index` continues from there." in said
-        assert 0 < waiting < 15 and f"{waiting} notes are searchable by words, not yet by meaning." in said
+        assert (
+            0 < waiting < 15
+            and f"{waiting} notes are searchable by words, not yet by meaning." in said
+        )
     under_way = far.asked[3].texts
     ran = run("index")
     assert ran.code == 0 and "embedded" in ran.out
@@ -75,7 +94,9 @@ def test_a_run_that_is_ended_halfway_goes_on_where_it_was(
     assert [text for text in set(texts) if texts.count(text) > 1 and text not in under_way] == []
 
 
-def test_vectors_show_progress_when_they_are_made(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_show_progress_when_they_are_made(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("simplemem.cli.command._PATIENCE", 0.0)
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert re.search(r"vectors.*3/3", run("search", "launch").err)

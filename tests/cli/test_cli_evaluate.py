@@ -39,7 +39,9 @@ def evaluate(vault: Path, tmp_path: Path) -> Run:
     return run
 
 
-def test_init_writes_questions_beside_the_index_and_run_asks_them(evaluate: Run, vault: Path) -> None:
+def test_init_writes_questions_beside_the_index_and_run_asks_them(
+    evaluate: Run, vault: Path
+) -> None:
     before = {file: file.read_bytes() for file in vault.rglob("*.md")}
     told = evaluate("init")
     assert told.code == 0 and "questions" in told.out and "about 4 notes" in told.out
@@ -47,7 +49,10 @@ def test_init_writes_questions_beside_the_index_and_run_asks_them(evaluate: Run,
     figures = evaluate("run", "--compare", "search.lexical_weight=0.5", "--json").json
     base, other = figures["rows"]
     assert (base["name"], other["name"]) == ("simplemem", "search.lexical_weight=0.5")
-    assert base["questions"] > 0 and other["difference"]["mrr"]["low"] <= other["difference"]["mrr"]["high"]
+    assert (
+        base["questions"] > 0
+        and other["difference"]["mrr"]["low"] <= other["difference"]["mrr"]["high"]
+    )
     shown = evaluate("run")
     assert "recall@5" in shown.out and "CPU ms, median" in shown.out and str(vault) in shown.out
     assert {file: file.read_bytes() for file in vault.rglob("*.md")} == before
@@ -55,8 +60,12 @@ def test_init_writes_questions_beside_the_index_and_run_asks_them(evaluate: Run,
 
 def test_questions_of_ones_own_are_asked_from_any_file(evaluate: Run, tmp_path: Path) -> None:
     asked = [("tides almanac", "people/Bert"), ("tides almanac", "people/Ada")]
-    pairs = [{"kind": "mine", "question": text, "gold": [name], "held_out": []} for text, name in asked]
-    (file := tmp_path / "mine.json").write_text(json.dumps({"format": 1, "notes": 4, "pairs": pairs}))
+    pairs = [
+        {"kind": "mine", "question": text, "gold": [name], "held_out": []} for text, name in asked
+    ]
+    (file := tmp_path / "mine.json").write_text(
+        json.dumps({"format": 1, "notes": 4, "pairs": pairs})
+    )
     passed = evaluate("run", "--file", str(file))
     assert passed.code == 0 and "0.500" in passed.out
 
@@ -66,7 +75,9 @@ def test_what_cannot_be_asked_is_told_with_its_way_out(evaluate: Run, tmp_path: 
     gone = evaluate("init", "--vault", str(nowhere))
     assert gone.code == 1 and "no vault at" in gone.err and not nowhere.exists()
     (tmp_path / "empty").mkdir()
-    assert "no question could be created" in evaluate("init", "--vault", str(tmp_path / "empty")).err
+    assert (
+        "no question could be created" in evaluate("init", "--vault", str(tmp_path / "empty")).err
+    )
     assert "eval init" in evaluate("run").err
     wrong = evaluate("run", "--compare", "search.lexical_wight=0.5")
     assert wrong.code == 1 and "search.lexical_wight" in wrong.err

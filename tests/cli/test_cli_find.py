@@ -33,11 +33,15 @@ def test_a_search_shows_name_title_place_and_passage(run: Run) -> None:
 def test_a_search_for_programs_is_the_stores_answer(run: Run) -> None:
     found = run("search", "budget", "--json").json
     assert found["query"] == "budget" and found["hits"][0]["name"] == "projects/apollo"
-    assert {"title", "score", "snippet", "heading", "line", "tags", "modified", "sha256"} <= found["hits"][0].keys()
+    assert {"title", "score", "snippet", "heading", "line", "tags", "modified", "sha256"} <= found[
+        "hits"
+    ][0].keys()
     assert found["index"] == {"state": "ready", "notes": 3, "pending": 0, "reason": ""}
 
 
-def test_what_changed_by_hand_is_found_at_once_and_nothing_found_is_no_failure(run: Run, vault: Path) -> None:
+def test_what_changed_by_hand_is_found_at_once_and_nothing_found_is_no_failure(
+    run: Run, vault: Path
+) -> None:
     ran = run("search", "xylograph")
     assert (ran.code, ran.out) == (0, "Nothing found.\nNo note contains: xylograph.\n")
     (vault / "new.md").write_text("A xylograph.\n", encoding="utf-8")
@@ -75,7 +79,10 @@ def test_options_narrow_a_search(run: Run, options: tuple[str, ...], wanted: set
 def test_explain_shows_the_numbers_of_every_hit(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMPLEMEM_EMBED_PROVIDER", "wordllama")
     shown = run("search", "launch", "budget", "zzzqqq", "--prefix", "projects/", "--explain").out
-    assert "why  rank score 1.00, words 1.00, meaning 1.00 · contains launch, budget · lacks zzzqqq" in shown
+    assert (
+        "why  rank score 1.00, words 1.00, meaning 1.00 · contains launch, budget · lacks zzzqqq"
+        in shown
+    )
     assert "launch in 2, budget in 1, zzzqqq in 0" in shown and "path projects/: 2" in shown
     assert "why  " not in run("search", "launch").out
 
@@ -83,10 +90,15 @@ def test_explain_shows_the_numbers_of_every_hit(run: Run, monkeypatch: pytest.Mo
 def test_why_says_where_a_note_is_and_near_names_when_there_is_none(run: Run) -> None:
     shown = run("search", "launch", "--limit", "1", "--explain-note", "log/2026-01-24").out
     assert (
-        shown.startswith("log/2026-01-24  It is number 2 of 2") and "Set the limit to 2 or more to include it." in shown
+        shown.startswith("log/2026-01-24  It is number 2 of 2")
+        and "Set the limit to 2 or more to include it." in shown
     )
     told = run("search", "launch", "--explain-note", "Ada", "--json").json
-    assert (told["why"]["name"], told["why"]["verdict"], len(told["hits"])) == ("people/Ada", "no_match", 2)
+    assert (told["why"]["name"], told["why"]["verdict"], len(told["hits"])) == (
+        "people/Ada",
+        "no_match",
+        2,
+    )
     ran = run("search", "launch", "--explain-note", "Appollo")
     assert ran.code == 1 and "projects/apollo" in ran.err
 
@@ -96,21 +108,32 @@ def test_why_says_where_a_note_is_and_near_names_when_there_is_none(run: Run) ->
 
 def test_a_list_is_newest_first_and_names_tags_and_days(run: Run) -> None:
     lines = run("list").out.splitlines()
-    assert [line.split()[0] for line in lines] == ["log/2026-01-24", "projects/apollo", "people/Ada"]
+    assert [line.split()[0] for line in lines] == [
+        "log/2026-01-24",
+        "projects/apollo",
+        "people/Ada",
+    ]
     assert "Apollo" in lines[1] and "#status/active" in lines[1] and "2026-01-20" in lines[1]
 
 
 def test_a_list_is_narrowed_sorted_and_limited_or_whole(run: Run, vault: Path) -> None:
     for number in range(520):
         (vault / f"n{number:03}.md").write_text("x\n", encoding="utf-8")
-    listed = run("list", "--sort", "name", "--tag", "project", "--since", "2026-01-15", "--json").json
+    listed = run(
+        "list", "--sort", "name", "--tag", "project", "--since", "2026-01-15", "--json"
+    ).json
     assert [item["name"] for item in listed["items"]] == ["projects/apollo"]
     every = run("list", "--all-notes", "--json").json
-    assert len({item["name"] for item in every["items"]}) == every["total"] == 523 and every["next_cursor"] is None
+    assert (
+        len({item["name"] for item in every["items"]}) == every["total"] == 523
+        and every["next_cursor"] is None
+    )
     assert len(run("list", "--limit", "510", "--json").json["items"]) == 510
     assert "2 of 523 notes" in run("list", "--limit", "2").err
     for asked in (["list"], ["search", "budget"]):
-        assert run(*asked, "--tag", "projct").err == "note: No note has #projct; similar: #project.\n"
+        assert (
+            run(*asked, "--tag", "projct").err == "note: No note has #projct; similar: #project.\n"
+        )
 
 
 # -- show
@@ -125,16 +148,25 @@ def test_a_note_is_shown_by_any_of_its_names(run: Run) -> None:
 
 def test_the_links_of_a_note_both_ways(run: Run) -> None:
     shown = run("show", "Ada", "--links").out
-    assert "links to     projects/apollo  line 8" in shown and "linked from  projects/apollo" in shown
+    assert (
+        "links to     projects/apollo  line 8" in shown and "linked from  projects/apollo" in shown
+    )
     assert "nowhere" in shown and "unresolved" in shown
 
 
 def test_a_note_that_is_not_there_names_its_neighbour(run: Run) -> None:
     ran = run("show", "projects/apolo")
-    assert (ran.code, ran.out) == (1, "") and ran.err.startswith("error: ") and "projects/apollo" in ran.err
+    assert (
+        (ran.code, ran.out) == (1, "")
+        and ran.err.startswith("error: ")
+        and "projects/apollo" in ran.err
+    )
     failed = run("show", "projects/apolo", "--json")
     assert (failed.code, failed.err, failed.json["error"]["code"]) == (1, "", "not_found")
-    assert "--at and --version cannot be combined" in run("show", "Ada", "--at", "v1", "--version", "v1").err
+    assert (
+        "--at and --version cannot be combined"
+        in run("show", "Ada", "--at", "v1", "--version", "v1").err
+    )
 
 
 # -- backlinks and context
@@ -157,7 +189,9 @@ def test_a_context_fits_its_budget_and_says_on_a_terminal_what_was_left_out(
     run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pack = run("context", "launch", "budget", "--budget", "120", "--json").json
-    assert 0 < pack["tokens"] <= 120 and "projects/apollo" in {item["name"] for item in pack["items"]}
+    assert 0 < pack["tokens"] <= 120 and "projects/apollo" in {
+        item["name"] for item in pack["items"]
+    }
     assert run("context", "zzzqqq", "--tag", "nowhere").out == "Nothing found.\n"
     (vault / "copy.md").write_text("The weather was calm, launch rehearsed.\n", encoding="utf-8")
     assert run("context", "launch", "rehearsed", "--budget", "50").err == ""
@@ -198,7 +232,9 @@ def test_what_goes_into_a_pipe_is_printed_without_rich(vault: Path, command: str
         "try:\n    main()\nfinally:\n    print('rich.console' in sys.modules, file=sys.stderr)"
     )
     # Given on purpose: what is inherited may have the COLUMNS that readline has set in this process.
-    ran = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, env=dict(os.environ))
+    ran = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, env=dict(os.environ)
+    )
     assert "\u6c17\u7403" in ran.stdout.decode() and ran.stderr.strip() == b"False"
 
 
@@ -213,9 +249,15 @@ def test_a_context_that_answers_nothing_says_so_in_its_output(run: Run) -> None:
 
 
 def test_printed_scores_fall_from_hit_to_hit(run: Run, vault: Path) -> None:
-    for number, text in enumerate(("budget", "the budget was approved", "approved by the launch team", "launch")):
+    for number, text in enumerate(
+        ("budget", "the budget was approved", "approved by the launch team", "launch")
+    ):
         (vault / f"more-{number}.md").write_text(f"{text}\n", encoding="utf-8")
-    for words in (("budget", "approved"), ("launch", "team", "budget"), ("was", "the", "launch", "approved?")):
+    for words in (
+        ("budget", "approved"),
+        ("launch", "team", "budget"),
+        ("was", "the", "launch", "approved?"),
+    ):
         lines = run("search", *words, "--limit", "10").out.split("\n")
         scores = [float(line.split()[-1]) for line in lines if line[:2].strip().isdigit()]
         assert len(scores) > 2 and scores == sorted(scores, reverse=True)
@@ -226,12 +268,20 @@ def test_a_search_with_filters_and_no_words_lists_the_newest_notes_that_match(ru
     assert [hit["name"] for hit in found["hits"]] == ["log/2026-01-24"]
     assert found.keys() == run("search", "launch", "--json").json.keys()
     newest = run("search", "--since", "2026-01-01", "--json").json
-    assert [hit["name"] for hit in newest["hits"]] == ["log/2026-01-24", "projects/apollo", "people/Ada"]
-    assert [hit["name"] for hit in run("search", "--prefix", "people/", "--json").json["hits"]] == ["people/Ada"]
+    assert [hit["name"] for hit in newest["hits"]] == [
+        "log/2026-01-24",
+        "projects/apollo",
+        "people/Ada",
+    ]
+    assert [hit["name"] for hit in run("search", "--prefix", "people/", "--json").json["hits"]] == [
+        "people/Ada"
+    ]
 
 
 @pytest.mark.parametrize("words", [(), ("",), ("--all",), ("--limit", "3")])
-def test_a_search_with_neither_words_nor_filters_is_a_usage_error(run: Run, words: tuple[str, ...]) -> None:
+def test_a_search_with_neither_words_nor_filters_is_a_usage_error(
+    run: Run, words: tuple[str, ...]
+) -> None:
     refused = run("search", *words)
     assert refused.code == 2 and "give words to search for, or a filter" in refused.err
 
@@ -239,12 +289,18 @@ def test_a_search_with_neither_words_nor_filters_is_a_usage_error(run: Run, word
 def test_the_words_that_no_note_contains_are_named_above_hits_that_are_only_near(run: Run) -> None:
     question = ("which", "passport", "for", "the", "launch", "of", "the", "zeppelin?")
     lines = run("search", *question).out.splitlines()
-    assert lines[0].startswith("No note contains: ") and "passport" in lines[0] and "zeppelin" in lines[0]
+    assert (
+        lines[0].startswith("No note contains: ")
+        and "passport" in lines[0]
+        and "zeppelin" in lines[0]
+    )
     assert lines[1] == "Nothing found; these are the nearest."
     assert len(lines) > 2 and "No note contains" not in "\n".join(lines[1:])
 
 
-def test_a_name_that_contains_the_word_is_suggested_if_no_name_is_near(run: Run, vault: Path) -> None:
+def test_a_name_that_contains_the_word_is_suggested_if_no_name_is_near(
+    run: Run, vault: Path
+) -> None:
     (vault / "Help and support.md").write_text("Ask.\n")
     ran = run("show", "help")
     assert ran.code == 1 and "Did you mean Help and support?" in ran.err

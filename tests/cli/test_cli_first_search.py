@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 def large(vault: Path) -> Path:
     """A vault of more notes than a search may embed on its way."""
     for number in range(520):
-        (vault / f"note {number:03}.md").write_text(f"Beacon number {number} answered.\n", encoding="utf-8")
+        (vault / f"note {number:03}.md").write_text(
+            f"Beacon number {number} answered.\n", encoding="utf-8"
+        )
     return vault
 
 
@@ -26,7 +28,9 @@ def test_the_first_search_of_a_large_vault_goes_by_words_and_names_what_makes_th
     ran = run(command, "launch", "rehearsed")
     assert "launch rehearsed" in ran.out
     assert "523 notes are searchable by words, not yet by meaning." in ran.err.replace("\n", " ")
-    assert "`simplemem index` or a running server creates their vectors" in ran.err.replace("\n", " ")
+    assert "`simplemem index` or a running server creates their vectors" in ran.err.replace(
+        "\n", " "
+    )
 
     index = run(command, "launch", "rehearsed", "--json").json["index"]
     assert (index["state"], index["pending"]) == ("partial", 523)
@@ -53,7 +57,9 @@ def test_the_first_search_of_a_small_vault_makes_its_vectors(run: Run) -> None:
     assert ran.err == ""
 
 
-def test_a_few_new_notes_of_a_large_vault_get_their_vectors_on_the_way(run: Run, large: Path) -> None:
+def test_a_few_new_notes_of_a_large_vault_get_their_vectors_on_the_way(
+    run: Run, large: Path
+) -> None:
     run("index")
     (large / "new.md").write_text("Xylograph.\n", encoding="utf-8")
     assert run("search", "xylograph", "--json").json["index"]["pending"] == 0

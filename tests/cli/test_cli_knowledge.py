@@ -25,8 +25,12 @@ def once_learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     vault = tmp_path_factory.mktemp("once") / "learned"
     with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}})) as store:
         knowledge = knowledge_of(store)
-        error = knowledge.save("error", "The pool is exhausted", confidence=0.9, tags=["pg"], context="at night")
-        fix = knowledge.save("solution", "Raise the pool", confidence=0.4, verified=True, who="claude 1")
+        error = knowledge.save(
+            "error", "The pool is exhausted", confidence=0.9, tags=["pg"], context="at night"
+        )
+        fix = knowledge.save(
+            "solution", "Raise the pool", confidence=0.4, verified=True, who="claude 1"
+        )
         knowledge.link(fix[0].id, error[0].id, "fixes")
         knowledge.save("decision", "Use Postgres for the billing store.", confidence=0.7)
         knowledge.save("decision", "Use MySQL for the billing store.", confidence=0.6)
@@ -57,7 +61,9 @@ def test_entries_are_listed_counted_and_narrowed(run: Run) -> None:
     every = knowledge(run, "list", "--json").json["entries"]
     assert sorted(each["type"] for each in every) == ["decision", "decision", "error", "solution"]
     (error,) = knowledge(run, "list", "error", "--json").json["entries"]
-    assert error["content"] == "The pool is exhausted" and "#pg" in knowledge(run, "list", "error").out
+    assert (
+        error["content"] == "The pool is exhausted" and "#pg" in knowledge(run, "list", "error").out
+    )
     assert knowledge(run, "list", "--min-confidence", "0.7", "--json").json["total"] == 2
     assert "1 of 4 lessons" in knowledge(run, "list", "--limit", "1").out
     assert knowledge(run, "list", "fact").code == 2
@@ -67,7 +73,9 @@ def test_entries_are_listed_counted_and_narrowed(run: Run) -> None:
 
 def test_search_finds_by_words_and_says_how(run: Run) -> None:
     found = knowledge(run, "search", "pool", "--json").json
-    assert {each["type"] for each in found["results"]} == {"error", "solution"} and found["method"] == "words"
+    assert {each["type"] for each in found["results"]} == {"error", "solution"} and found[
+        "method"
+    ] == "words"
     assert all(each["accessCount"] == 0 and each["score"] > 0 for each in found["results"])
     shown = knowledge(run, "search", "pool", "--type", "error").out
     assert "The pool is exhausted" in shown and "Raise" not in shown and "by words" in shown
@@ -81,18 +89,27 @@ def test_show_takes_the_beginning_of_an_id_or_a_name(run: Run) -> None:
         assert part in shown
     assert f"fixes {error['id'][:8]}" in knowledge(run, "show", "raise-the-pool").out
     value = knowledge(run, "show", "raise-the-pool", "--json").json
-    assert value["relations"] == [{"relationship": "fixes", "id": error["id"], "name": error["name"]}]
+    assert value["relations"] == [
+        {"relationship": "fixes", "id": error["id"], "name": error["name"]}
+    ]
     assert knowledge(run, "show", "nobody", "--json").json["error"]["code"] == "not_found"
 
 
 def test_export_prints_or_writes_each_form(run: Run, tmp_path: Path) -> None:
     text = knowledge(run, "export").out
-    assert text.startswith("# Knowledge") and "## Decision (2)" in text and "- fixes [[knowledge/error/" in text
+    assert (
+        text.startswith("# Knowledge")
+        and "## Decision (2)" in text
+        and "- fixes [[knowledge/error/" in text
+    )
     assert "raise-the-pool" in json.dumps(json.loads(knowledge(run, "export", "json").out))
     assert knowledge(run, "export", "dot").out.startswith("digraph")
     page = tmp_path / "page.html"
     done = knowledge(run, "export", "html", "--output", str(page), "--json").json
-    assert done == {"file": str(page), "format": "html", "entries": 4} and "raise-the-pool" in page.read_text()
+    assert (
+        done == {"file": str(page), "format": "html", "entries": 4}
+        and "raise-the-pool" in page.read_text()
+    )
     assert knowledge(run, "export", "pdf").code == 2
 
 

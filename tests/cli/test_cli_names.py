@@ -48,14 +48,18 @@ def test_help_lists_reading_first_and_servers_last(run: Run) -> None:
         listed.setdefault(command.panel, []).append(command.name)
     assert listed == PANELS and list(listed) == list(PANELS)
     shown = run("--help", vault=None).out
-    headings = [line.removesuffix(":") for line in shown.splitlines() if line.removesuffix(":") in PANELS]
+    headings = [
+        line.removesuffix(":") for line in shown.splitlines() if line.removesuffix(":") in PANELS
+    ]
     assert headings == list(PANELS)
 
 
 def test_every_summary_is_one_line_in_a_terminal_of_80_columns(run: Run) -> None:
     shown = run("--help", vault=None).out.splitlines()
     for command in COMMANDS:
-        assert any(line.split() == [command.name, *command.summary.split()] for line in shown), command.name
+        assert any(line.split() == [command.name, *command.summary.split()] for line in shown), (
+            command.name
+        )
 
 
 @pytest.mark.parametrize("name", OLD_COMMANDS)
@@ -67,9 +71,14 @@ def test_an_earlier_name_of_a_command_works_and_is_not_listed(run: Run, name: st
 
 def test_commands_by_their_earlier_names_do_the_same(run: Run, vault: Path, tmp_path: Path) -> None:
     (tmp_path / "guide.md").write_text("# Guide\n\nWait for the flag.\n")
-    assert run("ingest", str(tmp_path / "guide.md"), "--scope", "alex", "--json").json["name"] == "documents/alex/guide"
     assert (
-        run("atoms", "tidy", "--json").json == run("facts", "tidy", "--json").json == {"tidied": [], "dry_run": False}
+        run("ingest", str(tmp_path / "guide.md"), "--scope", "alex", "--json").json["name"]
+        == "documents/alex/guide"
+    )
+    assert (
+        run("atoms", "tidy", "--json").json
+        == run("facts", "tidy", "--json").json
+        == {"tidied": [], "dry_run": False}
     )
     assert run("garden", "--json").json == run("topics", "archive", "--json").json
     assert run("knowledge", "list", "--json").json == run("lessons", "list", "--json").json
@@ -88,7 +97,12 @@ def test_earlier_names_of_options_work_and_are_not_shown(run: Run, vault: Path) 
     assert run("search", "launch", "--why", "Ada", "--json").json["why"]["name"] == "people/Ada"
     assert run("garden", "--after-days", "30", "--json").code == 0
     assert run("garden", "--after-days", "0").code == 2
-    for command, option in (("history", "--by"), ("undo", "--by"), ("search", "--why"), ("topics archive", "--after")):
+    for command, option in (
+        ("history", "--by"),
+        ("undo", "--by"),
+        ("search", "--why"),
+        ("topics archive", "--after"),
+    ):
         assert f"{option} " not in run(*command.split(), "--help", vault=None).out
     undone = run("undo", "--by", "command line", "--since", "v1", "--yes")
     assert undone.code == 0 and "in 1 note" in undone.out
@@ -115,11 +129,15 @@ def test_a_group_without_a_subcommand_lists(run: Run, group: str) -> None:
 
 
 def test_options_may_stand_before_the_subcommand(run: Run, vault: Path) -> None:
-    assert run("conflicts", "--keep", "note", "merge", "nobody").err.startswith("error: no conflict copy called")
+    assert run("conflicts", "--keep", "note", "merge", "nobody").err.startswith(
+        "error: no conflict copy called"
+    )
     assert run("topics", "--vault", str(vault), "list", "--json", vault=None).json == {"topics": []}
 
 
-def test_a_note_is_named_by_its_path_on_the_disk(run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_note_is_named_by_its_path_on_the_disk(
+    run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ada = run("show", "people/Ada").out
     assert run("show", str(vault / "people" / "Ada.md")).out == ada
     monkeypatch.chdir(vault / "people")
@@ -154,11 +172,17 @@ def test_a_path_that_is_two_notes_is_ambiguous_and_changes_nothing(
     before = notes_of(vault)
     monkeypatch.chdir(vault / "people")
     refused = run("delete", "Ada.md", "--json")
-    assert refused.code == 1 and refused.json["error"]["code"] == "ambiguous" and notes_of(vault) == before
+    assert (
+        refused.code == 1
+        and refused.json["error"]["code"] == "ambiguous"
+        and notes_of(vault) == before
+    )
     assert "balloons" in run("show", "./Ada.md").out and "Another" in run("show", "../Ada.md").out
 
 
-def test_a_file_outside_the_vault_is_refused_with_the_name_of_the_vault(run: Run, vault: Path, tmp_path: Path) -> None:
+def test_a_file_outside_the_vault_is_refused_with_the_name_of_the_vault(
+    run: Run, vault: Path, tmp_path: Path
+) -> None:
     (tmp_path / "loose.md").write_text("Not in the vault.\n")
     refused = run("show", str(tmp_path / "loose.md"))
     assert refused.code == 1 and "is outside the vault" in refused.err and str(vault) in refused.err
@@ -169,13 +193,20 @@ def completed(line: str, vault: Path) -> list[str]:
     env = {**os.environ, "_SIMPLEMEM_COMPLETE": "complete_bash", "SIMPLEMEM_VAULT": str(vault)}
     env |= {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
     code = "import sys; sys.argv[0] = 'simplemem'; from simplemem.__main__ import main; sys.exit(main())"
-    ran = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False
+    )
     assert ran.stderr == ""
     return [offered for offered in ran.stdout.split("\n") if offered]
 
 
 def test_completion_offers_unique_file_names_and_paths_once_a_folder_is_typed(vault: Path) -> None:
-    for path in ("flights/Flight 4 Gannet", "flights/Flight 5 Fulmar", "flights/Log", "archive/Log"):
+    for path in (
+        "flights/Flight 4 Gannet",
+        "flights/Flight 5 Fulmar",
+        "flights/Log",
+        "archive/Log",
+    ):
         (vault / path).parent.mkdir(exist_ok=True)
         (vault / f"{path}.md").write_text(f"# {path}\n")
     with open_store(vault) as store:
@@ -191,7 +222,9 @@ def test_completion_offers_unique_file_names_and_paths_once_a_folder_is_typed(va
     assert completed("simplemem rm Ad", vault) == ["Ada"]
 
 
-def test_completion_offers_subcommands_clients_and_settings_but_no_earlier_names(vault: Path) -> None:
+def test_completion_offers_subcommands_clients_and_settings_but_no_earlier_names(
+    vault: Path,
+) -> None:
     assert completed("simplemem conflicts ", vault) == ["list", "merge"]
     assert completed("simplemem config get search.li", vault) == ["search.limit"]
     assert completed("simplemem connect claude-", vault) == ["claude-desktop", "claude-code"]

@@ -21,14 +21,19 @@ def bold(snippet: str, query: str) -> list[str]:
     return [part for part, style in output.highlighted(snippet, query) if style]
 
 
-def test_control_characters_of_a_note_never_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_of_a_note_never_reach_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     text = "red \x1b[31mtext\x1b[0m \x07\x00 \x9b2J title\x7f \u202egnp.exe\u2066"
     shown = output.styled(text).plain
     assert not any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or c in "\u202e\u2066" for c in shown)
     for compact in (True, False):
         output.print_json({text: [text, "é \u05d0"]}, compact=compact)
         printed = capsys.readouterr().out
-        assert not any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or c in "\u202e\u2066" for c in printed.replace("\n", ""))
+        assert not any(
+            ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or c in "\u202e\u2066"
+            for c in printed.replace("\n", "")
+        )
         assert json.loads(printed) == {text: [text, "é \u05d0"]} and "é \u05d0" in printed
     assert "\u241b[31m" in shown and output.plain("a\tb\r\nc\nd") == "a\tb\nc\nd"
 
@@ -36,7 +41,11 @@ def test_control_characters_of_a_note_never_reach_the_terminal(capsys: pytest.Ca
 @pytest.mark.parametrize(
     ("snippet", "query", "marked"),
     [
-        ("The launches were launched; a launch is no lunch.", "launch", ["launch", "launch", "launch"]),
+        (
+            "The launches were launched; a launch is no lunch.",
+            "launch",
+            ["launch", "launch", "launch"],
+        ),
         ("draft todo budget", "budget tag:todo -draft", ["budget"]),
         ("明日は気球の発射です", "気球", ["気球"]),
         ("the budget of the mooring", "what was the budget of it", ["budget"]),
@@ -79,22 +88,38 @@ def test_no_word_is_broken_and_no_label_cut_in_a_terminal(
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) <= width or path in line for line in lines)
     assert [word for line in lines for word in line.split() if word in words] == [*words, *words]
-    assert {line[:4] for line in lines[:3]} == {"    "} and "a label of many letters" in "".join(lines)
+    assert {line[:4] for line in lines[:3]} == {"    "} and "a label of many letters" in "".join(
+        lines
+    )
     assert any(path in line for line in lines)
 
 
 @pytest.mark.parametrize(
-    ("number", "said"), [(826_040, "0.8 MB"), (271_000_000, "271 MB"), (4_100, "4 kB"), (12_345_678, "12 MB")]
+    ("number", "said"),
+    [(826_040, "0.8 MB"), (271_000_000, "271 MB"), (4_100, "4 kB"), (12_345_678, "12 MB")],
 )
 def test_sizes_are_said_as_people_say_them(number: int, said: str) -> None:
     assert output.megabytes(number) == said
     assert (output.amount(4389), output.amount(3_200_000)) == ("4,389", "3.2 million")
 
 
-def test_a_hint_on_the_command_line_names_commands_not_tools(capsys: pytest.CaptureFixture[str]) -> None:
-    rooms = [Path(simplemem.__file__).parent / room for room in ("note", "vault", "index", "search", "store", "kinds")]
-    trees = [ast.walk(ast.parse(file.read_text(encoding="utf-8"))) for room in rooms for file in room.rglob("*.py")]
-    strings = {each.value for each in chain(*trees) if isinstance(each, ast.Constant) and isinstance(each.value, str)}
+def test_a_hint_on_the_command_line_names_commands_not_tools(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rooms = [
+        Path(simplemem.__file__).parent / room
+        for room in ("note", "vault", "index", "search", "store", "kinds")
+    ]
+    trees = [
+        ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        for room in rooms
+        for file in room.rglob("*.py")
+    ]
+    strings = {
+        each.value
+        for each in chain(*trees)
+        if isinstance(each, ast.Constant) and isinstance(each.value, str)
+    }
     tools = [tool.name for tool in choose(PROFILES["default"])]
     hints = [said for said in strings if " " in said and any(name in said for name in tools)]
     assert len(hints) >= 3
@@ -105,10 +130,17 @@ def test_a_hint_on_the_command_line_names_commands_not_tools(capsys: pytest.Capt
 
 
 def test_an_error_is_a_line_a_hint_and_the_near_names(capsys: pytest.CaptureFixture[str]) -> None:
-    output.print_error(NotFound("No such note: apolo.", hint="See `list`.", candidates=["apollo"]), as_json=False)
+    output.print_error(
+        NotFound("No such note: apolo.", hint="See `list`.", candidates=["apollo"]), as_json=False
+    )
     shown = capsys.readouterr()
-    assert shown.out == "" and shown.err == "error: No such note: apolo.\nnear: apollo\nhint: See `list`.\n"
-    output.print_error(Conflict("It changed.", current_sha256="ab", diff="-a\r\n+b\n"), as_json=False)
+    assert (
+        shown.out == ""
+        and shown.err == "error: No such note: apolo.\nnear: apollo\nhint: See `list`.\n"
+    )
+    output.print_error(
+        Conflict("It changed.", current_sha256="ab", diff="-a\r\n+b\n"), as_json=False
+    )
     assert capsys.readouterr().err == "error: It changed.\n-a\n+b\n"
 
 

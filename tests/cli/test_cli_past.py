@@ -24,24 +24,39 @@ def by_an_agent(vault: Path) -> dict[str, bytes]:
         store.sync()
         store.update("people/Ada", append="Wrong.", who="claude-ai 1.2", tool="update_memory")
         store.update("people/Ada", append="Wronger.", who="claude-ai 1.2", tool="update_memory")
-        store.delete("projects/apollo", who="claude-ai 1.2", tool="delete_memory", reason="it is over")
+        store.delete(
+            "projects/apollo", who="claude-ai 1.2", tool="delete_memory", reason="it is over"
+        )
     return before
 
 
-def test_history_shows_who_did_what_and_why_and_is_narrowed(run: Run, by_an_agent: dict[str, bytes]) -> None:
+def test_history_shows_who_did_what_and_why_and_is_narrowed(
+    run: Run, by_an_agent: dict[str, bytes]
+) -> None:
     run("tag", "Ada", "todo")
     ran = run("history", "--author", "claude-ai", "--since", "v3")
     assert ran.out.count("\n") == 1
-    assert all(word in ran.out for word in ("v000003", "claude-ai 1.2", "delete_memory", "it is over", "just now"))
+    assert all(
+        word in ran.out
+        for word in ("v000003", "claude-ai 1.2", "delete_memory", "it is over", "just now")
+    )
     since = run("history", "--since", "3", "--json").json["versions"]
     assert [each["version"] for each in since] == ["v000004", "v000003"]
     assert run("history", "--until", "yesterday").out == "No changes through simplemem.\n"
-    assert "+Wronger." in run("history", "Ada", "--diff").out and "+Wronger." not in run("history", "Ada").out
+    assert (
+        "+Wronger." in run("history", "Ada", "--diff").out
+        and "+Wronger." not in run("history", "Ada").out
+    )
 
 
-def test_a_difference_is_shown_of_a_version_and_of_a_note(run: Run, by_an_agent: dict[str, bytes]) -> None:
+def test_a_difference_is_shown_of_a_version_and_of_a_note(
+    run: Run, by_an_agent: dict[str, bytes]
+) -> None:
     assert "+Wrong.\n" in run("diff", "1").out
-    assert "+Wronger.\n" in run("diff", "v1", "v2").out and "+Wrong.\n" not in run("diff", "v1", "v2").out
+    assert (
+        "+Wronger.\n" in run("diff", "v1", "v2").out
+        and "+Wrong.\n" not in run("diff", "v1", "v2").out
+    )
     assert "+Wrong.\n+\n+Wronger.\n" in run("diff", "Ada", "--since", "v1").out
     [found] = run("diff", "2", "--json").json["differences"]
     assert found["name"] == "people/Ada" and "+Wronger." in found["diff"]
@@ -49,12 +64,20 @@ def test_a_difference_is_shown_of_a_version_and_of_a_note(run: Run, by_an_agent:
     assert ran.code == 1 and "no version" in ran.err
 
 
-def test_a_note_is_shown_and_restored_as_it_was(run: Run, vault: Path, by_an_agent: dict[str, bytes]) -> None:
-    assert run("show", "projects/apollo", "--at", "v2").out.encode() == by_an_agent["projects/apollo.md"]
+def test_a_note_is_shown_and_restored_as_it_was(
+    run: Run, vault: Path, by_an_agent: dict[str, bytes]
+) -> None:
+    assert (
+        run("show", "projects/apollo", "--at", "v2").out.encode()
+        == by_an_agent["projects/apollo.md"]
+    )
     assert "projects/apollo is as it was before v000003." in run("restore", "apollo").out
     assert notes_of(vault)["projects/apollo.md"] == by_an_agent["projects/apollo.md"]
     run("undo")
-    assert run("restore", "apollo", "--at", "v2", "--as", "old/apollo", "--json").json["name"] == "old/apollo"
+    assert (
+        run("restore", "apollo", "--at", "v2", "--as", "old/apollo", "--json").json["name"]
+        == "old/apollo"
+    )
     ran = run("restore", "Ada", "--at", "v1", "--as", "old/apollo")
     assert ran.code == 1 and "another note called old/apollo" in ran.err
     assert "already as it was" in run("restore", "Ada", "--at", "v2").out
@@ -92,7 +115,13 @@ def test_all_that_a_client_did_is_shown_first_and_then_undone(
 
 @pytest.mark.parametrize(
     "wrong",
-    [("--author", "x"), ("--since", "v1"), ("Ada", "--author", "x", "--since", "v1"), ("--dry-run",), ("Ada", "--yes")],
+    [
+        ("--author", "x"),
+        ("--since", "v1"),
+        ("Ada", "--author", "x", "--since", "v1"),
+        ("--dry-run",),
+        ("Ada", "--yes"),
+    ],
 )
 def test_options_that_do_not_go_together_change_nothing(
     run: Run, by_an_agent: dict[str, bytes], wrong: tuple[str, ...]
@@ -152,7 +181,9 @@ def test_restore_of_a_note_that_is_there_says_to_pass_at(run: Run, vault: Path) 
     assert "Pass `--at`:" in refused.err
 
 
-def test_undo_by_somebody_without_since_shows_the_whole_command(run: Run, by_an_agent: dict[str, bytes]) -> None:
+def test_undo_by_somebody_without_since_shows_the_whole_command(
+    run: Run, by_an_agent: dict[str, bytes]
+) -> None:
     refused = run("undo", "--author", "claude ai")
     assert "--author needs --since" in refused.err
     assert "simplemem undo --author 'claude ai' --since" in refused.err
@@ -161,26 +192,39 @@ def test_undo_by_somebody_without_since_shows_the_whole_command(run: Run, by_an_
 
 def test_nothing_to_undo_says_where_to_undo_edits_of_your_own(run: Run) -> None:
     err = " ".join(run("undo").err.split())
-    assert "Only changes made through simplemem can be undone. Undo edits of your own in your editor." in err
+    assert (
+        "Only changes made through simplemem can be undone. Undo edits of your own in your editor."
+        in err
+    )
     assert "editor" not in run("redo").err
 
 
-def test_a_deleted_note_is_restored_under_another_name_if_its_own_is_taken(run: Run, vault: Path) -> None:
+def test_a_deleted_note_is_restored_under_another_name_if_its_own_is_taken(
+    run: Run, vault: Path
+) -> None:
     was = notes_of(vault)["people/Ada.md"]
     run("delete", "people/Ada")
     run("new", "people/Ada", "--content", "Another Ada.")
     another = notes_of(vault)["people/Ada.md"]
     ran = run("restore", "people/Ada", "--as", "people/Ada Lovelace")
     assert ran.code == 0, ran.err
-    assert notes_of(vault)["people/Ada Lovelace.md"] == was and notes_of(vault)["people/Ada.md"] == another
+    assert (
+        notes_of(vault)["people/Ada Lovelace.md"] == was
+        and notes_of(vault)["people/Ada.md"] == another
+    )
 
 
-def test_a_note_that_is_there_is_restored_only_with_a_moment_and_the_hint_is_the_command(run: Run, vault: Path) -> None:
+def test_a_note_that_is_there_is_restored_only_with_a_moment_and_the_hint_is_the_command(
+    run: Run, vault: Path
+) -> None:
     run("delete", "people/Ada")
     run("undo")
     run("tag", "people/Ada", "todo")
     ran = run("restore", "people/Ada", "--as", "people/Old Ada")
     message = " ".join(ran.err.split())
-    assert ran.code == 1 and "`simplemem restore people/Ada --at 'before v000003' --as 'people/Old Ada'`" in message
+    assert (
+        ran.code == 1
+        and "`simplemem restore people/Ada --at 'before v000003' --as 'people/Old Ada'`" in message
+    )
     assert run("restore", "people/Ada", "--at", "before v3", "--as", "people/Old Ada").code == 0
     assert "--at WHEN" in run("restore", "projects/apollo").err

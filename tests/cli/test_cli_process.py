@@ -21,7 +21,9 @@ from tests.cli.conftest import PROGRAM, in_a_terminal
 pytestmark = pytest.mark.usefixtures("words_only")
 
 
-def simplemem(*args: str, vault: Path | None = None, **options: object) -> subprocess.CompletedProcess[bytes]:
+def simplemem(
+    *args: str, vault: Path | None = None, **options: object
+) -> subprocess.CompletedProcess[bytes]:
     where = [] if vault is None else ["--vault", str(vault)]
     return subprocess.run([*PROGRAM, *args, *where], capture_output=True, timeout=60, **options)  # type: ignore[call-overload,no-any-return]
 
@@ -32,7 +34,9 @@ def test_exit_codes_tell_done_from_failed_from_wrong_usage(vault: Path) -> None:
     assert failed.returncode == 1 and failed.stderr == b""
     assert json.loads(failed.stdout)["error"]["code"] == "not_found"
     assert simplemem("list", "--nonsense", vault=vault).returncode == 2
-    assert simplemem("nonsense").returncode == 2 and simplemem("--version").stdout.startswith(b"simplemem ")
+    assert simplemem("nonsense").returncode == 2 and simplemem("--version").stdout.startswith(
+        b"simplemem "
+    )
 
 
 def test_a_note_goes_through_a_pipe_to_the_byte(vault: Path) -> None:
@@ -64,7 +68,9 @@ def test_colour_is_for_terminals_and_no_control_sequence_of_a_note_reaches_one(v
     assert b"\x1b[36m" in in_a_terminal("list", "--vault", str(vault))[1]
     bare = in_a_terminal("list", "--vault", str(vault), env={"NO_COLOR": "1"})[1]
     assert b"\x1b[3" not in bare and b"projects/apollo" in bare
-    (vault / "evil.md").write_text('---\ntitle: "e\\e]0;pwned\\a"\n---\nxylograph \x1b]0;pwned\x07 \x9b2J\n')
+    (vault / "evil.md").write_text(
+        '---\ntitle: "e\\e]0;pwned\\a"\n---\nxylograph \x1b]0;pwned\x07 \x9b2J\n'
+    )
     for command in (["show", "evil"], ["search", "xylograph"], ["list"]):
         shown = in_a_terminal(*command, "--vault", str(vault))[1]
         assert b"pwned" in shown
@@ -110,7 +116,10 @@ def test_completion_knows_names_and_tags_and_makes_nothing(vault: Path, tmp_path
     assert "projects/apollo" in completed("simplemem show proj")
     assert "status/active" in completed("simplemem list --tag sta")
     assert "people/Grace\\ H" in completed("simplemem show people/G")
-    assert not any(completed("simplemem show a", tmp_path / "none")) and not (tmp_path / "none").exists()
+    assert (
+        not any(completed("simplemem show a", tmp_path / "none"))
+        and not (tmp_path / "none").exists()
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,17 +127,24 @@ def test_completion_knows_names_and_tags_and_makes_nothing(vault: Path, tmp_path
     [
         (["--version"], {"simplemem.store", "pydantic", "apsw", "numpy", "mcp", "rich.console"}),
         (["--help"], {"simplemem.store", "pydantic", "apsw", "numpy", "mcp"}),
-        (["search", "launch"], {"mcp", "markdown_it", "starlette", "httpx", "simplemem.kinds.kind"}),
+        (
+            ["search", "launch"],
+            {"mcp", "markdown_it", "starlette", "httpx", "simplemem.kinds.kind"},
+        ),
         (["tag", "people/Ada"], {"mcp", "markdown_it", "numpy", "simplemem.kinds.kind"}),
     ],
 )
-def test_a_command_pays_only_for_what_it_uses(vault: Path, args: list[str], unwanted: set[str]) -> None:
+def test_a_command_pays_only_for_what_it_uses(
+    vault: Path, args: list[str], unwanted: set[str]
+) -> None:
     code = (
         "import sys\nsys.argv[0] = 'simplemem'\nfrom simplemem.__main__ import main\n"
         "main()\nprint('\\n'.join(sys.modules), file=sys.stderr)"
     )
     env = {**os.environ, "SIMPLEMEM_VAULT": str(vault)}
-    ran = subprocess.run([sys.executable, "-c", code, *args], env=env, capture_output=True, text=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", code, *args], env=env, capture_output=True, text=True
+    )
     loaded = set(ran.stderr.split("\n"))
     assert "simplemem.cli.app" in loaded and loaded & unwanted == set()
 
@@ -147,7 +163,9 @@ def test_ctrl_c_waits_until_a_write_is_done_and_a_second_one_does_not() -> None:
 def test_ctrl_c_while_indexing_leaves_an_index_that_can_be_finished(vault: Path) -> None:
     for number in range(600):
         (vault / f"n{number:04}.md").write_text(f"# Note {number}\n\n" + "Words to index. " * 200)
-    with subprocess.Popen([*PROGRAM, "index", "--vault", str(vault)], stderr=subprocess.PIPE) as indexing:
+    with subprocess.Popen(
+        [*PROGRAM, "index", "--vault", str(vault)], stderr=subprocess.PIPE
+    ) as indexing:
         assert eventually(lambda: (vault / ".simplemem" / "index.db").exists())
         indexing.send_signal(signal.SIGINT)
         assert indexing.wait(60) in (0, 130)
@@ -156,11 +174,21 @@ def test_ctrl_c_while_indexing_leaves_an_index_that_can_be_finished(vault: Path)
     assert json.loads(simplemem("list", "--json", vault=vault).stdout)["total"] == 603
 
 
-def test_a_note_is_shown_in_a_terminal_as_it_reads_and_by_a_pager_when_it_is_long(vault: Path) -> None:
+def test_a_note_is_shown_in_a_terminal_as_it_reads_and_by_a_pager_when_it_is_long(
+    vault: Path,
+) -> None:
     env = {"PAGER": "cat", "NO_COLOR": "1", "COLUMNS": "80"}
     shown = in_a_terminal("show", "apollo", "--vault", str(vault), env=env)[1].decode()
-    assert "---" not in shown and "## Budget" not in shown and "Budget" in shown and "description  " in shown
-    assert "## Budget" in in_a_terminal("show", "apollo", "--raw", "--vault", str(vault), env=env)[1].decode()
+    assert (
+        "---" not in shown
+        and "## Budget" not in shown
+        and "Budget" in shown
+        and "description  " in shown
+    )
+    assert (
+        "## Budget"
+        in in_a_terminal("show", "apollo", "--raw", "--vault", str(vault), env=env)[1].decode()
+    )
     (vault / "long.md").write_text("\n\n".join(f"Line {number}." for number in range(100)))
     env["PAGER"] = f"{sys.executable} -c \"import sys; print('paged', len(sys.stdin.readlines()))\""
     assert b"paged 199" in in_a_terminal("show", "long", "--vault", str(vault), env=env)[1]
@@ -173,8 +201,12 @@ def test_serve_says_in_a_terminal_what_it_waits_for(vault: Path) -> None:
     assert b"waits" not in simplemem("serve", vault=vault, stdin=subprocess.DEVNULL).stderr
 
 
-@pytest.mark.parametrize(("answer", "is_made"), [(b"n\n", False), (b"\n", False), (b"y\n\x04", True)])
-def test_serve_in_a_terminal_asks_before_it_makes_a_vault(tmp_path: Path, answer: bytes, is_made: bool) -> None:
+@pytest.mark.parametrize(
+    ("answer", "is_made"), [(b"n\n", False), (b"\n", False), (b"y\n\x04", True)]
+)
+def test_serve_in_a_terminal_asks_before_it_makes_a_vault(
+    tmp_path: Path, answer: bytes, is_made: bool
+) -> None:
     new = tmp_path / "new"
     code, shown = in_a_terminal("serve", "--vault", str(new), answer=answer)
     assert b"Create it?" in shown and new.is_dir() == is_made
@@ -188,12 +220,27 @@ def test_serve_with_yes_asks_nothing(tmp_path: Path) -> None:
 
 def test_serve_for_a_client_makes_the_vault_without_a_question_and_says_so(tmp_path: Path) -> None:
     new = tmp_path / "new"
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
     messages = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "list_memories", "arguments": {}}},
+        {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "list_memories", "arguments": {}},
+        },
     ]
-    served = simplemem("serve", vault=new, input="".join(f"{json.dumps(each)}\n" for each in messages).encode())
-    assert served.returncode == 0 and new.is_dir() and f"creating the vault {new}".encode() in served.stderr
+    served = simplemem(
+        "serve", vault=new, input="".join(f"{json.dumps(each)}\n" for each in messages).encode()
+    )
+    assert (
+        served.returncode == 0
+        and new.is_dir()
+        and f"creating the vault {new}".encode() in served.stderr
+    )
     assert b"Create it?" not in served.stderr

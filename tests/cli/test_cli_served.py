@@ -29,7 +29,9 @@ from tests.cli.conftest import NOTES, PROGRAM, in_a_terminal
 
 pytestmark = [
     pytest.mark.usefixtures("words_only"),
-    pytest.mark.skipif(not local_protocol.is_supported(), reason="this system has no Unix sockets for Python"),
+    pytest.mark.skipif(
+        not local_protocol.is_supported(), reason="this system has no Unix sockets for Python"
+    ),
 ]
 
 
@@ -64,7 +66,11 @@ def serving(
     server = subprocess.Popen(command, **pipes, env={**os.environ, **(env or {})}, cwd=cwd)
     assert server.stdin is not None
     assert server.stdout is not None
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
     try:
         for message in (
             {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
@@ -101,7 +107,11 @@ class Ran:
     """A command that ran as a process: what it printed, and whether it opened the vault itself."""
 
     def __init__(
-        self, vault: Path | None, *arguments: str, env: dict[str, str] | None = None, cwd: Path | None = None
+        self,
+        vault: Path | None,
+        *arguments: str,
+        env: dict[str, str] | None = None,
+        cwd: Path | None = None,
     ) -> None:
         named = [] if vault is None else ["--vault", str(vault)]
         with tempfile.NamedTemporaryFile("r") as modules:
@@ -112,7 +122,14 @@ class Ran:
         self.printed = (ran.returncode, ran.stdout, ran.stderr)
         self.out = ran.stdout.decode(errors="replace")
         self.by_itself = "simplemem.store" in loaded
-        self.is_light = not loaded & {"typer", "rich", "pydantic", "numpy", "apsw", "simplemem.config"}
+        self.is_light = not loaded & {
+            "typer",
+            "rich",
+            "pydantic",
+            "numpy",
+            "apsw",
+            "simplemem.config",
+        }
 
 
 COMMANDS = (
@@ -150,11 +167,21 @@ def test_a_command_is_answered_by_the_server_to_the_byte_as_by_itself(vault: Pat
 
 def test_a_terminal_shows_what_the_server_answers_as_its_own_process_would(vault: Path) -> None:
     env = {"PAGER": "cat", "COLUMNS": "70", "LINES": "30"}
-    (vault / "long.md").write_text("\n\n".join(f"Line {number} é." for number in range(100)), encoding="utf-8")
-    commands = (("search", "budget"), ("list",), ("show", "Apollo"), ("show", "long"), ("list", "--limit", "1"))
+    (vault / "long.md").write_text(
+        "\n\n".join(f"Line {number} é." for number in range(100)), encoding="utf-8"
+    )
+    commands = (
+        ("search", "budget"),
+        ("list",),
+        ("show", "Apollo"),
+        ("show", "long"),
+        ("list", "--limit", "1"),
+    )
     alone = [in_a_terminal(*arguments, "--vault", str(vault), env=env) for arguments in commands]
     with served(vault):
-        asked = [in_a_terminal(*arguments, "--vault", str(vault), env=env) for arguments in commands]
+        asked = [
+            in_a_terminal(*arguments, "--vault", str(vault), env=env) for arguments in commands
+        ]
     assert asked == alone
     assert any(b"\x1b[" in shown for _, shown in asked)
 
@@ -250,7 +277,9 @@ def test_a_command_in_a_deleted_folder_fails_without_a_traceback(vault: Path) ->
     assert "Traceback" not in ran.stderr
 
 
-def test_a_closed_stream_is_left_to_the_command_itself(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_stream_is_left_to_the_command_itself(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     closed = io.StringIO()
     closed.close()
     with served(vault):
@@ -280,7 +309,9 @@ def test_the_vault_is_the_one_that_the_command_would_find_by_itself(
 
         def loaded(*arguments: str, **env: str) -> set[str]:
             command = [sys.executable, "-c", code, *arguments]
-            subprocess.run(command, capture_output=True, env={**os.environ, **env}, check=True, timeout=60)
+            subprocess.run(
+                command, capture_output=True, env={**os.environ, **env}, check=True, timeout=60
+            )
             return set((tmp_path / "modules").read_text(encoding="utf-8").split("\n"))
 
         assert "simplemem.store" not in loaded("list")
@@ -325,7 +356,9 @@ def test_settings_that_were_changed_after_the_server_began_hold_for_a_command(va
 
 def test_a_server_that_hides_notes_answers_no_command(vault: Path) -> None:
     (vault / ".simplemem").mkdir()
-    (vault / ".simplemem" / "config.toml").write_text('[access]\nhidden = ["people/"]\n', encoding="utf-8")
+    (vault / ".simplemem" / "config.toml").write_text(
+        '[access]\nhidden = ["people/"]\n', encoding="utf-8"
+    )
     with serving(vault) as server:
         assert eventually(lambda: any(vault.glob(".simplemem/index-*.db")))
         ran = Ran(vault, "list")
@@ -333,7 +366,9 @@ def test_a_server_that_hides_notes_answers_no_command(vault: Path) -> None:
         assert server.poll() is None and not socket_of(vault).exists()
 
 
-def test_a_server_that_may_not_write_leaves_no_socket_in_a_vault_without_an_index(vault: Path) -> None:
+def test_a_server_that_may_not_write_leaves_no_socket_in_a_vault_without_an_index(
+    vault: Path,
+) -> None:
     with serving(vault, "--read-only") as server:
         assert server.stdin is not None
         assert server.stdout is not None
@@ -356,7 +391,9 @@ def test_a_socket_that_others_may_open_is_not_asked(vault: Path) -> None:
         assert Ran(vault, "list").by_itself
 
 
-def test_a_socket_in_a_folder_where_others_may_replace_it_is_neither_asked_nor_made(vault: Path) -> None:
+def test_a_socket_in_a_folder_where_others_may_replace_it_is_neither_asked_nor_made(
+    vault: Path,
+) -> None:
     with served(vault):
         assert not Ran(vault, "list").by_itself
         socket_of(vault).parent.chmod(0o777)
@@ -370,7 +407,9 @@ def test_a_socket_in_a_folder_where_others_may_replace_it_is_neither_asked_nor_m
         assert eventually(socket_of(vault).exists)
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a file away")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a file away"
+)
 def test_a_socket_of_another_user_is_not_asked(vault: Path) -> None:
     with served(vault):
         os.chown(socket_of(vault), 65534, -1)
@@ -423,7 +462,9 @@ def impostor(
         None,
     ],
 )
-def test_a_server_of_another_version_or_one_that_is_stuck_is_not_asked(vault: Path, hello: dict[str, Any]) -> None:
+def test_a_server_of_another_version_or_one_that_is_stuck_is_not_asked(
+    vault: Path, hello: dict[str, Any]
+) -> None:
     with impostor(vault, hello) as sent:
         ran = Ran(vault, "list")
         assert ran.by_itself and "people/Ada" in ran.out and ran.printed[2] == b""
@@ -470,7 +511,9 @@ def test_of_two_servers_one_answers_and_the_other_takes_over(vault: Path) -> Non
         assert not Ran(vault, "list").by_itself
         first.kill()
         first.wait()
-        assert eventually(lambda: socket_of(vault).exists() and socket_of(vault).stat().st_ino != before)
+        assert eventually(
+            lambda: socket_of(vault).exists() and socket_of(vault).stat().st_ino != before
+        )
         assert eventually(lambda: not Ran(vault, "list").by_itself)
 
 
@@ -517,7 +560,11 @@ def message(value: Any) -> bytes:
 
 def request_for(vault: Path, **more: Any) -> dict[str, Any]:
     folder = vault.stat()
-    env = {name: text for name, text in os.environ.items() if name.startswith(("SIMPLEMEM_", "HOME", "XDG", "TZ"))}
+    env = {
+        name: text
+        for name, text in os.environ.items()
+        if name.startswith(("SIMPLEMEM_", "HOME", "XDG", "TZ"))
+    }
     return {"vault": [folder.st_dev, folder.st_ino], "environment": env, **more}
 
 
@@ -551,7 +598,9 @@ def test_the_module_of_a_command_that_does_not_only_read_is_not_imported() -> No
         "assert _run_command(None, ['import'], {}) is None\n"
         "print('simplemem.cli.importing' in sys.modules)"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
     assert ran.stdout == "False\n"
 
 
@@ -568,7 +617,12 @@ def test_bytes_that_are_no_request_leave_the_server_as_it_was(vault: Path) -> No
             message({"vault": "x" * 70_000}),
         ):
             assert b"people/Ada" not in exchange(vault, data)
-        for value in ({}, {"command": "list"}, request_for(vault, command=[["list"]]), request_for(vault, command=5)):
+        for value in (
+            {},
+            {"command": "list"},
+            request_for(vault, command=[["list"]]),
+            request_for(vault, command=5),
+        ):
             assert b"declined" in exchange(vault, message(value))
         assert server.poll() is None
         assert not Ran(vault, "list").by_itself
@@ -579,7 +633,9 @@ def test_completion_asks_the_server_for_names_and_tags(vault: Path, tmp_path: Pa
         env = {**os.environ, "_SIMPLEMEM_COMPLETE": "complete_bash", "SIMPLEMEM_VAULT": str(vault)}
         env |= {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
         code = code_for(str(tmp_path / "modules"))
-        ran = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60)
+        ran = subprocess.run(
+            [sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60
+        )
         loaded = (tmp_path / "modules").read_text(encoding="utf-8").split("\n")
         return ran.stdout.split("\n"), "simplemem.store" in loaded
 

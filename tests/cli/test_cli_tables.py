@@ -33,7 +33,13 @@ def long_names(vault: Path) -> Path:
     with open_store(vault) as store:
         store.sync()
         for name in (LONG, UNBROKEN, "people/Ada"):
-            store.update(name, append="More.", who="claude-ai 1.2", tool="update_memory", reason="because " * 20)
+            store.update(
+                name,
+                append="More.",
+                who="claude-ai 1.2",
+                tool="update_memory",
+                reason="because " * 20,
+            )
     return vault
 
 
@@ -63,7 +69,13 @@ def test_a_list_never_cuts_a_name_or_a_date(
     shown = run("list").out
     assert max(map(len, shown.splitlines())) <= width
     names = {cell.replace(" ", "") for cell in first_column(shown, width)}
-    assert {LONG.replace(" ", ""), UNBROKEN, "people/Ada", "projects/apollo", "log/2026-01-24"} == names
+    assert {
+        LONG.replace(" ", ""),
+        UNBROKEN,
+        "people/Ada",
+        "projects/apollo",
+        "log/2026-01-24",
+    } == names
     assert len(re.findall(r"(?<=  )\d{4}-\d\d-\d\d$", shown, re.MULTILINE)) == 5
 
 
@@ -74,19 +86,28 @@ def test_a_history_never_cuts_a_version_a_name_or_a_date(
     monkeypatch.setenv("COLUMNS", str(width))
     shown = run("history").out
     assert max(map(len, shown.splitlines())) <= width
-    assert re.findall(r"^v\d{6}  update  ", shown, re.MULTILINE) == [f"v00000{n}  update  " for n in (3, 2, 1)]
+    assert re.findall(r"^v\d{6}  update  ", shown, re.MULTILINE) == [
+        f"v00000{n}  update  " for n in (3, 2, 1)
+    ]
     assert shown.count("just now") == 3 and "…" not in re.sub(r"because[^\n]*", "", shown)
     columns = [re.split(r" {2,}", line.strip()) for line in shown.splitlines()]
-    joined = "".join(cells[2] if cells[0].startswith("v0") else cells[0] for cells in columns).replace(" ", "")
+    joined = "".join(
+        cells[2] if cells[0].startswith("v0") else cells[0] for cells in columns
+    ).replace(" ", "")
     assert LONG.replace(" ", "") in joined and UNBROKEN in joined
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize(
-    "command", [("history", "people/Ada", "--blame"), ("inspect",), ("config",), ("tools",), ("conflicts",)]
+    "command",
+    [("history", "people/Ada", "--blame"), ("inspect",), ("config",), ("tools",), ("conflicts",)],
 )
 def test_other_tables_fit_and_keep_their_first_column(
-    run: Run, long_names: Path, monkeypatch: pytest.MonkeyPatch, width: int, command: tuple[str, ...]
+    run: Run,
+    long_names: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    width: int,
+    command: tuple[str, ...],
 ) -> None:
     (long_names / f"{LONG}.sync-conflict-20260101-120000-ABCDEFG.md").write_text("Text.\nLess.\n")
     facts = run(*command, "--json").json
@@ -103,7 +124,9 @@ def test_other_tables_fit_and_keep_their_first_column(
     letters = unwrapped(re.sub(r" {2,}\d+ (out|in)\b.*", "", shown))
     assert [key for key in keys if key.replace(" ", "") not in letters] == []
     if command[0] == "conflicts":
-        assert all(word in letters for word in ("20260101-120000-ABCDEFG.md", "afterwards", "balloons"))
+        assert all(
+            word in letters for word in ("20260101-120000-ABCDEFG.md", "afterwards", "balloons")
+        )
 
 
 def test_columns_shrink_then_disappear_and_whole_columns_wrap_last() -> None:
@@ -122,10 +145,16 @@ def test_a_pipe_gets_every_column_whole(run: Run, long_names: Path) -> None:
     for name in (LONG, UNBROKEN):
         [line] = [line for line in run("list").out.splitlines() if line.startswith(name)]
         assert "A title of many words A title" in line and "#tag-8" in line
-        assert [line for line in run("history").out.splitlines() if name in line and "because because" in line]
+        assert [
+            line
+            for line in run("history").out.splitlines()
+            if name in line and "because because" in line
+        ]
 
 
-def test_a_table_of_nothing_prints_nothing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_of_nothing_prints_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     Screen().table([["", ""], ["", ""]], columns=(WHOLE, SHRINKS))
     assert capsys.readouterr().out == ""

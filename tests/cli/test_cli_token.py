@@ -22,12 +22,28 @@ def tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tokens:
 
 def test_a_token_is_shown_once_and_kept_as_a_hash(run: Run, tokens: Tokens) -> None:
     shown = run(
-        "token", "new", "laptop", "--write", "--folder", "projects/", "--expires", "90d", "--json", vault=None
+        "token",
+        "new",
+        "laptop",
+        "--write",
+        "--folder",
+        "projects/",
+        "--expires",
+        "90d",
+        "--json",
+        vault=None,
     ).json
     [kept] = json.loads(tokens.path.read_text())
-    assert kept["sha256"] == digest(shown["token"]) and shown["token"] not in tokens.path.read_text()
+    assert (
+        kept["sha256"] == digest(shown["token"]) and shown["token"] not in tokens.path.read_text()
+    )
     grant = tokens.grant(shown["token"])
-    assert grant is not None and grant.only == ("projects/",) and grant.may("write") and not grant.may("admin")
+    assert (
+        grant is not None
+        and grant.only == ("projects/",)
+        and grant.may("write")
+        and not grant.may("admin")
+    )
     listed = run("token", "list", "--json", vault=None)
     assert shown["token"] not in listed.out
     assert [each["name"] for each in listed.json["tokens"]] == ["laptop"]
@@ -36,7 +52,9 @@ def test_a_token_is_shown_once_and_kept_as_a_hash(run: Run, tokens: Tokens) -> N
 
 
 @pytest.mark.parametrize("name", ["owner", "Owner", " owner "])
-def test_a_token_named_owner_is_refused_because_the_name_is_reserved(run: Run, tokens: Tokens, name: str) -> None:
+def test_a_token_named_owner_is_refused_because_the_name_is_reserved(
+    run: Run, tokens: Tokens, name: str
+) -> None:
     refused = run("token", "new", name, vault=None)
     assert refused.code == 1
     assert "'owner' is reserved for the owner's own token" in refused.err
@@ -57,7 +75,9 @@ def test_what_is_no_token_is_not_kept(run: Run, tokens: Tokens, wrong: list[str]
     assert tokens.path.read_bytes() == before
 
 
-def test_an_expired_token_is_refused_and_said(run: Run, tokens: Tokens, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_expired_token_is_refused_and_said(
+    run: Run, tokens: Tokens, monkeypatch: pytest.MonkeyPatch
+) -> None:
     token = run("token", "new", "guest", "--expires", "1h", "--json", vault=None).json["token"]
     assert tokens.grant(token) is not None
     import simplemem.network.tokens as module

@@ -24,9 +24,18 @@ def test_every_tool_of_the_default_profile_is_listed_with_what_it_does(run: Run)
     assert {name: tool["annotations"] for name, tool in tools.items()} == {
         name: tool["annotations"] for name, tool in listed.items()
     }
-    effects = {name: tools[name]["effect"] for name in ("search_memories", "update_memory", "delete_memory")}
-    assert effects == {"search_memories": "reads", "update_memory": "writes", "delete_memory": "deletes"}
-    assert all(listed[name]["description"].startswith(tool["summary"]) for name, tool in tools.items())
+    effects = {
+        name: tools[name]["effect"]
+        for name in ("search_memories", "update_memory", "delete_memory")
+    }
+    assert effects == {
+        "search_memories": "reads",
+        "update_memory": "writes",
+        "delete_memory": "deletes",
+    }
+    assert all(
+        listed[name]["description"].startswith(tool["summary"]) for name, tool in tools.items()
+    )
     shown = run("tools").out
     assert all(name in shown for name in listed) and f"{facts['tokens']:,} tokens" in shown
 
@@ -45,17 +54,27 @@ def test_the_tokens_are_those_of_what_a_model_reads(run: Run) -> None:
 @pytest.mark.parametrize("profile", PROFILES)
 def test_every_profile_can_be_listed(run: Run, profile: str) -> None:
     facts = run("tools", "--profile", profile, "--json").json
-    assert [tool["name"] for tool in facts["tools"]] == [tool.name for tool in choose(PROFILES[profile])]
+    assert [tool["name"] for tool in facts["tools"]] == [
+        tool.name for tool in choose(PROFILES[profile])
+    ]
 
 
 def test_tool_groups_are_added_and_removed_and_mistakes_are_named(run: Run) -> None:
-    names = [tool["name"] for tool in run("tools", "--tools=-core,original", "--json").json["tools"]]
+    names = [
+        tool["name"] for tool in run("tools", "--tools=-core,original", "--json").json["tools"]
+    ]
     assert names == [tool.name for tool in choose(PROFILES["simplemem"])]
     refused = run("tools", "--profile", "nobody")
-    assert refused.code == 1 and "no profile called 'nobody'" in refused.err and "chatgpt" in refused.err
+    assert (
+        refused.code == 1
+        and "no profile called 'nobody'" in refused.err
+        and "chatgpt" in refused.err
+    )
     assert run("tools", "--tools", "nothing").code == 1
 
 
-def test_tools_that_delete_are_not_listed_if_the_settings_hide_them(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tools_that_delete_are_not_listed_if_the_settings_hide_them(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SIMPLEMEM_NO_DELETE", "true")
     assert "delete_memory" not in run("tools").out

@@ -19,16 +19,22 @@ if TYPE_CHECKING:
 _TOP: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 _GROUPS = {name: command.commands for name, command in _TOP.items() if hasattr(command, "commands")}
 COMMANDS = {name: command for name, command in sorted(_TOP.items()) if name not in _GROUPS}
-COMMANDS |= {f"{name} {below}": each for name, group in _GROUPS.items() for below, each in group.items()}
+COMMANDS |= {
+    f"{name} {below}": each for name, group in _GROUPS.items() for below, each in group.items()
+}
 
 pytestmark = pytest.mark.usefixtures("words_only")
 
 
-def test_init_makes_a_folder_a_vault_and_changes_no_note(run: Run, vault: Path, tmp_path: Path) -> None:
+def test_init_makes_a_folder_a_vault_and_changes_no_note(
+    run: Run, vault: Path, tmp_path: Path
+) -> None:
     before = notes_of(vault)
     ran = run("init", str(vault), vault=None)
     assert ran.code == 0 and "Vault ready" in ran.out and "3 notes" in ran.out
-    assert (vault / ".simplemem" / ".gitignore").read_text().strip() == "*" and notes_of(vault) == before
+    assert (vault / ".simplemem" / ".gitignore").read_text().strip() == "*" and notes_of(
+        vault
+    ) == before
     assert "Already a vault" in run("init", str(vault), vault=None).out
     new = tmp_path / "a" / "b"
     answer = run("init", str(new), "--json", vault=None).json
@@ -45,11 +51,15 @@ def test_init_makes_a_folder_a_vault_and_changes_no_note(run: Run, vault: Path, 
 def test_init_ends_with_what_it_found_and_three_commands(
     run: Run, vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ready, found, index, kept, following, *steps = run("init", str(vault), vault=None).out.splitlines()
+    ready, found, index, kept, following, *steps = run(
+        "init", str(vault), vault=None
+    ).out.splitlines()
     assert "index --rebuild" in index and ".simplemem/index.db" in index
     assert ".simplemem/history" in kept and ".simplemem/trash" in kept
     assert ready.endswith("3 notes") and "3 links (1 unresolved)" in found and following == "Next:"
-    assert [step.split()[1] for step in steps] == ["search", "connect", "doctor"] and str(vault) in steps[0]
+    assert [step.split()[1] for step in steps] == ["search", "connect", "doctor"] and str(
+        vault
+    ) in steps[0]
     monkeypatch.chdir(vault)
     assert "--vault" not in run("init", vault=None).out
     steps = run("init", str(tmp_path / "new"), vault=None).out.splitlines()[5:]
@@ -58,15 +68,27 @@ def test_init_ends_with_what_it_found_and_three_commands(
 
 def test_only_init_new_and_serve_make_a_folder_and_say_so(run: Run, tmp_path: Path) -> None:
     gone, graph = tmp_path / "gone", tmp_path / "graph.jsonl"
-    graph.write_text('{"type": "entity", "name": "Ada", "entityType": "person", "observations": []}\n')
+    graph.write_text(
+        '{"type": "entity", "name": "Ada", "entityType": "person", "observations": []}\n'
+    )
     for where in (gone, None):  # None is the folder that is used where nothing is named
-        for asked in (["import", "graph", str(graph)], ["export", "graph"], ["stats"], ["doctor"], ["search", "x"]):
+        for asked in (
+            ["import", "graph", str(graph)],
+            ["export", "graph"],
+            ["stats"],
+            ["doctor"],
+            ["search", "x"],
+        ):
             ran = run(*asked, vault=where)
             assert ran.code == 1 and "no vault " in ran.err and "simplemem init " in ran.err
     assert not gone.exists() and not (Path.home() / "simplemem").exists()
-    assert f"creating the vault {gone}" in run("new", "first", vault=gone).err and (gone / "first.md").is_file()
     assert (
-        "creating the vault " in run("new", "first", vault=None).err and (Path.home() / "simplemem/first.md").is_file()
+        f"creating the vault {gone}" in run("new", "first", vault=gone).err
+        and (gone / "first.md").is_file()
+    )
+    assert (
+        "creating the vault " in run("new", "first", vault=None).err
+        and (Path.home() / "simplemem/first.md").is_file()
     )
     assert not run("new", "second", vault=gone).err
 
@@ -78,7 +100,9 @@ def test_what_other_programs_call_a_command_is_understood(run: Run, vault: Path)
     assert not (vault / "inbox/y.md").exists() and run("nonsense").code == 2
 
 
-def test_stats_are_for_people_with_a_summary_first(run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stats_are_for_people_with_a_summary_first(
+    run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     first, *rest = run("stats").out.splitlines()
     assert first == "3 notes, 29 words"
@@ -89,7 +113,9 @@ def test_stats_are_for_people_with_a_summary_first(run: Run, vault: Path, monkey
 
 
 def test_index_counts_what_it_did(run: Run, vault: Path) -> None:
-    assert run("index").out.startswith("3 added") and run("index").out.startswith("The index is up to date in ")
+    assert run("index").out.startswith("3 added") and run("index").out.startswith(
+        "The index is up to date in "
+    )
     (vault / "people/Ada.md").unlink()
     (vault / "log/2026-01-24.md").write_text("Changed, and longer than before.\n")
     assert run("index").out.startswith("1 modified, 1 removed")
@@ -100,12 +126,23 @@ def test_index_counts_what_it_did(run: Run, vault: Path) -> None:
 
 def test_an_index_is_moved_by_a_subcommand_and_by_its_earlier_option(run: Run, vault: Path) -> None:
     moved = run("index", "move", "sqlite", "--json").json
-    assert moved["notes"] == 3 and moved["in_use"] and run("index", "--engine", "sidecar", "--json").json == moved
+    assert (
+        moved["notes"] == 3
+        and moved["in_use"]
+        and run("index", "--engine", "sidecar", "--json").json == moved
+    )
     refused = run("index", "move", "settings")
-    assert refused.code == 1 and "index.engine is not set" in refused.err and "index move postgresql://" in refused.err
+    assert (
+        refused.code == 1
+        and "index.engine is not set" in refused.err
+        and "index move postgresql://" in refused.err
+    )
     refused = run("index", "move", "postgresql://memory:s3cret@db/memory")
     assert refused.code == 1 and ".pgpass" in refused.err and "s3cret" not in refused.err
-    assert run("index", "--engine", "sidecar", "--rebuild").code == 2 and run("index", "move").code == 2
+    assert (
+        run("index", "--engine", "sidecar", "--rebuild").code == 2
+        and run("index", "move").code == 2
+    )
     assert "--engine" not in run("index", "--help", vault=None).out
 
 
@@ -113,17 +150,26 @@ def test_stats_and_inspect_say_what_was_read(run: Run, vault: Path) -> None:
     facts = run("stats", "--json").json
     assert facts["notes"] == 3 and facts["unresolved_links"] == 1 and str(vault) in run("stats").out
     read = run("inspect", "--json").json["people/Ada.md"]
-    assert (read["links"], read["unresolved"], read["aliases"]) == (["projects/apollo.md"], ["nowhere"], ["Countess"])
+    assert (read["links"], read["unresolved"], read["aliases"]) == (
+        ["projects/apollo.md"],
+        ["nowhere"],
+        ["Countess"],
+    )
     assert "unresolved: nowhere" in run("inspect").out
 
 
-def test_config_names_the_source_of_every_setting(run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_config_names_the_source_of_every_setting(
+    run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run("init", str(vault), vault=None)
     (vault / ".simplemem" / "config.toml").write_text("[search]\nlimit = 9\n")
     monkeypatch.setenv("SIMPLEMEM_HISTORY_KEEP_DAYS", "7")
     shown = run("config", "--json").json
     assert shown["vault"] == {"value": str(vault), "source": "flag"}
-    assert shown["search.limit"] == {"value": 9, "source": str(vault / ".simplemem" / "config.toml")}
+    assert shown["search.limit"] == {
+        "value": 9,
+        "source": str(vault / ".simplemem" / "config.toml"),
+    }
     assert shown["history.keep_days"] == {"value": 7, "source": "$SIMPLEMEM_HISTORY_KEEP_DAYS"}
     assert shown["write.durability"]["source"] == "default"
     assert any(line.split()[:2] == ["search.limit", "9"] for line in run("config").out.splitlines())
@@ -132,46 +178,68 @@ def test_config_names_the_source_of_every_setting(run: Run, vault: Path, monkeyp
     assert ran.code == 1 and "search.limt" in ran.err and "search.limit" in ran.err
 
 
-def test_config_says_how_a_vault_was_found(run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_config_says_how_a_vault_was_found(
+    run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = lambda: run("config", "--json", vault=None).json["vault"]["source"]  # noqa: E731
     assert source() == "default"
     run("init", str(vault), vault=None)
     monkeypatch.chdir(vault / "people")
-    assert source() == "the nearest vault upward" and run("list", "--json", vault=None).json["total"] == 3
+    assert (
+        source() == "the nearest vault upward"
+        and run("list", "--json", vault=None).json["total"] == 3
+    )
     monkeypatch.setenv("SIMPLEMEM_VAULT", str(vault))
     assert source() == "$SIMPLEMEM_VAULT"
 
 
-def test_the_example_of_settings_can_be_used_as_it_is(run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_of_settings_can_be_used_as_it_is(
+    run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("SIMPLEMEM_EMBED_PROVIDER")
     run("init", str(vault), vault=None)
     (vault / ".simplemem" / "config.toml").write_text(run("config", "--example").out)
-    assert {each["source"] for key, each in run("config", "--json").json.items() if key != "vault"} == {"default"}
+    assert {
+        each["source"] for key, each in run("config", "--json").json.items() if key != "vault"
+    } == {"default"}
 
 
-def test_a_secret_among_the_settings_is_never_shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_among_the_settings_is_never_shown(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SIMPLEMEM_VOYAGE_AI_API_KEY", "pa-12345")
     monkeypatch.setenv("SIMPLEMEM_EMBED_URL", "http://ada:se%20cret@192.168.1.5:8000/v1")
     shown = run("config", "--json")
-    assert shown.json["voyage_ai.api_key"] == {"value": "**********", "source": "$SIMPLEMEM_VOYAGE_AI_API_KEY"}
+    assert shown.json["voyage_ai.api_key"] == {
+        "value": "**********",
+        "source": "$SIMPLEMEM_VOYAGE_AI_API_KEY",
+    }
     assert shown.json["embed.url"]["value"] == "http://**********@192.168.1.5:8000/v1"
     assert not re.search("pa-12345|20cret", shown.out + run("config").out)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_examples_of_itself_and_takes_a_vault_and_json(name: str) -> None:
-    shown = CliRunner().invoke(app, [*name.split(), "--help"], prog_name="simplemem", env={"TERMINAL_WIDTH": "100"})
+    shown = CliRunner().invoke(
+        app, [*name.split(), "--help"], prog_name="simplemem", env={"TERMINAL_WIDTH": "100"}
+    )
     assert shown.exit_code == 0
     examples = re.split("examples", shown.stdout, maxsplit=1, flags=re.IGNORECASE)[1]
     assert f"simplemem {name}" in examples
     assert not re.search(r"<(bool|str|list|file|path|directory)", shown.stdout.lower())
     options = {option for param in COMMANDS[name].params for option in param.opts}
-    assert name in ("serve", "disconnect") or {"--json", *([] if name.startswith("token ") else ["--vault"])} <= options
+    assert (
+        name in ("serve", "disconnect")
+        or {"--json", *([] if name.startswith("token ") else ["--vault"])} <= options
+    )
 
 
 @pytest.mark.parametrize("group", ["", *_GROUPS])
 def test_help_names_no_type_of_python(group: str) -> None:
-    assert "<bool>" not in CliRunner().invoke(app, [*group.split(), "--help"], prog_name="simplemem").stdout
+    assert (
+        "<bool>"
+        not in CliRunner().invoke(app, [*group.split(), "--help"], prog_name="simplemem").stdout
+    )
 
 
 def test_init_refuses_the_home_folder_and_the_folders_above_it(run: Run) -> None:

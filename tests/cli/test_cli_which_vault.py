@@ -31,7 +31,9 @@ def other_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_in_a_folder_that_obsidian_uses_every_command_uses_that_folder(run: Run, obsidian: Path) -> None:
+def test_in_a_folder_that_obsidian_uses_every_command_uses_that_folder(
+    run: Run, obsidian: Path
+) -> None:
     assert run("search", "balloons", "--json", vault=None).json["hits"][0]["name"] == "people/Ada"
     assert run("new", "Boat", vault=None).code == 0 and (obsidian / "Boat.md").is_file()
     assert run("daily", "bought bread", vault=None).code == 0
@@ -40,7 +42,15 @@ def test_in_a_folder_that_obsidian_uses_every_command_uses_that_folder(run: Run,
 
 @pytest.mark.parametrize(
     "command",
-    [["search", "mine"], ["new", "X"], ["daily", "text"], ["list"], ["edit", "Mine"], ["rm", "Mine"], ["stats"]],
+    [
+        ["search", "mine"],
+        ["new", "X"],
+        ["daily", "text"],
+        ["list"],
+        ["edit", "Mine"],
+        ["rm", "Mine"],
+        ["stats"],
+    ],
 )
 def test_among_other_notes_no_command_uses_the_vault_in_the_home_folder(
     run: Run, other_notes: Path, command: list[str]
@@ -59,7 +69,9 @@ def test_settings_are_shown_where_there_is_no_vault(run: Run, other_notes: Path)
 
 
 @pytest.mark.parametrize("typed", ["GARDEN", "garde"])
-def test_a_named_vault_that_does_not_exist_suggests_the_folder_beside_it(run: Run, tmp_path: Path, typed: str) -> None:
+def test_a_named_vault_that_does_not_exist_suggests_the_folder_beside_it(
+    run: Run, tmp_path: Path, typed: str
+) -> None:
     (tmp_path / "Garden").mkdir()
     ran = run("list", vault=tmp_path / typed)
     assert ran.code == 1 and f"Did you mean {tmp_path / 'Garden'}?" in " ".join(ran.err.split())
@@ -68,7 +80,9 @@ def test_a_named_vault_that_does_not_exist_suggests_the_folder_beside_it(run: Ru
 
 def test_in_the_home_folder_the_hint_names_a_folder_of_notes(run: Run) -> None:
     ran = run("list", vault=None)
-    assert ran.code == 1 and "`simplemem init FOLDER` makes a folder of notes a vault" in " ".join(ran.err.split())
+    assert ran.code == 1 and "`simplemem init FOLDER` makes a folder of notes a vault" in " ".join(
+        ran.err.split()
+    )
     assert "simplemem init ." not in ran.err
 
 
@@ -85,5 +99,8 @@ def test_a_checkout_of_the_program_in_the_home_folder_is_no_vault(
     for command in (["search", "program"], ["new", "X"], ["connect", "claude-code"]):
         ran = run(*command, vault=None)
         assert ran.code == 1
-        assert f"{checkout} contains the source code" in ran.err and "simplemem init ~/notes" in ran.err
+        assert (
+            f"{checkout} contains the source code" in ran.err
+            and "simplemem init ~/notes" in ran.err
+        )
     assert sorted(os.listdir(checkout)) == ["docs", "simplemem"]

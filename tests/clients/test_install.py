@@ -18,7 +18,10 @@ from simplemem.clients.client import Client, client_called, clients, server_comm
 from simplemem.clients.splice import entries, put, take
 from simplemem.errors import Invalid, Unreadable
 
-ENTRY = {"command": "/opt/two words/simplemem", "args": ["serve", "--vault", "C:\\Ida\t\"'$HOME'\"\\気球 é"]}
+ENTRY = {
+    "command": "/opt/two words/simplemem",
+    "args": ["serve", "--vault", "C:\\Ida\t\"'$HOME'\"\\気球 é"],
+}
 FLAT = {"command": "/opt/simplemem", "args": ["serve"]}
 OTHERS = {
     "json": """{
@@ -35,7 +38,14 @@ OTHERS = {
     "yaml": "# mine\nMODEL: o5  # quick\nKEYS:\n  # needed\n  other:\n    enabled: true\n    args: ['-y', x]\nz: [1, 2]\n",
 }
 BROKEN = {
-    "json": ['{"KEYS": {"other": {}', '{"KEYS": []}', '{"a": 1, "a": 2}', "[1]", "{a: 1}", '{"a": 1 /* '],
+    "json": [
+        '{"KEYS": {"other": {}',
+        '{"KEYS": []}',
+        '{"a": 1, "a": 2}',
+        "[1]",
+        "{a: 1}",
+        '{"a": 1 /* ',
+    ],
     "toml": ["[KEYS", "KEYS = 3", "a = 1\na = 2", "[KEYS]\nother = 1\n[KEYS]"],
     "yaml": ["KEYS:\n\t- x: [", "KEYS: [1]", "- 1\n", "KEYS: 3", "a: 1\na: 2\n"],
 }
@@ -63,7 +73,9 @@ def sample(client: Client) -> str:
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_client_has_a_file_on_every_system(client: Client, system: str) -> None:
     for place in client.places(system, SYSTEMS[system]):
-        assert place.startswith("C:\\Users\\Ida\\" if system == "windows" else SYSTEMS[system]["HOME"] + "/")
+        assert place.startswith(
+            "C:\\Users\\Ida\\" if system == "windows" else SYSTEMS[system]["HOME"] + "/"
+        )
         assert "$" not in place and "~" not in place and ("/" in place) != (system == "windows")
 
 
@@ -82,12 +94,17 @@ def test_what_moves_a_client_moves_its_file() -> None:
 
 @EVERY
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-def test_an_entry_beside_others_leaves_every_byte_and_goes_again(client: Client, line_end: str) -> None:
+def test_an_entry_beside_others_leaves_every_byte_and_goes_again(
+    client: Client, line_end: str
+) -> None:
     text = sample(client).replace("\n", line_end)
     entry = client.entry("simplemem", [ENTRY["command"], *ENTRY["args"]])
     after = put(client.form, text, client.key, "simplemem", entry)
     data = parsed(client.form, after.replace("\r\n", "\n"))[client.key]
-    assert data.pop("simplemem") == entry and data == parsed(client.form, text.replace("\r\n", "\n"))[client.key]
+    assert (
+        data.pop("simplemem") == entry
+        and data == parsed(client.form, text.replace("\r\n", "\n"))[client.key]
+    )
     assert put(client.form, after, client.key, "simplemem", entry) == after
     other = put(client.form, after, client.key, "simplemem", {**entry, "timeout": 5})
     assert entries(client.form, other, client.key)["simplemem"]["timeout"] == 5
@@ -117,12 +134,18 @@ def test_the_remote_form_has_the_address_and_only_the_name_of_the_variable() -> 
             with pytest.raises(Invalid):
                 client.remote_entry("m", "http://127.0.0.1:8080/mcp", "")
             continue
-        assert "http://127.0.0.1:8080/mcp" in client.remote_entry("m", "http://127.0.0.1:8080/mcp", "").values()
+        assert (
+            "http://127.0.0.1:8080/mcp"
+            in client.remote_entry("m", "http://127.0.0.1:8080/mcp", "").values()
+        )
         if client.token:
             said = json.dumps(client.remote_entry("m", "http://127.0.0.1:8080/mcp", "TOKEN"))
             assert "TOKEN" in said and "%" not in said
     goose = client_called("goose").remote_entry("m", "http://x.y/mcp", "TOKEN")
-    assert (goose["headers"], goose["env_keys"]) == ({"Authorization": "Bearer ${TOKEN}"}, ["TOKEN"])
+    assert (goose["headers"], goose["env_keys"]) == (
+        {"Authorization": "Bearer ${TOKEN}"},
+        ["TOKEN"],
+    )
 
 
 @pytest.mark.parametrize("form, text", [
@@ -138,7 +161,9 @@ def test_the_remote_form_has_the_address_and_only_the_name_of_the_variable() -> 
     ("yaml", "K: {}  # empty\nz: 1\n"),
     ("yaml", "---\n# nothing yet\n"),
 ])  # fmt: skip
-def test_what_stands_in_an_unusual_place_is_found_and_nothing_else_is_touched(form: str, text: str) -> None:
+def test_what_stands_in_an_unusual_place_is_found_and_nothing_else_is_touched(
+    form: str, text: str
+) -> None:
     after = put(form, text, "K", "simplemem", FLAT)
     others = {name: each for name, each in entries(form, text, "K").items() if name != "simplemem"}
     assert parsed(form, after)["K"] == {**others, "simplemem": FLAT}
@@ -170,8 +195,12 @@ def test_a_long_file_is_changed_at_once() -> None:
 
 # Files as people write them, drawn with what may stand between things.
 
-_BLANKS = st.sampled_from(["", " ", "\n", "\n  ", "\r\n\t", ' // c, { "\n', " /* c, } */ ", "/* a\n b */"])
-_LEAVES = st.one_of(st.booleans(), st.integers(-9, 9), st.text('ab"/*,{}# \\é', max_size=4), st.just([1, ["}"]]))
+_BLANKS = st.sampled_from(
+    ["", " ", "\n", "\n  ", "\r\n\t", ' // c, { "\n', " /* c, } */ ", "/* a\n b */"]
+)
+_LEAVES = st.one_of(
+    st.booleans(), st.integers(-9, 9), st.text('ab"/*,{}# \\é', max_size=4), st.just([1, ["}"]])
+)
 _SERVERS = st.dictionaries(
     st.sampled_from(["x", "y", "z-1", "simplemem"]),
     st.dictionaries(st.sampled_from("pq"), _LEAVES, max_size=2),
@@ -185,21 +214,34 @@ def _json(draw: st.DrawFn) -> tuple[str, str]:
         if not isinstance(data, dict):
             return json.dumps(data)
         inside = f",{draw(_BLANKS)}".join(
-            f"{json.dumps(key)}{draw(_BLANKS)}:{draw(_BLANKS)}{value(data[key])}{draw(_BLANKS)}" for key in data
+            f"{json.dumps(key)}{draw(_BLANKS)}:{draw(_BLANKS)}{value(data[key])}{draw(_BLANKS)}"
+            for key in data
         )
         return f"{{{draw(_BLANKS)}{inside}{',' if data and draw(st.booleans()) else ''}{draw(_BLANKS)}}}"
 
     data = draw(st.dictionaries(st.sampled_from(["a", "b"]), _LEAVES, max_size=2))
-    return "json", draw(st.sampled_from(["", "\ufeff"])) + value({**data, "K": draw(_SERVERS), "d": {}}) + draw(_BLANKS)
+    return "json", draw(st.sampled_from(["", "\ufeff"])) + value(
+        {**data, "K": draw(_SERVERS), "d": {}}
+    ) + draw(_BLANKS)
 
 
 @st.composite
 def _toml(draw: st.DrawFn) -> tuple[str, str]:
     space = st.sampled_from(["", "\n", "# c [K.simplemem]\n", "  \n# d\n"])
-    lines = draw(st.sampled_from(["", "a = 1\n", 'a = """\n[K.x]\n"""\n', "a = [\n  [1],\n]  # e\n"])) + draw(space)
+    lines = draw(
+        st.sampled_from(["", "a = 1\n", 'a = """\n[K.x]\n"""\n', "a = [\n  [1],\n]  # e\n"])
+    ) + draw(space)
     for name, fields in draw(_SERVERS).items():
-        lines += f"[K.{name}]  # {name}\n" + "".join(f"{key} = {toml(fields[key])}\n" for key in fields) + draw(space)
-        lines += draw(st.sampled_from(["", f"[K.{name}.env]\nA = '[K'\n\n", "[[list]]\n", f"[other.{name}]\nb = 1\n"]))
+        lines += (
+            f"[K.{name}]  # {name}\n"
+            + "".join(f"{key} = {toml(fields[key])}\n" for key in fields)
+            + draw(space)
+        )
+        lines += draw(
+            st.sampled_from(
+                ["", f"[K.{name}.env]\nA = '[K'\n\n", "[[list]]\n", f"[other.{name}]\nb = 1\n"]
+            )
+        )
     return "toml", lines
 
 
@@ -207,11 +249,15 @@ def _toml(draw: st.DrawFn) -> tuple[str, str]:
 def _yaml(draw: st.DrawFn) -> tuple[str, str]:
     space = st.sampled_from(["", "\n", "# K:\n", "      # d\n"])
     indent, servers = draw(st.sampled_from(["  ", "    "])), draw(_SERVERS)
-    lines = draw(st.sampled_from(["", "a: 1\n", "a: |\n  K:\n    simplemem: 1\n", "a:\n- b\n"])) + draw(space)
+    lines = draw(
+        st.sampled_from(["", "a: 1\n", "a: |\n  K:\n    simplemem: 1\n", "a:\n- b\n"])
+    ) + draw(space)
     lines += "K:" + ("" if servers else draw(st.sampled_from(["", " {}", " ~"]))) + "  # of K\n"
     for name, fields in servers.items():
         lines += f"{draw(space)}{indent}{name}:" + ("" if fields else " {}") + "  # e\n"
-        lines += "".join(f"{indent}  {key}: {json.dumps(fields[key], ensure_ascii=False)}\n" for key in fields)
+        lines += "".join(
+            f"{indent}  {key}: {json.dumps(fields[key], ensure_ascii=False)}\n" for key in fields
+        )
     return "yaml", lines + draw(space) + draw(st.sampled_from(["", "z: 2\n"]))
 
 
@@ -233,7 +279,9 @@ def test_any_file_keeps_what_it_said_and_every_byte_of_it(made: tuple[str, str])
     if servers and not was_there:
         assert gone == text
     elif form == "json" and not was_there:
-        assert re.findall(r"//[^\n]*|/\*[^/]*\*/", gone) == re.findall(r"//[^\n]*|/\*[^/]*\*/", text)
+        assert re.findall(r"//[^\n]*|/\*[^/]*\*/", gone) == re.findall(
+            r"//[^\n]*|/\*[^/]*\*/", text
+        )
 
 
 def test_of_several_files_the_first_that_is_there_counts(tmp_path: Path) -> None:
@@ -263,7 +311,10 @@ def test_of_several_files_the_first_that_is_there_counts(tmp_path: Path) -> None
 def test_the_docs_have_the_table_of_the_program() -> None:
     page = (Path(__file__).parents[2] / "docs" / "connect.md").read_text(encoding="utf-8")
     for client in WITH_FILES:
-        assert f"\n| `{client.name}` | `{client.file['linux'][0]}` | [{client.tried}]({client.source}) |\n" in page
+        assert (
+            f"\n| `{client.name}` | `{client.file['linux'][0]}` | [{client.tried}]({client.source}) |\n"
+            in page
+        )
 
 
 def test_the_command_has_absolute_paths() -> None:

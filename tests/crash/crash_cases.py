@@ -50,19 +50,25 @@ B2, C2 = b"[[x/y/z]] from b\n", b"[[x/y/z]] from c\n"
 CASES = {
     "create": Case(lambda v: v.create("e.md", b"echo\n", CHANGE), changed(**{"e.md": b"echo\n"})),
     "create in new folders": Case(
-        lambda v: v.create("new/newer/e.md", b"echo\n", CHANGE), changed(**{"new/newer/e.md": b"echo\n"})
+        lambda v: v.create("new/newer/e.md", b"echo\n", CHANGE),
+        changed(**{"new/newer/e.md": b"echo\n"}),
     ),
     "create with a rewrite": Case(
         lambda v: v.create("new/a.md", b"echo\n", CHANGE, rewrites=[rewrite("deep/b.md", B2)]),
         changed(**{"new/a.md": b"echo\n", "deep/b.md": B2}),
     ),
     "replace": Case(
-        lambda v: v.replace("deep/b.md", B2, sha256(OLD["deep/b.md"]), CHANGE), changed(**{"deep/b.md": B2})
+        lambda v: v.replace("deep/b.md", B2, sha256(OLD["deep/b.md"]), CHANGE),
+        changed(**{"deep/b.md": B2}),
     ),
     "move": Case(lambda v: move(v, "x/y/z.md"), changed(**{"a.md": None, "x/y/z.md": OLD["a.md"]})),
-    "move to another case": Case(lambda v: move(v, "A.md"), changed(**{"a.md": None, "A.md": OLD["a.md"]})),
+    "move to another case": Case(
+        lambda v: move(v, "A.md"), changed(**{"a.md": None, "A.md": OLD["a.md"]})
+    ),
     "move with rewrites": Case(
-        lambda v: move(v, "x/y/z.md", b"rebased\n", rewrite("deep/b.md", B2), rewrite("deep/er/c.md", C2)),
+        lambda v: move(
+            v, "x/y/z.md", b"rebased\n", rewrite("deep/b.md", B2), rewrite("deep/er/c.md", C2)
+        ),
         changed(**{"a.md": None, "x/y/z.md": b"rebased\n", "deep/b.md": B2, "deep/er/c.md": C2}),
     ),
     "trash": Case(lambda v: v.trash("deep/b.md", None, CHANGE), changed(**{"deep/b.md": None})),
@@ -111,10 +117,17 @@ def lying(root: Path) -> tuple[set[str], set[str]]:
 
 def staged(root: Path) -> set[str]:
     """What a write leaves beside a note until it is done."""
-    return {path for each in lying(root) for path in each if path.rpartition("/")[2].startswith(".simplemem-")}
+    return {
+        path
+        for each in lying(root)
+        for path in each
+        if path.rpartition("/")[2].startswith(".simplemem-")
+    }
 
 
 def notes(root: Path) -> Files:
     """All files outside our own folder, except our staged ones."""
     files, _ = lying(root)
-    return {path: (root / path).read_bytes() for path in files - staged(root) if (root / path).is_file()}
+    return {
+        path: (root / path).read_bytes() for path in files - staged(root) if (root / path).is_file()
+    }

@@ -44,7 +44,9 @@ class _Node:
 
 
 def can_mount() -> bool:
-    return sys.platform == "linux" and os.geteuid() == 0 and os.access("/dev/fuse", os.R_OK | os.W_OK)
+    return (
+        sys.platform == "linux" and os.geteuid() == 0 and os.access("/dev/fuse", os.R_OK | os.W_OK)
+    )
 
 
 def on_disk(mount_point: Path, manners: Manners, action: Callable[[], Any]) -> Any:
@@ -127,7 +129,18 @@ class _Disk:
         times = (seconds, seconds, seconds, rest, rest, rest)
         size = len(node.data)
         return struct.pack(
-            "<QQQQQQIIIIIIIIII", number, size, -(-size // 512), *times, node.mode, node.links, 0, 0, 0, 4096, 0
+            "<QQQQQQIIIIIIIIII",
+            number,
+            size,
+            -(-size // 512),
+            *times,
+            node.mode,
+            node.links,
+            0,
+            0,
+            0,
+            4096,
+            0,
         )
 
     def entry(self, number: int) -> bytes:
@@ -165,10 +178,14 @@ class _Disk:
         self.nodes[folder].changed = self.nodes[number].changed = time.time_ns()
 
     def mkdir(self, folder: int, body: bytes) -> bytes:
-        return self.entry(self.add(folder, _name(body[8:]), stat.S_IFDIR | struct.unpack_from("<I", body)[0]))
+        return self.entry(
+            self.add(folder, _name(body[8:]), stat.S_IFDIR | struct.unpack_from("<I", body)[0])
+        )
 
     def create(self, folder: int, body: bytes) -> bytes:
-        return self.entry(self.add(folder, _name(body[16:]), struct.unpack_from("<I", body, 4)[0])) + bytes(16)
+        return self.entry(
+            self.add(folder, _name(body[16:]), struct.unpack_from("<I", body, 4)[0])
+        ) + bytes(16)
 
     def unlink(self, folder: int, body: bytes) -> bytes:
         number = self.child(folder, _name(body))
@@ -223,7 +240,9 @@ class _Disk:
         return struct.pack("<II", size, 0)
 
     def space(self, _: int, __: bytes) -> bytes:
-        return struct.pack("<QQQQQIIII24x", 1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 20, 4096, 255, 4096, 0)
+        return struct.pack(
+            "<QQQQQIIII24x", 1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 20, 4096, 255, 4096, 0
+        )
 
     def list(self, folder: int, body: bytes) -> bytes:
         _, offset, size = struct.unpack_from("<QQI", body)
@@ -231,7 +250,10 @@ class _Disk:
         for at, (name, number) in list(enumerate(self.nodes[folder].children.values(), 1))[offset:]:
             shown = unicodedata.normalize("NFD", name) if self.manners.lists_decomposed else name
             spelled = shown.encode()
-            entry = struct.pack("<QQII", number, at, len(spelled), self.nodes[number].mode >> 12) + spelled
+            entry = (
+                struct.pack("<QQII", number, at, len(spelled), self.nodes[number].mode >> 12)
+                + spelled
+            )
             entry += bytes(-len(entry) % 8)
             if len(listed) + len(entry) > size:
                 break

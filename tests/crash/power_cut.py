@@ -89,8 +89,13 @@ def cuts(before: Disk, events: list[Event]) -> Iterator[tuple[int, Disk]]:
             texts = _texts(before, happened, synced_only=lost)
             for first in firsts:
                 names = _names(before, [happened[k] for k in sorted(safe | first)])
-                key = (frozenset(names.items()), frozenset((i, texts.get(i)) for i in names.values() if i))
-                if at == len(events) or key not in seen:  # after the answer there must be no way to lose it
+                key = (
+                    frozenset(names.items()),
+                    frozenset((i, texts.get(i)) for i in names.values() if i),
+                )
+                if (
+                    at == len(events) or key not in seen
+                ):  # after the answer there must be no way to lose it
                     seen.add(key)
                     yield at, Disk(names, texts)
 
@@ -153,7 +158,17 @@ class _Recorder:
     events: list[Event] = field(default_factory=list)
 
     def events_of(self, action: Callable[[], Any]) -> list[Event]:
-        for name in ("open", "write", "fsync", "replace", "rename", "link", "unlink", "mkdir", "rmdir"):
+        for name in (
+            "open",
+            "write",
+            "fsync",
+            "replace",
+            "rename",
+            "link",
+            "unlink",
+            "mkdir",
+            "rmdir",
+        ):
             setattr(os, name, self._around(name, getattr(os, name)))
         disk.exchange = self._around_kernel("exchange", disk.exchange)
         disk.rename_new = self._around_kernel("rename", disk.rename_new)
@@ -180,12 +195,16 @@ class _Recorder:
                 return done
             if name == "open":
                 there = (
-                    os.path.lexists(f"/proc/self/fd/{options['dir_fd']}/{args[0]}") if options.get("dir_fd") else True
+                    os.path.lexists(f"/proc/self/fd/{options['dir_fd']}/{args[0]}")
+                    if options.get("dir_fd")
+                    else True
                 )
                 done = real(*args, **options)
                 if not there:
                     inode = os.fstat(done).st_ino
-                    self.events.append(Event("create", self._inside(args[0], options["dir_fd"]), inode=inode))
+                    self.events.append(
+                        Event("create", self._inside(args[0], options["dir_fd"]), inode=inode)
+                    )
                 return done
             if name in ("replace", "rename", "link"):
                 kind = "link" if name == "link" else "rename"
@@ -208,4 +227,6 @@ class _Recorder:
         elif name == "fsync":
             self.events.append(Event("sync file", inode=found.st_ino))
         else:
-            self.events.append(Event("text", inode=found.st_ino, text=os.pread(fd, found.st_size, 0)))
+            self.events.append(
+                Event("text", inode=found.st_ino, text=os.pread(fd, found.st_size, 0))
+            )

@@ -38,7 +38,9 @@ def check_history(vault: Vault, files: Files) -> None:
                 state[version.new_path or version.path] = version.after
         for sha in (version.before, version.after):
             assert sha is None or vault.history.content(sha) is not None, version
-    assert seen == sorted(set(seen)) and state == {path: sha256(data) for path, data in files.items()}
+    assert seen == sorted(set(seen)) and state == {
+        path: sha256(data) for path, data in files.items()
+    }
 
 
 def check_recovered(root: Path, old: Files, new: Files) -> Files:
@@ -47,7 +49,9 @@ def check_recovered(root: Path, old: Files, new: Files) -> Files:
     vault.recover()
     there = notes(root)
     assert there in (old, new) and not staged(root)
-    needed = {parent.as_posix() for files in (old, new) for path in files for parent in Path(path).parents}
+    needed = {
+        parent.as_posix() for files in (old, new) for path in files for parent in Path(path).parents
+    }
     _, folders = lying(root)
     assert folders <= needed
     if there == old:
@@ -90,7 +94,15 @@ def test_dying_before_any_call_leaves_old_or_new(room: Path, name: str) -> None:
 
 @pytest.mark.parametrize("disk", ["links", "neither"])
 @pytest.mark.parametrize(
-    "name", ["create in new folders", "replace", "move", "move to another case", "move with rewrites", "trash"]
+    "name",
+    [
+        "create in new folders",
+        "replace",
+        "move",
+        "move to another case",
+        "move with rewrites",
+        "trash",
+    ],
 )
 def test_dying_on_a_disk_that_lacks_calls_leaves_old_or_new(
     room: Path, name: str, disk: str, monkeypatch: pytest.MonkeyPatch
@@ -106,12 +118,18 @@ def test_dying_in_the_middle_of_a_write_leaves_old_or_new(room: Path, name: str)
 
 
 @pytest.mark.parametrize("disk", ["exchange", "links"])
-def test_a_recovery_that_dies_is_taken_up_by_the_next(room: Path, disk: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recovery_that_dies_is_taken_up_by_the_next(
+    room: Path, disk: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     case = CASES["move with rewrites"]
     lack(monkeypatch, disk)
     make(room / "first", case)
     calls = count(copy(room, "first", "count"), case)
-    swaps = [at for at, call in enumerate(calls, 1) if call in ("exchange", "rename_new", "replace", "link")]
+    swaps = [
+        at
+        for at, call in enumerate(calls, 1)
+        if call in ("exchange", "rename_new", "replace", "link")
+    ]
     for at in (swaps[len(swaps) // 2], len(calls) - 12, len(calls) - 2):
         broken = copy(room, "first", "broken")
         assert harness.run(lambda root=broken: case.act(Vault(root)), at=at).died
@@ -131,7 +149,9 @@ def test_an_exchange_that_stops_halfway_is_undone_by_the_next_start(room: Path, 
     make(room / "work", case)
 
     def halfway(temp_folder: int, temp: str, folder: int, note: str) -> None:
-        os.rename(note, temp.removesuffix(".tmp") + "-old.tmp", src_dir_fd=folder, dst_dir_fd=temp_folder)
+        os.rename(
+            note, temp.removesuffix(".tmp") + "-old.tmp", src_dir_fd=folder, dst_dir_fd=temp_folder
+        )
         os.kill(os.getpid(), signal.SIGKILL)
 
     def act() -> None:
@@ -143,7 +163,9 @@ def test_an_exchange_that_stops_halfway_is_undone_by_the_next_start(room: Path, 
 
 
 @pytest.mark.parametrize("odd", ["link", "folder", "pipe", "nobody may read it"])
-def test_what_takes_a_notes_place_after_a_crash_does_not_stop_later_writes(room: Path, odd: str) -> None:
+def test_what_takes_a_notes_place_after_a_crash_does_not_stop_later_writes(
+    room: Path, odd: str
+) -> None:
     case = CASES["move with rewrites"]
     make(room / "first", case)
     for at, call in enumerate(count(copy(room, "first", "count"), case), 1):
@@ -216,10 +238,14 @@ def test_a_failed_sync_is_not_tried_again(room: Path) -> None:
     work = copy(room, "first", "work")
     ended = harness.run(lambda: case.act(Vault(work)), at=first, how="fail", errno=errno.EIO)
     assert ended.error is not None and ended.calls.count("fsync") == 1
-    assert "exchange" not in ended.calls, "bytes that may not be on the disk never take a note's place"
+    assert "exchange" not in ended.calls, (
+        "bytes that may not be on the disk never take a note's place"
+    )
 
 
-def test_the_text_is_durable_before_it_takes_the_place_and_the_place_before_the_answer(room: Path) -> None:
+def test_the_text_is_durable_before_it_takes_the_place_and_the_place_before_the_answer(
+    room: Path,
+) -> None:
     case = CASES["replace"]
     make(room / "first", case)
     calls = count(copy(room, "first", "count"), case)
@@ -227,9 +253,13 @@ def test_the_text_is_durable_before_it_takes_the_place_and_the_place_before_the_
     staged = calls.index("fsync")
     assert "open" in calls[:staged] and calls[staged - 1] == "write" and staged < swap
     after = calls[swap:]
-    assert after.count("fsync") >= 3, "the log, the note's folder and the folder of what was displaced"
+    assert after.count("fsync") >= 3, (
+        "the log, the note's folder and the folder of what was displaced"
+    )
     last_rename = max(k for k, call in enumerate(after) if call in ("exchange", "rename_new"))
-    assert all(k > last_rename for k, call in enumerate(after) if call == "fsync"), "one commit holds them all"
+    assert all(k > last_rename for k, call in enumerate(after) if call == "fsync"), (
+        "one commit holds them all"
+    )
 
 
 def count(root: Path, case: Case) -> list[str]:

@@ -40,12 +40,18 @@ def run(room: Path, name: str, *words: str) -> tuple[int, str]:
         ("crash --kills 80", 0, ("80 kills", "nothing was lost")),
         ("crash --kills 200 --careless", 1, ("a kill did harm",)),
         ("corruptions --rounds 150", 0, ("150 damages",)),
-        ("cold_starts --rounds 5 --commits 40", 0, ("5 cold starts of 8 stores", "8 times 40 changes")),
+        (
+            "cold_starts --rounds 5 --commits 40",
+            0,
+            ("5 cold starts of 8 stores", "8 times 40 changes"),
+        ),
         ("power_cuts --cuts 8", 0, ("8 power cuts",)),
         ("power_cuts --cuts 40 --careless", 1, ("a cut did harm",)),
     ],
 )
-def test_nothing_is_lost_and_a_careless_writer_is_caught(room: Path, words: str, code: int, said: tuple[str]) -> None:
+def test_nothing_is_lost_and_a_careless_writer_is_caught(
+    room: Path, words: str, code: int, said: tuple[str]
+) -> None:
     found, printed = run(room, *words.split())
     if "No power can be cut here" in printed:
         pytest.skip(printed.strip())

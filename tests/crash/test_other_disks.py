@@ -65,7 +65,11 @@ def test_a_note_can_be_respelled(disk: Run, name: str) -> None:
         assert os.listdir(place / "a") == ["Note.md"]
         vault.carry_out([Wish("move", "a/Note.md", sha256(b"one"), "a/NOTE.md", b"two")], CHANGE)
         assert os.listdir(place / "a") == ["NOTE.md"] and vault.read("a/NOTE.md").data == b"two"
-        assert [version.op for version in vault.history.log.backwards()] == ["move", "move", "create"]
+        assert [version.op for version in vault.history.log.backwards()] == [
+            "move",
+            "move",
+            "create",
+        ]
         vault.undo(next(vault.history.log.backwards()).id, CHANGE)
         assert os.listdir(place / "a") == ["Note.md"] and vault.read("a/Note.md").data == b"one"
 
@@ -74,7 +78,11 @@ def test_a_note_can_be_respelled(disk: Run, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "operation"),
-    [("a Mac's", "move to another case"), ("a memory stick", "move to another case"), ("a memory stick", "replace")],
+    [
+        ("a Mac's", "move to another case"),
+        ("a memory stick", "move to another case"),
+        ("a memory stick", "replace"),
+    ],
 )
 def test_dying_there_leaves_old_or_new(disk: Run, name: str, operation: str) -> None:
     case: Case = CASES[operation]

@@ -57,7 +57,9 @@ def check_each_cut(room: Path, case: Case, making: Any = make) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_cut_at_any_moment_leaves_old_or_new_and_keeps_what_was_answered(room: Path, name: str) -> None:
+def test_a_cut_at_any_moment_leaves_old_or_new_and_keeps_what_was_answered(
+    room: Path, name: str
+) -> None:
     check_each_cut(room, CASES[name])
 
 
@@ -66,14 +68,20 @@ def test_so_it_does_in_a_vault_that_simplemem_has_never_seen(room: Path, name: s
     check_each_cut(room, CASES[name], making=make_by_hand)
 
 
-@pytest.mark.parametrize("name", ["create in new folders", "replace", "move", "move with rewrites", "trash"])
-def test_so_it_does_on_a_disk_that_lacks_calls(room: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "name", ["create in new folders", "replace", "move", "move with rewrites", "trash"]
+)
+def test_so_it_does_on_a_disk_that_lacks_calls(
+    room: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lack(monkeypatch, "links")
     check_each_cut(room, CASES[name])
 
 
 @pytest.mark.parametrize("forgotten", ["file", "folder"])
-def test_a_forgotten_sync_would_be_seen(room: Path, monkeypatch: pytest.MonkeyPatch, forgotten: str) -> None:
+def test_a_forgotten_sync_would_be_seen(
+    room: Path, monkeypatch: pytest.MonkeyPatch, forgotten: str
+) -> None:
     if forgotten == "file":
         monkeypatch.setattr(disk, "sync_file", lambda fd, last=False: None)
     else:

@@ -26,7 +26,9 @@ if sys.platform == "win32":
 import resource
 
 PLAIN = Settings.model_validate({"embed": {"provider": "none"}})
-MOUNTS = pytest.mark.skipif(not mounts.may_mount(), reason="needs Linux and root, for a mount of its own")
+MOUNTS = pytest.mark.skipif(
+    not mounts.may_mount(), reason="needs Linux and root, for a mount of its own"
+)
 
 
 def plums(store: EnhancedStore) -> set[str]:
@@ -74,12 +76,19 @@ def test_a_file_that_may_not_grow_is_refused_and_the_notes_there_are_served(vaul
             told: list[str] = []
             for k in range(25):
                 try:
-                    told += store.create(f"n{k}", f"plum {k}\n" + f"word{k} other{k}\n\n" * 100).warnings
+                    told += store.create(
+                        f"n{k}", f"plum {k}\n" + f"word{k} other{k}\n\n" * 100
+                    ).warnings
                     answered.add(f"n{k}")
                 except SimplememError as error:
                     told.append(error.message)
-            assert any("not yet searchable" in each for each in told), "the index was too large in the end"
-            assert store.state().state == "partial" and "Check that the disk is not full" in store.state().reason
+            assert any("not yet searchable" in each for each in told), (
+                "the index was too large in the end"
+            )
+            assert (
+                store.state().state == "partial"
+                and "Check that the disk is not full" in store.state().reason
+            )
             assert set(files(vault)) == {f"{name}.md" for name in answered}
             assert store.read("first").content.strip() == "plum of the first hour"
             resource.setrlimit(resource.RLIMIT_FSIZE, room)
@@ -97,7 +106,9 @@ def test_without_descriptors_it_says_so_and_goes_on_when_there_are_some(vault: P
                 store.create(f"n{k}", f"plum {k} [[n{(k + 1) % 5}]]")
             store.sync()
             before = identity(store)
-            resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+            resource.setrlimit(
+                resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+            )
             asked: list[Callable[[], Any]] = [
                 lambda: plums(store),
                 lambda: store.read("n1"),
@@ -124,7 +135,11 @@ def test_without_descriptors_it_says_so_and_goes_on_when_there_are_some(vault: P
                 for fd in held[spare:]:
                     os.close(fd)
             store.sync()
-            assert plums(store) == {path.removesuffix(".md") for path in files(vault)} >= {"n0", "n1", "more"}
+            assert (
+                plums(store)
+                == {path.removesuffix(".md") for path in files(vault)}
+                >= {"n0", "n1", "more"}
+            )
             assert store.read("n1").content.count("line") >= 1
             assert identity(store) == before, "no descriptors are no reason to throw the index away"
             assert [finding for finding in store.doctor() if finding.level == "error"] == []

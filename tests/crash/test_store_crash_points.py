@@ -48,7 +48,9 @@ CHANGES: dict[str, Callable[[EnhancedStore], Any]] = {
     "merge of a conflict copy": lambda s: s.merge_conflict(s.conflict_merges()[0], keep="marked"),
     # One step of the graph is notes together: all of them, or none.
     "create three entities": lambda s: graph_of(s).create_entities(ENTITIES),
-    "delete two entities and what leads there": lambda s: graph_of(s).delete_entities(["Ada", "Bob"]),
+    "delete two entities and what leads there": lambda s: graph_of(s).delete_entities(
+        ["Ada", "Bob"]
+    ),
     "a note with a file beside it": lambda s: graph_of(s).change(with_file, {}),
 }
 
@@ -101,7 +103,9 @@ def without_times(files: Files) -> Files:
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_dying_before_any_call_leaves_old_or_new_notes_and_an_index_that_knows_them(room: Path, name: str) -> None:
+def test_dying_before_any_call_leaves_old_or_new_notes_and_an_index_that_knows_them(
+    room: Path, name: str
+) -> None:
     make(room / "first", name)
     old = without_times(notes(room / "first"))
     work = room / "work"
@@ -123,7 +127,11 @@ def test_dying_before_any_call_leaves_old_or_new_notes_and_an_index_that_knows_t
             assert states[-1] in (old, new), (at, call)
             wrong = [finding for finding in store.doctor() if finding.level == "error"]
             assert not wrong, (at, call, wrong)
-            there = {path.removesuffix(".md") for path in states[-1] if path.endswith(".md") and path != CONFLICT}
+            there = {
+                path.removesuffix(".md")
+                for path in states[-1]
+                if path.endswith(".md") and path != CONFLICT
+            }
             assert set(store.names()) == there
             assert len(store.conflict_copies()) == (CONFLICT in states[-1]), (at, call)
     assert states[0] == old and new in states

@@ -19,7 +19,15 @@ if sys.platform == "win32":
 
 CHANGE = Change("test")
 TEXTS = [b"one", b"two", b"three", b"four", b"five"]
-DAYS = ["2020-01-01", "2020-01-01", "2020-01-02", "2020-03-01", "2020-03-02", "2020-03-03", "2020-03-04"]
+DAYS = [
+    "2020-01-01",
+    "2020-01-01",
+    "2020-01-02",
+    "2020-03-01",
+    "2020-03-02",
+    "2020-03-03",
+    "2020-03-04",
+]
 
 
 def made(root: Path) -> None:
@@ -43,8 +51,12 @@ def made(root: Path) -> None:
 
 
 def kept(root: Path) -> set[str]:
-    objects = {path.name for path in (root / ".simplemem/history/objects").rglob("*") if path.is_file()}
-    return objects | {path.name for path in (root / ".simplemem/trash").rglob("*") if path.is_file()}
+    objects = {
+        path.name for path in (root / ".simplemem/history/objects").rglob("*") if path.is_file()
+    }
+    return objects | {
+        path.name for path in (root / ".simplemem/trash").rglob("*") if path.is_file()
+    }
 
 
 def test_thinning_that_dies_loses_nothing_needed_and_is_finished_by_the_next(room: Path) -> None:

@@ -33,7 +33,9 @@ class Answer:
 class Asking:
     """Calls the tools of a profile on one vault; every structured answer is checked against its schema."""
 
-    def __init__(self, vault: Path, profile: str = "default", *toolsets: str, **settings: Any) -> None:
+    def __init__(
+        self, vault: Path, profile: str = "default", *toolsets: str, **settings: Any
+    ) -> None:
         self.vault = vault
         self._tools = {tool.name: tool for tool in choose(PROFILES[profile], ",".join(toolsets))}
         self._door = Door(lambda: EnhancedStore(vault, Settings.model_validate(settings)))
@@ -97,4 +99,6 @@ def ask_original(asking_with: Callable[..., Asking]) -> Asking:
 @pytest.fixture
 def contract(asking_with: Callable[..., Asking]) -> Callable[..., Asking]:
     """The tools of a graph profile."""
-    return lambda profile="server-memory", **more: asking_with(profile, **{"embed": {"provider": "none"}, **more})
+    return lambda profile="server-memory", **more: asking_with(
+        profile, **{"embed": {"provider": "none"}, **more}
+    )

@@ -33,7 +33,10 @@ def compact(data: Any) -> str:
 
 @pytest.mark.parametrize(
     ("title", "body", "query"),
-    [(LONG, "The lantern by the harbour was lit. ", "lantern harbour"), (CHINESE, "港口的灯笼亮了。", "港口的灯笼")],
+    [
+        (LONG, "The lantern by the harbour was lit. ", "lantern harbour"),
+        (CHINESE, "港口的灯笼亮了。", "港口的灯笼"),
+    ],
     ids=["words", "no spaces"],
 )
 def test_five_hits_stay_below_fifteen_hundred_tokens_whatever_the_notes_are(
@@ -66,7 +69,9 @@ def test_a_list_ends_where_it_would_grow_too_long_and_goes_on_from_there(ask, wr
 
 
 @pytest.mark.parametrize("word", ["lantern ", "灯笼"], ids=["words", "no spaces"])
-def test_a_long_memory_is_read_in_pages_that_together_are_the_memory(ask, write: Write, word: str) -> None:
+def test_a_long_memory_is_read_in_pages_that_together_are_the_memory(
+    ask, write: Write, word: str
+) -> None:
     sections = [f"## Part {k}\n\n{word * 700}\n\n" for k in range(12)]
     write("log.md", "# Log\n\n" + "".join(sections))
     pages = [ask("read_memory", name="log")]
@@ -77,13 +82,22 @@ def test_a_long_memory_is_read_in_pages_that_together_are_the_memory(ask, write:
     assert "".join(page.data["content"] for page in pages) == "# Log\n\n" + "".join(sections)
     assert all(count_tokens(page.text) < 6500 for page in pages)
     assert "Part 11" in pages[0].text
-    assert ask("read_memory", name="log", section="Part 11").data["content"].startswith("## Part 11")
+    assert (
+        ask("read_memory", name="log", section="Part 11").data["content"].startswith("## Part 11")
+    )
     assert ask("read_memory", name="log", section="[99]").code == "not_found"
 
 
 def test_text_and_data_name_the_same_things(ask) -> None:
-    ask("create_memory", name="people/Ada", content="Ada flies kites.", metadata={"tags": {"role": "pilot"}})
-    made = ask("create_memory", name="kite", content="Built by [[people/Ada]].\n\n## Log\n\nFirst flight.")
+    ask(
+        "create_memory",
+        name="people/Ada",
+        content="Ada flies kites.",
+        metadata={"tags": {"role": "pilot"}},
+    )
+    made = ask(
+        "create_memory", name="kite", content="Built by [[people/Ada]].\n\n## Log\n\nFirst flight."
+    )
     assert made.data["sha256"] in made.text
     ask.in_step()
     read = ask("read_memory", name="kite")
@@ -92,12 +106,22 @@ def test_text_and_data_name_the_same_things(ask) -> None:
     assert read.data["content"].endswith("First flight.\n")
     found = ask("search_memories", query="kites")
     for hit in found.data["hits"]:
-        for said in (hit["name"], hit["snippet"], hit["sha256"][:12], f"line {hit['line']}", hit["modified"][:10]):
+        for said in (
+            hit["name"],
+            hit["snippet"],
+            hit["sha256"][:12],
+            f"line {hit['line']}",
+            hit["modified"][:10],
+        ):
             assert said in found.text
     listed = ask("list_memories", tags="role")
-    assert [item["name"] for item in listed.data["items"]] == ["people/Ada"] and "#role/pilot" in listed.text
+    assert [item["name"] for item in listed.data["items"]] == [
+        "people/Ada"
+    ] and "#role/pilot" in listed.text
     links = ask("get_backlinks", name="people/Ada", kinds="link")
-    assert [item["name"] for item in links.data["items"]] == ["kite"] and "Built by people/Ada." in links.text
+    assert [item["name"] for item in links.data["items"]] == [
+        "kite"
+    ] and "Built by people/Ada." in links.text
     pack = ask("build_context", query="kites flight")
     assert pack.data["text"] in pack.text
     gone = ask("delete_memory", name="kite")
@@ -120,26 +144,38 @@ def test_what_is_not_yet_known_is_said(ask, write: Write, vault: Path) -> None:
         early = ask(tool, **arguments)
         assert "still being built" in early.text, tool
         assert early.data.get("index", {"state": "indexing"})["state"] == "indexing"
-        assert not re.search("nothing (was )?found|no (memory|note) (holds|contains)", early.text, re.IGNORECASE), tool
-        (missing,) = re.findall(r"(\d+) of \d+ notes are not indexed yet, and (\d+) have no vector yet", early.text)
+        assert not re.search(
+            "nothing (was )?found|no (memory|note) (holds|contains)", early.text, re.IGNORECASE
+        ), tool
+        (missing,) = re.findall(
+            r"(\d+) of \d+ notes are not indexed yet, and (\d+) have no vector yet", early.text
+        )
         assert all(int(number) > 0 for number in missing)
     assert any("still being built" in warning for warning in early.data["warnings"])
 
 
-def test_a_small_vault_that_was_never_indexed_is_ready_before_the_first_answer(ask, write: Write) -> None:
+def test_a_small_vault_that_was_never_indexed_is_ready_before_the_first_answer(
+    ask, write: Write
+) -> None:
     write("a.md", "The lantern. [[b]]")
     write("b.md", "The harbour.")
     ask.store.start()
     found = ask("search_memories", query="lantern")
-    assert [hit["name"] for hit in found.data["hits"]][:1] == ["a"] and found.data["index"]["state"] == "ready"
+    assert [hit["name"] for hit in found.data["hits"]][:1] == ["a"] and found.data["index"][
+        "state"
+    ] == "ready"
     for tool, arguments in {"list_memories": {}, "build_context": {"query": "lantern"}}.items():
         answer = ask(tool, **arguments)
         assert answer.data.get("index", {"state": "ready"})["state"] == "ready"
         assert "still being built" not in answer.text and "incomplete" not in answer.text
-    assert [each["name"] for each in ask("get_backlinks", name="b", kinds="link").data["items"]] == ["a"]
+    assert [
+        each["name"] for each in ask("get_backlinks", name="b", kinds="link").data["items"]
+    ] == ["a"]
 
 
-def test_a_repeated_change_whose_answer_was_lost_succeeds_and_changes_nothing(ask, vault: Path) -> None:
+def test_a_repeated_change_whose_answer_was_lost_succeeds_and_changes_nothing(
+    ask, vault: Path
+) -> None:
     first = ask("create_memory", name="a", content="one").data["sha256"]
     assert ask("create_memory", name="a", content="one").data["sha256"] == first
     for _ in range(2):
@@ -153,7 +189,9 @@ def test_a_repeated_change_whose_answer_was_lost_succeeds_and_changes_nothing(as
         assert moved.data["sha256"] == ask("read_memory", name="rooms/b").data["sha256"]
 
 
-def test_a_repeated_deletion_does_not_fall_upon_another_memory_of_that_title(ask, vault: Path) -> None:
+def test_a_repeated_deletion_does_not_fall_upon_another_memory_of_that_title(
+    ask, vault: Path
+) -> None:
     ask("create_memory", name="plan", content="one")
     ask("create_memory", name="ideas/other", content="two", metadata={"title": "Plan"})
     gone = ask("delete_memory", name="plan")
@@ -179,7 +217,9 @@ def test_a_name_that_leads_nowhere_any_more_says_where_its_memory_went(ask) -> N
     assert not ask("read_memory", name="roadmap").failed
 
 
-def test_every_kind_of_failure_has_its_code_its_sentence_and_a_way_out(ask, asking_with, write: Write) -> None:
+def test_every_kind_of_failure_has_its_code_its_sentence_and_a_way_out(
+    ask, asking_with, write: Write
+) -> None:
     for name in ("projects/apollo", "a/same", "b/same"):
         ask("create_memory", name=name, content="x")
     write("broken.md", "---\ntitle: [unclosed\n---\nText.")
@@ -189,7 +229,10 @@ def test_every_kind_of_failure_has_its_code_its_sentence_and_a_way_out(ask, aski
         ("invalid", ask("search_memories", query="x", mode="magic")),
         ("invalid", ask("create_memory", name="../out", content="x")),
         ("invalid", ask("list_memories", since="when pigs fly")),
-        ("invalid", ask("update_memory", name="projects/apollo", edits=[{"old": "nowhere", "new": ""}])),
+        (
+            "invalid",
+            ask("update_memory", name="projects/apollo", edits=[{"old": "nowhere", "new": ""}]),
+        ),
         ("not_found", ask("read_memory", name="projects/apolo")),
         ("not_found", ask("read_memory", name="projects/apollo", section="Nowhere")),
         ("already_exists", ask("create_memory", name="projects/apollo", content="other")),
@@ -253,8 +296,15 @@ def test_all_changes_of_a_client_are_looked_at_before_they_are_taken_back(ask, v
     ask("update_memory", name="a", append="two")
     ask("delete_memory", name="b")
     shown = ask("undo_change", by="test", since="v4")
-    assert {each["name"]: each["becomes"] for each in shown.data["notes"]} == {"a": "changed back", "b": "brought back"}
-    assert shown.data["version"] == "" and "preview=false" in shown.text and not (vault / "b.md").exists()
+    assert {each["name"]: each["becomes"] for each in shown.data["notes"]} == {
+        "a": "changed back",
+        "b": "brought back",
+    }
+    assert (
+        shown.data["version"] == ""
+        and "preview=false" in shown.text
+        and not (vault / "b.md").exists()
+    )
     done = ask("undo_change", by="test", since="v4", preview=False, reason="wrong")
     assert {name: (vault / f"{name}.md").read_bytes() for name in "ab"} == before
     assert f'undo_change(version="{done.data["version"]}")' in done.text
@@ -279,7 +329,9 @@ def test_undoing_wants_one_thing_and_a_name_is_never_taken_for_a_version(ask, va
     assert "more" in ask("read_memory", name="1").text
 
 
-def test_a_text_that_was_found_is_passed_over_when_the_last_change_is_undone(ask, vault: Path) -> None:
+def test_a_text_that_was_found_is_passed_over_when_the_last_change_is_undone(
+    ask, vault: Path
+) -> None:
     ask("create_memory", name="a", content="one")
     with (vault / "a.md").open("r+b") as editor:
         ask("update_memory", name="a", content="two")
@@ -297,14 +349,23 @@ def test_a_step_is_one_row_of_the_history_and_can_be_expanded(ask) -> None:
     moved = ask("move_memory", name="Settings", new_name="Options")
     assert len(moved.data["rewritten"]) == 3
     row, other = ask("memory_history", limit=2).data["versions"]
-    assert row["what"].startswith(f'move Settings to Options, 4 memories (name="{row["version"]}" lists them)')
+    assert row["what"].startswith(
+        f'move Settings to Options, 4 memories (name="{row["version"]}" lists them)'
+    )
     assert (other["what"], other["name"]) == ("create", "note 2")
     whole = ask("memory_history", name=row["version"], diff=True).data["versions"]
     assert {each["name"] for each in whole} == {"Options", "note 0", "note 1", "note 2"}
     assert sum("+See [[Options]]." in each["diff"] for each in whole) == 3
     undone = ask("undo_change", version=row["version"])
-    assert ask("memory_history", limit=1).data["versions"][0]["what"].startswith("undo Options to Settings, 4 memories")
-    assert ask("undo_change", version=undone.data["version"]).data["what"] == "redid the move of Settings to Options"
+    assert (
+        ask("memory_history", limit=1)
+        .data["versions"][0]["what"]
+        .startswith("undo Options to Settings, 4 memories")
+    )
+    assert (
+        ask("undo_change", version=undone.data["version"]).data["what"]
+        == "redid the move of Settings to Options"
+    )
 
 
 def test_daily_is_the_note_of_today(ask) -> None:
@@ -315,10 +376,14 @@ def test_daily_is_the_note_of_today(ask) -> None:
     assert ask("create_memory", name="daily", content="A second line.").data["name"] == name
     content = ask("read_memory", name="daily").data["content"]
     assert content.split("\n")[:3] == ["- [ ] Order helium", "", "A second line."]
-    assert [each["name"] for each in ask("list_memories", tags={"task": "open"}).data["items"]] == [name]
+    assert [each["name"] for each in ask("list_memories", tags={"task": "open"}).data["items"]] == [
+        name
+    ]
 
 
-def test_data_is_at_most_a_third_larger_than_the_text_and_says_what_it_says(ask, vault: Path) -> None:
+def test_data_is_at_most_a_third_larger_than_the_text_and_says_what_it_says(
+    ask, vault: Path
+) -> None:
     shutil.copytree(Path(__file__).parents[2] / "vault-example", vault, dirs_exist_ok=True)
     ask.in_step()
     for tool, arguments in calls(ask.store):
@@ -332,7 +397,9 @@ def test_data_is_at_most_a_third_larger_than_the_text_and_says_what_it_says(ask,
             assert all(key in answer.data["hint"] for key in ["undo_change"] if key in answer.text)
 
 
-def test_a_note_that_links_often_is_one_backlink_and_hides_nobody(ask, ask_original, write: Write) -> None:
+def test_a_note_that_links_often_is_one_backlink_and_hides_nobody(
+    ask, ask_original, write: Write
+) -> None:
     write("Ada.md", "A pilot.")
     write("hub.md", "[[Ada]] one\n\n[[Ada]] two\n\n[[Ada]] three\n" + "\n- [[Ada]]" * 3)
     for k in range(4):
@@ -342,8 +409,14 @@ def test_a_note_that_links_often_is_one_backlink_and_hides_nobody(ask, ask_origi
     assert [item["name"] for item in links.data["items"]] == ["hub", "n0", "n1", "n2", "n3"]
     hub, other = links.data["items"][:2]
     assert (hub["line"], hub["snippet"], hub["more_places"]) == (1, "Ada one", 1)
-    assert hub["also"][:2] == [{"line": 3, "snippet": "Ada two"}, {"line": 5, "snippet": "Ada three"}]
-    assert set(other) == {"name", "title", "kind", "snippet", "line", "score"} and "index" not in links.data
+    assert hub["also"][:2] == [
+        {"line": 3, "snippet": "Ada two"},
+        {"line": 5, "snippet": "Ada three"},
+    ]
+    assert (
+        set(other) == {"name", "title", "kind", "snippet", "line", "score"}
+        and "index" not in links.data
+    )
     assert links.text.startswith("# 5 memories related to Ada\n")
     assert "  > line 3: Ada two\n" in links.text and "  and 1 more place\n" in links.text
     text = ask_original("get_backlinks", name="Ada").text
@@ -352,14 +425,23 @@ def test_a_note_that_links_often_is_one_backlink_and_hides_nobody(ask, ask_origi
 
 def test_data_has_short_hashes_unique_links_and_nothing_twice_or_empty(ask, write: Write) -> None:
     write("b.md", "# Bee\n\nA bee.\n")
-    write("a.md", "---\ncolour: red\ntags: [x]\n---\n# Log\n\n[[b]] [[b|again]] [[c]]\n\n# End\n\n[[b]] fin\n# [[d]]\n")
+    write(
+        "a.md",
+        "---\ncolour: red\ntags: [x]\n---\n# Log\n\n[[b]] [[b|again]] [[c]]\n\n# End\n\n[[b]] fin\n# [[d]]\n",
+    )
     ask.in_step()
     whole = ask("read_memory", name="a").data
-    assert (whole["links"], whole["broken_links"], whole["frontmatter"]) == (["b"], ["c", "d"], {"colour": "red"})
+    assert (whole["links"], whole["broken_links"], whole["frontmatter"]) == (
+        ["b"],
+        ["c", "d"],
+        {"colour": "red"},
+    )
     assert not {"warnings", "next_section", "outline", "version", "type"} & set(whole)
     part = ask("read_memory", name="a", section="End")
     assert (part.data["content"], part.data["links"]) == ("# End\n\n[[b]] fin\n", ["b"])
-    assert not {"broken_links", "backlinks", "related", "frontmatter", "tags", "tag_map"} & set(part.data)
+    assert not {"broken_links", "backlinks", "related", "frontmatter", "tags", "tag_map"} & set(
+        part.data
+    )
     assert "colour" not in part.text and "related" not in part.text
     [row] = ask("list_memories", prefix="a").data["items"]
     assert set(row) == {"name", "tags", "modified", "sha256"} and len(row["sha256"]) == 12
@@ -372,39 +454,65 @@ def test_data_has_short_hashes_unique_links_and_nothing_twice_or_empty(ask, writ
     assert "colour" in ask("read_memory", name="a", version=newest["sha256"]).data["frontmatter"]
 
 
-def test_a_memory_of_more_than_forty_thousand_characters_comes_in_pages_with_its_outline(ask, write: Write) -> None:
+def test_a_memory_of_more_than_forty_thousand_characters_comes_in_pages_with_its_outline(
+    ask, write: Write
+) -> None:
     write("log.md", "".join(f"# Part {k}\n\n{'lantern ' * 700}\n\n" for k in range(12)))
     first = ask("read_memory", name="log")
-    assert first.data["outline"] == [f"Part {k}" for k in range(12)] and "sections: Part 0, Part 1, " in first.text
+    assert (
+        first.data["outline"] == [f"Part {k}" for k in range(12)]
+        and "sections: Part 0, Part 1, " in first.text
+    )
     second = ask("read_memory", name="log", section=first.data["next_section"])
-    assert len(first.data["content"]) <= 20_000 and "outline" not in second.data and "sections" not in second.text
+    assert (
+        len(first.data["content"]) <= 20_000
+        and "outline" not in second.data
+        and "sections" not in second.text
+    )
 
 
-def test_words_that_no_memory_holds_are_named_and_what_is_near_is_no_answer(ask, ask_original, write: Write) -> None:
+def test_words_that_no_memory_holds_are_named_and_what_is_near_is_no_answer(
+    ask, ask_original, write: Write
+) -> None:
     write("harbour.md", "The crane in the harbour was repaired.")
     write("tea.md", "Assam is strong.")
     ask.in_step()
     partly = ask("search_memories", query="harbour kubernetes")
     assert partly.data["absent"] == ["kubernetes"] and "only_nearest" not in partly.data
-    assert "No memory contains: kubernetes." in partly.text and partly.data["hits"][0]["name"] == "harbour"
+    assert (
+        "No memory contains: kubernetes." in partly.text
+        and partly.data["hits"][0]["name"] == "harbour"
+    )
     never = ask("search_memories", query="kubernetes ingress")
     assert never.data["only_nearest"] and never.data["absent"] == ["kubernetes", "ingress"]
     closest = "# No note contains these words; these are the nearest by meaning"
-    assert never.text.startswith(f'{closest} for "kubernetes ingress". No memory contains: kubernetes')
+    assert never.text.startswith(
+        f'{closest} for "kubernetes ingress". No memory contains: kubernetes'
+    )
     pack = ask("build_context", query="kubernetes ingress")
-    assert "What the memories say" not in pack.text and "No memory contains: kubernetes, ingress." in pack.text
+    assert (
+        "What the memories say" not in pack.text
+        and "No memory contains: kubernetes, ingress." in pack.text
+    )
     assert pack.text.startswith(closest) and pack.data["notice"] == never.data["notice"]
     assert ask_original("search_memories", query="kubernetes ingress").text.startswith(closest)
     assert "absent" not in ask("search_memories", query="harbour crane").data
-    for k, said in enumerate(("roof", "cellar", "garden", "stove", "piano")):  # who is in every note answers nothing
+    for k, said in enumerate(
+        ("roof", "cellar", "garden", "stove", "piano")
+    ):  # who is in every note answers nothing
         write(f"{k}.md", f"Ines was at the {said}.")
     ask.in_step()
     unanswered = "Which passport did Ines renew for the expedition?"
     assert ask("search_memories", query=unanswered).text.startswith(
         f'# Nothing found for "{unanswered}", in 7 memories.'
     )
-    assert ask("build_context", query=unanswered).text.startswith("# Nothing found about Which passport")
-    assert "No memories were found; nearest memories" in ask_original("search_memories", query=unanswered).text
+    assert ask("build_context", query=unanswered).text.startswith(
+        "# Nothing found about Which passport"
+    )
+    assert (
+        "No memories were found; nearest memories"
+        in ask_original("search_memories", query=unanswered).text
+    )
 
 
 def test_a_filter_that_matches_nothing_names_what_is_near(ask, ask_original, write: Write) -> None:
@@ -419,21 +527,33 @@ def test_a_filter_that_matches_nothing_names_what_is_near(ask, ask_original, wri
         ({"prefix": "trip/", "since": "2000"}, "No note matches path=trip/; similar: trips/."),
         ({"prefix": "trips/", "tags": "crane"}, "No note matches all of tag=crane, path=trips/."),
     ):
-        for answer in (ask("list_memories", **asked), ask("search_memories", query="harbour", **asked)):
+        for answer in (
+            ask("list_memories", **asked),
+            ask("search_memories", query="harbour", **asked),
+        ):
             assert said in answer.text and answer.data["degraded"] == said
-    assert "similar: #lantern." in ask_original("search_memories", query="harbour", tags="lanter").text
+    assert (
+        "similar: #lantern." in ask_original("search_memories", query="harbour", tags="lanter").text
+    )
     assert "similar: #crane" in ask("search_memories", query="harbour tag:crana").text
     assert "degraded" not in ask("search_memories", query="harbour", tags="crane").data
     unmet = ask("search_memories", query='"no such words"', tags="crane", mode="text").text
     assert "No note has" not in unmet and "No note matches" not in unmet
 
 
-def test_a_context_pack_never_says_that_memories_speak_of_what_none_mentions(ask, write: Write) -> None:
+def test_a_context_pack_never_says_that_memories_speak_of_what_none_mentions(
+    ask, write: Write
+) -> None:
     write("Bread.md", "Feed the starter the evening before, bake at 240 degrees with steam.")
     write("Boiler.md", "The boiler loses pressure in winter. Open the valve under the sink.")
     write("Anna.md", "Anna is my sister. She works as a nurse in Leeds.")
     ask.in_step()
-    for subject in ("sourdough", "sourdough bread", "how do I bake a sourdough loaf?", "the plot of my novel"):
+    for subject in (
+        "sourdough",
+        "sourdough bread",
+        "how do I bake a sourdough loaf?",
+        "the plot of my novel",
+    ):
         pack = ask("build_context", query=subject)
         assert "What the memories say" not in pack.text, subject
     assert ask("build_context", query="boiler pressure").text.startswith(
@@ -441,7 +561,9 @@ def test_a_context_pack_never_says_that_memories_speak_of_what_none_mentions(ask
     )
 
 
-def test_scores_fall_from_hit_to_hit_in_every_tool_that_prints_them(ask, ask_original, write: Write) -> None:
+def test_scores_fall_from_hit_to_hit_in_every_tool_that_prints_them(
+    ask, ask_original, write: Write
+) -> None:
     """Notes are ranked by more than a score says: some of these hold less of a question than the one below them."""
     notes = {
         "Anna": "Anna is my sister. She works as a nurse in Leeds and likes orchids.",
@@ -458,7 +580,12 @@ def test_scores_fall_from_hit_to_hit_in_every_tool_that_prints_them(ask, ask_ori
         write(f"{name}.md", "The [[Car]] goes to the garage again, and I have to learn the guitar.")
     ask.in_step()
     rose = False
-    for question in ("Which instrument am I learning?", "my blood pressure readings", "queso", "Who won the league?"):
+    for question in (
+        "Which instrument am I learning?",
+        "my blood pressure readings",
+        "queso",
+        "Who won the league?",
+    ):
         found = ask("search_memories", query=question, limit=10)
         scores = [hit["score"] for hit in found.data["hits"]]
         printed = [float(score) for score in re.findall(r"· score ([0-9.]+)", found.text)]
@@ -466,18 +593,26 @@ def test_scores_fall_from_hit_to_hit_in_every_tool_that_prints_them(ask, ask_ori
         own = [hit.score for hit in ask.store.search(question, limit=10, own_scores=True).hits]
         rose |= own != sorted(own, reverse=True)
 
-        similar = re.findall(r"Similarity:\*\* ([0-9.]+)", ask_original("search_memories", query=question).text)
+        similar = re.findall(
+            r"Similarity:\*\* ([0-9.]+)", ask_original("search_memories", query=question).text
+        )
         assert similar == sorted(similar, reverse=True)
         items = ask("build_context", query=question, budget_tokens=4000).data["items"]
-        assert [item["score"] for item in items] == sorted((item["score"] for item in items), reverse=True)
+        assert [item["score"] for item in items] == sorted(
+            (item["score"] for item in items), reverse=True
+        )
         links = ask("get_backlinks", name="Car", query=question, limit=10).data["items"]
-        assert [link["score"] for link in links] == sorted((link["score"] for link in links), reverse=True)
+        assert [link["score"] for link in links] == sorted(
+            (link["score"] for link in links), reverse=True
+        )
     assert rose  # else these memories show nothing
 
 
 def test_lines_of_a_replaced_text_are_counted_as_its_note_has_them(ask: Any, write: Write) -> None:
     """A line separator of Unicode ends no line of a note."""
-    for number, (text, counted) in enumerate((("a\u2028b\x0cc\n", "1 line"), ("a\r\nb", "2 lines"))):
+    for number, (text, counted) in enumerate(
+        (("a\u2028b\x0cc\n", "1 line"), ("a\r\nb", "2 lines"))
+    ):
         write(f"tea{number}.md", text)
         replaced = ask("update_memory", name=f"tea{number}", content="Green tea.")
         assert f"not read in this session: {counted}, last changed" in replaced.text

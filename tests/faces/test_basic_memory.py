@@ -51,7 +51,10 @@ async def take_all_steps(ask: Ask) -> None:
         result = await ask(tool, json.loads(sent))
         text, told = text_of(result), step["call"]
         assert bool(result.is_error) == step.get("failed", False), (told, text)
-        assert text.startswith(step.get("begins", "")) and text.endswith(step.get("ends", "")), (told, text)
+        assert text.startswith(step.get("begins", "")) and text.endswith(step.get("ends", "")), (
+            told,
+            text,
+        )
         assert all(each in text for each in step.get("has", ())), (told, text)
         if not result.is_error:
             said = result.structured_content["result"]
@@ -70,7 +73,10 @@ def test_a_directory_is_deleted_as_one_step(vault: Path) -> None:
     assert not list(vault.glob("old/**/*.md"))
     with open_store(vault) as store:
         store.undo(store.last_step())
-    assert {path.name for path in vault.glob("old/**/*.md")} == {"Ginger Cake.md", "Tea- A Guide.md"}
+    assert {path.name for path in vault.glob("old/**/*.md")} == {
+        "Ginger Cake.md",
+        "Tea- A Guide.md",
+    }
 
 
 def move_docs(ask: Any) -> Any:
@@ -111,7 +117,10 @@ def test_a_permalink_is_made_of_the_path() -> None:
 
 
 def test_observations_are_what_that_server_takes_for_one() -> None:
-    found = {line: [each for one in observations(f"Text.\n\n{line}\n") for each in one] for line in SEEN["lines"]}
+    found = {
+        line: [each for one in observations(f"Text.\n\n{line}\n") for each in one]
+        for line in SEEN["lines"]
+    }
     assert found == SEEN["lines"]
 
 
@@ -150,4 +159,6 @@ def test_an_empty_result_of_a_whole_index_has_no_notice(asking_with: Any, write:
     write("tea.md", "Oolong.\n")
     asking = asking_with("basic-memory", embed={"provider": "none"})
     assert "No results found" in asking("search_notes", query="zebra").text
-    assert "notice" not in asking("search_notes", query="zebra", output_format="json").data["result"]
+    assert (
+        "notice" not in asking("search_notes", query="zebra", output_format="json").data["result"]
+    )

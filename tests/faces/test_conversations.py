@@ -12,7 +12,9 @@ Contract = Callable[..., Any]
 
 def test_a_block_that_goes_on_shows_no_older_summary(asking_with: Contract) -> None:
     ask = asking_with("hmlr")
-    told = ask("store_conversation", message="The dial of the tide clock is brass.", topic="Tide clock")
+    told = ask(
+        "store_conversation", message="The dial of the tide clock is brass.", topic="Tide clock"
+    )
     block = told.data["block_id"]
     ask("store_conversation", message="Our kitten needs a name.", topic="Kitten")
 
@@ -32,7 +34,12 @@ def test_one_call_hands_over_fifty_facts_at_most(asking_with: Contract) -> None:
     facts = [{"key": f"locker {number}", "value": f"K-{number}"} for number in range(51)]
     refused = ask("store_conversation", message="The lockers have keys.", facts=facts)
     assert refused.code == "invalid" and "50" in refused.text and not list(ask.vault.rglob("*.md"))
-    assert ask("store_conversation", message="The lockers have keys.", facts=facts[:50]).data["facts_extracted"] == 50
+    assert (
+        ask("store_conversation", message="The lockers have keys.", facts=facts[:50]).data[
+            "facts_extracted"
+        ]
+        == 50
+    )
 
 
 TOLD, LATER = "2026-01-10T10:00:00Z", "2026-06-20T10:00:00Z"
@@ -60,7 +67,11 @@ def test_a_fact_that_a_later_turn_changed_is_disputed_and_both_are_shown_newest_
 
     later, earlier = ask("retrieve_memory", query=question).data["facts"]
     assert (later["value"], later["valid_from"], later["key"]) == (new, LATER, current["key"])
-    assert (earlier["value"], earlier["valid_from"], earlier["disputed"]) == (current["value"], TOLD, LATER)
+    assert (earlier["value"], earlier["valid_from"], earlier["disputed"]) == (
+        current["value"],
+        TOLD,
+        LATER,
+    )
     assert earlier["confidence"] == current["confidence"] / 2 < later["confidence"]
     text = ask("talk_context", message=question).data["text"]
     name = current["key"].replace("_", " ")
@@ -75,14 +86,18 @@ def test_a_value_that_is_read_in_a_change_is_current_at_once(asking_with: Contra
     assert fact["value"] == "0815" and "disputed" not in fact
 
 
-def test_a_dispute_ends_with_a_new_value_or_with_the_turn_that_raised_it(asking_with: Contract) -> None:
+def test_a_dispute_ends_with_a_new_value_or_with_the_turn_that_raised_it(
+    asking_with: Contract,
+) -> None:
     ask = asking_with("hmlr")
     ask("store_conversation", message="The alarm code is 4711.", timestamp=TOLD)
     told = ask("store_conversation", message="I changed the alarm code.", timestamp=LATER).data
     assert len(ask("retrieve_memory", query="what is the alarm code").data["facts"]) == 2
 
     [path] = [
-        each for each in ask.vault.glob("topics/**/*.md") if told["turn_id"].replace("_", "-") in each.read_text()
+        each
+        for each in ask.vault.glob("topics/**/*.md")
+        if told["turn_id"].replace("_", "-") in each.read_text()
     ]
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("^" + told["turn_id"].replace("_", "-"), ""), encoding="utf-8")
@@ -108,7 +123,9 @@ def test_what_is_told_late_or_of_somebody_else_disputes_nothing(asking_with: Con
     assert fact["value"].startswith("Elbchaussee") and "disputed" not in fact
 
 
-def test_a_constraint_that_a_later_turn_changed_is_disputed_in_the_profile(asking_with: Contract) -> None:
+def test_a_constraint_that_a_later_turn_changed_is_disputed_in_the_profile(
+    asking_with: Contract,
+) -> None:
     ask = asking_with("hmlr")
     ask("store_conversation", message="I'm vegetarian. I'm allergic to nuts.", timestamp=TOLD)
     ask("store_conversation", message="I eat meat again.", timestamp=LATER)
@@ -118,7 +135,9 @@ def test_a_constraint_that_a_later_turn_changed_is_disputed_in_the_profile(askin
     assert [each.get("disputed") for each in constraints] == [None, None, "2026-06-20"]
 
 
-def test_a_context_says_when_nothing_that_was_said_answers_the_message(asking_with: Contract) -> None:
+def test_a_context_says_when_nothing_that_was_said_answers_the_message(
+    asking_with: Contract,
+) -> None:
     ask = asking_with("hmlr", "-hmlr", "talk")
     for message, topic in (
         ("The boiler in the cellar was serviced by Ines in March.", "Boiler"),
@@ -135,4 +154,6 @@ def test_a_context_says_when_nothing_that_was_said_answers_the_message(asking_wi
 
     known = "When was the boiler in the cellar serviced?"
     assert "only_nearest" not in ask("retrieve_memory", query=known).data
-    assert "Nothing earlier" not in ask("talk_context", message=known, budget_tokens=2000).data["text"]
+    assert (
+        "Nothing earlier" not in ask("talk_context", message=known, budget_tokens=2000).data["text"]
+    )

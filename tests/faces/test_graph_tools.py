@@ -33,12 +33,23 @@ def club(graph: Ask) -> Ask:
     return graph
 
 
-def test_an_entity_is_made_however_it_is_sent_and_learns_what_is_new(graph: Ask, vault: Path) -> None:
-    made = graph("create_entities", entities='{"name": "Ann", "type": "person", "observations": "likes tea, always"}')
-    assert made.data == {"entities": [entity("Ann", "likes tea, always")], "existing": [], "merged": []}
+def test_an_entity_is_made_however_it_is_sent_and_learns_what_is_new(
+    graph: Ask, vault: Path
+) -> None:
+    made = graph(
+        "create_entities",
+        entities='{"name": "Ann", "type": "person", "observations": "likes tea, always"}',
+    )
+    assert made.data == {
+        "entities": [entity("Ann", "likes tea, always")],
+        "existing": [],
+        "merged": [],
+    }
     assert "- likes tea, always\n" in (vault / "graph/Ann.md").read_text()
     assert graph("read_memory", name="Ann").data["type"] == "entity"
-    again = graph("create_entities", entities=[entity("Ann", "sings", "likes tea, always", "sings")])
+    again = graph(
+        "create_entities", entities=[entity("Ann", "sings", "likes tea, always", "sings")]
+    )
     assert again.data["merged"] == [{"entityName": "Ann", "addedObservations": ["sings"]}]
     assert (again.data["entities"], again.data["existing"]) == ([], ["Ann"])
     assert graph("create_entities", entities=[]).text == "There was nothing to do."
@@ -47,18 +58,30 @@ def test_an_entity_is_made_however_it_is_sent_and_learns_what_is_new(graph: Ask,
 def test_what_cannot_be_related_is_said_beside_what_was(club: Ask) -> None:
     done = club("create_relations", relations=[relation("Ann", "Dee"), relation("Ann", "Nobody")])
     assert done.data["relations"] == [relation("Ann", "Dee")]
-    assert (done.data["skipped"], done.data["notFound"]) == ([relation("Ann", "Nobody")], ["Nobody"])
+    assert (done.data["skipped"], done.data["notFound"]) == (
+        [relation("Ann", "Nobody")],
+        ["Nobody"],
+    )
     assert "Not found: Nobody" in done.text
     refused = club("create_relations", relations=[relation("Ann", "cleo")])
     assert (refused.code, refused.data["error"]["candidates"]) == ("not_found", ["Cleo"])
 
 
 def test_observations_go_to_those_who_are_there(club: Ask) -> None:
-    said = [{"entity": "Ann", "contents": ["sings", "sings"]}, {"entityName": "Nobody", "contents": ["x"]}]
+    said = [
+        {"entity": "Ann", "contents": ["sings", "sings"]},
+        {"entityName": "Nobody", "contents": ["x"]},
+    ]
     done = club("add_observations", observations=said)
-    assert done.data == {"results": [{"entityName": "Ann", "addedObservations": ["sings"]}], "notFound": ["Nobody"]}
+    assert done.data == {
+        "results": [{"entityName": "Ann", "addedObservations": ["sings"]}],
+        "notFound": ["Nobody"],
+    }
     assert club("add_observations", observations=said[1:]).code == "not_found"
-    forgotten = club("delete_observations", deletions=[{"entityName": "Ann", "observations": ["sings", "dances"]}])
+    forgotten = club(
+        "delete_observations",
+        deletions=[{"entityName": "Ann", "observations": ["sings", "dances"]}],
+    )
     assert forgotten.data == {"deleted": 1, "notFound": []}
 
 
@@ -96,9 +119,15 @@ def test_a_walk_tells_how_far_each_is_and_the_way(club: Ask) -> None:
 
     bob, cleo = club("traverse_graph", start="Ann").data["hits"]
     assert (bob["name"], bob["entityType"], bob["depth"]) == ("Bob", "person", 1)
-    assert (cleo["depth"], cleo["path"]) == (2, [relation("Ann", "Bob"), relation("Bob", "Cleo", "taught")])
+    assert (cleo["depth"], cleo["path"]) == (
+        2,
+        [relation("Ann", "Bob"), relation("Bob", "Cleo", "taught")],
+    )
     assert names(start="Ann", depth=1) == ["Bob"]
-    assert (names(start="Cleo", direction="out"), names(start="Cleo", direction="in")) == ([], ["Bob", "Ann"])
+    assert (names(start="Cleo", direction="out"), names(start="Cleo", direction="in")) == (
+        [],
+        ["Bob", "Ann"],
+    )
     assert names(start="Bob", relation="TAUGHT") == ["Cleo"]
     cut = club("traverse_graph", start="Ann", limit=1).data
     assert (len(cut["hits"]), cut["more"]) == (1, True)

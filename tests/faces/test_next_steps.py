@@ -7,7 +7,9 @@ from typing import Any
 
 def test_an_edit_of_frontmatter_points_to_metadata(ask: Any, write: Any) -> None:
     write("tea.md", "---\nstatus: open\n---\nOolong.\n")
-    refused = ask("update_memory", name="tea", edits=[{"old": "status: open", "new": "status: done"}])
+    refused = ask(
+        "update_memory", name="tea", edits=[{"old": "status: open", "new": "status: done"}]
+    )
     assert "is in the frontmatter" in refused.text
     assert "metadata=" in refused.text
 

@@ -15,7 +15,12 @@ from waiting import write_many_notes
 from simplemem.errors import Invalid
 from simplemem.faces.original import TOOLS, original_settings, plain_length
 
-META = {"title": "Plan", "description": "The plan", "tags": {"todo": True, "prio": 1}, "extra": "kept"}
+META = {
+    "title": "Plan",
+    "description": "The plan",
+    "tags": {"todo": True, "prio": 1},
+    "extra": "kept",
+}
 
 BY_THE_ORIGINAL = """\
 ---
@@ -44,7 +49,10 @@ def hits(text: str) -> list[str]:
 
 def test_a_memory_is_made_with_a_map_of_tags_and_dates_of_ours(ask_original, vault: Path) -> None:
     made = ask_original(
-        "create_memory", name="plan", metadata=META | {"created": "1999-01-01", "modified": "1999-01-01"}, content="Go."
+        "create_memory",
+        name="plan",
+        metadata=META | {"created": "1999-01-01", "modified": "1999-01-01"},
+        content="Go.",
     )
     assert made.text == "Memory 'plan' was created."
     text = (vault / "plan.md").read_text()
@@ -68,7 +76,9 @@ def test_title_description_and_tags_are_demanded_in_any_form(ask_original, vault
     assert "**Tags:** todo, status: done" in ask_original("read_memory", name="a").text
 
 
-def test_reading_gives_the_file_its_metadata_and_its_links(ask_original, write: Callable[..., Path]) -> None:
+def test_reading_gives_the_file_its_metadata_and_its_links(
+    ask_original, write: Callable[..., Path]
+) -> None:
     os.utime(write("old.md", BY_THE_ORIGINAL), (0, 0))
     ask_original("create_memory", name="plan", metadata=META, content="Go.")
     text = ask_original("read_memory", name="old").text
@@ -87,7 +97,9 @@ def test_reading_gives_the_file_its_metadata_and_its_links(ask_original, write: 
     assert re.search(r"\*\*Modified:\*\* 2025-06-02 \d\d:00:00", after)
 
 
-def test_an_update_replaces_the_text_and_all_metadata(ask_original, write: Callable[..., Path]) -> None:
+def test_an_update_replaces_the_text_and_all_metadata(
+    ask_original, write: Callable[..., Path]
+) -> None:
     path = write("old.md", BY_THE_ORIGINAL)
     done = ask_original(
         "update_memory",
@@ -102,12 +114,18 @@ def test_an_update_replaces_the_text_and_all_metadata(ask_original, write: Calla
     assert "title: New" in text
     for gone in ("status", "todo", "links", "depth", "lantern"):
         assert gone not in text
-    assert ask_original("update_memory", name="nobody", metadata=META, content="x").code == "not_found"
+    assert (
+        ask_original("update_memory", name="nobody", metadata=META, content="x").code == "not_found"
+    )
 
 
-def test_tags_are_changed_one_by_one_and_each_is_told(ask_original, write: Callable[..., Path]) -> None:
+def test_tags_are_changed_one_by_one_and_each_is_told(
+    ask_original, write: Callable[..., Path]
+) -> None:
     path = write("old.md", BY_THE_ORIGINAL)
-    told = ask_original("change_tag", name="old", tags={"status": "open", "todo": None, "new": True, "absent": None})
+    told = ask_original(
+        "change_tag", name="old", tags={"status": "open", "todo": None, "new": True, "absent": None}
+    )
     assert told.text.split("\n")[1:5] == [
         "- status: changed from done to open",
         "- todo: removed (was true)",
@@ -120,7 +138,9 @@ def test_tags_are_changed_one_by_one_and_each_is_told(ask_original, write: Calla
     assert ask_original("change_tag", name="nobody", tags={"x": True}).code == "not_found"
 
 
-def test_the_list_shows_all_metadata_and_what_is_too_long(ask_original, write: Callable[..., Path]) -> None:
+def test_the_list_shows_all_metadata_and_what_is_too_long(
+    ask_original, write: Callable[..., Path]
+) -> None:
     write("old.md", BY_THE_ORIGINAL)
     write("long.md", "---\ntitle: Long\n---\n" + "word " * 600)
     ask_original.in_step()
@@ -134,11 +154,15 @@ def test_the_list_shows_all_metadata_and_what_is_too_long(ask_original, write: C
         assert row in text
 
 
-def test_a_search_answers_in_the_format_of_the_original(ask_original, write: Callable[..., Path]) -> None:
+def test_a_search_answers_in_the_format_of_the_original(
+    ask_original, write: Callable[..., Path]
+) -> None:
     write("old.md", BY_THE_ORIGINAL)
     ask_original.in_step()
     text = ask_original("search_memories", query="lantern").text
-    assert text.startswith('# Memories found for "lantern"\n\n## 1. old\n**Title:** Old note\n**Snippet:** ')
+    assert text.startswith(
+        '# Memories found for "lantern"\n\n## 1. old\n**Title:** Old note\n**Snippet:** '
+    )
     assert "\n**Similarity:** 1.000\n" in text
     assert "\n**Description:** made by the original\n**Tags:** status: done, todo\n---\n" in text
     assert "\n**Where:** Old (line " in text
@@ -158,13 +182,20 @@ def test_tags_narrow_a_search_and_may_stand_alone(ask_original, write: Callable[
     assert ask_original("search_memories", query=" ").code == "invalid"
 
 
-def test_related_memories_are_links_first_and_then_what_is_near(ask_original, write: Callable[..., Path]) -> None:
+def test_related_memories_are_links_first_and_then_what_is_near(
+    ask_original, write: Callable[..., Path]
+) -> None:
     write("kites.md", "Kites need wind, a tail and a long string.")
-    write("links.md", "---\ntitle: Linking\ndescription: It links\n---\nSomething else. See [[kites]] here.")
+    write(
+        "links.md",
+        "---\ntitle: Linking\ndescription: It links\n---\nSomething else. See [[kites]] here.",
+    )
     write("near.md", "A kite with a tail flies in the wind on its string.")
     ask_original.in_step()
     text = ask_original("get_backlinks", name="kites").text
-    assert text.startswith('# Related memories for "kites"\n\n## 1. links\n**Title:** Linking\n**Snippet:** ')
+    assert text.startswith(
+        '# Related memories for "kites"\n\n## 1. links\n**Title:** Linking\n**Snippet:** '
+    )
     assert "**Link Type:** explicit | **Relevance:** 1.000\n**Description:** It links\n---" in text
     assert hits(text)[1:] == ["near"]
     assert "**Link Type:** semantic" in text
@@ -186,19 +217,27 @@ def test_memories_that_are_not_yet_indexed_are_not_said_to_be_none(
 def test_a_memory_that_is_gone_is_said_to_be_none(ask_original, write: Callable[..., Path]) -> None:
     write("a.md", "The lantern.")
     ask_original.in_step()
-    assert "## a" in ask_original("list_memories").text and "still" not in ask_original("list_memories").text
+    assert (
+        "## a" in ask_original("list_memories").text
+        and "still" not in ask_original("list_memories").text
+    )
     ask_original("delete_memory", name="a")
     assert ask_original("list_memories").text == "There are no memories.\n"
 
 
-def test_a_text_over_the_limit_is_refused_by_what_a_reader_reads(ask_original, asking_with, vault: Path) -> None:
+def test_a_text_over_the_limit_is_refused_by_what_a_reader_reads(
+    ask_original, asking_with, vault: Path
+) -> None:
     code = "```\n" + "word " * 600 + "\n```\n"
     assert not ask_original("create_memory", name="code", metadata=META, content=code).failed
     refused = ask_original("create_memory", name="long", metadata=META, content="word " * 600)
     assert refused.code == "too_long"
     assert "2999" in refused.text
     assert "2500" in refused.text
-    assert ask_original("update_memory", name="code", metadata=META, content="word " * 600).code == "too_long"
+    assert (
+        ask_original("update_memory", name="code", metadata=META, content="word " * 600).code
+        == "too_long"
+    )
     unlimited = asking_with("simplemem", max_memory_length=0)
     assert not unlimited("create_memory", name="long", metadata=META, content="word " * 600).failed
     strict = asking_with("simplemem", max_memory_length=3)
@@ -264,7 +303,9 @@ def test_its_keys_are_taken_and_no_others_and_a_named_file_must_be_there(tmp_pat
         original_settings(tmp_path, {})
 
 
-def test_a_number_in_metadata_and_in_a_map_of_tags_stays_a_number(ask_original: Any, vault: Path) -> None:
+def test_a_number_in_metadata_and_in_a_map_of_tags_stays_a_number(
+    ask_original: Any, vault: Path
+) -> None:
     tags = {"prio": 2, "zero": 0, "share": 0.5, "word": "2", "todo": True}
     metadata = {"title": "Plan", "description": "d", "tags": tags, "rank": 3, "code": "007"}
     assert not ask_original("create_memory", name="plan", content="Text.", metadata=metadata).failed

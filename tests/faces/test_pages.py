@@ -12,7 +12,10 @@ texts = st.text(st.sampled_from("ab \n#中é-\r\u2028"), max_size=400)
 
 
 def cut(text: str, size: int) -> list[str]:
-    return [page_of(text, None, number, size).text for number in range(1, page_of(text, None, 1, size).total + 1)]
+    return [
+        page_of(text, None, number, size).text
+        for number in range(1, page_of(text, None, 1, size).total + 1)
+    ]
 
 
 @given(texts, st.integers(4, 60))
@@ -48,7 +51,9 @@ def test_a_page_of_any_script_has_about_the_same_tokens() -> None:
 
 
 @given(texts, st.integers(5, 40))
-def test_a_text_made_brief_is_on_one_line_and_has_no_more_tokens_than_it_may(text: str, tokens: int) -> None:
+def test_a_text_made_brief_is_on_one_line_and_has_no_more_tokens_than_it_may(
+    text: str, tokens: int
+) -> None:
     short = brief(text, tokens)
     assert "\n" not in short
     assert "\u2028" not in short
@@ -58,7 +63,9 @@ def test_a_text_made_brief_is_on_one_line_and_has_no_more_tokens_than_it_may(tex
 
 
 @given(st.lists(st.text(st.sampled_from("ab 中"), max_size=30), max_size=40), st.integers(1, 100))
-def test_lines_made_brief_are_the_first_ones_and_the_rest_is_counted(lines: list[str], tokens: int) -> None:
+def test_lines_made_brief_are_the_first_ones_and_the_rest_is_counted(
+    lines: list[str], tokens: int
+) -> None:
     text = "\n".join(lines).rstrip("\n")
     shown = brief_lines(text, tokens)
     if shown != text:

@@ -25,11 +25,19 @@ def names(graph: dict[str, Any]) -> list[str]:
 
 def test_what_is_created_is_answered_and_read_as_it_was_said(contract: Contract) -> None:
     ask = contract()
-    made = ask("create_entities", entities=[entity("Ann", "person", "likes tea", "likes tea"), entity("Bob")])
-    assert json.loads(made.text) == [entity("Ann", "person", "likes tea", "likes tea"), entity("Bob")]
+    made = ask(
+        "create_entities",
+        entities=[entity("Ann", "person", "likes tea", "likes tea"), entity("Bob")],
+    )
+    assert json.loads(made.text) == [
+        entity("Ann", "person", "likes tea", "likes tea"),
+        entity("Bob"),
+    ]
     assert made.data == {"entities": json.loads(made.text)}
     assert made.text.startswith('[\n  {\n    "name": "Ann",\n    "entityType": "person",\n')
-    assert ask.json("create_relations", relations=[relation("Ann", "Bob")]) == [relation("Ann", "Bob")]
+    assert ask.json("create_relations", relations=[relation("Ann", "Bob")]) == [
+        relation("Ann", "Bob")
+    ]
     graph = ask("read_graph")
     assert graph.data == {"entities": made.data["entities"], "relations": [relation("Ann", "Bob")]}
     assert json.loads(graph.text) == graph.data
@@ -40,15 +48,30 @@ def test_observations_are_added_once_and_one_missing_entity_refuses_all(contract
     ask("create_entities", entities=[entity("A", "t", "1")])
     added = ask.json(
         "add_observations",
-        observations=[{"entityName": "A", "contents": ["1", "2", "2"]}, {"entityName": "A", "contents": ["2", "3"]}],
+        observations=[
+            {"entityName": "A", "contents": ["1", "2", "2"]},
+            {"entityName": "A", "contents": ["2", "3"]},
+        ],
     )
     assert [each["addedObservations"] for each in added] == [["2", "2"], ["3"]]
     refused = ask(
         "add_observations",
-        observations=[{"entityName": "A", "contents": ["4"]}, {"entityName": "new\nline", "contents": []}],
+        observations=[
+            {"entityName": "A", "contents": ["4"]},
+            {"entityName": "new\nline", "contents": []},
+        ],
     )
-    assert (refused.failed, refused.text, refused.data) == (True, "Entity with name new\nline not found", None)
-    assert ask.json("open_nodes", names=["A"])["entities"][0]["observations"] == ["1", "2", "2", "3"]
+    assert (refused.failed, refused.text, refused.data) == (
+        True,
+        "Entity with name new\nline not found",
+        None,
+    )
+    assert ask.json("open_nodes", names=["A"])["entities"][0]["observations"] == [
+        "1",
+        "2",
+        "2",
+        "3",
+    ]
 
 
 def test_whatever_is_deleted_or_not_there_the_answer_is_the_same(contract: Contract) -> None:
@@ -56,8 +79,16 @@ def test_whatever_is_deleted_or_not_there_the_answer_is_the_same(contract: Contr
     ask("create_entities", entities=[entity("A", "t", "1", "2", "1"), entity("B")])
     ask("create_relations", relations=[relation("A", "B")])
     for tool, what, arguments in (
-        ("delete_observations", "Observations", {"deletions": [{"entityName": "A", "observations": ["1", "9"]}]}),
-        ("delete_observations", "Observations", {"deletions": [{"entityName": "nobody", "observations": []}]}),
+        (
+            "delete_observations",
+            "Observations",
+            {"deletions": [{"entityName": "A", "observations": ["1", "9"]}]},
+        ),
+        (
+            "delete_observations",
+            "Observations",
+            {"deletions": [{"entityName": "nobody", "observations": []}]},
+        ),
         ("delete_relations", "Relations", {"relations": [relation("A", "B"), relation("x", "y")]}),
         ("delete_entities", "Entities", {"entityNames": ["B", "nobody"]}),
         ("delete_entities", "Entities", {"entityNames": []}),
@@ -83,7 +114,9 @@ def test_arguments_that_do_not_fit_are_an_error_and_change_nothing(
     ask("create_entities", entities=[entity("K", "t", "keep")])
     refused = ask(tool, **arguments)
     assert refused.failed
-    assert refused.text.startswith(f"MCP error -32602: Input validation error: Invalid arguments for tool {tool}: ")
+    assert refused.text.startswith(
+        f"MCP error -32602: Input validation error: Invalid arguments for tool {tool}: "
+    )
     assert ask.json("read_graph")["entities"] == [entity("K", "t", "keep")]
 
 

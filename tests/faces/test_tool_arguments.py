@@ -36,15 +36,28 @@ def test_null_is_the_same_as_absent() -> None:
 
 def test_json_sent_as_a_string_is_read() -> None:
     asked = read(
-        "create_memory", name="a", content="b", metadata='{"tags": {"todo": true}, "budget": 12}', overwrite="true"
+        "create_memory",
+        name="a",
+        content="b",
+        metadata='{"tags": {"todo": true}, "budget": 12}',
+        overwrite="true",
     )
     assert asked.metadata == {"tags": {"todo": True}, "budget": 12}
     assert asked.overwrite is True
     assert read("search_memories", query="x", tags='{"status": "done"}').tags == {"status": "done"}
-    assert [edit.old for edit in read("update_memory", name="a", edits='[{"old": "x", "new": "y"}]').edits] == ["x"]
-    assert [edit.new for edit in read("update_memory", name="a", edits={"old_str": "x", "new_str": "y"}).edits] == ["y"]
+    assert [
+        edit.old
+        for edit in read("update_memory", name="a", edits='[{"old": "x", "new": "y"}]').edits
+    ] == ["x"]
+    assert [
+        edit.new
+        for edit in read("update_memory", name="a", edits={"old_str": "x", "new_str": "y"}).edits
+    ] == ["y"]
     assert read("get_backlinks", name="a", kinds="link").kinds == ["link"]
-    assert read("get_backlinks", name="a", kinds='["link", "semantic"]').kinds == ["link", "semantic"]
+    assert read("get_backlinks", name="a", kinds='["link", "semantic"]').kinds == [
+        "link",
+        "semantic",
+    ]
 
 
 def test_a_text_that_looks_like_json_stays_text() -> None:
@@ -63,11 +76,16 @@ def test_tags_may_come_in_any_notation() -> None:
         ["todo", "status=done"],
     ):
         asked = read("search_memories", query="", tags=sent)
-        assert Narrowing(tags=asked.tags).filter() == Filter(tags={"todo": "", "status": "done"}), sent
+        assert Narrowing(tags=asked.tags).filter() == Filter(tags={"todo": "", "status": "done"}), (
+            sent
+        )
 
 
 def test_a_tag_that_is_the_text_true_is_only_there() -> None:
-    assert read("change_tag", name="a", tags={"todo": "true", "x": "y"}).tags == {"todo": True, "x": "y"}
+    assert read("change_tag", name="a", tags={"todo": "true", "x": "y"}).tags == {
+        "todo": True,
+        "x": "y",
+    }
 
 
 def test_numbers_may_be_strings_and_too_much_is_as_much_as_there_is() -> None:
@@ -135,23 +153,39 @@ def test_a_refusal_never_quotes_what_was_sent() -> None:
         ("create_memory", {"title": "A", "path": "a", "content": "b"}, {"name": "a", "metadata": {"title": "A"}}),
     ],
 )  # fmt: skip
-def test_every_tool_takes_the_words_that_models_use(tool: str, sent: dict[str, Any], meant: dict[str, Any]) -> None:
+def test_every_tool_takes_the_words_that_models_use(
+    tool: str, sent: dict[str, Any], meant: dict[str, Any]
+) -> None:
     assert read(tool, **sent).model_dump(include=set(meant)) == meant
 
 
 @pytest.mark.parametrize(
     ("tool", "sent", "said"),
     [
-        ("update_memory", {"name": "a", "append": "x", "if_sha": "0" * 64}, "Did you mean if_sha256?"),
-        ("search_memories", {"query": "x", "colour": "red"}, "The arguments are query, limit, mode"),
+        (
+            "update_memory",
+            {"name": "a", "append": "x", "if_sha": "0" * 64},
+            "Did you mean if_sha256?",
+        ),
+        (
+            "search_memories",
+            {"query": "x", "colour": "red"},
+            "The arguments are query, limit, mode",
+        ),
         ("list_memories", {"until_": "2026", "sorted": "name"}, "Did you mean sort?"),
         ("update_memory", {"name": "a", "text": "x"}, "Did you mean content or append?"),
         ("update_memory", {"name": "a", "tags": ["x"]}, 'Did you mean metadata={"tags": …}?'),
         ("read_memory", {"name": "a", "title": "b"}, "Pass it once."),
-        ("create_memory", {"name": "a", "content": "b", "title": "A", "metadata": {"title": "B"}}, "Pass it once."),
+        (
+            "create_memory",
+            {"name": "a", "content": "b", "title": "A", "metadata": {"title": "B"}},
+            "Pass it once.",
+        ),
     ],
 )
-def test_what_is_not_known_is_refused_with_what_was_meant(tool: str, sent: dict[str, Any], said: str) -> None:
+def test_what_is_not_known_is_refused_with_what_was_meant(
+    tool: str, sent: dict[str, Any], said: str
+) -> None:
     with pytest.raises(Invalid) as refused:
         read(tool, **sent)
     assert said in refused.value.hint
@@ -170,13 +204,17 @@ def test_the_other_profiles_of_ours_read_arguments_so_too(asking_with: Any, prof
     assert ask(tool, query="x", colour="red").code == "invalid"
     assert (
         "create_memory" not in ask.tools()
-        or not ask("create_memory", title="A", name="a", description="d", tags=["x"], text="b").failed
+        or not ask(
+            "create_memory", title="A", name="a", description="d", tags=["x"], text="b"
+        ).failed
     )
 
 
 def test_a_query_may_be_empty_with_a_filter_and_is_refused_when_absent(ask: Any) -> None:
     ask("create_memory", name="a", content="b", tags=["todo"])
-    assert [hit["name"] for hit in ask("search_memories", query="", tags="todo").data["hits"]] == ["a"]
+    assert [hit["name"] for hit in ask("search_memories", query="", tags="todo").data["hits"]] == [
+        "a"
+    ]
     assert "'query' is missing" in ask("search_memories", tags="todo").text
     assert "no query and no filter" in ask("search_memories", query=" ").text
 
@@ -189,9 +227,21 @@ def test_a_tool_without_arguments_takes_any(asking_with: Any) -> None:
     ("tool", "sent", "said"),
     [
         ("get_backlinks", {"name": "a", "limit": 0}, "'limit' must be at least 1"),
-        ("search_memories", {"query": "x", "explain": "perhaps"}, "'explain' must be true or false"),
-        ("create_memory", {"name": "a", "content": 5, "metadata": []}, "'metadata' must be an object"),
-        ("list_memories", {"sort": "colour"}, "'sort' must be 'modified', 'created', 'name' or 'title'"),
+        (
+            "search_memories",
+            {"query": "x", "explain": "perhaps"},
+            "'explain' must be true or false",
+        ),
+        (
+            "create_memory",
+            {"name": "a", "content": 5, "metadata": []},
+            "'metadata' must be an object",
+        ),
+        (
+            "list_memories",
+            {"sort": "colour"},
+            "'sort' must be 'modified', 'created', 'name' or 'title'",
+        ),
         (
             "delete_memory",
             {"name": {}, "if_sha256": "x"},

@@ -36,7 +36,9 @@ def digest() -> str:
     for face in FACES:
         for tool in choose(face):
             listed = json.dumps(tool.listing(), sort_keys=True, ensure_ascii=False).encode()
-            lines.append(f"{face.name}.{tool.name} {weight(tool.listing())} {hashlib.sha256(listed).hexdigest()[:16]}")
+            lines.append(
+                f"{face.name}.{tool.name} {weight(tool.listing())} {hashlib.sha256(listed).hexdigest()[:16]}"
+            )
     return "\n".join(lines) + "\n"
 
 
@@ -50,7 +52,12 @@ def test_the_list_is_as_it_was() -> None:
 def test_the_list_of_a_profile_stays_small(profile: str) -> None:
     tools = [tool.listing() for face in FACES if face.name == profile for tool in choose(face)]
     assert len(tools) <= 12
-    assert weight([{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in tools]) < 8_000
+    assert (
+        weight(
+            [{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in tools]
+        )
+        < 8_000
+    )
     assert weight(tools) < 24_000
 
 
@@ -60,7 +67,9 @@ def test_the_default_list_costs_a_model_less_than_1700_tokens() -> None:
     assert figures["to the model"] < 1_700 and figures["as listed"] < 4_600
 
 
-def test_the_list_omits_what_models_assume_and_the_checks_of_arguments_stay(asking_with: Any) -> None:
+def test_the_list_omits_what_models_assume_and_the_checks_of_arguments_stay(
+    asking_with: Any,
+) -> None:
     ask = asking_with("default")
     [search] = [tool for tool in choose(PROFILES["default"]) if tool.name == "search_memories"]
     listed = search.listing()["inputSchema"]["properties"]
@@ -75,7 +84,9 @@ def test_every_tool_says_what_it_is(profile: Face) -> None:
     for tool in choose(profile):
         shown = tool.listing()
         hints = shown["annotations"]
-        assert hints["readOnlyHint"] is not tool.writes and not (hints["readOnlyHint"] and hints["destructiveHint"])
+        assert hints["readOnlyHint"] is not tool.writes and not (
+            hints["readOnlyHint"] and hints["destructiveHint"]
+        )
         assert shown["title"] and 0 < len(shown["description"]) < 300
         assert "$ref" not in json.dumps(shown["inputSchema"])
         for schema in filter(None, (shown["inputSchema"], tool.output)):
@@ -96,7 +107,10 @@ def test_toolsets_are_added_and_taken_away_by_name() -> None:
     default = PROFILES["default"]
     assert choose(default, "core") == choose(default)
     assert choose(default, " -core, original,") == choose(PROFILES["simplemem"])
-    for wrong, said in (("-core", "no tool is left"), ("nothing", "no tool group called 'nothing'")):
+    for wrong, said in (
+        ("-core", "no tool is left"),
+        ("nothing", "no tool group called 'nothing'"),
+    ):
         with pytest.raises(Invalid, match=said):
             choose(default, wrong)
 

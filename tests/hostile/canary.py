@@ -18,7 +18,12 @@ class Room:
         self.folder = folder
         self.vault = folder / "vault"
         outside = folder / "outside"
-        for each in (self.vault / "notes", self.vault / ".git" / "hooks", outside / "deep", folder / "vault-evil"):
+        for each in (
+            self.vault / "notes",
+            self.vault / ".git" / "hooks",
+            outside / "deep",
+            folder / "vault-evil",
+        ):
             each.mkdir(parents=True)
         self._canaries = [
             folder / "canary.md",
@@ -30,12 +35,20 @@ class Room:
         ]
         for canary in self._canaries:
             canary.write_text(f"{SECRET} {canary.name}\n")
-        (self.vault / "n.md").write_text("---\ntags: [todo]\n---\nA note about [[notes/other]] harbours.\n")
+        (self.vault / "n.md").write_text(
+            "---\ntags: [todo]\n---\nA note about [[notes/other]] harbours.\n"
+        )
         (self.vault / "notes" / "other.md").write_text("Another, about kites.\n")
         self.make_links()
         for canary in self._canaries:
             os.utime(canary, (_LONG_AGO, _LONG_AGO + 60))
-        self._folders = [folder, outside, outside / "deep", folder / "vault-evil", self.vault / ".git"]
+        self._folders = [
+            folder,
+            outside,
+            outside / "deep",
+            folder / "vault-evil",
+            self.vault / ".git",
+        ]
         self._before = self._state()
 
     def make_links(self) -> None:

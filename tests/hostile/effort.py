@@ -6,7 +6,10 @@ import os
 import random
 
 LONG = os.environ.get("PROOF") == "long"
-SEED = int(os.environ.get("PROOF_SEED") or (random.SystemRandom().randrange(1 << 32) if LONG else 20_261_121))
+SEED = int(
+    os.environ.get("PROOF_SEED")
+    or (random.SystemRandom().randrange(1 << 32) if LONG else 20_261_121)
+)
 """The same in every short run, so that what passes here passes everywhere. A long run takes another and prints it."""
 
 

@@ -22,7 +22,13 @@ _LOOKALIKES = [
     "\uff0e\uff0e/", "\u2024\u2024/", "\u2025/", "..\u2215", "..\u2044", "..\uff0f", "..\uff3c", "..\u29f8", "..\ufe68",
     "\u2026/", ".\u200b./", "\u200b../", "..\u200d/", "\ufeff../", "\u202e../", ".\u0307./", "\u00ad../",
 ]  # fmt: skip
-_TARGETS = ["canary.md", "canary", "vault-evil/canary.md", "outside/canary", "outside/deep/canary.md"]
+_TARGETS = [
+    "canary.md",
+    "canary",
+    "vault-evil/canary.md",
+    "outside/canary",
+    "outside/deep/canary.md",
+]
 _DEVICES = [
     "CON", "con.md", "NUL", "nul.md", "PRN.txt", "AUX", "aux .md", "COM1", "com9.log", "LPT1.md", "COM\u00b9",
     "CONIN$", "CONOUT$", "a/NUL/b", "CLOCK$", "nul.tar.gz", "a/con",
@@ -69,7 +75,11 @@ _LONG = [
 
 def hostile_names(room: Path) -> list[str]:
     """All of them, for a vault that lies at `room / "vault"`."""
-    absolute = [f"{start}{room}/{target}" for start in ("", "/", "file://", "memory://") for target in _TARGETS]
+    absolute = [
+        f"{start}{room}/{target}"
+        for start in ("", "/", "file://", "memory://")
+        for target in _TARGETS
+    ]
     system = [
         "/etc/passwd",
         "/proc/self/environ",
@@ -82,5 +92,16 @@ def hostile_names(room: Path) -> list[str]:
     beside = [*evil, "../vault/../canary", "../vault/n"]
     climbing = [start + target for start, target in itertools.product(_CLIMBS, _TARGETS[:3])]
     encoded = [start + "canary.md" for start in (*_ENCODED, *_LOOKALIKES)]
-    groups = (climbing, encoded, absolute, system, beside, _DEVICES, _WINDOWS, _HIDDEN, _EXPANDED, _DRESSED)
+    groups = (
+        climbing,
+        encoded,
+        absolute,
+        system,
+        beside,
+        _DEVICES,
+        _WINDOWS,
+        _HIDDEN,
+        _EXPANDED,
+        _DRESSED,
+    )
     return list(dict.fromkeys(itertools.chain(*groups, _THROUGH_LINKS, _BROKEN, _LONG)))

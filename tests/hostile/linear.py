@@ -42,7 +42,9 @@ def grows_too_fast(work: Callable[[str], object], piece: str, size: int) -> str:
             if cost(work, text, 1) > max(3 * cost(work, half, 1), NOTICEABLE):
                 before, now = cost(work, half, 5), cost(work, text, 5)
                 if now > max(3 * before, NOTICEABLE):
-                    return f"{now / before:.1f} times the work for twice {piece!r} ({at} characters)"
+                    return (
+                        f"{now / before:.1f} times the work for twice {piece!r} ({at} characters)"
+                    )
     return ""
 
 

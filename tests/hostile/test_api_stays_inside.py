@@ -57,15 +57,23 @@ def methods() -> dict[str, list[str]]:
     for name, method in vars(EnhancedStore).items():
         if inspect.isfunction(method) and not name.startswith("_") and name not in WITHOUT_NAMES:
             params = inspect.signature(method).parameters.values()
-            if texts := [each.name for each in params if str(each.annotation).split(" | ")[0] == "str"]:
+            if texts := [
+                each.name for each in params if str(each.annotation).split(" | ")[0] == "str"
+            ]:
                 found[name] = texts
     return found
 
 
 def harmless(method: str) -> dict[str, Any]:
     params = inspect.signature(getattr(EnhancedStore, method)).parameters.values()
-    needed = {each.name: "n" for each in params if each.default is each.empty and each.kind is not each.VAR_KEYWORD}
-    return {key: value for key, value in needed.items() if key not in ("self", "core")} | HARMLESS.get(method, {})
+    needed = {
+        each.name: "n"
+        for each in params
+        if each.default is each.empty and each.kind is not each.VAR_KEYWORD
+    }
+    return {
+        key: value for key, value in needed.items() if key not in ("self", "core")
+    } | HARMLESS.get(method, {})
 
 
 def put_back(room: Room) -> None:
@@ -88,10 +96,18 @@ def test_a_method_never_leaves_the_vault(room: Room, store: EnhancedStore, metho
             assert SECRET not in repr(said), (param, name)
 
 
-READS = [("resolve", "name"), ("read", "name"), ("search", "why"), ("backlinks", "name"), ("history", "name")]
+READS = [
+    ("resolve", "name"),
+    ("read", "name"),
+    ("search", "why"),
+    ("backlinks", "name"),
+    ("history", "name"),
+]
 
 
-def test_no_answer_tells_whether_something_is_there_outside(room: Room, store: EnhancedStore) -> None:
+def test_no_answer_tells_whether_something_is_there_outside(
+    room: Room, store: EnhancedStore
+) -> None:
     """The same questions are asked when all that lies outside is gone."""
 
     def asked(method: str, param: str, name: str) -> str:
@@ -100,7 +116,9 @@ def test_no_answer_tells_whether_something_is_there_outside(room: Room, store: E
         except SimplememError as error:
             return repr((error.code, error.message, error.details))
 
-    names = [*hostile_names(room.folder), f"{room.folder}/outside/.dotted", "link-out/.dotted"][:: 1 if LONG else 2]
+    names = [*hostile_names(room.folder), f"{room.folder}/outside/.dotted", "link-out/.dotted"][
+        :: 1 if LONG else 2
+    ]
     (room.folder / "outside" / ".dotted").write_text("x")
     (room.folder / ".dotted").write_text("x")
     store.sync()
@@ -109,9 +127,14 @@ def test_no_answer_tells_whether_something_is_there_outside(room: Room, store: E
     assert [asked(method, param, name) for method, param in READS for name in names] == with_all
 
 
-def test_scanning_a_vault_full_of_ways_out_takes_none_of_them(room: Room, store: EnhancedStore) -> None:
+def test_scanning_a_vault_full_of_ways_out_takes_none_of_them(
+    room: Room, store: EnhancedStore
+) -> None:
     """F36, F37: links, a pipe and a folder called like a note are passed over at once, and never read."""
     store.sync()
     store.doctor()
-    assert [item.name for item in store.list().items if not item.name.startswith("link")] == ["n", "notes/other"]
+    assert [item.name for item in store.list().items if not item.name.startswith("link")] == [
+        "n",
+        "notes/other",
+    ]
     assert not room.touched() and SECRET not in repr(store.inspect())

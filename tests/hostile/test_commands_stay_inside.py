@@ -37,7 +37,9 @@ def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Room:
 
 @pytest.mark.parametrize("command", SAMPLE)
 def test_a_command_never_leaves_the_vault(room: Room, command: str) -> None:
-    names = [each for each in hostile_names(room.folder) if "\0" not in each]  # no system passes a NUL to a program
+    names = [
+        each for each in hostile_names(room.folder) if "\0" not in each
+    ]  # no system passes a NUL to a program
     for name in names if LONG else ["n", *names[SAMPLE.index(command) :: SOME]]:
         put_back(room.vault)
         words = [word.format(name) for word in command.split()]
@@ -45,5 +47,8 @@ def test_a_command_never_leaves_the_vault(room: Room, command: str) -> None:
         ran = CliRunner().invoke(app, words, prog_name="simplemem", input=b"")
         assert not room.touched(), words
         assert SECRET not in ran.output, words
-        assert ran.exception is None or isinstance(ran.exception, SystemExit), (words, ran.exception)
+        assert ran.exception is None or isinstance(ran.exception, SystemExit), (
+            words,
+            ran.exception,
+        )
         assert ran.exit_code in (0, 1, 2), (words, ran.output)

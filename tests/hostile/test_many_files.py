@@ -53,7 +53,9 @@ def measured(vault: Path, count: int) -> Mapping[str, tuple[int, int]]:
             folder / f"n{number}.md", (1_700_000_000, 1_700_000_000)
         )  # else a list sorts as many as share a second
     with EnhancedStore(vault) as store:
-        counted = {name: work(store, lambda: store.sync(embed=False)) for name in ("first index", "scan")}
+        counted = {
+            name: work(store, lambda: store.sync(embed=False)) for name in ("first index", "scan")
+        }
         store.update("all/n1", append="More.")  # what is loaded at first is no work of any file
         store.create("all/first", "A fig.")
         acts: dict[str, Callable[[], object]] = {
@@ -76,7 +78,9 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Mapping[str, tuple[i
     [("first index", LINEAR), ("scan", LINEAR), ("search", LINEAR), ("list", LINEAR),
      ("read", SAME), ("append", SAME), ("create", SAME)],
 )  # fmt: skip
-def test_work_grows_no_faster_than_the_number_of_files_in_a_folder(both: Any, act: str, most: float) -> None:
+def test_work_grows_no_faster_than_the_number_of_files_in_a_folder(
+    both: Any, act: str, most: float
+) -> None:
     few, many = (each[act] for each in both)
     print(f"{act}: calls and hundreds of steps {few}, four times the files {many}")
     for before, now in zip(few, many, strict=True):

@@ -54,7 +54,11 @@ def sources() -> Iterator[tuple[str, ast.Module]]:
 
 
 def says_sql(node: ast.AST) -> bool:
-    texts = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    texts = [
+        part.value
+        for part in ast.walk(node)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    ]
     return bool(_SQL.search(" ".join(texts)))
 
 
@@ -67,7 +71,9 @@ def is_ours(node: ast.expr, known: list[str]) -> bool:
             return True
         case ast.JoinedStr(values=parts) | ast.Tuple(elts=parts) | ast.List(elts=parts):
             return all(
-                is_ours(getattr(part, "value", part), known) for part in parts if not isinstance(part, ast.Constant)
+                is_ours(getattr(part, "value", part), known)
+                for part in parts
+                if not isinstance(part, ast.Constant)
             )
         case ast.Name(name) | ast.Attribute(attr=name):
             return name.strip("_").isupper()
@@ -97,7 +103,9 @@ def test_what_is_put_into_a_statement_is_a_name_of_our_own() -> None:
         for node in filter(is_put_together, ast.walk(tree))
         if isinstance(node, ast.expr) and not is_ours(node, OURS.get(path, "").split())
     ]
-    assert not strange, "bind it as a value, or say in OURS that it is nobody's text:\n" + "\n".join(strange)
+    assert not strange, (
+        "bind it as a value, or say in OURS that it is nobody's text:\n" + "\n".join(strange)
+    )
 
 
 def test_sql_is_spoken_in_the_index_alone_and_to_a_database_that_is_imported() -> None:
@@ -105,7 +113,8 @@ def test_sql_is_spoken_in_the_index_alone_and_to_a_database_that_is_imported() -
         path
         for path, tree in sources()
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("execute", "executemany")
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "attr", "") in ("execute", "executemany")
     }
     assert {path for path in speaking if not path.startswith("index/")} == {"imports/memories.py"}
 
@@ -144,21 +153,35 @@ def fitting(shape: dict[str, Any], text: str) -> Any:
     return {"number": 0.5, "boolean": True}.get(shape["type"])
 
 
-def test_a_mark_in_every_argument_of_every_tool_is_in_no_statement(vault: Path, statements: set[str]) -> None:
-    settings = Settings.model_validate({"embed": {"provider": "none"}, "write": {"durability": "fast"}})
+def test_a_mark_in_every_argument_of_every_tool_is_in_no_statement(
+    vault: Path, statements: set[str]
+) -> None:
+    settings = Settings.model_validate(
+        {"embed": {"provider": "none"}, "write": {"durability": "fast"}}
+    )
     store = EnhancedStore(vault, settings)
     door = Door(lambda: store)
     for k in range(3):
-        store.create(f"{MARK}{k}", f"A plum {MARK} see [[{MARK}0]] #{MARK}", {"tags": [MARK], "type": MARK})
+        store.create(
+            f"{MARK}{k}", f"A plum {MARK} see [[{MARK}0]] #{MARK}", {"tags": [MARK], "type": MARK}
+        )
     worked = set()
     for name, tool in ((face.name, tool) for face in PROFILES.values() for tool in choose(face)):
         shapes = tool.listing()["inputSchema"]["properties"]
         for number, injection in enumerate(INJECTIONS):
             text = injection.format(m=MARK)
             every = {key: fitting(shape, text) for key, shape in shapes.items()}
-            alone = [{key: every[key]} for key in list(every)[number % len(INJECTIONS) :: len(INJECTIONS)]]
-            for sent in (every, *({"name": f"{MARK}1", "query": "plum", "content": text} | each for each in alone)):
-                if not perform(tool, door, {key: sent[key] for key in shapes.keys() & sent.keys()}, text).is_error:
+            alone = [
+                {key: every[key]}
+                for key in list(every)[number % len(INJECTIONS) :: len(INJECTIONS)]
+            ]
+            for sent in (
+                every,
+                *({"name": f"{MARK}1", "query": "plum", "content": text} | each for each in alone),
+            ):
+                if not perform(
+                    tool, door, {key: sent[key] for key in shapes.keys() & sent.keys()}, text
+                ).is_error:
                     worked.add((name, tool.name))
     for field in ("type", "prefix", "link_to", "linked_by", "since", "until"):
         for injection in INJECTIONS:

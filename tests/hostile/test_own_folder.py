@@ -57,7 +57,9 @@ def use(vault: Path) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_nothing_is_written_through_a_link_in_our_own_folder(vault: Path, outside: Path, name: str) -> None:
+def test_nothing_is_written_through_a_link_in_our_own_folder(
+    vault: Path, outside: Path, name: str
+) -> None:
     (vault / "n.md").write_text("plum")
     before = everything(outside)
     for target in ("text", "empty", "database", "folder", "not-there"):
@@ -81,7 +83,9 @@ def test_our_folder_itself_is_never_a_link(vault: Path, outside: Path) -> None:
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-def test_the_index_of_another_vault_is_not_taken_for_ours(vault: Path, tmp_path: Path, read_only: bool) -> None:
+def test_the_index_of_another_vault_is_not_taken_for_ours(
+    vault: Path, tmp_path: Path, read_only: bool
+) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "theirs.md").write_text("plum")
@@ -90,7 +94,10 @@ def test_the_index_of_another_vault_is_not_taken_for_ours(vault: Path, tmp_path:
     (vault / "n.md").write_text("plum")
     (vault / ".simplemem").symlink_to("../other/.simplemem")
     before = everything(other)
-    with contextlib.suppress(SimplememError), EnhancedStore(vault, PLAIN, read_only=read_only) as store:
+    with (
+        contextlib.suppress(SimplememError),
+        EnhancedStore(vault, PLAIN, read_only=read_only) as store,
+    ):
         store.sync()
         assert [hit.name for hit in store.search("plum").hits] == ["n"]
     assert everything(other) == before

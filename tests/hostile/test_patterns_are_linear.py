@@ -40,7 +40,8 @@ def module_at(path: str) -> ModuleType:
 def patterns() -> Iterator[tuple[str, str, str, re.Pattern[str]]]:
     """Module, name or place, operation on a text, and the pattern."""
     sources = {
-        file.relative_to(ROOT).as_posix(): file.read_text(encoding="utf-8") for file in sorted(ROOT.rglob("*.py"))
+        file.relative_to(ROOT).as_posix(): file.read_text(encoding="utf-8")
+        for file in sorted(ROOT.rglob("*.py"))
     }
     tabled = set[int]()
     for path, source in sources.items():
@@ -50,7 +51,9 @@ def patterns() -> Iterator[tuple[str, str, str, re.Pattern[str]]]:
             continue
         for name, value in vars(module).items():
             pattern = getattr(value, "__self__", value)  # `re.compile(...).match` under a name
-            if isinstance(pattern, re.Pattern) and re.search(rf"^{name}\b[^=\n]*=", source, re.MULTILINE):
+            if isinstance(pattern, re.Pattern) and re.search(
+                rf"^{name}\b[^=\n]*=", source, re.MULTILINE
+            ):
                 where = source if name.startswith("_") else "\n".join(sources.values())
                 used = set(re.findall(rf"\b{name}\.(\w+)", where)) & OPERATIONS
                 # One that is handed on may be used for anything.
@@ -61,9 +64,13 @@ def patterns() -> Iterator[tuple[str, str, str, re.Pattern[str]]]:
                 tabled.add(id(pattern))
                 yield path, "a table", "match", pattern
         for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in {f"re.{each}" for each in OPERATIONS}:
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in {
+                f"re.{each}" for each in OPERATIONS
+            }:
                 asked = node.args[0]
-                for each in (asked.body, asked.orelse) if isinstance(asked, ast.IfExp) else (asked,):
+                for each in (
+                    (asked.body, asked.orelse) if isinstance(asked, ast.IfExp) else (asked,)
+                ):
                     if (written := ast.unparse(each)) not in MADE_WHILE_RUNNING.get(path, ()):
                         pattern = re.compile(eval(written, vars(module)))
                         yield path, f"line {node.lineno}", ast.unparse(node.func)[3:], pattern
@@ -101,7 +108,11 @@ def test_a_pattern_does_twice_the_work_for_twice_the_text(path: str) -> None:
         for where, name, operation, pattern in FOUND
         if where == path
         for piece in HOSTILE
-        if (told := grows_too_fast(lambda text, p=pattern, o=operation: used_on(p, o, text), piece, SIZE))
+        if (
+            told := grows_too_fast(
+                lambda text, p=pattern, o=operation: used_on(p, o, text), piece, SIZE
+            )
+        )
     ]
     assert not slow, "\n".join(slow)
 
@@ -118,11 +129,16 @@ def used_on(pattern: re.Pattern[str], operation: str, text: str) -> None:
 def test_a_pattern_that_is_not_linear_would_be_found() -> None:
     quadratic = re.compile(r"\[\[([^\]]+)\]\]")
     # The first look is one measurement, which other work on the machine may spoil.
-    attempts = (grows_too_fast(lambda text: used_on(quadratic, "search", text), "[[", SIZE) for _ in range(5))
+    attempts = (
+        grows_too_fast(lambda text: used_on(quadratic, "search", text), "[[", SIZE)
+        for _ in range(5)
+    )
     assert any(attempts)
 
 
-@pytest.mark.parametrize("piece", ["%% a=", "a=x", ' %% a="', ' %% a="\\', " %% a=1", " %%", "%%", "\\", '"', " "])
+@pytest.mark.parametrize(
+    "piece", ["%% a=", "a=x", ' %% a="', ' %% a="\\', " %% a=1", " %%", "%%", "\\", '"', " "]
+)
 def test_attributes_behind_a_bullet_are_read_in_proportion_to_their_line(piece: str) -> None:
     """Several patterns at work together: `a=xa=xa=x` may be divided in more ways than there is time for."""
     assert not grows_too_fast(lambda line: split_attributes(f"Said %% {line} %%"), piece, SIZE)

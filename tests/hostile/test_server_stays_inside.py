@@ -23,7 +23,10 @@ _PATH = re.compile(r'(?:(?:AT_FDCWD|\d+)<(?P<folder>[^>]*)>, )?"(?P<path>(?:[^"\
 def can_trace() -> bool:
     return (
         shutil.which("strace") is not None
-        and subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True, check=False).returncode == 0
+        and subprocess.run(
+            ["strace", "-o", "/dev/null", "true"], capture_output=True, check=False
+        ).returncode
+        == 0
     )
 
 
@@ -35,7 +38,10 @@ def requests(name: str) -> list[tuple[str, dict[str, object]]]:
         "move_memory": {"name": "n", "new_name": name}, "search_memories": {"query": "harbours", "prefix": name},
     }  # fmt: skip
     return [
-        *(("tools/call", {"name": tool, "arguments": arguments}) for tool, arguments in calls.items()),
+        *(
+            ("tools/call", {"name": tool, "arguments": arguments})
+            for tool, arguments in calls.items()
+        ),
         ("resources/read", {"uri": f"memory://{name}"}),
         ("resources/read", {"uri": name}),
         ("resources/subscribe", {"uri": f"memory://{name}"}),
@@ -63,19 +69,38 @@ def test_no_system_call_of_a_server_names_what_is_outside(tmp_path: Path) -> Non
     names = [name for name in hostile_names(room.folder) if name.isprintable()][::6]
     command = ["strace", "-f", "-y", "-qq", "-s", "4096", "-e", "trace=%file", "-o", str(trace)]
     command += [sys.executable, "-m", "simplemem", "serve", "--vault", str(room.vault)]
-    environment = {"HOME": str(home), "SIMPLEMEM_EMBED_PROVIDER": "none", "SIMPLEMEM_WRITE_DURABILITY": "fast"}
+    environment = {
+        "HOME": str(home),
+        "SIMPLEMEM_EMBED_PROVIDER": "none",
+        "SIMPLEMEM_WRITE_DURABILITY": "fast",
+    }
     with Bare(room.vault, command=command, env=environment) as bare:
         bare.initialize()
         bare.request("tools/list")
         for method, params in (request for name in names for request in requests(name)):
             said = bare.request(method, params)
             assert SECRET not in repr(said), params
-        assert bare.call("read_memory", name="notes/other")["isError"] is False  # it works, for all that
+        assert (
+            bare.call("read_memory", name="notes/other")["isError"] is False
+        )  # it works, for all that
         bare.end_input()
         bare.process.wait(30)
-    beside = [room.folder / each for each in ("canary", "canary.md", "outside", "vault-evil", "vault/.git")]
+    beside = [
+        room.folder / each
+        for each in ("canary", "canary.md", "outside", "vault-evil", "vault/.git")
+    ]
     named = paths_named(trace)
     assert str(room.vault / "notes/other.md") in named  # the trace shows what is read
     assert not [path for path in named if any(Path(path).is_relative_to(each) for each in beside)]
-    assert not [path for path in named if Path(path).name in ("canary", "canary.md") and str(room.vault) not in path]
-    assert not named & {"/etc/passwd", "/proc/self/environ", "/proc/self/root/etc/passwd", "/dev/stdin", "/dev/full"}
+    assert not [
+        path
+        for path in named
+        if Path(path).name in ("canary", "canary.md") and str(room.vault) not in path
+    ]
+    assert not named & {
+        "/etc/passwd",
+        "/proc/self/environ",
+        "/proc/self/root/etc/passwd",
+        "/dev/stdin",
+        "/dev/full",
+    }

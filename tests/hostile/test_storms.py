@@ -66,7 +66,11 @@ def test_a_thousand_parallel_calls_are_all_answered_and_their_writes_stand(ten: 
         idents = [server.post("tools/call", call) for call in calls]
         answers = [server.answer(ident, 60) for ident in idents]
         assert all(map(is_ours, answers))
-        done = [call for call, answer in zip(calls, answers, strict=True) if not answer["result"].get("isError")]
+        done = [
+            call
+            for call, answer in zip(calls, answers, strict=True)
+            if not answer["result"].get("isError")
+        ]
         assert len(done) == many and all(is_written(ten, call) for call in done)
         assert "result" in server.request("ping") and not server.not_json
     assert b"Traceback" not in server.said
@@ -81,14 +85,21 @@ def test_a_storm_of_cancellations_leaves_a_server_that_answers(ten: Path) -> Non
             ident = server.post("tools/call", call := call_of(luck, number))
             calls[ident] = call
             for _ in range(luck.randrange(3)):
-                about = luck.choice([ident, ident - luck.randrange(50), f"no {number}", -1, None, 1e9, []])
+                about = luck.choice(
+                    [ident, ident - luck.randrange(50), f"no {number}", -1, None, 1e9, []]
+                )
                 server.notify("notifications/cancelled", {"requestId": about, "reason": "storm"})
-        assert "result" in server.request("ping") and server.call("read_memory", name="n1")["structuredContent"]
+        assert (
+            "result" in server.request("ping")
+            and server.call("read_memory", name="n1")["structuredContent"]
+        )
         kept = [ident for ident in server.answered() if ident in calls]
         answers = {ident: server.answer(ident) for ident in kept}
         assert all(map(is_ours, answers.values()))
         assert all(
-            is_written(ten, calls[each]) for each, answer in answers.items() if not answer["result"].get("isError")
+            is_written(ten, calls[each])
+            for each, answer in answers.items()
+            if not answer["result"].get("isError")
         )
         server.end_input()
         assert server.process.wait(PATIENCE) == 0
@@ -116,7 +127,9 @@ def test_arguments_ten_thousand_deep_or_very_large_are_answered(ten: Path, kind:
             ]
         ):
             about = f'"name":"{tool}","arguments":{{"name":"big","query":"plum","{name}":{value}}}'
-            server.send(f'{{"jsonrpc":"2.0","id":"d{number}","method":"tools/call","params":{{{about}}}}}\n'.encode())
+            server.send(
+                f'{{"jsonrpc":"2.0","id":"d{number}","method":"tools/call","params":{{{about}}}}}\n'.encode()
+            )
             answer = server.answer(f"d{number}" if kind not in ("list", "object") else None)
             assert "error" in answer or is_ours(answer), (tool, answer)
         assert server.call("read_memory", name="n1")["structuredContent"]["content"] == "A plum.\n"
@@ -124,7 +137,9 @@ def test_arguments_ten_thousand_deep_or_very_large_are_answered(ten: Path, kind:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="open files cannot be removed there")
-def test_with_its_folder_removed_again_and_again_every_call_is_answered_with_a_code_of_ours(ten: Path) -> None:
+def test_with_its_folder_removed_again_and_again_every_call_is_answered_with_a_code_of_ours(
+    ten: Path,
+) -> None:
     luck, over = chance("removed"), threading.Event()
 
     def remove() -> None:
@@ -138,7 +153,9 @@ def test_with_its_folder_removed_again_and_again_every_call_is_answered_with_a_c
         remover.start()
         answered = 0
         for number in range(rounds(150, 5000)):
-            calls = [(server, call_of(luck, 10 * number + at)) for at, server in enumerate((one, other))]
+            calls = [
+                (server, call_of(luck, 10 * number + at)) for at, server in enumerate((one, other))
+            ]
             posted = [(server, call, server.post("tools/call", call)) for server, call in calls]
             for server, call, ident in posted:
                 answer = server.answer(ident)

@@ -69,13 +69,28 @@ def test_twice_the_text_is_at_most_thrice_the_work(what: str) -> None:
             WORK[what](text)
 
     pieces = HOSTILE if LONG else HOSTILE[:: 2 if what == "a body" else 5]
-    slow = [told for piece in pieces if (told := grows_too_fast(work, piece, 100_000 if LONG else 16_000))]
+    slow = [
+        told
+        for piece in pieces
+        if (told := grows_too_fast(work, piece, 100_000 if LONG else 16_000))
+    ]
     assert not slow, "\n".join(slow)
 
 
 PIECES = [
     piece.encode()
-    for piece in (*HOSTILE, "---\n", "---\na: ", "tags: [", "\ufeff", "```\n", "    ", "<div>\n", "[[x]]", "#t ")
+    for piece in (
+        *HOSTILE,
+        "---\n",
+        "---\na: ",
+        "tags: [",
+        "\ufeff",
+        "```\n",
+        "    ",
+        "<div>\n",
+        "[[x]]",
+        "#t ",
+    )
 ]
 PIECES += [b"\xff", b"\0", b"\xed\xa0\x80", b"\xfe\xff\0a", b"\r", b"\xe2\x80\xa8", b"\xc3"]
 
@@ -87,7 +102,9 @@ def test_any_bytes_are_a_note() -> None:
     ordinary += b"# H\n\nSee [[b|c]] and [d](e.md). #tag\n\n- [ ] do ^id\n"
     for number in range(rounds(1500, 200_000)):
         if number % 2:
-            data = b"".join(luck.choice(PIECES) * luck.randint(1, 3) for _ in range(luck.randint(1, 40)))
+            data = b"".join(
+                luck.choice(PIECES) * luck.randint(1, 3) for _ in range(luck.randint(1, 40))
+            )
         else:
             changed = bytearray(ordinary)
             for _ in range(luck.randint(1, 5)):
@@ -105,14 +122,21 @@ def test_any_bytes_are_a_note() -> None:
 def test_a_question_of_any_text_is_no_error(tmp_path: Path) -> None:
     """F48: what a person types never reaches the index as its syntax."""
     luck = chance("questions")
-    words = (
-        "plum pear \" ' * ^ - + : ( ) AND OR NOT NEAR( tag: type: path: title: { } \\ ; -- 日本 é multi-agent".split()
-    )
-    words += [*"38.101 C++ foo/bar % _ , # @ [[ ]]".split(), "\0", "\ud800", "\n", "\u2028", "a" * 300]
+    words = "plum pear \" ' * ^ - + : ( ) AND OR NOT NEAR( tag: type: path: title: { } \\ ; -- 日本 é multi-agent".split()
+    words += [
+        *"38.101 C++ foo/bar % _ , # @ [[ ]]".split(),
+        "\0",
+        "\ud800",
+        "\n",
+        "\u2028",
+        "a" * 300,
+    ]
     with EnhancedStore(tmp_path, PLAIN) as store:
         store.create("a", "The plum and the pear: multi-agent 38.101 C++ foo/bar.")
         for _ in range(rounds(400, 60_000)):
-            question = luck.choice(["", " "]).join(luck.choice(words) for _ in range(luck.randint(1, 12)))
+            question = luck.choice(["", " "]).join(
+                luck.choice(words) for _ in range(luck.randint(1, 12))
+            )
             try:
                 store.search(question)
             except SimplememError as error:
@@ -238,7 +262,10 @@ def test_what_is_not_utf_8_is_served_and_every_edit_refused(tmp_path: Path, data
 @pytest.mark.parametrize("piece", ["- ", "> ", "1. ", ">- ", "  ", "* - + "])
 def test_three_hundred_levels_are_read_or_capped(piece: str) -> None:
     """F47."""
-    for text in (piece * 300 + "deep [[x]]\n", "".join(f"{piece * k}a\n" for k in range(300)) + "[[x]]\n"):
+    for text in (
+        piece * 300 + "deep [[x]]\n",
+        "".join(f"{piece * k}a\n" for k in range(300)) + "[[x]]\n",
+    ):
         note = read_note(text.encode())
         assert [link.target for link in note.body.links] in (["x"], []), piece
         assert note.text == text

@@ -34,7 +34,10 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="the vault has links and
 PLAIN = {"embed": {"provider": "none"}, "write": {"durability": "fast"}}
 NAMES = frozenset(["name", "new_name"])
 """Arguments that say which file is meant get every name, the others one in so many: together they get all."""
-ADDED = [Face(name, "A toolset that is added to a server", (name,)) for name in ("graph", "knowledge-base")]
+ADDED = [
+    Face(name, "A toolset that is added to a server", (name,))
+    for name in ("graph", "knowledge-base")
+]
 TOOLS = [
     pytest.param(profile, tool, id=f"{profile.name}.{tool.name}")
     for profile in (*PROFILES.values(), *ADDED)
@@ -49,7 +52,9 @@ class Pages(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module", autouse=True)
 def a_page_of_the_web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    (folder := tmp_path_factory.mktemp("web")).joinpath("page.txt").write_text("The tide turns at noon.\n")
+    (folder := tmp_path_factory.mktemp("web")).joinpath("page.txt").write_text(
+        "The tide turns at noon.\n"
+    )
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Pages, directory=folder)) as server:
         Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         HARMLESS["ingest_url"]["url"] = f"http://127.0.0.1:{server.server_port}/page.txt"
@@ -61,7 +66,11 @@ def a_page_of_the_web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 def door_of(room: Room) -> Iterator[Door]:
     (base := room.vault / "kb").mkdir(exist_ok=True)
     documents = {"allow_private": True, "knowledge_base": base}
-    door = Door(lambda: EnhancedStore(room.vault, Settings.model_validate({**PLAIN, "documents": documents})))
+    door = Door(
+        lambda: EnhancedStore(
+            room.vault, Settings.model_validate({**PLAIN, "documents": documents})
+        )
+    )
     yield door
     door.close(writing=1, closing=5)
 
@@ -85,20 +94,32 @@ def spoilt(shape: dict[str, Any], name: str) -> Any:
         case "string":
             return name
         case "object" if "properties" in shape:
-            inside = {key: (each.get("enum") or [spoilt(each, name)])[0] for key, each in shape["properties"].items()}
+            inside = {
+                key: (each.get("enum") or [spoilt(each, name)])[0]
+                for key, each in shape["properties"].items()
+            }
             return {key: value for key, value in inside.items() if value is not None}
         case "object":
             return {name: name, "title": name, "tags": [name], "aliases": [name]}
         case "array":
             return [spoilt(shape.get("items", {}), name) or name]
-    return next((value for each in shape.get("anyOf", ()) if (value := spoilt(each, name)) is not None), None)
+    return next(
+        (value for each in shape.get("anyOf", ()) if (value := spoilt(each, name)) is not None),
+        None,
+    )
 
 
 def share_of(names: list[str], profile: Face, tool: Tool, argument: str, number: int) -> list[str]:
     """The names that one argument of a tool gets."""
-    if LONG or argument in NAMES or (profile.name, tool.name) == ("server-memory", "create_entities"):
+    if (
+        LONG
+        or argument in NAMES
+        or (profile.name, tool.name) == ("server-memory", "create_entities")
+    ):
         return names
-    every = 7 if profile.name in ("default", "simplemem") else 24  # the graph's tools are many and do alike
+    every = (
+        7 if profile.name in ("default", "simplemem") else 24
+    )  # the graph's tools are many and do alike
     return names[([each.values for each in TOOLS].index((profile, tool)) + number) % every :: every]
 
 
@@ -107,27 +128,41 @@ def call(door: Door, tool: Any, arguments: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize(("profile", "tool"), TOOLS)
-def test_every_tool_is_known_here_and_does_its_work(room: Room, door: Door, profile: Any, tool: Any) -> None:
+def test_every_tool_is_known_here_and_does_its_work(
+    room: Room, door: Door, profile: Any, tool: Any
+) -> None:
     put_back(room.vault)
     wanted = harmless(tool)
     if tool.name == "undo_change":
-        call(door, next(t for t in choose(profile) if t.name == "update_memory"), {"name": "n", "append": "x"})
+        call(
+            door,
+            next(t for t in choose(profile) if t.name == "update_memory"),
+            {"name": "n", "append": "x"},
+        )
     result = call(door, tool, wanted)
-    assert not result.is_error, f"say in tool_calls.py how {tool.name} is called: {result.content[0].text}"
+    assert not result.is_error, (
+        f"say in tool_calls.py how {tool.name} is called: {result.content[0].text}"
+    )
 
 
 MAKING = "create_entities create_relations add_observations delete_entities link_knowledge save_knowledge".split()
 
 
 @pytest.mark.parametrize(
-    ("profile", "tool"), [each for each in TOOLS if any(tool.name in MAKING for tool in each.values[1:])]
+    ("profile", "tool"),
+    [each for each in TOOLS if any(tool.name in MAKING for tool in each.values[1:])],
 )
-def test_a_name_without_malice_takes_the_same_way_and_arrives(room: Room, door: Door, profile: Any, tool: Any) -> None:
+def test_a_name_without_malice_takes_the_same_way_and_arrives(
+    room: Room, door: Door, profile: Any, tool: Any
+) -> None:
     """Else the hostile ones would be turned away for their form, and prove nothing."""
     for argument, shape in tool.listing()["inputSchema"]["properties"].items():
         put_back(room.vault)
         name = "id-one" if tool.name == "link_knowledge" else "Apollo"
-        if argument in ("type", "reason", "container_tag") or (value := spoilt(shape, name)) is None:
+        if (
+            argument in ("type", "reason", "container_tag")
+            or (value := spoilt(shape, name)) is None
+        ):
             continue
         wanted = harmless(tool) | ({"targetId": "id-two"} if argument == "sourceId" else {})
         if argument == "targetId":
@@ -150,17 +185,30 @@ def test_a_tool_never_leaves_the_vault(tmp_path: Path, profile: Any, tool: Any) 
                     continue
                 put_back(room.vault)
                 result = call(door, tool, {**wanted, argument: value})
-                said = "\n".join(part.text for part in result.content) + json.dumps(result.structured_content)
+                said = "\n".join(part.text for part in result.content) + json.dumps(
+                    result.structured_content
+                )
                 assert not room.touched(), (argument, name)
                 assert SECRET not in said, (argument, name)
                 assert "internal error in simplemem" not in said, (argument, name, said)
-                if result.structured_content is not None:  # the failures of graph servers are words alone
-                    assert result.is_error is False or result.structured_content["error"]["code"], (argument, name)
+                if (
+                    result.structured_content is not None
+                ):  # the failures of graph servers are words alone
+                    assert result.is_error is False or result.structured_content["error"]["code"], (
+                        argument,
+                        name,
+                    )
     # What lies in the vault now is what was there, and notes with names that every system takes (F34).
-    for path in (each for each in room.vault.rglob("*") if each.is_file() and not each.is_symlink()):
+    for path in (
+        each for each in room.vault.rglob("*") if each.is_file() and not each.is_symlink()
+    ):
         if not (name := path.relative_to(room.vault).as_posix()).startswith("."):
             assert check_name(name_of(name)) == name_of(name)
-    assert {path.name for path in room.vault.iterdir() if path.name.startswith(".")} <= {".git", ".simplemem", ".trash"}
+    assert {path.name for path in room.vault.iterdir() if path.name.startswith(".")} <= {
+        ".git",
+        ".simplemem",
+        ".trash",
+    }
 
 
 def test_reading_a_file_outside_would_have_been_seen(room: Room) -> None:
@@ -172,7 +220,9 @@ def test_reading_a_file_outside_would_have_been_seen(room: Room) -> None:
     assert str(room.folder / "outside") in room.touched()
 
 
-def test_writing_a_note_that_has_a_second_name_outside_leaves_the_other_alone(tmp_path: Path) -> None:
+def test_writing_a_note_that_has_a_second_name_outside_leaves_the_other_alone(
+    tmp_path: Path,
+) -> None:
     """F35: a hard link is one file with two names. It may be read; writing gives the vault a file of its own."""
     room = Room(tmp_path)
     other = room.folder / "outside" / "shared.md"

@@ -18,8 +18,24 @@ METHODS = [
     "notifications/initialized", "notifications/cancelled", "notifications/progress", "roots/list", "sampling/createMessage",
     "subscriptions/listen", "server/discover", "no/such", "", "rpc.discover", "tools/call/x", "\u2028",
 ]  # fmt: skip
-TOOLS = ["search_memories", "read_memory", "list_memories", "get_backlinks", "memory_history", "no_such_tool", ""]
-OF_A_GRAPH = ["read_graph", "search_nodes", "open_nodes", "get_relation", "get_entity_history", "get_graph_at_time", ""]
+TOOLS = [
+    "search_memories",
+    "read_memory",
+    "list_memories",
+    "get_backlinks",
+    "memory_history",
+    "no_such_tool",
+    "",
+]
+OF_A_GRAPH = [
+    "read_graph",
+    "search_nodes",
+    "open_nodes",
+    "get_relation",
+    "get_entity_history",
+    "get_graph_at_time",
+    "",
+]
 ARGUMENTS = {"name": "a", "query": "plum"}
 VALUES: list[Any] = [
     None, True, False, 0, -1, 1.5, 1e308, -0.0, 2**63, -(2**64), 10**400, "", "x", "\u0000", "\ud800", "é" * 50, "x" * 5000,
@@ -34,7 +50,20 @@ def some(luck: random.Random, depth: int = 0) -> Any:
         return copy.deepcopy(luck.choice(VALUES))
     if kind < 0.8:
         return [some(luck, depth + 1) for _ in range(luck.randint(0, 3))]
-    keys = ["name", "uri", "arguments", "id", "params", "_meta", "query", "limit", "cursor", "argument", "ref", "x"]
+    keys = [
+        "name",
+        "uri",
+        "arguments",
+        "id",
+        "params",
+        "_meta",
+        "query",
+        "limit",
+        "cursor",
+        "argument",
+        "ref",
+        "x",
+    ]
     return {luck.choice(keys): some(luck, depth + 1) for _ in range(luck.randint(0, 4))}
 
 
@@ -64,7 +93,9 @@ def almost_right(luck: random.Random, number: int, tools: list[str] = TOOLS) -> 
         broken = bytearray(line)
         for _ in range(luck.randint(1, 4)):
             at = luck.randrange(len(broken))
-            broken[at : at + luck.randrange(3)] = bytes(luck.randrange(256) for _ in range(luck.randrange(3)))
+            broken[at : at + luck.randrange(3)] = bytes(
+                luck.randrange(256) for _ in range(luck.randrange(3))
+            )
         line = bytes(broken).replace(b"\n", b" ")
     return line + b"\n"
 
@@ -87,12 +118,17 @@ def test_after_messages_that_are_almost_right_the_next_is_answered(
                 try:
                     assert "result" in server.request("ping"), sent[-40:]
                 except (EOFError, BrokenPipeError):
-                    pytest.fail(f"exit {server.process.wait()}, after {sent[-40:]!r}\n{server.said[-3000:]!r}")
+                    pytest.fail(
+                        f"exit {server.process.wait()}, after {sent[-40:]!r}\n{server.said[-3000:]!r}"
+                    )
         if profile == "memento":
             found = server.call("search_nodes", query="plum")["structuredContent"]["entities"]
             assert found == [{"name": "a", "entityType": "entity", "observations": ["A plum"]}]
         else:
-            assert server.call("read_memory", name="graph/a")["structuredContent"]["content"] == "- A plum\n"
+            assert (
+                server.call("read_memory", name="graph/a")["structuredContent"]["content"]
+                == "- A plum\n"
+            )
         assert not server.not_json  # and nothing else came over the wire
         server.end_input()
         assert server.process.wait(PATIENCE) == 0

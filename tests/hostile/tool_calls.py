@@ -83,7 +83,9 @@ def put_back(vault: Path) -> None:
     (vault / "memories" / "new.md").unlink(missing_ok=True)
     (vault / "moved.md").unlink(missing_ok=True)
     if not (vault / "n.md").is_file():
-        (vault / "n.md").write_text("---\ntags: [todo]\n---\nA note about [[notes/other]] harbours.\n")
+        (vault / "n.md").write_text(
+            "---\ntags: [todo]\n---\nA note about [[notes/other]] harbours.\n"
+        )
     for path, text in NOTES.items():
         if not (vault / path).is_file() or (vault / path).read_text() != text:
             (vault / path).parent.mkdir(parents=True, exist_ok=True)

@@ -47,9 +47,16 @@ def export(tmp_path: Path, **files: str | bytes) -> Path:
     return tmp_path / "Export.zip"
 
 
-def test_a_broken_record_is_named_and_the_rest_comes_in(store: EnhancedStore, tmp_path: Path) -> None:
+def test_a_broken_record_is_named_and_the_rest_comes_in(
+    store: EnhancedStore, tmp_path: Path
+) -> None:
     rows = [
-        {"id": "1", "memory": "fine", "categories": ["1984", "", "!!!", "a b"], "created_at": 1e300},
+        {
+            "id": "1",
+            "memory": "fine",
+            "categories": ["1984", "", "!!!", "a b"],
+            "created_at": 1e300,
+        },
         {"id": "2", "memory": "nul \0"},
         {"id": "3", "memory": "half \ud800"},
         {"id": "1", "memory": "the same id"},
@@ -65,17 +72,32 @@ def test_a_broken_record_is_named_and_the_rest_comes_in(store: EnhancedStore, tm
 
 
 def test_what_mem0_knows_beside_a_memory_is_kept(store: EnhancedStore, tmp_path: Path) -> None:
-    row = {"id": "1", "memory": "x", "app_id": "p", "category_ids": ["c"], "metadata": {"source": "chat", "n": {}}}
+    row = {
+        "id": "1",
+        "memory": "x",
+        "app_id": "p",
+        "category_ids": ["c"],
+        "metadata": {"source": "chat", "n": {}},
+    }
     bring(
         store,
         "mem0",
-        memories(tmp_path, row, categories=[{"id": "c", "name": "work"}], apps=[{"id": "p", "name": "Q"}]),
+        memories(
+            tmp_path, row, categories=[{"id": "c", "name": "work"}], apps=[{"id": "p", "name": "Q"}]
+        ),
     )
     note = store.read("in/x")
-    assert note.frontmatter == {"tags": ["work"], "original source": "chat", "app": "Q", "source": "mem0:1"}
+    assert note.frontmatter == {
+        "tags": ["work"],
+        "original source": "chat",
+        "app": "Q",
+        "source": "mem0:1",
+    }
 
 
-def test_files_that_cannot_lie_where_they_would_are_named(store: EnhancedStore, tmp_path: Path) -> None:
+def test_files_that_cannot_lie_where_they_would_are_named(
+    store: EnhancedStore, tmp_path: Path
+) -> None:
     old = tmp_path / "old"
     (old / "a").mkdir(parents=True)
     for name in ("a/b.md", "LICENSE", "B.md", "b.md", f"{'n' * 240}.png", "q?.md"):
@@ -94,7 +116,9 @@ def test_files_that_cannot_lie_where_they_would_are_named(store: EnhancedStore, 
             plan(store, "markdown", "old", folder, SOURCES["markdown"].read(old))
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is closed to root")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is closed to root"
+)
 def test_what_may_not_be_read_is_named(store: EnhancedStore, tmp_path: Path) -> None:
     (tmp_path / "old" / "closed").mkdir(parents=True)
     (tmp_path / "old" / "a.md").write_text("a")
@@ -105,7 +129,9 @@ def test_what_may_not_be_read_is_named(store: EnhancedStore, tmp_path: Path) -> 
     assert [each.where for each in planned.left] == ["b.md", "closed"]
 
 
-def test_a_new_export_of_notion_is_read_like_an_old_one(store: EnhancedStore, tmp_path: Path) -> None:
+def test_a_new_export_of_notion_is_read_like_an_old_one(
+    store: EnhancedStore, tmp_path: Path
+) -> None:
     files = {
         f"Export-{A[:8]}-aaaa-aaaa-aaaa-{A[:12]}/Home {A}.md": f"# Home\n\n[P](Home/Plan%20{B}.md) "
         f"[online](https://www.notion.so/Do-it-{D}?pvs=21)\n",
@@ -117,13 +143,23 @@ def test_a_new_export_of_notion_is_read_like_an_old_one(store: EnhancedStore, tm
         f".NET {'e' * 32}.md": "# .NET\n",
     }
     bring(store, "notion", export(tmp_path, **files))
-    assert sorted(store.names()) == ["in/Home", "in/Home/Plan", "in/Home/Tasks v1.2/Do it", "in/NET"]
-    assert [link.target for link in store.read("in/Home").links] == ["in/Home/Plan", "in/Home/Tasks v1.2/Do it"]
+    assert sorted(store.names()) == [
+        "in/Home",
+        "in/Home/Plan",
+        "in/Home/Tasks v1.2/Do it",
+        "in/NET",
+    ]
+    assert [link.target for link in store.read("in/Home").links] == [
+        "in/Home/Plan",
+        "in/Home/Tasks v1.2/Do it",
+    ]
     told = store.read("in/Home/Tasks v1.2/Do it").frontmatter
     assert (told["path"], told["original Source"], told["Created"]) == ("/x", "web", "5 janvier")
 
 
-def test_links_lead_to_where_pages_landed_whatever_was_there(store: EnhancedStore, tmp_path: Path) -> None:
+def test_links_lead_to_where_pages_landed_whatever_was_there(
+    store: EnhancedStore, tmp_path: Path
+) -> None:
     store.create("in/Home", "mine")
     home = f"# Home\n\n[P](Home%20{A}/Plan%20{B}.md) ![](Home%20{A}/image.png)\n"
     bring(
@@ -153,7 +189,10 @@ def test_links_lead_to_where_pages_landed_whatever_was_there(store: EnhancedStor
             },
         ),
     )
-    assert [link.target for link in store.read("in/New").links] == ["work/Plan", "in/Home/image 2.png"]
+    assert [link.target for link in store.read("in/New").links] == [
+        "work/Plan",
+        "in/Home/image 2.png",
+    ]
 
 
 def test_an_archive_of_archives_has_an_end(
@@ -180,7 +219,10 @@ def test_a_member_that_is_broken_is_named(store: EnhancedStore, tmp_path: Path) 
     file.write_bytes(data)
     planned = bring(store, "notion", file)
     assert (planned.new, [each.where for each in planned.left]) == (1, [f"Other {B}.md"])
-    file = export(tmp_path, **{"memories.json": json.dumps([{"id": str(k), "memory": "x"} for k in range(99)])})
+    file = export(
+        tmp_path,
+        **{"memories.json": json.dumps([{"id": str(k), "memory": "x"} for k in range(99)])},
+    )
     data = bytearray(file.read_bytes())
     data[50:58] = b"\xff" * 8
     file.write_bytes(data)
@@ -197,7 +239,9 @@ def test_two_projects_of_one_name_are_two_notes(store: EnhancedStore, tmp_path: 
     assert {store.read(name).frontmatter["original source"] for name in store.names()} == {"me"}
 
 
-def test_what_somebody_edited_is_only_named_where_its_record_changed(store: EnhancedStore, tmp_path: Path) -> None:
+def test_what_somebody_edited_is_only_named_where_its_record_changed(
+    store: EnhancedStore, tmp_path: Path
+) -> None:
     row = {"id": "1", "memory": "Likes tea", "updated_at": "2026-01-02T03:04:05Z"}
     bring(store, "mem0", memories(tmp_path, row))
     store.move("in/Likes tea", "people/Tea")
@@ -209,7 +253,9 @@ def test_what_somebody_edited_is_only_named_where_its_record_changed(store: Enha
     assert len(bring(store, "mem0", memories(tmp_path, row | {"memory": "Likes juice"})).left) == 1
 
 
-def test_a_note_saved_between_plan_and_import_is_not_overwritten(store: EnhancedStore, tmp_path: Path) -> None:
+def test_a_note_saved_between_plan_and_import_is_not_overwritten(
+    store: EnhancedStore, tmp_path: Path
+) -> None:
     file = memories(tmp_path, {"id": "1", "memory": "Tea"}, {"id": "2", "memory": "Milk"})
     planned = plan(store, "mem0", str(file), "in", SOURCES["mem0"].read(file))
     store.create("in/Milk", "mine")
@@ -225,5 +271,7 @@ def test_where_secrets_are_refused_the_notes_with_one_are_left_out(tmp_path: Pat
     (tmp_path / "old" / "a.md").write_text(key)
     with open_store(tmp_path / "vault", settings=settings) as store:
         rows = {"id": "1", "memory": f"Deploy\n{key}"}, {"id": "2", "memory": "fine"}
-        assert [each.where for each in bring(store, "mem0", memories(tmp_path, *rows)).left] == ["memory 1"]
+        assert [each.where for each in bring(store, "mem0", memories(tmp_path, *rows)).left] == [
+            "memory 1"
+        ]
         assert len(bring(store, "markdown", tmp_path / "old").left) == 1

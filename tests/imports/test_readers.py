@@ -54,7 +54,9 @@ def zipped(**files: str | bytes) -> bytes:
     return data.getvalue()
 
 
-def test_pages_of_notion_keep_their_links_properties_and_dates(store: EnhancedStore, tmp_path: Path) -> None:
+def test_pages_of_notion_keep_their_links_properties_and_dates(
+    store: EnhancedStore, tmp_path: Path
+) -> None:
     table = '\ufeffName,Status,Tags,Created time\nDo it,Done,"x, y z","January 5, 2026 10:00 AM"\n'
     pages = {
         f"Home {A}.md": f"# Home\n\n[Plan](Home%20{A}/Plan%20{B}.md#why) [DB](Home%20{A}/Tasks%20{C}.csv) "
@@ -71,28 +73,53 @@ def test_pages_of_notion_keep_their_links_properties_and_dates(store: EnhancedSt
     export.write_bytes(zipped(**{"ExportBlock-1-Part-1.zip": zipped(**pages)}))
     assert bring(store, "notion", export).new == 7
     home, task = store.read("in/Home"), store.read("in/Home/Tasks/Do it")
-    assert [link.target for link in home.links] == ["in/Home/Plan", "in/Home/Tasks.csv", "in/Home/image.png"]
+    assert [link.target for link in home.links] == [
+        "in/Home/Plan",
+        "in/Home/Tasks.csv",
+        "in/Home/image.png",
+    ]
     assert "Note: this is prose" in home.content
     assert "(https://a.b/c_(d))" in home.content
-    assert [link.target for link in store.read("in/Home/Plan").links] == ["in/Home", "in/Home/Tasks/Do it"]
+    assert [link.target for link in store.read("in/Home/Plan").links] == [
+        "in/Home",
+        "in/Home/Tasks/Do it",
+    ]
     assert "Another one." in store.read("in/Home/Plan 2").content
-    assert (task.created, task.tags, task.frontmatter["Status"]) == ("2026-01-05T10:00:00", ("x", "y-z"), "Done")
+    assert (task.created, task.tags, task.frontmatter["Status"]) == (
+        "2026-01-05T10:00:00",
+        ("x", "y-z"),
+        "Done",
+    )
     assert task.content.split() == ["#", "Do", "it", "Body:", "yes"]
 
 
-def test_an_archive_that_leads_out_or_is_broken_harms_nothing(store: EnhancedStore, tmp_path: Path) -> None:
+def test_an_archive_that_leads_out_or_is_broken_harms_nothing(
+    store: EnhancedStore, tmp_path: Path
+) -> None:
     export = tmp_path / "Export.zip"
     export.write_bytes(
-        zipped(**{"../../evil.md": "x", "/etc/evil.md": "x", f"Fine {A}.md": "# Fine\n", "bad.md": b"\xff"})
+        zipped(
+            **{
+                "../../evil.md": "x",
+                "/etc/evil.md": "x",
+                f"Fine {A}.md": "# Fine\n",
+                "bad.md": b"\xff",
+            }
+        )
     )
     planned = bring(store, "notion", export)
-    assert (planned.new, [each.where for each in planned.left]) == (1, ["../../evil.md", "/etc/evil.md", "bad.md"])
+    assert (planned.new, [each.where for each in planned.left]) == (
+        1,
+        ["../../evil.md", "/etc/evil.md", "bad.md"],
+    )
     export.write_bytes(b"PK\x03\x04 no zip")
     with pytest.raises(Unreadable):
         list(SOURCES["notion"].read(export))
 
 
-def test_drawers_of_a_file_are_one_note_and_others_their_own(store: EnhancedStore, tmp_path: Path) -> None:
+def test_drawers_of_a_file_are_one_note_and_others_their_own(
+    store: EnhancedStore, tmp_path: Path
+) -> None:
     with closing(sqlite3.connect(tmp_path / "chroma.sqlite3")) as db:
         db.executescript(PALACE)
         drawers = [
@@ -110,17 +137,33 @@ def test_drawers_of_a_file_are_one_note_and_others_their_own(store: EnhancedStor
                 "chunk_index": 0,
                 "chroma:document": "One.",
             },
-            {"wing": "me", "room": "tastes", "filed_at": "2026-05-02T10:00:00", "chroma:document": "I like oolong."},
+            {
+                "wing": "me",
+                "room": "tastes",
+                "filed_at": "2026-05-02T10:00:00",
+                "chroma:document": "I like oolong.",
+            },
             {"wing": "me", "room": "tastes"},
-            {"parent_drawer_id": "whole", "chunk_index": 1, "chroma:document": "long that it is cut."},
+            {
+                "parent_drawer_id": "whole",
+                "chunk_index": 1,
+                "chroma:document": "long that it is cut.",
+            },
             {"parent_drawer_id": "whole", "chunk_index": 0, "chroma:document": "So "},
             {"source_file": "/x/o.md", "chunk_index": 0, "chroma:document": f"First. {'x' * 40}"},
             {"source_file": "/x/o.md", "chunk_index": 1, "chroma:document": f"{'x' * 40} Last."},
-            {"source_file": "/x/seen.jsonl", "ingest_mode": "registry", "chroma:document": "[registry]"},
+            {
+                "source_file": "/x/seen.jsonl",
+                "ingest_mode": "registry",
+                "chroma:document": "[registry]",
+            },
         ]
         for number, said in enumerate(drawers, 1):
             db.execute("INSERT INTO embeddings VALUES (?, 's', ?)", (number, f"drawer_{number}"))
-            values = [(number, k, *((v, None) if isinstance(v, str) else (None, v))) for k, v in said.items()]
+            values = [
+                (number, k, *((v, None) if isinstance(v, str) else (None, v)))
+                for k, v in said.items()
+            ]
             db.executemany("INSERT INTO embedding_metadata VALUES (?, ?, ?, ?, NULL, NULL)", values)
         db.execute("INSERT INTO embeddings VALUES (99, 't', 'closet')")
         db.commit()
@@ -135,9 +178,7 @@ def test_drawers_of_a_file_are_one_note_and_others_their_own(store: EnhancedStor
 def test_what_claude_code_remembers_comes_by_project(store: EnhancedStore, tmp_path: Path) -> None:
     memory = tmp_path / "projects" / "-home-ida-app" / "memory"
     memory.mkdir(parents=True)
-    fact = (
-        "---\nname: build\ndescription: how it is built\nmetadata:\n  type: project\n---\n\nUse make. See [[tests]].\n"
-    )
+    fact = "---\nname: build\ndescription: how it is built\nmetadata:\n  type: project\n---\n\nUse make. See [[tests]].\n"
     (memory / "build.md").write_text(fact)
     (memory / "MEMORY.md").write_text("- [build](build.md)\n")
     (memory.parent / "session.jsonl").write_text("{}\n")
@@ -146,7 +187,13 @@ def test_what_claude_code_remembers_comes_by_project(store: EnhancedStore, tmp_p
         "  type: project\n", "  type: project\nsource: claude-code:-home-ida-app/build.md\n"
     )
     (memory / "build.md").write_text(fact.replace("make", "just"))
-    planned = plan(store, "claude-memory", "projects", "in", SOURCES["claude-memory"].read(tmp_path / "projects"))
+    planned = plan(
+        store,
+        "claude-memory",
+        "projects",
+        "in",
+        SOURCES["claude-memory"].read(tmp_path / "projects"),
+    )
     assert (planned.new, planned.changed, planned.there) == (0, 1, 1)
 
 
@@ -165,17 +212,27 @@ def test_notes_of_apple_have_the_dates_of_their_files(store: EnhancedStore, tmp_
     assert [link.target for link in read.links] == ["in/Trips/Attachments/map.png"]
 
 
-def test_an_export_of_openmemory_comes_without_what_was_deleted(store: EnhancedStore, tmp_path: Path) -> None:
-    rows = [{"id": "u1", "content": "Prefers trains", "state": "active", "created_at": 1_700_000_000}]
-    rows += [{"id": "u2", "content": "Prefers cars", "state": "deleted", "created_at": 1_600_000_000}]
+def test_an_export_of_openmemory_comes_without_what_was_deleted(
+    store: EnhancedStore, tmp_path: Path
+) -> None:
+    rows = [
+        {"id": "u1", "content": "Prefers trains", "state": "active", "created_at": 1_700_000_000}
+    ]
+    rows += [
+        {"id": "u2", "content": "Prefers cars", "state": "deleted", "created_at": 1_600_000_000}
+    ]
     export = tmp_path / "memories_export.zip"
-    export.write_bytes(zipped(**{"memories.json": json.dumps({"user": {"id": "x"}, "memories": rows})}))
+    export.write_bytes(
+        zipped(**{"memories.json": json.dumps({"user": {"id": "x"}, "memories": rows})})
+    )
     assert bring(store, "mem0", export).new == 1
     assert store.read("in/Prefers trains").created.startswith("2023-11-14")
 
 
 @pytest.mark.parametrize("kind", [name for name, source in SOURCES.items() if source.reader])
-def test_a_file_of_another_kind_is_an_error_that_says_so(store: EnhancedStore, tmp_path: Path, kind: str) -> None:
+def test_a_file_of_another_kind_is_an_error_that_says_so(
+    store: EnhancedStore, tmp_path: Path, kind: str
+) -> None:
     from simplemem.errors import SimplememError
 
     noise = tmp_path / "noise"
@@ -190,7 +247,9 @@ def test_a_file_of_another_kind_is_an_error_that_says_so(store: EnhancedStore, t
         plan(store, kind, "gone", "in", SOURCES[kind].read(tmp_path / "gone"))
 
 
-def test_links_of_basic_memory_by_title_and_permalink_lead_to_the_file(store: EnhancedStore, tmp_path: Path) -> None:
+def test_links_of_basic_memory_by_title_and_permalink_lead_to_the_file(
+    store: EnhancedStore, tmp_path: Path
+) -> None:
     coffee = "---\ntitle: 'Coffee: Brewing'\npermalink: main/coffee/coffee-brewing\n---\n\n- relates_to [[Tea]]\n"
     tea = "---\ntitle: Tea\npermalink: main/tea\n---\n\n- x [[Coffee: Brewing]] [[coffee/coffee-brewing#y]] [[gone]]\n"
     (tmp_path / "project" / "coffee").mkdir(parents=True)
@@ -205,7 +264,9 @@ def test_links_of_basic_memory_by_title_and_permalink_lead_to_the_file(store: En
 
 
 @pytest.mark.parametrize(("kind", "new"), [("mem0", 3), ("basic-memory", 4)])
-def test_what_the_packages_themselves_wrote_comes_in_whole(store: EnhancedStore, kind: str, new: int) -> None:
+def test_what_the_packages_themselves_wrote_comes_in_whole(
+    store: EnhancedStore, kind: str, new: int
+) -> None:
     """Written by mem0ai 2.2.1 (`get_all`) and basic-memory 0.20.3 (its tools)."""
     exports = Path(__file__).parents[1] / "data" / "imports"
     planned = bring(store, kind, exports / ("mem0.json" if kind == "mem0" else kind))

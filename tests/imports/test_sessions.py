@@ -47,7 +47,10 @@ def planned(store: EnhancedStore, *agents: str, **how: Any) -> Plan:
 
 def notes(store: EnhancedStore) -> dict[str, str]:
     every = [each.path for each in planned(store).drafts] or list(store.bench.files())
-    return {str(store.read(path[:-3]).frontmatter["agent"]): store.read(path[:-3]).content for path in every}
+    return {
+        str(store.read(path[:-3]).frontmatter["agent"]): store.read(path[:-3]).content
+        for path in every
+    }
 
 
 def add(file: Path, *rows: Any) -> None:
@@ -55,7 +58,9 @@ def add(file: Path, *rows: Any) -> None:
         end.writelines(json.dumps(each) + "\n" for each in rows)
 
 
-def test_each_session_is_a_note_of_what_was_said_with_a_line_a_tool(store: EnhancedStore, home: Path) -> None:
+def test_each_session_is_a_note_of_what_was_said_with_a_line_a_tool(
+    store: EnhancedStore, home: Path
+) -> None:
     take(store, planned(store))
     found = notes(store)
     assert set(found) == set(AGENTS)
@@ -69,16 +74,25 @@ def test_each_session_is_a_note_of_what_was_said_with_a_line_a_tool(store: Enhan
         assert "I look at the folder first." in text
         assert "has no encoding" in text
         assert f"> {calls[agent]}" in text
-        assert all(each not in text for each in ("drwx", "a.py", "environment_context", "session_context", "skill"))
+        assert all(
+            each not in text
+            for each in ("drwx", "a.py", "environment_context", "session_context", "skill")
+        )
     assert "And on Windows?" in found["claude-code"]
 
 
-def test_a_note_says_where_it_comes_from_and_secrets_are_masked(store: EnhancedStore, home: Path) -> None:
+def test_a_note_says_where_it_comes_from_and_secrets_are_masked(
+    store: EnhancedStore, home: Path
+) -> None:
     take(store, planned(store, "claude-code"))
     (path,) = store.bench.files()
     header = store.read(path[:-3]).frontmatter
     assert path.startswith("archive/sessions/2026/11/2026-11-23 Why does the parser fail")
-    assert (header["type"], header["project"], header["private"]) == ("session", "/home/ida/parser", True)
+    assert (header["type"], header["project"], header["private"]) == (
+        "session",
+        "/home/ida/parser",
+        True,
+    )
     assert str(header["source"]).startswith("claude-code:")
     text = (store.root / path).read_text()
     assert "hunter2" not in text
@@ -86,7 +100,9 @@ def test_a_note_says_where_it_comes_from_and_secrets_are_masked(store: EnhancedS
     assert (store.search("parser").hits, len(store.search("archive: parser").hits)) == ((), 1)
 
 
-def test_a_session_that_went_on_is_written_again_unless_its_note_was_edited(store: EnhancedStore, home: Path) -> None:
+def test_a_session_that_went_on_is_written_again_unless_its_note_was_edited(
+    store: EnhancedStore, home: Path
+) -> None:
     take(store, planned(store))
     assert planned(store).drafts == ()
     said = {
@@ -103,8 +119,15 @@ def test_a_session_that_went_on_is_written_again_unless_its_note_was_edited(stor
     add(home / PLACES["claude-code"], row | {"isMeta": True, "message": {"content": "meta"}}, row)
     content = [{"type": "input_text", "text": "And for codex?"}]
     item = {"type": "message", "role": "user", "content": content}
-    add(home / PLACES["codex"], {"timestamp": "2026-11-23T19:31:00Z", "type": "response_item", "payload": item})
-    (codex,) = [path for path in store.bench.files() if "codex" in store.read(path[:-3]).frontmatter["source"]]
+    add(
+        home / PLACES["codex"],
+        {"timestamp": "2026-11-23T19:31:00Z", "type": "response_item", "payload": item},
+    )
+    (codex,) = [
+        path
+        for path in store.bench.files()
+        if "codex" in store.read(path[:-3]).frontmatter["source"]
+    ]
     store.update(codex[:-3], append="My own remark.")
     what = planned(store)
     assert (what.new, what.changed, len(what.left)) == (0, 1, 1)
@@ -132,12 +155,41 @@ def test_older_forms_are_read_too(store: EnhancedStore) -> None:
         {"type": "message", "role": "user", "content": [{"type": "input_text", "text": each}]}
         for each in (rules, "Hi?")
     ]
-    shell = {"type": "local_shell_call", "action": {"type": "exec", "command": ["bash", "-lc", "ls"]}}
-    patch = {"type": "custom_tool_call", "name": "apply_patch", "input": "*** Begin Patch\n*** Add File: b.py"}
-    add(old, {"id": "old", "timestamp": "2025-06-01T10:00:00Z", "instructions": None}, *asked, shell, patch)
-    user = {"id": "1", "timestamp": "2025-10-01T10:00:00Z", "type": "user", "content": "Which files?"}
-    answer = {"id": "2", "timestamp": "2025-10-01T10:00:09Z", "type": "gemini", "content": "One.", "toolCalls": []}
-    document = {"sessionId": "g", "projectHash": "f00", "messages": [user, answer], "summary": "Files of the house"}
+    shell = {
+        "type": "local_shell_call",
+        "action": {"type": "exec", "command": ["bash", "-lc", "ls"]},
+    }
+    patch = {
+        "type": "custom_tool_call",
+        "name": "apply_patch",
+        "input": "*** Begin Patch\n*** Add File: b.py",
+    }
+    add(
+        old,
+        {"id": "old", "timestamp": "2025-06-01T10:00:00Z", "instructions": None},
+        *asked,
+        shell,
+        patch,
+    )
+    user = {
+        "id": "1",
+        "timestamp": "2025-10-01T10:00:00Z",
+        "type": "user",
+        "content": "Which files?",
+    }
+    answer = {
+        "id": "2",
+        "timestamp": "2025-10-01T10:00:09Z",
+        "type": "gemini",
+        "content": "One.",
+        "toolCalls": [],
+    }
+    document = {
+        "sessionId": "g",
+        "projectHash": "f00",
+        "messages": [user, answer],
+        "summary": "Files of the house",
+    }
     (chats / "session-2025-10-01T10-00-g.json").write_text(json.dumps(document, indent=1))
     gone = {"id": "3", "timestamp": "2025-10-01T10:01:00Z", "type": "user", "content": "Forget me"}
     add(
@@ -150,7 +202,10 @@ def test_older_forms_are_read_too(store: EnhancedStore) -> None:
     )
     add(chats / "session-2025-10-01T10-00-s.jsonl", {"sessionId": "s", "kind": "subagent"}, user)
     what = planned(store)
-    assert (what.new, [each.why for each in what.left]) == (3, ["it contains no message from the user"])
+    assert (what.new, [each.why for each in what.left]) == (
+        3,
+        ["it contains no message from the user"],
+    )
     text = "\n".join(str(each.text) for each in what.drafts)
     assert "title: Files of the house" in text
     assert "- shell: bash -lc ls\n>\n> - apply_patch: *** Begin Patch *** Add File: b.py" in text
@@ -158,21 +213,33 @@ def test_older_forms_are_read_too(store: EnhancedStore) -> None:
     assert "Forget me" not in text
 
 
-def test_a_file_that_is_no_session_is_named_and_the_rest_comes(store: EnhancedStore, home: Path) -> None:
+def test_a_file_that_is_no_session_is_named_and_the_rest_comes(
+    store: EnhancedStore, home: Path
+) -> None:
     file = home / PLACES["claude-code"]
     file.with_name("agent-1.jsonl").write_text("a subagent's, not read")
     file.with_name("odd.jsonl").write_text('{"type": "user", "message": {"content": [3]}}\n{"cut')
     add(file.with_name("bad.jsonl"), {"type": "user", "message": {"content": 7}})
     what = planned(store, "claude-code")
-    assert (what.new, sorted(Path(each.where).name for each in what.left)) == (1, ["bad.jsonl", "odd.jsonl"])
+    assert (what.new, sorted(Path(each.where).name for each in what.left)) == (
+        1,
+        ["bad.jsonl", "odd.jsonl"],
+    )
 
 
-def test_the_command_shows_first_and_writes_nothing_in_a_dry_run(tmp_path: Path, home: Path) -> None:
+def test_the_command_shows_first_and_writes_nothing_in_a_dry_run(
+    tmp_path: Path, home: Path
+) -> None:
     (tmp_path / "vault" / ".simplemem").mkdir(parents=True)
     vault = ["--vault", str(tmp_path / "vault"), "--json"]
     shown = CliRunner().invoke(app, ["import", "sessions", "--dry-run", *vault])
     assert (json.loads(shown.stdout)["new"], list(tmp_path.rglob("*.md"))) == (3, [])
-    assert CliRunner().invoke(app, ["import", "sessions", "--agent", "codex", "--yes", *vault]).exit_code == 0
+    assert (
+        CliRunner()
+        .invoke(app, ["import", "sessions", "--agent", "codex", "--yes", *vault])
+        .exit_code
+        == 0
+    )
     assert len(list((tmp_path / "vault/archive/sessions/2026/11").glob("*.md"))) == 1
     for wrong in (["--agent", "cursor"], ["--since", "soon"]):
         refused = CliRunner().invoke(app, ["import", "sessions", *wrong, *vault])

@@ -11,7 +11,12 @@ from simplemem.imports import SOURCES
 from simplemem.imports.take import Plan, plan, take
 from simplemem.store import EnhancedStore
 
-TEA = {"id": "a1", "memory": "Likes tea: strong", "user_id": "alex", "created_at": "2026-01-02T03:04:05Z"}
+TEA = {
+    "id": "a1",
+    "memory": "Likes tea: strong",
+    "user_id": "alex",
+    "created_at": "2026-01-02T03:04:05Z",
+}
 
 
 def planned(store: EnhancedStore, kind: str, file: Path, folder: str = "in") -> Plan:
@@ -26,7 +31,9 @@ def files(vault: Path) -> dict[str, bytes]:
 @pytest.fixture
 def export(tmp_path: Path) -> Path:
     file = tmp_path / "memories.json"
-    file.write_text(json.dumps({"results": [TEA, {"id": "b2", "memory": "Lives in Paris"}, {"id": "c3"}]}))
+    file.write_text(
+        json.dumps({"results": [TEA, {"id": "b2", "memory": "Lives in Paris"}, {"id": "c3"}]})
+    )
     return file
 
 
@@ -37,7 +44,9 @@ def test_a_plan_writes_nothing_and_names_what_is_left_out(tmp_path: Path, export
         assert files(store.root) == {}
 
 
-def test_one_undo_takes_all_of_it_back_and_a_second_run_adds_nothing(tmp_path: Path, export: Path) -> None:
+def test_one_undo_takes_all_of_it_back_and_a_second_run_adds_nothing(
+    tmp_path: Path, export: Path
+) -> None:
     with open_store(tmp_path / "vault") as store:
         store.create("mine", "Lives in Paris")
         before = files(store.root)
@@ -49,18 +58,24 @@ def test_one_undo_takes_all_of_it_back_and_a_second_run_adds_nothing(tmp_path: P
         assert files(store.root) == before
 
 
-def test_a_note_is_known_again_wherever_it_lies_and_whatever_it_is_called(tmp_path: Path, export: Path) -> None:
+def test_a_note_is_known_again_wherever_it_lies_and_whatever_it_is_called(
+    tmp_path: Path, export: Path
+) -> None:
     with open_store(tmp_path / "vault") as store:
         take(store, planned(store, "mem0", export))
         store.move("in/Lives in Paris", "people/Home")
         assert planned(store, "mem0", export, "elsewhere").drafts == ()
 
 
-def test_what_changed_there_is_changed_here_unless_somebody_edited_the_note(tmp_path: Path, export: Path) -> None:
+def test_what_changed_there_is_changed_here_unless_somebody_edited_the_note(
+    tmp_path: Path, export: Path
+) -> None:
     with open_store(tmp_path / "vault") as store:
         take(store, planned(store, "mem0", export))
         store.update("in/Lives in Paris", append="Since 2020.")
-        export.write_text(json.dumps([TEA | {"memory": "Likes coffee"}, {"id": "b2", "memory": "Lives in Rome"}]))
+        export.write_text(
+            json.dumps([TEA | {"memory": "Likes coffee"}, {"id": "b2", "memory": "Lives in Rome"}])
+        )
         what = planned(store, "mem0", export)
         assert (what.new, what.changed, len(what.left)) == (0, 1, 1)
         take(store, what)

@@ -19,19 +19,28 @@ from simplemem.vault.vault import Vault
 PATHS = ("a.md", "b.md", "Private/a.md", "Private/b.md")
 RULES = Access(hidden=("Private/",))
 STEPS = st.lists(
-    st.tuples(st.sampled_from(("create", "update", "delete", "move")), st.sampled_from(PATHS), st.sampled_from(PATHS)),
+    st.tuples(
+        st.sampled_from(("create", "update", "delete", "move")),
+        st.sampled_from(PATHS),
+        st.sampled_from(PATHS),
+    ),
     max_size=12,
 )
 
 
 def table(root: Path, access: Access | None = None, name: str = "index.db") -> ChangeTable:
     vault = Vault(root, access=access)
-    return ChangeTable(open_database(root / ".simplemem" / name, vault.lock), vault, lambda question: question())
+    return ChangeTable(
+        open_database(root / ".simplemem" / name, vault.lock), vault, lambda question: question()
+    )
 
 
 def rows(changes: ChangeTable) -> list[Any]:
     with changes._database.reading() as db:
-        return [db.execute(f"SELECT * FROM {name} ORDER BY 1").fetchall() for name in ("changes", "lineages")]
+        return [
+            db.execute(f"SELECT * FROM {name} ORDER BY 1").fetchall()
+            for name in ("changes", "lineages")
+        ]
 
 
 def ids(changes: ChangeTable, path: str | None = None) -> list[str]:
@@ -49,7 +58,11 @@ def act(root: Path, op: str, path: str, new_path: str = "") -> None:
     number = log.next_number()
     text = f"{number:064x}"
     step: dict[str, Any] = {"path": path, "op": op, "before": text, "after": text}
-    step |= {"create": {"before": None}, "delete": {"after": None}, "move": {"new_path": new_path}}.get(op, {})
+    step |= {
+        "create": {"before": None},
+        "delete": {"after": None},
+        "move": {"new_path": new_path},
+    }.get(op, {})
     with Beneath(str(root)) as here:
         log.append(here, log.stamp([step], first=number, tool="", who="", reason=""))
 
@@ -82,7 +95,12 @@ def test_another_log_in_its_place_is_read_anew(tmp_path: Path, what: str) -> Non
     if what == "restored":
         act(tmp_path, "create", "longer than before.md")
         other = json.loads(lines[0]) | {"path": "elsewhere.md"}
-        log.write_bytes(json.dumps(other).encode() + b"\n" + b"".join(lines[:1]) + log.read_bytes()[len(lines[0]) :])
+        log.write_bytes(
+            json.dumps(other).encode()
+            + b"\n"
+            + b"".join(lines[:1])
+            + log.read_bytes()[len(lines[0]) :]
+        )
     elif what == "cut":
         log.write_bytes(lines[0])
     elif what == "gone":
@@ -91,13 +109,17 @@ def test_another_log_in_its_place_is_read_anew(tmp_path: Path, what: str) -> Non
         log.write_bytes(b"".join(lines) + lines[0][:30])
     assert ids(changes) == ids(table(tmp_path, name="afresh.db"))
     act(tmp_path, "create", "new.md")
-    assert ids(changes) == ids(table(tmp_path, name="afresh.db")) and "new.md" in {v.path for v in changes.recent()}
+    assert ids(changes) == ids(table(tmp_path, name="afresh.db")) and "new.md" in {
+        v.path for v in changes.recent()
+    }
 
 
 def test_lines_that_are_none_are_passed_over(tmp_path: Path) -> None:
     act(tmp_path, "create", "a.md")
     log = tmp_path / LOG
     junk = b"\0\0\nnot json\n[1]\n{}\n" + b'{"id": 7}\n' + b"[" * 100_000 + b"\n"
-    log.write_bytes(junk + log.read_bytes() + b'{"id":"v000009","group":"v1","path":"x","when":"","op":"no"}\n')
+    log.write_bytes(
+        junk + log.read_bytes() + b'{"id":"v000009","group":"v1","path":"x","when":"","op":"no"}\n'
+    )
     act(tmp_path, "update", "a.md")
     assert ids(table(tmp_path)) == ["v000002", "v000001"]

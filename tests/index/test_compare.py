@@ -38,7 +38,9 @@ def grown(plain_store: EnhancedStore, write: Write) -> EnhancedStore:
     return plain_store
 
 
-@pytest.mark.parametrize(("grows", "set_anew", "counted"), [(False, False, 0), (False, True, 0), (True, False, 4)])
+@pytest.mark.parametrize(
+    ("grows", "set_anew", "counted"), [(False, False, 0), (False, True, 0), (True, False, 4)]
+)
 def test_words_are_counted_only_where_the_tables_of_words_differ(
     plain_store: EnhancedStore, write: Write, grows: bool, set_anew: bool, counted: int
 ) -> None:
@@ -75,7 +77,9 @@ def test_an_index_that_grew_equals_one_made_at_once(grown: EnhancedStore) -> Non
         ("plum pear a plum", {"quokka"}),  # one is missing
     ],
 )
-def test_words_that_are_not_where_the_note_has_them_are_found(grown: EnhancedStore, body: str, words: set[str]) -> None:
+def test_words_that_are_not_where_the_note_has_them_are_found(
+    grown: EnhancedStore, body: str, words: set[str]
+) -> None:
     with grown._core.index.database.writing() as db:
         note_id = db.execute("SELECT id FROM notes WHERE path = 'a.md'").get
         db.execute("DELETE FROM note_text WHERE rowid = ?", (note_id,)).fetchall()
@@ -90,16 +94,26 @@ def test_two_notes_whose_words_were_changed_about_are_found(grown: EnhancedStore
         ids = dict(db.execute("SELECT path, id FROM notes"))
         for path, words in (("e.md", "aa bb"), ("f.md", "bb aa")):
             db.execute("DELETE FROM note_text WHERE rowid = ?", (ids[path],)).fetchall()
-            db.execute("INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)", (ids[path], "", words)).fetchall()
+            db.execute(
+                "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)",
+                (ids[path], "", words),
+            ).fetchall()
     (grown.root / "e.md").write_text("bb aa")
     (grown.root / "f.md").write_text("aa bb")
-    found = {row[2] for pair in compared(grown) for row in pair if row is not None and row[0] == "note_text"}
+    found = {
+        row[2]
+        for pair in compared(grown)
+        for row in pair
+        if row is not None and row[0] == "note_text"
+    }
     assert {"aa", "bb"} <= found
 
 
 def test_words_and_rows_of_no_note_are_found(grown: EnhancedStore) -> None:
     with grown._core.index.database.writing() as db:
-        db.execute("INSERT INTO block_text (rowid, title, body) VALUES (?, '', 'lost')", ((999 << 20) + 7,)).fetchall()
+        db.execute(
+            "INSERT INTO block_text (rowid, title, body) VALUES (?, '', 'lost')", ((999 << 20) + 7,)
+        ).fetchall()
         db.execute("INSERT INTO tags VALUES (999, 0, 'lost', 'list')").fetchall()
     (tag, nothing), (word, neither) = compared(grown)
     assert nothing is None and tag is not None and tag[:2] == ("tags", "?")

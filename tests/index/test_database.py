@@ -71,7 +71,12 @@ def raw(path: Path) -> Iterator[apsw.Connection]:
 def test_a_new_index_carries_its_marks_and_a_write_ahead_log(database: Database) -> None:
     settings = ("application_id", "user_version", "journal_mode", "wal_autocheckpoint")
     said = [database.rows(f"PRAGMA {name}")[0][0] for name in settings]
-    assert said == [APPLICATION_ID, SCHEMA_VERSION, "wal", 0]  # checkpoints are made under the vault's lock alone
+    assert said == [
+        APPLICATION_ID,
+        SCHEMA_VERSION,
+        "wal",
+        0,
+    ]  # checkpoints are made under the vault's lock alone
     assert database.check() == []
 
 
@@ -81,7 +86,9 @@ def test_a_snapshot_ends_on_the_file_it_began_on(tmp_path: Path) -> None:
     with database.reading() as db:
         KINDS["deleted with its log"](database.path, random.Random())
         in_a_new_thread(lambda: database.set_meta("x", "new"))
-        assert database.meta("x") == db.execute("SELECT value FROM meta WHERE key = 'x'").get == "old"
+        assert (
+            database.meta("x") == db.execute("SELECT value FROM meta WHERE key = 'x'").get == "old"
+        )
     assert database.meta("x") == "new"
     database.close()
 
@@ -139,7 +146,9 @@ def test_folding_the_log_in_waits_for_no_reader_and_is_done_when_that_is_gone(
         folding.start()
         folding.join(60)
         assert not folding.is_alive() and log.stat().st_size > 0
-        assert reader.execute("SELECT count(*) FROM meta WHERE key = 'x'").get == 0, "it still reads its own moment"
+        assert reader.execute("SELECT count(*) FROM meta WHERE key = 'x'").get == 0, (
+            "it still reads its own moment"
+        )
         database.set_meta("x", "z")
     database.checkpoint(0)
     assert log.stat().st_size == 0 and database.meta("x") == "z"
@@ -178,8 +187,12 @@ WRITTEN: dict[str, Callable[[EnhancedStore], object]] = {
 }
 
 
-@pytest.mark.parametrize("kind", ["deleted with its log", "emptied", "garbage", "another shape", "the log overwritten"])
-def test_what_is_written_on_a_damaged_index_is_kept_and_found(vault: Path, write: Write, kind: str) -> None:
+@pytest.mark.parametrize(
+    "kind", ["deleted with its log", "emptied", "garbage", "another shape", "the log overwritten"]
+)
+def test_what_is_written_on_a_damaged_index_is_kept_and_found(
+    vault: Path, write: Write, kind: str
+) -> None:
     chance = random.Random(kind)
     for k in range(12):
         write(f"n{k}.md", f"plum {k} [[n{(k + 1) % 12}]]\n" + "other words " * 100)
@@ -203,17 +216,24 @@ def test_what_is_written_on_a_damaged_index_is_kept_and_found(vault: Path, write
 def test_a_check_sees_that_words_are_missing_in_a_file_that_is_whole(database: Database) -> None:
     with database.writing() as db:
         for k in range(1, 200):
-            db.execute("INSERT INTO note_text (rowid, title, body) VALUES (?, 't', ?)", (k, f"word{k} plum")).fetchall()
+            db.execute(
+                "INSERT INTO note_text (rowid, title, body) VALUES (?, 't', ?)",
+                (k, f"word{k} plum"),
+            ).fetchall()
     assert database.check() == []
     with database.writing() as db:
         db.execute("DELETE FROM note_text_data WHERE id > 10").fetchall()
     assert database.check() != []
 
 
-def test_a_check_takes_no_merge_of_another_connection_for_damage(database: Database, tmp_path: Path) -> None:
+def test_a_check_takes_no_merge_of_another_connection_for_damage(
+    database: Database, tmp_path: Path
+) -> None:
     def put(db: apsw.Connection, number: int) -> None:
         values = (number, "plums", "they ripen")
-        db.execute("INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)", values).fetchall()
+        db.execute(
+            "INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)", values
+        ).fetchall()
 
     with database.writing() as db:
         put(db, 1)
@@ -222,7 +242,9 @@ def test_a_check_takes_no_merge_of_another_connection_for_damage(database: Datab
         with another.writing() as db:
             put(db, 2)
         with another.writing() as db:
-            db.execute("INSERT INTO block_text (block_text, rank) VALUES ('merge', -1000)").fetchall()
+            db.execute(
+                "INSERT INTO block_text (block_text, rank) VALUES ('merge', -1000)"
+            ).fetchall()
     assert database.check() == []
 
 
@@ -298,13 +320,17 @@ def test_an_older_index_is_made_anew(vault: Path, write: Write) -> None:
 
 
 @pytest.mark.parametrize("mark", [0, 0x12345678, None])
-def test_a_file_of_another_program_is_never_touched(vault: Path, tmp_path: Path, mark: int | None) -> None:
+def test_a_file_of_another_program_is_never_touched(
+    vault: Path, tmp_path: Path, mark: int | None
+) -> None:
     theirs = tmp_path / "theirs.db"
     theirs.write_text("Chapter one\n" * 400 if mark is None else "")
     if mark is not None:
         with closing(apsw.Connection(str(theirs))) as db:
             db.execute(f"PRAGMA application_id = {mark}").fetchall()
-            db.execute("CREATE TABLE precious (x); INSERT INTO precious VALUES ('thesis')").fetchall()
+            db.execute(
+                "CREATE TABLE precious (x); INSERT INTO precious VALUES ('thesis')"
+            ).fetchall()
     before = theirs.read_bytes()
     with pytest.raises(Unavailable, match="another program"):
         EnhancedStore(vault, Settings.model_validate({"db": theirs, "embed": {"provider": "none"}}))

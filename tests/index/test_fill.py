@@ -19,7 +19,14 @@ from simplemem.services.wordllama import WordLlama
 from simplemem.vault.vault import Vault
 
 Write = Callable[[str, str | bytes], Path]
-SUBJECTS = ["harbour cranes", "honey bees", "night trains", "paper lanterns", "salt marshes", "winter apples"]
+SUBJECTS = [
+    "harbour cranes",
+    "honey bees",
+    "night trains",
+    "paper lanterns",
+    "salt marshes",
+    "winter apples",
+]
 
 
 class Half(WordLlama):
@@ -33,7 +40,9 @@ class Half(WordLlama):
         self.given: list[str] = []
         self.fails_after = 10_000
 
-    def documents(self, texts: Sequence[str], *, stopped: Callable[[], bool] = lambda: False) -> list[bytes]:
+    def documents(
+        self, texts: Sequence[str], *, stopped: Callable[[], bool] = lambda: False
+    ) -> list[bytes]:
         if len(self.given) + len(texts) > self.fails_after:
             raise Unavailable(f"{self.name} does not answer: it was switched off")
         self.given += texts
@@ -123,7 +132,9 @@ def test_what_changes_while_vectors_are_made_is_as_if_it_had_always_been_so(
         afresh.close()
 
 
-def test_a_note_that_nobody_can_read_does_not_hold_up_the_others(kept: Kept, half: Half, vault: Path) -> None:
+def test_a_note_that_nobody_can_read_does_not_hold_up_the_others(
+    kept: Kept, half: Half, vault: Path
+) -> None:
     kept.fill(WHOLE)
     (vault / "n2.md").rename(vault / "n2.away")  # and the index has not heard of it
     assert vectors.Filling(kept.vault, kept.database, half).run() == 5
@@ -140,22 +151,36 @@ def test_who_holds_vectors_in_memory_lets_the_old_ones_go(kept: Kept, vault: Pat
         assert reader.nearest(WHOLE, "honey bees")[0] == "n1.md"
         kept.fill(OTHER)  # as wide, so that nothing but the name tells
         kept.database.rows("SELECT 1")
-        with kept.database.writing() as db:  # vectors that would give another answer, had they been loaded
-            db.execute("UPDATE vectors SET vector = (SELECT vector FROM vectors WHERE id >> 20 = 4)").fetchall()
+        with (
+            kept.database.writing() as db
+        ):  # vectors that would give another answer, had they been loaded
+            db.execute(
+                "UPDATE vectors SET vector = (SELECT vector FROM vectors WHERE id >> 20 = 4)"
+            ).fetchall()
         assert reader.nearest(WHOLE, "honey bees") == []
         asked = QueryVector(OTHER.query("honey bees"), "other")
         assert (
-            len({round(near.score, 5) for near in (reader.index.ask(Question(vector=asked)).near or {}).values()}) == 1
+            len(
+                {
+                    round(near.score, 5)
+                    for near in (reader.index.ask(Question(vector=asked)).near or {}).values()
+                }
+            )
+            == 1
         )
     finally:
         reader.close()
 
 
-def test_a_model_that_changes_its_width_stores_nothing(kept: Kept, half: Half, write: Write) -> None:
+def test_a_model_that_changes_its_width_stores_nothing(
+    kept: Kept, half: Half, write: Write
+) -> None:
     kept.fill(half)
 
     class Wider(Half):
-        def documents(self, texts: Sequence[str], *, stopped: Callable[[], bool] = lambda: False) -> list[bytes]:
+        def documents(
+            self, texts: Sequence[str], *, stopped: Callable[[], bool] = lambda: False
+        ) -> list[bytes]:
             return WordLlama.documents(self, texts)
 
     write("more.md", "What we know about kites.\n")
@@ -164,13 +189,17 @@ def test_a_model_that_changes_its_width_stores_nothing(kept: Kept, half: Half, w
     assert kept.lengths() == {128}
 
 
-def test_a_fill_stops_when_another_process_begins_with_another_embedder(kept: Kept, half: Half) -> None:
+def test_a_fill_stops_when_another_process_begins_with_another_embedder(
+    kept: Kept, half: Half
+) -> None:
     kept.fill(WHOLE)
 
     class Slow(Half):
         """While it makes its second vector, another process begins with another embedder."""
 
-        def documents(self, texts: Sequence[str], *, stopped: Callable[[], bool] = lambda: False) -> list[bytes]:
+        def documents(
+            self, texts: Sequence[str], *, stopped: Callable[[], bool] = lambda: False
+        ) -> list[bytes]:
             if len(self.given) == 1:
                 elsewhere = open_database(kept.index.path, nullcontext)
                 vectors.adopt(elsewhere, OTHER)

@@ -38,7 +38,9 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EnhancedStore]:
         file = root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-        os.utime(file, (1_768_000_000 + at * 86_400, 1_768_000_000 + at * 86_400))  # a day apart, from 2026-01-09
+        os.utime(
+            file, (1_768_000_000 + at * 86_400, 1_768_000_000 + at * 86_400)
+        )  # a day apart, from 2026-01-09
     with EnhancedStore(root, Settings.model_validate({"embed": {"provider": "none"}})) as store:
         store.sync()
         yield store
@@ -75,15 +77,24 @@ def test_tags_by_presence_or_value(filled: EnhancedStore, tags: Any, names: set[
 
 
 def test_all_of_some_tags(filled: EnhancedStore) -> None:
-    assert passing(filled, tags={"status": "active", "person": ""}, require_all=True) == {"people/Ada"}
-    assert passing(filled, tags={"status": "done", "todo": ""}, require_all=True) == {"projects-old/mercury"}
+    assert passing(filled, tags={"status": "active", "person": ""}, require_all=True) == {
+        "people/Ada"
+    }
+    assert passing(filled, tags={"status": "done", "todo": ""}, require_all=True) == {
+        "projects-old/mercury"
+    }
     assert passing(filled, tags={"status": "done", "nothing": ""}, require_all=True) == set()
 
 
-def test_a_type_is_meant_whatever_its_case_and_a_note_without_one_is_a_memory(filled: EnhancedStore) -> None:
+def test_a_type_is_meant_whatever_its_case_and_a_note_without_one_is_a_memory(
+    filled: EnhancedStore,
+) -> None:
     for kind in ("memory", "MEMORY"):
         assert passing(filled, type=kind) == EVERYONE - PROJECTS
-        assert passing(filled, type=kind.replace("memory", "Project").replace("MEMORY", "project")) == PROJECTS
+        assert (
+            passing(filled, type=kind.replace("memory", "Project").replace("MEMORY", "project"))
+            == PROJECTS
+        )
 
 
 @pytest.mark.parametrize(
@@ -146,7 +157,9 @@ def test_what_no_filter_can_mean_is_an_error_and_not_an_empty_answer(filled: Enh
             filled.list(filter=Filter.of(**senseless))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_no_text_in_a_filter_is_ever_sql(filled: EnhancedStore, one: str, two: str) -> None:
     hostile = Filter(tags={one: two, two: ""}, type=two, prefix=one)
@@ -155,11 +168,16 @@ def test_no_text_in_a_filter_is_ever_sql(filled: EnhancedStore, one: str, two: s
     assert filled.list().total == len(EVERYONE)
 
 
-def test_a_filtered_search_returns_as_many_hits_as_there_are(store: EnhancedStore, write: Write) -> None:
+def test_a_filtered_search_returns_as_many_hits_as_there_are(
+    store: EnhancedStore, write: Write
+) -> None:
     for k in range(450):
         write(f"loud/n{k}.md", f"# Crane {k}\n\nThe harbour crane, the crane of the harbour.\n")
     for k in range(45):
-        write(f"quiet/n{k}.md", f"---\ntags: [quiet]\n---\nNumber {k} once heard of a crane, long ago and far away.\n")
+        write(
+            f"quiet/n{k}.md",
+            f"---\ntags: [quiet]\n---\nNumber {k} once heard of a crane, long ago and far away.\n",
+        )
     store.sync()
     for mode in ("text", "hybrid", "semantic"):
         for narrowed in (Filter.of(tags=["quiet"]), Filter.of(prefix="quiet/")):
@@ -178,7 +196,9 @@ def test_a_list_goes_on_page_by_page_and_misses_none(filled: EnhancedStore) -> N
             if cursor is None:
                 break
         assert len(seen) == len(set(seen)) == len(EVERYONE)
-    assert seen == sorted(seen, key=lambda name: name.rsplit("/", 1)[-1].casefold())  # the last was by title
+    assert seen == sorted(
+        seen, key=lambda name: name.rsplit("/", 1)[-1].casefold()
+    )  # the last was by title
 
 
 def test_a_cursor_of_another_list_or_of_nobody_is_refused(filled: EnhancedStore) -> None:

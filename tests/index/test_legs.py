@@ -18,7 +18,10 @@ from simplemem.index.notes import Rows
 from simplemem.note.note import read_note
 
 WORDS = [
-    f"{first}{second}{third}" for first in "bdfgk" for second in ("ara", "ele", "ino", "ulu") for third in "mnprst"
+    f"{first}{second}{third}"
+    for first in "bdfgk"
+    for second in ("ara", "ele", "ino", "ulu")
+    for third in "mnprst"
 ]
 NOTES = 240
 ALL = Counts(0)  # every row is scored
@@ -27,7 +30,10 @@ ALL = Counts(0)  # every row is scored
 def a_note(chance: random.Random) -> str:
     """A title and some paragraphs, a few words in most notes and most words in few."""
     lengths = [chance.randint(3, 25) for _ in range(chance.randint(1, 4))]
-    drawn = [" ".join(WORDS[int(len(WORDS) ** chance.random()) - 1] for _ in range(length)) for length in lengths]
+    drawn = [
+        " ".join(WORDS[int(len(WORDS) ** chance.random()) - 1] for _ in range(length))
+        for length in lengths
+    ]
     return f"# {drawn[0][:20].strip()}\n\n" + "\n\n".join(drawn) + "\n"
 
 
@@ -55,7 +61,9 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 
 
 def asked(chance: random.Random) -> list[Term]:
-    words = dict.fromkeys(WORDS[int(len(WORDS) ** chance.random()) - 1] for _ in range(chance.randint(2, 6)))
+    words = dict.fromkeys(
+        WORDS[int(len(WORDS) ** chance.random()) - 1] for _ in range(chance.randint(2, 6))
+    )
     return [Term((word,)) for word in words]
 
 
@@ -70,7 +78,9 @@ def scores(found: list[Match]) -> dict[tuple[int, int], float]:
 
 @pytest.mark.parametrize("name", LEGS)
 @pytest.mark.parametrize("ask", [asked, phrases_asked])
-def test_chosen_notes_have_the_scores_that_sqlite_gives_them(filled: Database, name: str, ask: object) -> None:
+def test_chosen_notes_have_the_scores_that_sqlite_gives_them(
+    filled: Database, name: str, ask: object
+) -> None:
     chance = random.Random(5)
     counts = Counts(NOTES, most_scored=0)
     seen = 0
@@ -80,7 +90,9 @@ def test_chosen_notes_have_the_scores_that_sqlite_gives_them(filled: Database, n
             for ids in ([], [7], chance.sample(range(1, NOTES + 1), 25), list(range(1, NOTES + 1))):
                 found = counts.leg(db, name, terms, 10_000, ids)
                 assert scores(found) == pytest.approx(scores(ALL.leg(db, name, terms, 10_000, ids)))
-                assert [match.score for match in found] == sorted((match.score for match in found), reverse=True)
+                assert [match.score for match in found] == sorted(
+                    (match.score for match in found), reverse=True
+                )
                 seen += len(found)
     assert seen > 500
 
@@ -103,11 +115,15 @@ def test_rare_words_choose_and_all_words_rank(
             ids = chance.sample(range(1, NOTES + 1), 150) if narrowed else None
             full = ALL.leg(db, "note", terms, NOTES, ids)
             found = counts.leg(db, "note", terms, limit, ids)
-            rarest = sorted(terms, key=lambda term: counts.of(db, "note_text", legs.fts_terms([term])[0]))
+            rarest = sorted(
+                terms, key=lambda term: counts.of(db, "note_text", legs.fts_terms([term])[0])
+            )
             rare = ALL.leg(db, "note", rarest[:2], NOTES, ids)
             holding = {match.note for match in rare}
             wanted = [match for match in full if match.note in holding]
-            assert [match.score for match in found] == pytest.approx([match.score for match in wanted[:limit]])
+            assert [match.score for match in found] == pytest.approx(
+                [match.score for match in wanted[:limit]]
+            )
             of_found = {(match.note, 0): scores(wanted)[match.note, 0] for match in found}
             assert scores(found) == pytest.approx(of_found)
             passed_over += len(full) - len(wanted)
@@ -123,7 +139,9 @@ def test_frequent_words_pass_no_note_over_where_all_can_be_scored(
     ids = list(range(1, NOTES, 2)) if narrowed else None
     with filled.reading() as db:
         found = Counts(NOTES, most_scored=0).leg(db, "note", frequent, NOTES, ids)
-        assert found == ALL.leg(db, "note", frequent, NOTES, ids) and len(found) > (100 if narrowed else 200)
+        assert found == ALL.leg(db, "note", frequent, NOTES, ids) and len(found) > (
+            100 if narrowed else 200
+        )
 
 
 @pytest.mark.parametrize("groups", [2, 3])
@@ -143,11 +161,18 @@ def test_of_frequent_words_those_notes_rank_that_hold_one_of_each_group(
     with filled.reading() as db:
         full = ALL.leg(db, "note", frequent, NOTES, ids)
         found = counts.leg(db, "note", frequent, 50, ids)
-        dealt = sorted(frequent, key=lambda term: counts.of(db, "note_text", legs.fts_terms([term])[0]))
-        each = [{m.note for m in ALL.leg(db, "note", dealt[k::groups], NOTES, ids)} for k in range(groups)]
+        dealt = sorted(
+            frequent, key=lambda term: counts.of(db, "note_text", legs.fts_terms([term])[0])
+        )
+        each = [
+            {m.note for m in ALL.leg(db, "note", dealt[k::groups], NOTES, ids)}
+            for k in range(groups)
+        ]
         holding = set.intersection(*each)
         assert 10 <= len(holding) < len(full)
-        assert scores(found) == pytest.approx(scores([match for match in full if match.note in holding][:50]))
+        assert scores(found) == pytest.approx(
+            scores([match for match in full if match.note in holding][:50])
+        )
         rare = [Term((word,)) for word in WORDS[-3:]]
         few = counts.leg(db, "note", rare, NOTES, ids)  # no note holds all three
         assert few == ALL.leg(db, "note", rare, NOTES, ids) != []
@@ -180,7 +205,9 @@ def test_words_that_most_notes_hold_are_not_scored_and_no_note_is_passed_over(
     expressions: list[str] = []
     best = legs._best
 
-    def noted(db: apsw.Connection, name: str, match: str, *more: object, **rest: object) -> list[Match]:
+    def noted(
+        db: apsw.Connection, name: str, match: str, *more: object, **rest: object
+    ) -> list[Match]:
         expressions.append(match)
         return best(db, name, match, *more, **rest)  # type: ignore[arg-type]
 
@@ -192,9 +219,16 @@ def test_words_that_most_notes_hold_are_not_scored_and_no_note_is_passed_over(
             terms = [common, *asked(chance)]
             every = ALL.leg(db, "note", terms, NOTES, None)
             expressions.clear()
-            found, *_ = Counts(NOTES, most_scored=90).rank(db, Question(tuple(terms), notes=20, closer=10), None)
-            assert [match.score for match in found] == pytest.approx([match.score for match in every[:20]], abs=1e-4)
-            if any(2 * Counts(NOTES).of(db, "note_text", *legs.fts_terms([term])) <= NOTES for term in terms):
+            found, *_ = Counts(NOTES, most_scored=90).rank(
+                db, Question(tuple(terms), notes=20, closer=10), None
+            )
+            assert [match.score for match in found] == pytest.approx(
+                [match.score for match in every[:20]], abs=1e-4
+            )
+            if any(
+                2 * Counts(NOTES).of(db, "note_text", *legs.fts_terms([term])) <= NOTES
+                for term in terms
+            ):
                 assert f'"{WORDS[0]}"' not in expressions[0]
 
 

@@ -34,7 +34,9 @@ def put(db: apsw.Connection, name: str, body: str) -> int:
 
 def add_notes(db: apsw.Connection, first: int, last: int) -> list[int]:
     """Add notes with a paragraph of their own and a footer that all of them have. Return their ids."""
-    return [put(db, f"n{k}", f"Paragraph {k} about plums.\n\n{FOOTER}.\n") for k in range(first, last)]
+    return [
+        put(db, f"n{k}", f"Paragraph {k} about plums.\n\n{FOOTER}.\n") for k in range(first, last)
+    ]
 
 
 def steps_of_ask_spans(db: apsw.Connection, some: list[int]) -> int:
@@ -55,7 +57,9 @@ def steps_of_ask_spans(db: apsw.Connection, some: list[int]) -> int:
     return steps
 
 
-def test_repeated_text_of_a_few_notes_costs_the_same_in_a_vault_of_ten_times_as_many_notes(database: Database) -> None:
+def test_repeated_text_of_a_few_notes_costs_the_same_in_a_vault_of_ten_times_as_many_notes(
+    database: Database,
+) -> None:
     with database.writing() as db:
         some = add_notes(db, 0, 100)[:5]
         few = steps_of_ask_spans(db, some)

@@ -28,11 +28,16 @@ def assert_equals_rebuilt(store: EnhancedStore, folder: Path) -> None:
     (folder / "rebuilt.db").unlink(missing_ok=True)
     with EnhancedStore(store.root, settings) as fresh:
         fresh.sync()
-        with store._core.index.database.reading() as ours, fresh._core.index.database.reading() as theirs:
+        with (
+            store._core.index.database.reading() as ours,
+            fresh._core.index.database.reading() as theirs,
+        ):
             assert list(dump(ours)) == list(dump(theirs))
 
 
-def test_a_scan_finds_what_came_changed_and_went(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
+def test_a_scan_finds_what_came_changed_and_went(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
     write("a.md", "apple")
     write("b.md", "banana")
     plain_store.sync()
@@ -45,7 +50,9 @@ def test_a_scan_finds_what_came_changed_and_went(plain_store: EnhancedStore, wri
     assert names(plain_store, "cherry") == ["sub/c"]
 
 
-def test_an_edit_that_keeps_size_and_time_is_found_while_it_is_fresh(plain_store: EnhancedStore, write: Write) -> None:
+def test_an_edit_that_keeps_size_and_time_is_found_while_it_is_fresh(
+    plain_store: EnhancedStore, write: Write
+) -> None:
     file = write("a.md", "apple")
     plain_store.sync()
     before = file.stat()
@@ -136,7 +143,9 @@ def test_a_note_that_cannot_be_read_just_now_is_not_taken_for_deleted(
     write("b.md", "plum")
     write("rested.md", "medlar")
     plain_store.sync()
-    with plain_store._core.index.database.writing() as db:  # as if it had been looked at a while after it was written
+    with (
+        plain_store._core.index.database.writing() as db
+    ):  # as if it had been looked at a while after it was written
         db.execute("UPDATE notes SET checked_ns = checked_ns + 10_000_000_000").fetchall()
     write("a.md", "cherry")
     write("b.md", "plum and quince")
@@ -151,7 +160,9 @@ def test_a_note_that_cannot_be_read_just_now_is_not_taken_for_deleted(
     plain_store._core.rows.hidden_reason = a_pipe_takes_its_place_before_it_is_read
     report = plain_store.sync()
     assert [path for path, _ in report.skipped] == ["b.md"]
-    assert (report.added, report.removed) == (["a.md"], []) and plain_store.sync().removed == ["b.md"]
+    assert (report.added, report.removed) == (["a.md"], []) and plain_store.sync().removed == [
+        "b.md"
+    ]
 
 
 def test_what_obsidian_excludes_is_not_recalled_but_still_linked(vault: Path, write: Write) -> None:
@@ -160,7 +171,9 @@ def test_what_obsidian_excludes_is_not_recalled_but_still_linked(vault: Path, wr
     write("a.md", "[[Old]] quince")
     with EnhancedStore(vault, PLAIN) as store:
         store.sync()
-        assert names(store, "quince") == ["a"] and store.inspect()["a.md"]["links"] == ["archive/Old.md"]
+        assert names(store, "quince") == ["a"] and store.inspect()["a.md"]["links"] == [
+            "archive/Old.md"
+        ]
         write(".obsidian/app.json", "{}")
     with EnhancedStore(vault, PLAIN) as store:
         store.sync()
@@ -172,7 +185,9 @@ def test_indexing_writes_no_note(store: EnhancedStore, write: Write, vault: Path
     write("b.md", "---\nbroken: [\n---\ntext\n")
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in vault.rglob("*.md")}
     store.sync(rebuild=True)
-    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in vault.rglob("*.md")} == before
+    assert {
+        path: (path.read_bytes(), path.stat().st_mtime_ns) for path in vault.rglob("*.md")
+    } == before
 
 
 def test_an_index_replaced_in_the_middle_of_a_scan_is_not_written_by_the_ids_of_the_old_one(
@@ -253,13 +268,18 @@ def test_a_pass_that_is_killed_leaves_no_link_that_misses_its_file(
     with EnhancedStore(vault, PLAIN) as store:
         store.sync()
         assert_equals_rebuilt(store, tmp_path)
-        assert [link.path for link in store._core.index.links() if link.source == "old.md"] == ["z came.md", None]
+        assert [link.path for link in store._core.index.links() if link.source == "old.md"] == [
+            "z came.md",
+            None,
+        ]
 
 
 def test_a_note_that_becomes_too_large_is_no_longer_what_another_is_a_copy_of(
     vault: Path, write: Write, tmp_path: Path
 ) -> None:
-    settings = Settings.model_validate({"embed": {"provider": "none"}, "index": {"max_note_mb": 0.002}})
+    settings = Settings.model_validate(
+        {"embed": {"provider": "none"}, "index": {"max_note_mb": 0.002}}
+    )
     write("Chapter.md", "The harbour crane was repaired in spring.\n")
     write("Chapter 2.md", "The harbour crane was repaired in spring.\n")
     with EnhancedStore(vault, settings) as store:
@@ -285,4 +305,6 @@ def test_a_note_made_between_two_batches_of_a_first_index_is_linked_to(
             plain_store.create("late", "Here.")
 
     plain_store.sync(progress=told, embed=False)
-    assert {item.source for item in plain_store._core.index.links("late.md")} == {f"n{k:03d}.md" for k in range(300)}
+    assert {item.source for item in plain_store._core.index.links("late.md")} == {
+        f"n{k:03d}.md" for k in range(300)
+    }

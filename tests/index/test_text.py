@@ -29,7 +29,9 @@ BLOCKS = [(0x20, 0x4FF), (0x5D0, 0x97F), (0xE01, 0xE5B), (0x1E00, 0x27BF), (0x30
 
 def is_old_letter_or_any_sign(character: str) -> bool:
     """SQLite and Python need not agree on how letters are folded that came after Unicode 3.2."""
-    return unicodedata.ucd_3_2_0.category(character) != "Cn" or unicodedata.category(character).startswith("S")
+    return unicodedata.ucd_3_2_0.category(character) != "Cn" or unicodedata.category(
+        character
+    ).startswith("S")
 
 
 ALPHABET = st.one_of(*(st.characters(min_codepoint=a, max_codepoint=b) for a, b in BLOCKS)).filter(
@@ -45,16 +47,24 @@ def database(tmp_path: Path) -> Iterator[Database]:
     opened.close()
 
 
-def put(db: apsw.Connection, note_id: int, body: str, path: str = "Note.md") -> list[tuple[int, str]]:
+def put(
+    db: apsw.Connection, note_id: int, body: str, path: str = "Note.md"
+) -> list[tuple[int, str]]:
     new = db.execute("SELECT 1 FROM note_text WHERE rowid = ?", (note_id,)).fetchone() is None
     rows = Rows(db)
-    missing = text.put(rows, note_id, text.understood(path, read_note(body.encode()), Stat(0, 0, 0)), new=new)
+    missing = text.put(
+        rows, note_id, text.understood(path, read_note(body.encode()), Stat(0, 0, 0)), new=new
+    )
     rows.write()
     return missing
 
 
-def found(db: apsw.Connection, question: str, leg: str = "note", ids: list[int] | None = None) -> list[int]:
-    return [match.note for match in legs.Counts(0).leg(db, leg, read_query(question).terms(), 50, ids)]
+def found(
+    db: apsw.Connection, question: str, leg: str = "note", ids: list[int] | None = None
+) -> list[int]:
+    return [
+        match.note for match in legs.Counts(0).leg(db, leg, read_query(question).terms(), 50, ids)
+    ]
 
 
 @pytest.mark.parametrize("leg", legs.LEGS)
@@ -81,7 +91,9 @@ def found(db: apsw.Connection, question: str, leg: str = "note", ids: list[int] 
         ("version 38.101 of foo/bar in C++", "foo/bar"),
     ],
 )
-def test_a_word_inside_a_sentence_is_found(database: Database, leg: str, body: str, question: str) -> None:
+def test_a_word_inside_a_sentence_is_found(
+    database: Database, leg: str, body: str, question: str
+) -> None:
     with database.writing() as db:
         put(db, 1, body)
         put(db, 2, "Something else altogether, 別の話, 다른, อื่น.")
@@ -90,7 +102,12 @@ def test_a_word_inside_a_sentence_is_found(database: Database, leg: str, body: s
 
 @pytest.mark.parametrize(
     ("word", "written"),
-    [("제주도", "제주도 여행"), ("ガラス", "ガラスの器"), ("Zürich", "nach Zürich"), ("Việt", "Việt Nam")],
+    [
+        ("제주도", "제주도 여행"),
+        ("ガラス", "ガラスの器"),
+        ("Zürich", "nach Zürich"),
+        ("Việt", "Việt Nam"),
+    ],
 )
 def test_how_a_system_writes_accents_and_syllables_makes_no_difference(
     database: Database, word: str, written: str
@@ -114,7 +131,9 @@ def test_how_a_system_writes_accents_and_syllables_makes_no_difference(
 def test_a_note_is_found_by_every_word_of_its_own(database: Database, body: str) -> None:
     with database.writing() as db:
         db.execute("DELETE FROM note_text").fetchall()
-        db.execute("INSERT INTO note_text (rowid, title, body) VALUES (1, '', ?)", (searchable(body),)).fetchall()
+        db.execute(
+            "INSERT INTO note_text (rowid, title, body) VALUES (1, '', ?)", (searchable(body),)
+        ).fetchall()
         for word in words_of(body):
             assert found(db, word) == [1], word
 

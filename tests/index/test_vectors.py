@@ -72,7 +72,11 @@ def remove(db: apsw.Connection, note_id: int) -> None:
 
 
 def numbers(found: Mapping[int, Nearness]) -> dict[tuple[int, str], float]:
-    return {(note, kind): cosine for note, near in found.items() for kind, cosine in near._asdict().items()}
+    return {
+        (note, kind): cosine
+        for note, near in found.items()
+        for kind, cosine in near._asdict().items()
+    }
 
 
 def about(found: Mapping[int, Nearness]) -> object:
@@ -89,7 +93,10 @@ def compared(db: apsw.Connection, query: bytes) -> dict[int, Nearness]:
         cosine = float(row @ asked / np.linalg.norm(row) / np.linalg.norm(asked))
         best[key] = max(best.get(key, -1.0), cosine)
     passages = {note: cosine for (note, of_block), cosine in best.items() if not of_block}
-    return {note: Nearness(near, max(near, best.get((note, True), 0.0))) for note, near in passages.items()}
+    return {
+        note: Nearness(near, max(near, best.get((note, True), 0.0)))
+        for note, near in passages.items()
+    }
 
 
 def first(found: dict[int, Nearness], ids: list[int] | None, limit: int) -> list[int]:
@@ -108,10 +115,15 @@ def test_few_notes_are_compared_exactly(
         for k in range(60):
             put(db, f"n{k}", made, chance)
         vectors_held = VectorsInMemory(most_held)
-        for _ in range(5):  # the second question and those after it are answered with blocks in memory
+        for _ in range(
+            5
+        ):  # the second question and those after it are answered with blocks in memory
             query = made.one()
             every = compared(db, query)
-            wanted = {*first(every, ids, 12), *(note for note in also if ids is None or note in ids)}
+            wanted = {
+                *first(every, ids, 12),
+                *(note for note in also if ids is None or note in ids),
+            }
             found = vectors_held.nearest(
                 db,
                 (0, notes.newest_rev(db)),
@@ -141,7 +153,9 @@ def test_following_a_change_costs_what_has_changed(database: Database, most_held
             return False
 
         db.set_progress_handler(another, 1)
-        vectors_held.nearest(db, (0, notes.newest_rev(db)), query, [1, 2, 3], 5, (), partial(notes.paths_of, db))
+        vectors_held.nearest(
+            db, (0, notes.newest_rev(db)), query, [1, 2, 3], 5, (), partial(notes.paths_of, db)
+        )
         db.set_progress_handler(None)
         return taken
 
@@ -157,7 +171,9 @@ def test_following_a_change_costs_what_has_changed(database: Database, most_held
     assert following < asking + loading / 10 and passing_over < asking + loading / 10
 
 
-def test_memory_follows_every_change_of_the_table(store: EnhancedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_follows_every_change_of_the_table(
+    store: EnhancedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(vectors, "_LEFT", 12)  # some reloads between
     index, embedder = store._core.index, embedder_named("wordllama")
     assert embedder is not None
@@ -170,7 +186,9 @@ def test_memory_follows_every_change_of_the_table(store: EnhancedStore, monkeypa
                 store.delete(name)  # most often the newest: its place is taken by what comes next
         else:
             name = f"n{chosen.randrange(8)}"
-            store.create(name, f"Number {step} of the harbour, where {name} stands.", overwrite=True)
+            store.create(
+                name, f"Number {step} of the harbour, where {name} stands.", overwrite=True
+            )
             store.sync()
         if chosen.random() < 0.4:  # else several changes between two questions
             followed = index.ask(Question(vector=query)).near or {}
@@ -183,15 +201,21 @@ def test_vectors_of_a_note_that_changed_meanwhile_are_not_stored(database: Datab
     with database.writing() as db:
         note_id = put(db, "n", made, random.Random(1))
         before = vectors.vectors_of(db, note_id)
-        assert not vectors.put(db, note_id, "the hash it had before", {note_id << SHIFT: made.one()})
+        assert not vectors.put(
+            db, note_id, "the hash it had before", {note_id << SHIFT: made.one()}
+        )
         assert not vectors.put(db, 99, read_note(b"n").sha256, {99 << SHIFT: made.one()})
         assert vectors.vectors_of(db, note_id) == before
 
 
-def test_without_vectors_wanted_those_there_are_kept_and_not_used(store: EnhancedStore, write: Write) -> None:
+def test_without_vectors_wanted_those_there_are_kept_and_not_used(
+    store: EnhancedStore, write: Write
+) -> None:
     write("a.md", "The harbour crane.")
     store.sync()
-    with EnhancedStore(store.root, Settings.model_validate({"embed": {"provider": "none"}})) as plain:
+    with EnhancedStore(
+        store.root, Settings.model_validate({"embed": {"provider": "none"}})
+    ) as plain:
         plain.sync()
         assert (plain.stats()["vectors"], plain.state().state) == (1, "ready")
         found = plain.search("crane", mode="semantic")
@@ -205,7 +229,10 @@ def test_without_vectors_wanted_those_there_are_kept_and_not_used(store: Enhance
 
 def test_the_nearest_passage_is_the_one_that_is_shown(store: EnhancedStore, write: Write) -> None:
     filler = "The committee met again and spoke of budgets, minutes and chairs. " * 30
-    write("long.md", f"# Start\n\n{filler}\n\n# Insects\n\nHoney comes from bees in a hive.\n\n# End\n\n{filler}\n")
+    write(
+        "long.md",
+        f"# Start\n\n{filler}\n\n# Insects\n\nHoney comes from bees in a hive.\n\n# End\n\n{filler}\n",
+    )
     store.sync()
     hit = store.search("honeybee beekeeping apiary", mode="semantic").hits[0]
     assert hit.heading == "Insects" and "bees" in hit.snippet
@@ -225,7 +252,12 @@ def test_no_note_is_forgotten_when_more_paths_are_met_than_are_kept(
 
 
 def test_the_id_of_a_block_is_in_no_vector_and_has_none() -> None:
-    note = read_note(b"# Day\n\n> [!quote] You\n> Plum jam.\n\n^turn-1-abc\n\nA last line.^2\n\n> ^in-quote\r\n")
+    note = read_note(
+        b"# Day\n\n> [!quote] You\n> Plum jam.\n\n^turn-1-abc\n\nA last line.^2\n\n> ^in-quote\r\n"
+    )
     texts = [said for _, _, said in text.units(1, text.understood("a.md", note, Stat(0, 0, 0)))]
     assert "abc" not in "".join(texts) and "in-quote" not in "".join(texts)
-    assert [said for said in texts if said][1:] == ["Day\n> [!quote] You\n> Plum jam.", "Day\nA last line.^2"]
+    assert [said for said in texts if said][1:] == [
+        "Day\n> [!quote] You\n> Plum jam.",
+        "Day\nA last line.^2",
+    ]

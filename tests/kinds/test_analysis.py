@@ -19,7 +19,13 @@ Look = Callable[..., Analysis]
 
 def entry(id_: str, content: str = "", kind: str = "insight", **more: Any) -> KnowledgeEntry:
     name, day = more.get("name", f"knowledge/{kind}/{id_}"), "2026-11-01T10:00:00"
-    known: dict[str, Any] = {"context": "", "confidence": 0.8, "verified": False, "tags": ("t",), "sha256": ""}
+    known: dict[str, Any] = {
+        "context": "",
+        "confidence": 0.8,
+        "verified": False,
+        "tags": ("t",),
+        "sha256": "",
+    }
     known |= {"created": day, "modified": day, "name": name, "path": f"{name}.md"}
     return KnowledgeEntry(id_, kind, content or f"text of {id_}", **known | more)
 
@@ -46,12 +52,18 @@ def kept(store: EnhancedStore) -> Iterator[Knowledge]:
 # -- what belongs together
 
 
-def test_a_theme_grows_around_the_entry_that_is_read_most(kept: Knowledge, store: EnhancedStore) -> None:
+def test_a_theme_grows_around_the_entry_that_is_read_most(
+    kept: Knowledge, store: EnhancedStore
+) -> None:
     most_read = kept.entries()[1]
     kept.count([most_read.id])
     (theme,) = analysis_of(store).themes()
     words, members = theme
-    assert members[0] == most_read and len(members) == 3 and words == ["connection", "exhausted", "load", "pool"]
+    assert (
+        members[0] == most_read
+        and len(members) == 3
+        and words == ["connection", "exhausted", "load", "pool"]
+    )
     assert analysis_of(store).themes(least=4) == []
     every = analysis_of(store).themes(0.0, least=1)
     assert sum(len(members) for _, members in every) == 5  # no entry is in two
@@ -69,19 +81,26 @@ def test_tags_are_suggested_to_those_that_lack_them_in_the_spelling_there_is(
 def test_insights_tell_themes_errors_that_come_again_and_what_nobody_reads(
     kept: Knowledge, store: EnhancedStore
 ) -> None:
-    found = [(each["kind"], each["priority"], len(each["entries"])) for each in analysis_of(store).insights()]
+    found = [
+        (each["kind"], each["priority"], len(each["entries"]))
+        for each in analysis_of(store).insights()
+    ]
     assert found == [
         *[("recurring error", "critical", 3), ("errors without solution", "high", 3)],
         ("never read", "medium", 5),
     ]
 
 
-def test_duplicates_of_unlike_confidence_are_only_suspected(kept: Knowledge, store: EnhancedStore) -> None:
+def test_duplicates_of_unlike_confidence_are_only_suspected(
+    kept: Knowledge, store: EnhancedStore
+) -> None:
     kept.save("error", "The postgres connection pool is exhausted under load!", confidence=0.5)
     store.sync()
     analysis = analysis_of(store)
     assert set(rules(analysis.contradictions())) == {"duplicate?"}
-    assert len(analysis.contradictions(0.97)) == 1 and analysis.contradictions(least_delta=0.5) == []
+    assert (
+        len(analysis.contradictions(0.97)) == 1 and analysis.contradictions(least_delta=0.5) == []
+    )
     suspected = analysis.contradictions(0.97)[0].data
     kept.link(suspected["one"]["id"], suspected["other"]["id"])
     assert analysis_of(store).contradictions(0.97) == []
@@ -93,14 +112,23 @@ POSTGRES = entry("p", "Use Postgres for the billing store.", "decision")
 MYSQL = entry("m", "Use MySQL for the billing store.", "decision")
 ONE_THING_TWO_VALUES = [
     ("Use Postgres for the billing store.", "We should use MySQL for the billing store."),
-    ("The database of the billing service is Postgres.", "The database of the billing service is MySQL."),
+    (
+        "The database of the billing service is Postgres.",
+        "The database of the billing service is MySQL.",
+    ),
     ("Aurora's owner is Ada Lovelace.", "The owner of Aurora is Grace Hopper."),
     ("The default log level is debug.", "The default log level is warning."),
     ("The cache defaults to memory", "The cache defaults to disk"),
     ("The gateway listens on 8080.", "The gateway listens on 9090."),
     ("The upload limit of the gateway is 30 MB.", "The upload limit of the gateway is 50 MB."),
-    ("The nightly import takes about 12.5 minutes.", "The nightly import takes about 19.5 minutes."),
-    ("The gateway listens on 8080 in staging.", "In short, no.\n\nThe gateway listens on 9090 in staging."),
+    (
+        "The nightly import takes about 12.5 minutes.",
+        "The nightly import takes about 19.5 minutes.",
+    ),
+    (
+        "The gateway listens on 8080 in staging.",
+        "In short, no.\n\nThe gateway listens on 9090 in staging.",
+    ),
     ("Adopt pnpm as package manager", "Adopt yarn as package manager, since it is quick"),
 ]
 DENIED = [
@@ -118,14 +146,23 @@ NOT_AT_ODDS = [
     ("Scripts use bash for deploys.", "Services use python for deploys."),
     ("The worker is slow.", "The worker is quick."),
     ("```\nuse a for b\n```", "```\nuse c for b\n```"),
-    ("hears the tracker of the balloon %% strength=0.6 %%", "hears the tracker of the balloon %% strength=0.9 %%"),
+    (
+        "hears the tracker of the balloon %% strength=0.6 %%",
+        "hears the tracker of the balloon %% strength=0.9 %%",
+    ),
 ]
 
 
 # Numbers that name and qualifiers make two facts.
 TWO_FACTS = [
-    ("Version 2.3 of the SDK fixed the crash on start.", "Version 2.4 of the SDK fixed the crash on start."),
-    ("The crash on start was fixed in version 2.3.", "The crash on start was fixed in version 2.4."),
+    (
+        "Version 2.3 of the SDK fixed the crash on start.",
+        "Version 2.4 of the SDK fixed the crash on start.",
+    ),
+    (
+        "The crash on start was fixed in version 2.3.",
+        "The crash on start was fixed in version 2.4.",
+    ),
     ("The latest release of the SDK is 2.3.", "The latest release of the SDK is 2.4."),
     ("The crash on start is gone since 2.3.", "The crash on start is gone since 2.4."),
     ("Step 1: run the migration script.", "Step 2: run the migration script."),
@@ -134,23 +171,41 @@ TWO_FACTS = [
     ("The gateway listens on 8080 in staging.", "The gateway listens on 9090 in production."),
     ("The gateway listens on 8080 (staging).", "The gateway listens on 9090 (production)."),
     ("The gateway listens on 8080 if TLS is off.", "The gateway listens on 9443 if TLS is on."),
-    ("The port of the gateway is 8080 in staging.", "The port of the gateway is 9090 in production."),
+    (
+        "The port of the gateway is 8080 in staging.",
+        "The port of the gateway is 9090 in production.",
+    ),
     ("The default font is Arial on Safari.", "The default font is Roboto on Chrome."),
     ("Use polling on Safari for updates.", "Use sockets on Chrome for updates."),
     ("The deploy on 3 May failed with a timeout.", "The deploy on 4 May failed with a timeout."),
-    ("The outage of the gateway was on 2026-01-24.", "The outage of the gateway was on 2026-02-11."),
+    (
+        "The outage of the gateway was on 2026-01-24.",
+        "The outage of the gateway was on 2026-02-11.",
+    ),
     ("Server 3 has a failing disk in bay two.", "Server 4 has a failing disk in bay two."),
     ("The error code of a lost lease is 4001.", "The error code of a lost lease is 4002."),
-    ("The price of the plan is 10 euro for 3 users.", "The price of the plan is 10 euro for 5 users."),
+    (
+        "The price of the plan is 10 euro for 3 users.",
+        "The price of the plan is 10 euro for 5 users.",
+    ),
     ("For 3 users the price of the plan is low.", "For 5 users the price of the plan is low."),
     ("Never restart the worker before a backup.", "Restart the worker after a backup."),
     ("The owner of Aurora is on leave.", "The owner of Aurora is Ada."),
     ("The owner of Aurora is responsible for billing.", "The owner of Aurora is Ada."),
     ("The owners of Aurora are Ada and Bo.", "The owners of Aurora are Cleo and Dan."),
-    ("The performance of the gateway is good.", "The performance of the gateway is measured every week."),
+    (
+        "The performance of the gateway is good.",
+        "The performance of the gateway is measured every week.",
+    ),
     ("PR 88 adds retries to the client.", "PR 91 adds retries to the client."),
-    ("The owner of the billing team is Ada in 2025.", "The owner of the billing team is Grace in 2026."),
-    ("The budget was raised to 2025 levels by the board.", "The budget was raised to 2026 levels by the board."),
+    (
+        "The owner of the billing team is Ada in 2025.",
+        "The owner of the billing team is Grace in 2026.",
+    ),
+    (
+        "The budget was raised to 2025 levels by the board.",
+        "The budget was raised to 2026 levels by the board.",
+    ),
 ]
 
 
@@ -172,7 +227,10 @@ def test_what_disagrees_is_told_and_what_can_both_be_so_is_left_alone(
 def test_a_pair_is_told_with_the_words_that_disagree(look: Look) -> None:
     (each,) = look(POSTGRES, MYSQL, entry("x", "Something else altogether.")).contradictions()
     ends = [(each.data[end]["id"], each.data[end]["said"]) for end in ("one", "other")]
-    assert ends == [("p", POSTGRES.content), ("m", MYSQL.content)] and each.data["about"] == "billing store"
+    assert (
+        ends == [("p", POSTGRES.content), ("m", MYSQL.content)]
+        and each.data["about"] == "billing store"
+    )
 
 
 @pytest.mark.parametrize("more", [{"status": "superseded"}, {"superseded_by": "x"}])
@@ -181,13 +239,26 @@ def test_what_is_superseded_takes_no_part(look: Look, more: dict) -> None:
 
 
 def test_a_value_in_the_names_of_two_notes_tells_them_apart(look: Look) -> None:
-    june = entry("a", "The flight lasted 3 hours over the northern sea.", is_own=False, name="flights/Flight 3")
-    july = entry("b", "The flight lasted 4 hours over the northern sea.", is_own=False, name="flights/Flight 4")
+    june = entry(
+        "a",
+        "The flight lasted 3 hours over the northern sea.",
+        is_own=False,
+        name="flights/Flight 3",
+    )
+    july = entry(
+        "b",
+        "The flight lasted 4 hours over the northern sea.",
+        is_own=False,
+        name="flights/Flight 4",
+    )
     assert look(june, july).contradictions() == []
 
 
 def test_a_form_that_is_filled_in_again_and_again_is_no_quarrel(look: Look) -> None:
-    filled = [entry(str(k), f"The build of the nightly release took {k + 10} minutes in total.") for k in range(60)]
+    filled = [
+        entry(str(k), f"The build of the nightly release took {k + 10} minutes in total.")
+        for k in range(60)
+    ]
     assert look(*filled).contradictions() == []
 
 
@@ -208,9 +279,14 @@ def test_who_wins_is_decided_in_this_order(
     look: Look, monkeypatch: pytest.MonkeyPatch, one: dict, other: dict, winner: str, why: str
 ) -> None:
     is_by_hand = other.pop("is_by_hand", False)
-    pair = entry("p", POSTGRES.content, "decision", **one), entry("m", MYSQL.content, "decision", **other)
+    pair = (
+        entry("p", POSTGRES.content, "decision", **one),
+        entry("m", MYSQL.content, "decision", **other),
+    )
     analysis = look(*pair)
-    monkeypatch.setattr(analysis.store.bench, "is_by_hand", lambda path, _: is_by_hand and path == pair[1].path)
+    monkeypatch.setattr(
+        analysis.store.bench, "is_by_hand", lambda path, _: is_by_hand and path == pair[1].path
+    )
     (found,) = analysis.contradictions()
     assert (found.data["winner"], found.data["why"]) == (winner, why)
 
@@ -220,7 +296,10 @@ def test_what_nothing_decides_is_left_and_what_lost_takes_no_part(look: Look) ->
     assert undecided.verdict is None and "winner" not in undecided.data
     sqlite = entry("s", "Use SQLite for the billing store.", "decision", verified=True)
     found = look(POSTGRES, MYSQL, sqlite).contradictions()
-    assert {(each.verdict[0].id, each.verdict[1].id) for each in found if each.verdict} == {("s", "p"), ("s", "m")}
+    assert {(each.verdict[0].id, each.verdict[1].id) for each in found if each.verdict} == {
+        ("s", "p"),
+        ("s", "m"),
+    }
 
 
 # -- counts
@@ -241,7 +320,10 @@ def test_patterns_are_what_begins_alike_and_what_was_made_lately(look: Look) -> 
         ("error", ["a", "b"])
     ]
     assert found["types"] == {"error": 3, "insight": 2, "decision": 1} and found["tags"] == {"t": 6}
-    assert found["lately"] == {"7": 2, "30": 3, "90": 5} and (found["before"], found["trend"]) == (1, "rising")
+    assert found["lately"] == {"7": 2, "30": 3, "90": 5} and (found["before"], found["trend"]) == (
+        1,
+        "rising",
+    )
     assert found["confidence"] == {"error": 0.7, "insight": 0.8}
 
 
@@ -249,10 +331,15 @@ def test_antipatterns_are_told_from_their_share_on(look: Look) -> None:
     def kinds(*some: KnowledgeEntry) -> set[str]:
         return {each["kind"] for each in look(*some).antipatterns()}
 
-    same = "The very same words, which go on for more than a hundred characters so that both begin alike: " + "x" * 20
+    same = (
+        "The very same words, which go on for more than a hundred characters so that both begin alike: "
+        + "x" * 20
+    )
     assert kinds(entry("a", same + "1"), entry("b", same + "2")) == {"duplicates"}
     assert kinds(*(entry(str(k), confidence=0.9 if k else 0.4) for k in range(5))) == set()
-    assert kinds(*(entry(str(k), confidence=0.9 if k else 0.4) for k in range(4))) == {"low confidence"}
+    assert kinds(*(entry(str(k), confidence=0.9 if k else 0.4) for k in range(4))) == {
+        "low confidence"
+    }
     assert kinds(entry("a", tags=()), entry("b"), entry("c")) == {"untagged"}
     assert kinds(entry("a", kind="error")) == {"errors without solution"}
 
@@ -262,8 +349,12 @@ def test_an_error_is_solved_by_a_solution_linked_either_way(
     plain_store: EnhancedStore, source: str, target: str
 ) -> None:
     knowledge = knowledge_of(plain_store)
-    one, other = (knowledge.save(kind, kind, confidence=1, tags=["t"])[0] for kind in (source, target))
-    assert [each["kind"] for each in analysis_of(plain_store).antipatterns()] == ["errors without solution"]
+    one, other = (
+        knowledge.save(kind, kind, confidence=1, tags=["t"])[0] for kind in (source, target)
+    )
+    assert [each["kind"] for each in analysis_of(plain_store).antipatterns()] == [
+        "errors without solution"
+    ]
     knowledge.link(one.id, other.id)
     assert analysis_of(plain_store).antipatterns() == []
 

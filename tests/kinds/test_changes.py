@@ -6,10 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.kinds.changes import Change, StatedSubject, changes_in, find_doubtful, read_change, subject_of
+from simplemem.kinds.changes import (
+    Change,
+    StatedSubject,
+    changes_in,
+    find_doubtful,
+    read_change,
+    subject_of,
+)
 
 TABLE = Path(__file__).parents[1] / "data" / "change_cases.txt"
-LINES = [line for line in TABLE.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+LINES = [
+    line
+    for line in TABLE.read_text(encoding="utf-8").splitlines()
+    if line and not line.startswith("#")
+]
 CASES = [tuple(line.split(" | ")) for line in LINES]
 READ = [case for case in CASES if not case[2].endswith(" wrong")]
 MISSED = [case for case in CASES if case[2].endswith(" wrong")]
@@ -27,7 +38,9 @@ def change_of(statement: str) -> Change:
 
 
 @pytest.mark.parametrize(("verdict", "fact", "statement"), READ, ids=lambda part: part)
-def test_a_change_puts_in_doubt_what_is_about_the_same_thing_alone(verdict: str, fact: str, statement: str) -> None:
+def test_a_change_puts_in_doubt_what_is_about_the_same_thing_alone(
+    verdict: str, fact: str, statement: str
+) -> None:
     assert is_doubted(fact, statement) is (verdict == "IN DOUBT")
 
 
@@ -58,7 +71,9 @@ def test_a_fact_of_more_words_is_not_put_in_doubt_by_what_changed_before_it_was_
     assert find_doubtful([StatedSubject(office, 2023)], change) == []
 
 
-@pytest.mark.parametrize("fact", ["He drives a Volvo.", "Someone drives a Volvo.", "They have a Volvo."])
+@pytest.mark.parametrize(
+    "fact", ["He drives a Volvo.", "Someone drives a Volvo.", "They have a Volvo."]
+)
 def test_what_the_speaker_gave_up_puts_no_fact_of_somebody_else_in_doubt(fact: str) -> None:
     assert is_doubted("I drive a Volvo.", "I sold the Volvo.")
     assert not is_doubted(fact, "I sold the Volvo.")

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from simplemem.errors import Invalid
-from simplemem.kinds.learned.entry import LEARNED, KnowledgeEntry, body_of, plain, read_entry, slug_of, with_tie
+from simplemem.kinds.learned.entry import (
+    LEARNED,
+    KnowledgeEntry,
+    body_of,
+    plain,
+    read_entry,
+    slug_of,
+    with_tie,
+)
 from simplemem.note.names import check_name
 
 ODD = [
@@ -39,10 +47,17 @@ def written(content: str, context: str = "") -> str:
 
 @pytest.mark.parametrize("context", ["", "While deploying.", "two\n\nparagraphs"])
 @pytest.mark.parametrize("content", ODD)
-def test_what_is_written_reads_back_as_the_same_with_relations_behind_it(content: str, context: str) -> None:
+def test_what_is_written_reads_back_as_the_same_with_relations_behind_it(
+    content: str, context: str
+) -> None:
     text = with_tie(written(content, context), "fixes", "knowledge/error/other")
     entry = read_back(with_tie(text, "relates to", "Some note"))
-    assert (entry.id, entry.type, entry.content, entry.context) == ("an-id", "error", content, context)
+    assert (entry.id, entry.type, entry.content, entry.context) == (
+        "an-id",
+        "error",
+        content,
+        context,
+    )
     assert ties_of(entry) == (("fixes", "knowledge/error/other"), ("relates to", "Some note"))
 
 
@@ -57,7 +72,9 @@ def test_what_would_swallow_the_sections_behind_it_is_refused(content: str) -> N
         body_of(content, "")
 
 
-@pytest.mark.parametrize("odd", ['"quoted"', "[[a link]]", "- a bullet", "# a heading", "ünï", "a [b] c"])
+@pytest.mark.parametrize(
+    "odd", ['"quoted"', "[[a link]]", "- a bullet", "# a heading", "ünï", "a [b] c"]
+)
 def test_an_odd_relationship_is_kept_to_the_letter(odd: str) -> None:
     assert ties_of(read_back(with_tie(written("text"), odd, "x"))) == ((odd, "x"),)
 
@@ -73,7 +90,9 @@ def test_a_relation_joins_those_a_person_wrote_and_leaves_what_follows(newline: 
 def test_a_note_written_by_hand_needs_next_to_nothing() -> None:
     bare = read_entry("knowledge/errors/Pool.md", "The pool is exhausted.\n")
     assert (bare.id, bare.type, bare.confidence) == ("knowledge/errors/Pool", "error", None)
-    elsewhere = read_entry("notes/Pool.md", "---\ntype: knowledge\nconfidence: high\nverified: yes please\n---\nx")
+    elsewhere = read_entry(
+        "notes/Pool.md", "---\ntype: knowledge\nconfidence: high\nverified: yes please\n---\nx"
+    )
     assert (elsewhere.type, elsewhere.confidence, elsewhere.verified) == ("insight", None, False)
     broken = read_back("---\ntags: [a\n---\ntext\n")
     assert "text" in broken.content
@@ -85,9 +104,20 @@ def test_a_note_written_by_hand_needs_next_to_nothing() -> None:
 
 
 def test_an_ordinary_note_is_looked_at_in_the_same_way() -> None:
-    entry = read_entry("people/Ada.md", "---\ntype: person\ntags: [a]\n---\n# Ada\n\n## Context\n\nSee [[Bo]].")
-    assert (entry.id, entry.type, entry.confidence, entry.tags) == ("people/Ada", "person", None, ("a",))
-    assert entry.content == "# Ada\n\n## Context\n\nSee [[Bo]]." and entry.headline == "Ada" and not entry.is_own
+    entry = read_entry(
+        "people/Ada.md", "---\ntype: person\ntags: [a]\n---\n# Ada\n\n## Context\n\nSee [[Bo]]."
+    )
+    assert (entry.id, entry.type, entry.confidence, entry.tags) == (
+        "people/Ada",
+        "person",
+        None,
+        ("a",),
+    )
+    assert (
+        entry.content == "# Ada\n\n## Context\n\nSee [[Bo]]."
+        and entry.headline == "Ada"
+        and not entry.is_own
+    )
 
 
 def test_a_headline_is_what_a_reader_sees_first() -> None:
@@ -105,4 +135,7 @@ def test_a_headline_is_what_a_reader_sees_first() -> None:
      ("../../etc/passwd", "etc-passwd")],
 )  # fmt: skip
 def test_a_file_is_named_by_the_first_words(content: str, slug: str) -> None:
-    assert slug_of(content) == slug and check_name(f"knowledge/error/{slug}") == f"knowledge/error/{slug}"
+    assert (
+        slug_of(content) == slug
+        and check_name(f"knowledge/error/{slug}") == f"knowledge/error/{slug}"
+    )

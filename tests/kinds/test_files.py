@@ -51,28 +51,54 @@ def unsized(answer: str) -> str:
 
 PATHS = ["/memories", "/elsewhere/a.md"]
 PATHS += [
-    f"/memories{name}" for name in "/ /a.md /b.txt /d /d/c.md /d/e /d/e/f.xml /x/../a.md /../a.md /none.md".split()
+    f"/memories{name}"
+    for name in "/ /a.md /b.txt /d /d/c.md /d/e /d/e/f.xml /x/../a.md /../a.md /none.md".split()
 ]
-FILES = [each for each in PATHS if "." in each.rpartition("/")[2]]  # a name without an ending is shown with .md
-TEXTS = ["", "one\n", "one\ntwo\nthree", "one\ntwo\none\n", "x\r\ny\r\n", "---\nkey: v\n---\n\nbody\n"]
+FILES = [
+    each for each in PATHS if "." in each.rpartition("/")[2]
+]  # a name without an ending is shown with .md
+TEXTS = [
+    "",
+    "one\n",
+    "one\ntwo\nthree",
+    "one\ntwo\none\n",
+    "x\r\ny\r\n",
+    "---\nkey: v\n---\n\nbody\n",
+]
 STRINGS = ["one", "two", "one\n", "o", "none", "\n"]
 
 
 def a_call(dice: random.Random) -> dict[str, Any]:
     """Any command, on one of a few files."""
     path, text = dice.choice(PATHS), dice.choice(TEXTS)
-    views: list[dict[str, Any]] = [{"view_range": each} for each in ([1, 2], [2, -1], [0, 1], [3, 9])]
+    views: list[dict[str, Any]] = [
+        {"view_range": each} for each in ([1, 2], [2, -1], [0, 1], [3, 9])
+    ]
     return dice.choice(
         [
             {"command": "view", "path": path},
             {"command": "view", "path": path, **dice.choice(views)},
             {"command": "create", "path": dice.choice(FILES), "file_text": text},
             {"command": "create", "path": dice.choice(FILES), "file_text": text},
-            {"command": "str_replace", "path": path, "old_str": dice.choice(STRINGS), "new_str": text},
-            {"command": "insert", "path": path, "insert_line": dice.randint(-1, 4), "insert_text": text},
+            {
+                "command": "str_replace",
+                "path": path,
+                "old_str": dice.choice(STRINGS),
+                "new_str": text,
+            },
+            {
+                "command": "insert",
+                "path": path,
+                "insert_line": dice.randint(-1, 4),
+                "insert_text": text,
+            },
             {"command": "delete", "path": path},
             {"command": "rename", "old_path": dice.choice(FILES), "new_path": dice.choice(FILES)},
-            {"command": "rename", "old_path": "/memories/d", "new_path": dice.choice(["/memories/f", "/memories/d/e"])},
+            {
+                "command": "rename",
+                "old_path": "/memories/d",
+                "new_path": dice.choice(["/memories/f", "/memories/d/e"]),
+            },
         ]
     )
 
@@ -91,7 +117,9 @@ def test_any_calls_are_answered_as_by_the_implementation_of_the_sdk(
             return
         assert unsized(ours(store, **call)) == unsized(wanted), call
         for folder in sorted((tmp_path / "memories").rglob("*/"), reverse=True):
-            if folder.is_dir() and not any(folder.iterdir()):  # an empty folder is nothing in a vault
+            if folder.is_dir() and not any(
+                folder.iterdir()
+            ):  # an empty folder is nothing in a vault
                 folder.rmdir()
 
 
@@ -109,12 +137,16 @@ def test_a_file_is_a_note_that_people_find_and_its_name_comes_back(store: Enhanc
     assert (store.root / "memories/progress.txt.md").read_bytes() == b"Phase two has begun.\n"
 
 
-def test_every_change_can_be_undone_and_a_folder_goes_and_moves_as_one(store: EnhancedStore) -> None:
+def test_every_change_can_be_undone_and_a_folder_goes_and_moves_as_one(
+    store: EnhancedStore,
+) -> None:
     for name in ("d/a.md", "d/b.txt", "d/e/c.md"):
         ours(store, command="create", path=f"/memories/{name}", file_text=f"{name}\n")
     before = {each: each.read_bytes() for each in (store.root / "memories").rglob("*.md")}
     ours(store, command="rename", old_path="/memories/d", new_path="/memories/archive/d")
-    assert ours(store, command="view", path="/memories/archive/d/b.txt").endswith("     1\td/b.txt\n     2\t")
+    assert ours(store, command="view", path="/memories/archive/d/b.txt").endswith(
+        "     1\td/b.txt\n     2\t"
+    )
     store.undo(store.last_step())
     ours(store, command="delete", path="/memories/d")
     assert not list((store.root / "memories").rglob("*.md"))
@@ -122,10 +154,17 @@ def test_every_change_can_be_undone_and_a_folder_goes_and_moves_as_one(store: En
     assert {each: each.read_bytes() for each in (store.root / "memories").rglob("*.md")} == before
 
 
-def test_links_follow_a_folder_that_is_renamed_and_its_other_files_and_texts_come_along(store: EnhancedStore) -> None:
+def test_links_follow_a_folder_that_is_renamed_and_its_other_files_and_texts_come_along(
+    store: EnhancedStore,
+) -> None:
     folder = store.root / "memories/d"
     for name in ("a.md", "b.md"):
-        ours(store, command="create", path=f"/memories/d/{name}", file_text="See [[memories/d/a]] and [b](./b.md).\n")
+        ours(
+            store,
+            command="create",
+            path=f"/memories/d/{name}",
+            file_text="See [[memories/d/a]] and [b](./b.md).\n",
+        )
     store.create("diary", "About [[memories/d/b]] and ![](memories/d/photo.png).")
     (folder / "photo.png").write_bytes(b"\x89PNG \xff")
     (folder / "latin.md").write_bytes(b"Caf\xe9.\n")
@@ -135,9 +174,18 @@ def test_links_follow_a_folder_that_is_renamed_and_its_other_files_and_texts_com
     assert (store.root / "memories/e/photo.png").read_bytes() == b"\x89PNG \xff"
     assert (store.root / "memories/e/latin.md").read_bytes() == b"Caf\xe9.\n"
     assert (store.root / "memories/e/b.md").read_text() == "See [[memories/e/a]] and [b](./b.md).\n"
-    assert "About [[memories/e/b]] and ![](memories/e/photo.png)." in (store.root / "diary.md").read_text()
-    assert [finding for finding in store.doctor() if finding.level == "error" and "latin" not in str(finding)] == []
-    assert {link.name for link in store.backlinks("memories/e/a", kinds=["link"])} == {"memories/e/b"}
+    assert (
+        "About [[memories/e/b]] and ![](memories/e/photo.png)."
+        in (store.root / "diary.md").read_text()
+    )
+    assert [
+        finding
+        for finding in store.doctor()
+        if finding.level == "error" and "latin" not in str(finding)
+    ] == []
+    assert {link.name for link in store.backlinks("memories/e/a", kinds=["link"])} == {
+        "memories/e/b"
+    }
 
 
 @pytest.mark.parametrize("is_hidden", [True, False], ids=["hidden", "seen"])
@@ -176,8 +224,14 @@ def test_a_folder_is_not_renamed_if_a_hidden_link_to_any_note_of_it_would_break(
         "/memories/.hidden",
     ],
 )
-def test_names_that_no_file_can_have_are_a_failure_in_words(store: EnhancedStore, path: str) -> None:
-    for call in ({"command": "create", "file_text": "x"}, {"command": "view"}, {"command": "delete"}):
+def test_names_that_no_file_can_have_are_a_failure_in_words(
+    store: EnhancedStore, path: str
+) -> None:
+    for call in (
+        {"command": "create", "file_text": "x"},
+        {"command": "view"},
+        {"command": "delete"},
+    ):
         assert ours(store, path=path, **call).startswith("failed: ")
     assert not list(store.root.glob("memories/*"))
 
@@ -189,7 +243,11 @@ def test_two_who_edit_the_same_file_lose_nothing(store: EnhancedStore) -> None:
         with open_store(store.root) as own:
             for k in range(20):
                 assert "edited" in ours(
-                    own, command="insert", path="/memories/log.md", insert_line=0, insert_text=f"{who} {k}"
+                    own,
+                    command="insert",
+                    path="/memories/log.md",
+                    insert_line=0,
+                    insert_text=f"{who} {k}",
                 )
 
     both = [threading.Thread(target=write, args=(who,)) for who in range(2)]
@@ -210,15 +268,32 @@ class _Model(BaseHTTPRequestHandler):
         sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.asked.append(sent)
         calls = [{"command": "view", "path": "/memories"}]
-        calls += [{"command": "create", "path": "/memories/coffee.md", "file_text": "Likes coffee.\n"}]
+        calls += [
+            {"command": "create", "path": "/memories/coffee.md", "file_text": "Likes coffee.\n"}
+        ]
         turn = len(self.asked) - 1
         block: dict[str, Any] = {"type": "text", "text": "Noted."}
         if turn < len(calls):
-            block = {"type": "tool_use", "id": f"toolu_{turn}", "name": "memory", "input": calls[turn]}
+            block = {
+                "type": "tool_use",
+                "id": f"toolu_{turn}",
+                "name": "memory",
+                "input": calls[turn],
+            }
         reason = "tool_use" if turn < len(calls) else "end_turn"
         body = json.dumps(
-            {"id": "msg_1", "type": "message", "role": "assistant", "model": sent["model"], "content": [block]}
-            | {"stop_reason": reason, "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1}}
+            {
+                "id": "msg_1",
+                "type": "message",
+                "role": "assistant",
+                "model": sent["model"],
+                "content": [block],
+            }
+            | {
+                "stop_reason": reason,
+                "stop_sequence": None,
+                "usage": {"input_tokens": 1, "output_tokens": 1},
+            }
         ).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -237,7 +312,10 @@ def test_the_class_serves_the_runner_of_the_sdk(tmp_path: Path) -> None:
     client = anthropic.Anthropic(api_key="none", base_url=f"http://127.0.0.1:{server.server_port}")
     with MemoryTool(tmp_path / "vault") as tool, client:
         said = client.beta.messages.tool_runner(
-            model="claude", max_tokens=100, messages=[{"role": "user", "content": "I like coffee"}], tools=[tool]
+            model="claude",
+            max_tokens=100,
+            messages=[{"role": "user", "content": "I like coffee"}],
+            tools=[tool],
         ).until_done()
         assert said.content[0].text == "Noted."
         assert tool.store.read("memories/coffee").text == "Likes coffee.\n"

@@ -14,7 +14,20 @@ from simplemem.kinds.graph.values import Entity, Graph, NoSuchEntity, Observatio
 from simplemem.store import EnhancedStore
 
 QUICK = Settings.model_validate({"embed": {"provider": "none"}, "write": {"durability": "fast"}})
-NAMES = ["Alice", "alice", "a/b", "", "n\nx", "\ud800", "CON", "x" * 300, "[[x]]", "café", "cafe\u0301", '"q"']
+NAMES = [
+    "Alice",
+    "alice",
+    "a/b",
+    "",
+    "n\nx",
+    "\ud800",
+    "CON",
+    "x" * 300,
+    "[[x]]",
+    "café",
+    "cafe\u0301",
+    '"q"',
+]
 TEXTS = ["likes tea", "", "a\nb", "- works at [[Alice]]", "%%", "## Relations", " x ", "[cat] y #z"]
 TYPES = ["person", "", "123", "a: b"]
 KINDS = ["knows", "Knows", "", "works at", "[[x]]", 'say "hi"', "new\nline"]
@@ -37,7 +50,11 @@ CALLS = st.one_of(
 )
 
 
-DELETIONS = {"drop": "delete_entities", "unsay": "delete_observations", "unrelate": "delete_relations"}
+DELETIONS = {
+    "drop": "delete_entities",
+    "unsay": "delete_observations",
+    "unrelate": "delete_relations",
+}
 
 
 class Model:
@@ -54,7 +71,9 @@ class Model:
         return made
 
     def relate(self, given: list[Relation]) -> list[tuple[str, str, str]]:
-        made = [key for key in dict.fromkeys(each.key for each in given) if key not in self.relations]
+        made = [
+            key for key in dict.fromkeys(each.key for each in given) if key not in self.relations
+        ]
         self.relations |= dict.fromkeys(made)
         return made
 
@@ -66,13 +85,17 @@ class Model:
         for each, said in given:
             held = self.entities[each]
             new = [one for one in said if one not in held.texts]
-            self.entities[each] = Entity(each, held.type, (*held.observations, *map(Observation, new)))
+            self.entities[each] = Entity(
+                each, held.type, (*held.observations, *map(Observation, new))
+            )
             added.append((each, new))
         return added
 
     def drop(self, names: list[str]) -> None:
         self.entities = {each: held for each, held in self.entities.items() if each not in names}
-        self.relations = {key: None for key in self.relations if key[0] not in names and key[2] not in names}
+        self.relations = {
+            key: None for key in self.relations if key[0] not in names and key[2] not in names
+        }
 
     def unsay(self, given: list[tuple[str, list[str]]]) -> None:
         for each, said in given:
@@ -82,9 +105,13 @@ class Model:
                 self.entities[each] = Entity(each, held.type, kept)
 
     def unrelate(self, given: list[Relation]) -> None:
-        self.relations = {key: None for key in self.relations if key not in {each.key for each in given}}
+        self.relations = {
+            key: None for key in self.relations if key not in {each.key for each in given}
+        }
 
-    def told(self, names: set[str] | None = None) -> tuple[list[tuple[str, str, list[str]]], set[tuple[str, str, str]]]:
+    def told(
+        self, names: set[str] | None = None
+    ) -> tuple[list[tuple[str, str, list[str]]], set[tuple[str, str, str]]]:
         kept = [each for each in self.entities.values() if names is None or each.name in names]
         ends = {each.name for each in kept}
         return (
@@ -100,7 +127,11 @@ def told(graph: Graph) -> tuple[list[tuple[str, str, list[str]]], set[tuple[str,
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.tuples(CALLS, st.integers(0, 1)), min_size=3, max_size=14), st.sets(name, max_size=3), text)
+@given(
+    st.lists(st.tuples(CALLS, st.integers(0, 1)), min_size=3, max_size=14),
+    st.sets(name, max_size=3),
+    text,
+)
 def test_any_calls_mean_what_the_model_says(
     calls: list[tuple[tuple[str, list], int]], opened: set[str], wanted: str
 ) -> None:

@@ -28,18 +28,30 @@ def file(tmp_path: Path) -> Path:
     names = [f"Thing {k}" for k in range(300)]
     names += ["", "a/b", "../x", "CON", "a\nb", "\ud800", "x\x00", "thing 1", "é", "e\u0301"]
     lines: list[dict[str, Any]] = [
-        {"type": "entity", "name": name, "entityType": f"kind {k % 5}", "observations": [f"says {k}", name]}
+        {
+            "type": "entity",
+            "name": name,
+            "entityType": f"kind {k % 5}",
+            "observations": [f"says {k}", name],
+        }
         for k, name in enumerate(names)
     ]
     ends = [*names, "ghost", "phantom"]
-    keys = {(chance.choice(ends), chance.choice(ends), f"is {chance.randrange(4)}") for _ in range(180)}
-    lines += [{"type": "relation", "from": a, "to": b, "relationType": kind} for a, b, kind in sorted(keys)]
+    keys = {
+        (chance.choice(ends), chance.choice(ends), f"is {chance.randrange(4)}") for _ in range(180)
+    }
+    lines += [
+        {"type": "relation", "from": a, "to": b, "relationType": kind}
+        for a, b, kind in sorted(keys)
+    ]
     file = tmp_path / "memory.jsonl"
     file.write_text("\n".join(map(json.dumps, lines)))
     return file
 
 
-def test_each_item_of_a_file_is_in_the_graph_and_comes_back_out_of_it(store: EnhancedStore, file: Path) -> None:
+def test_each_item_of_a_file_is_in_the_graph_and_comes_back_out_of_it(
+    store: EnhancedStore, file: Path
+) -> None:
     before = file.read_bytes()
     planned = import_file(store, file, dry_run=True)
     assert not list(store.names())
@@ -47,15 +59,23 @@ def test_each_item_of_a_file_is_in_the_graph_and_comes_back_out_of_it(store: Enh
     assert done is not None
     assert planned == replace(done, since="")
     whole = read(before)[0]
-    assert (done.entities, done.relations, done.broken) == (len(whole.entities), len(whole.relations), ())
+    assert (done.entities, done.relations, done.broken) == (
+        len(whole.entities),
+        len(whole.relations),
+        (),
+    )
     exported = read(written(graph_of(store).read()).encode())[0]
     assert exported.entities == whole.entities
     assert {each.key for each in exported.relations} == {each.key for each in whole.relations}
     assert file.read_bytes() == before
 
 
-def test_what_is_there_is_added_to_and_an_import_done_again_changes_nothing(store: EnhancedStore, file: Path) -> None:
-    graph_of(store).create_entities([Entity("Thing 3", "mine", (Observation("of my own"), Observation("says 3")))])
+def test_what_is_there_is_added_to_and_an_import_done_again_changes_nothing(
+    store: EnhancedStore, file: Path
+) -> None:
+    graph_of(store).create_entities(
+        [Entity("Thing 3", "mine", (Observation("of my own"), Observation("says 3")))]
+    )
     done = import_file(store, file)
     assert (done.entities_there, done.observations) == (1, 1)
     three = graph_of(store).entity("Thing 3")
@@ -115,9 +135,21 @@ def test_of_two_that_start_at_once_one_imports_and_the_other_waits(vault: Path, 
 
 def test_lines_of_other_programs_are_read_and_broken_ones_are_told() -> None:
     entity = '{"type":"entity","name":"A","entityType":"t"'
-    right = [f'{entity},"observations":["1"]}}', f'{entity},"observations":null,"id":7}}\r', f"{entity}}}", "", "  \r"]
+    right = [
+        f'{entity},"observations":["1"]}}',
+        f'{entity},"observations":null,"id":7}}\r',
+        f"{entity}}}",
+        "",
+        "  \r",
+    ]
     relation = '{"type":"relation","from":"A","to":"B"'
-    odd = [f'{entity},"observations":"x"}}', f'{entity},"observations":[1]}}', f"{relation}}}", '{"type":"note"}', "[]"]
+    odd = [
+        f'{entity},"observations":"x"}}',
+        f'{entity},"observations":[1]}}',
+        f"{relation}}}",
+        '{"type":"note"}',
+        "[]",
+    ]
     lines = [*right, f'{relation},"relationType":"r"}}', *odd, '{"type":"entity","na']
     graph, broken = read(b"\xef\xbb\xbf" + "\n".join(lines).encode() + b"\n\xff")
     assert ([each.name for each in graph.entities], [each.key for each in graph.relations]) == (
@@ -130,7 +162,9 @@ def test_lines_of_other_programs_are_read_and_broken_ones_are_told() -> None:
 
 
 def entity_line(name: str, *observations: str) -> str:
-    return json.dumps({"type": "entity", "name": name, "entityType": name, "observations": observations})
+    return json.dumps(
+        {"type": "entity", "name": name, "entityType": name, "observations": observations}
+    )
 
 
 def test_a_hostile_file_changes_no_other_note_and_what_is_too_long_is_left_out(
@@ -160,15 +194,27 @@ def test_a_hostile_file_changes_no_other_note_and_what_is_too_long_is_left_out(
         '{"type":"relation","from":"`","to":"`","relationType":"`"}',
     ]
     file.write_text("\n".join(lines))
-    before = {path: path.read_bytes() for path in vault.parent.rglob("*") if path.suffix in (".md", ".jsonl")}
+    before = {
+        path: path.read_bytes()
+        for path in vault.parent.rglob("*")
+        if path.suffix in (".md", ".jsonl")
+    }
     done = import_file(store, file)
     assert done is not None and (done.entities, done.relations) == (len(names), 1)
     reasons = ["it is not JSON", "it is longer than the limit for a note", "it is not JSON"]
     assert [each.why for each in done.broken] == reasons
-    assert {each.name: each.texts for each in graph_of(store).read().entities} == {n: [n, *texts] for n in names}
-    after = {path: path.read_bytes() for path in vault.parent.rglob("*") if path.suffix in (".md", ".jsonl")}
+    assert {each.name: each.texts for each in graph_of(store).read().entities} == {
+        n: [n, *texts] for n in names
+    }
+    after = {
+        path: path.read_bytes()
+        for path in vault.parent.rglob("*")
+        if path.suffix in (".md", ".jsonl")
+    }
     assert {path for path in after if after[path] != before.get(path)} == {
-        path for path in after if path.is_relative_to(vault / "graph") or path.is_relative_to(vault / ".simplemem")
+        path
+        for path in after
+        if path.is_relative_to(vault / "graph") or path.is_relative_to(vault / ".simplemem")
     }
 
 
@@ -180,5 +226,7 @@ def test_one_name_twice_is_one_entity_that_says_all_of_it_and_a_relation_twice_i
         '{"type":"relation","from":"A","to":"A","relationType":"r"}'
     )
     graph = read(twice.encode())[0]
-    assert [(each.name, each.type, each.texts) for each in graph.entities] == [("A", "t", ["1", "1", "2"])]
+    assert [(each.name, each.type, each.texts) for each in graph.entities] == [
+        ("A", "t", ["1", "1", "2"])
+    ]
     assert len(graph.relations) == 1

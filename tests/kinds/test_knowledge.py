@@ -30,7 +30,9 @@ def header_of(vault: Path, name: str) -> dict:
 
 
 def notes_of(vault: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in vault.rglob("*.md") if ".simplemem" not in path.parts}
+    return {
+        path: path.read_bytes() for path in vault.rglob("*.md") if ".simplemem" not in path.parts
+    }
 
 
 def found_by(knowledge: Knowledge, query: str, **asked: object) -> list[KnowledgeEntry]:
@@ -38,14 +40,27 @@ def found_by(knowledge: Knowledge, query: str, **asked: object) -> list[Knowledg
 
 
 def test_what_is_saved_is_a_note_that_reads_well(knowledge: Knowledge, vault: Path) -> None:
-    said = {"context": " Deploying\r\n", "confidence": 1, "tags": ["pg", "status/open"], "who": "claude"}
+    said = {
+        "context": " Deploying\r\n",
+        "confidence": 1,
+        "tags": ["pg", "status/open"],
+        "who": "claude",
+    }
     entry, twins, warnings = knowledge.save("error", " Pool exhausted: `List<int>`", **said)
     assert entry.name == "knowledge/error/pool-exhausted-list-int" and (twins, warnings) == ([], [])
     text = (vault / f"{entry.name}.md").read_text()
     assert text.endswith("---\n\nPool exhausted: `List<int>`\n\n## Context\n\nDeploying\n")
     header = header_of(vault, entry.name)
-    assert (header["type"], header["id"], header["knowledge_type"]) == ("knowledge", entry.id, "error")
-    assert (header["confidence"], header["verified"], header["tags"]) == (1, False, ["pg", "status/open"])
+    assert (header["type"], header["id"], header["knowledge_type"]) == (
+        "knowledge",
+        entry.id,
+        "error",
+    )
+    assert (header["confidence"], header["verified"], header["tags"]) == (
+        1,
+        False,
+        ["pg", "status/open"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,8 +77,12 @@ def test_what_cannot_be_kept_is_refused_and_nothing_is_written(
     assert not (vault / "knowledge").exists()
 
 
-def test_tags_that_no_note_can_have_are_spelled_as_it_can_and_that_is_said(knowledge: Knowledge) -> None:
-    entry, _, warnings = knowledge.save("error", "x", confidence=1, tags=["node.js", "#pg", "two words", "pg"])
+def test_tags_that_no_note_can_have_are_spelled_as_it_can_and_that_is_said(
+    knowledge: Knowledge,
+) -> None:
+    entry, _, warnings = knowledge.save(
+        "error", "x", confidence=1, tags=["node.js", "#pg", "two words", "pg"]
+    )
     assert entry.tags == ("node-js", "pg", "two-words")
     assert len(warnings) == 1 and "'node-js'" in warnings[0]
 
@@ -72,11 +91,18 @@ def test_what_a_person_writes_moves_and_deletes_is_known_at_once(
     knowledge: Knowledge, plain_store: EnhancedStore, write: Write
 ) -> None:
     assert knowledge.entries() == []
-    file = write("knowledge/decision/Port.md", "---\nid: own\nconfidence: 0.4\n---\nThe port is 8080.\n")
+    file = write(
+        "knowledge/decision/Port.md", "---\nid: own\nconfidence: 0.4\n---\nThe port is 8080.\n"
+    )
     write("notes/other.md", "---\ntype: person\n---\nAda\n")
     plain_store.sync(embed=False)
     (entry,) = knowledge.entries()
-    assert (entry.id, entry.type, entry.confidence, entry.content) == ("own", "decision", 0.4, "The port is 8080.")
+    assert (entry.id, entry.type, entry.confidence, entry.content) == (
+        "own",
+        "decision",
+        0.4,
+        "The port is 8080.",
+    )
     file.write_text("---\nid: own\n---\nThe port is 9090.\n")
     assert knowledge.find("own").content == "The port is 9090."
     file.unlink()
@@ -84,7 +110,9 @@ def test_what_a_person_writes_moves_and_deletes_is_known_at_once(
         knowledge.find("own")
 
 
-def test_an_entry_is_found_by_its_id_the_beginning_of_it_or_its_name(knowledge: Knowledge, write: Write) -> None:
+def test_an_entry_is_found_by_its_id_the_beginning_of_it_or_its_name(
+    knowledge: Knowledge, write: Write
+) -> None:
     for id_ in ("abcd-1", "abcd-2", "abce-3"):
         write(f"knowledge/error/n{id_[-1]}.md", f"---\nid: {id_}\n---\nx\n")
     for ref in ("abcd-1", "knowledge/error/n1", "n1", "N1.md", "[[n1]]", " abcd-1 "):
@@ -105,8 +133,14 @@ def test_a_search_is_narrowed_and_tells_superseded_entries_last(
         knowledge.save("pattern", f"the connection pool of service {k}", confidence=0.9)
     low = knowledge.save("error", "a pool error", confidence=0.2)[0]
     high = knowledge.save("error", "pool trouble", confidence=0.8)[0]
-    write("knowledge/error/old.md", "---\nid: old\nconfidence: 0.9\nstatus: superseded\n---\npool pool pool pool\n")
-    write("else.md", "---\nid: else\ntype: knowledge\nknowledge_type: error\nconfidence: 0.3\n---\na pool elsewhere\n")
+    write(
+        "knowledge/error/old.md",
+        "---\nid: old\nconfidence: 0.9\nstatus: superseded\n---\npool pool pool pool\n",
+    )
+    write(
+        "else.md",
+        "---\nid: else\ntype: knowledge\nknowledge_type: error\nconfidence: 0.3\n---\na pool elsewhere\n",
+    )
     plain_store.sync(embed=False)
     before = notes_of(vault)
     found = [entry.id for entry in found_by(knowledge, "pool", kind="error")]
@@ -128,7 +162,9 @@ def test_a_link_is_a_bullet_in_the_source_that_obsidian_follows(
     one, other, is_new = knowledge.link(fix.id, error.id[:8], "fixes")
     assert (one.id, other.id, is_new) == (fix.id, error.id, True)
     text = file.read_text()
-    assert text.endswith("edited by hand\n\n## Relations\n- fixes [[knowledge/error/pool-exhausted]]\n")
+    assert text.endswith(
+        "edited by hand\n\n## Relations\n- fixes [[knowledge/error/pool-exhausted]]\n"
+    )
     assert plain_store.backlinks(error.name)[0].name == fix.name
     assert knowledge.link(fix.id, error.id, " fixes ")[2] is False and file.read_text() == text
     with pytest.raises(Invalid):
@@ -147,7 +183,9 @@ def test_a_link_is_a_bullet_in_the_source_that_obsidian_follows(
 @pytest.fixture
 def judged(knowledge: Knowledge, plain_store: EnhancedStore) -> Contradiction:
     by = {"who": "a", "tool": "save_knowledge"}
-    knowledge.save("decision", "Use Postgres for the billing store.", confidence=0.9, verified=True, **by)
+    knowledge.save(
+        "decision", "Use Postgres for the billing store.", confidence=0.9, verified=True, **by
+    )
     knowledge.save("decision", "Use MySQL for the billing store.", confidence=0.35, **by)
     return analysis_of(plain_store).contradictions()[0]
 
@@ -183,9 +221,13 @@ def test_a_note_that_changed_since_it_was_judged_stops_the_whole_step(
     assert (now.data["winner"], now.data["why"]) == (judged.verdict[1].id, "the user edited it")
 
 
-def test_a_vault_for_reading_only_is_searched_and_nothing_is_kept(knowledge: Knowledge, vault: Path) -> None:
+def test_a_vault_for_reading_only_is_searched_and_nothing_is_kept(
+    knowledge: Knowledge, vault: Path
+) -> None:
     entry = knowledge.save("error", "a pool error", confidence=0.2)[0]
-    with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}}), read_only=True) as store:
+    with EnhancedStore(
+        vault, Settings.model_validate({"embed": {"provider": "none"}}), read_only=True
+    ) as store:
         reading = knowledge_of(store)
         assert [each.id for each in found_by(reading, "pool")] == [entry.id]
         assert reading.reads() == {}
@@ -215,7 +257,9 @@ def test_counts_of_several_processes_are_one_and_what_is_no_line_of_ours_is_pass
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
-def test_no_link_is_followed_out_of_the_vault(knowledge: Knowledge, vault: Path, tmp_path: Path) -> None:
+def test_no_link_is_followed_out_of_the_vault(
+    knowledge: Knowledge, vault: Path, tmp_path: Path
+) -> None:
     (elsewhere := tmp_path / "elsewhere").mkdir()
     knowledge.entries()
     (vault / ".simplemem" / "state").symlink_to(elsewhere)

@@ -42,7 +42,9 @@ def read(text: str, path: str = "graph/Aurora API.md") -> GraphPage:
 
 
 def new(name: str, kind: str, *said: Observation, order: int = 1, stub: bool = False) -> str:
-    return pages.new_page("graph/file.md", Entity(name, kind, said), order, "2026-11-22T00:00:00", stub=stub)
+    return pages.new_page(
+        "graph/file.md", Entity(name, kind, said), order, "2026-11-22T00:00:00", stub=stub
+    )
 
 
 def said(page: GraphPage) -> list[str]:
@@ -55,7 +57,12 @@ def related(page: GraphPage) -> list[tuple[str, str]]:
 
 def test_what_a_person_wrote_is_understood() -> None:
     page = read(BY_HAND)
-    assert (page.name, page.type, page.is_own, page.order) == ("Aurora API", "component", True, None)
+    assert (page.name, page.type, page.is_own, page.order) == (
+        "Aurora API",
+        "component",
+        True,
+        None,
+    )
     assert said(page) == [
         "Serves the public REST interface",
         "Rate limit is 50 requests per second",
@@ -70,13 +77,21 @@ def test_what_a_person_wrote_is_understood() -> None:
 
 
 def test_bullets_under_the_title_of_an_entity_count_without_a_heading() -> None:
-    text = "# Ada\n- likes tea\n- works at [[Acme]]\n- met [[Bob]] in May\n\n## Todo\n- [ ] call her\n"
+    text = (
+        "# Ada\n- likes tea\n- works at [[Acme]]\n- met [[Bob]] in May\n\n## Todo\n- [ ] call her\n"
+    )
     page = read(text, "graph/Ada.md")
-    assert (page.name, page.type, said(page)) == ("Ada", "entity", ["likes tea", "met [[Bob]] in May"])
+    assert (page.name, page.type, said(page)) == (
+        "Ada",
+        "entity",
+        ["likes tea", "met [[Bob]] in May"],
+    )
     assert related(page) == [("works at", "Acme")]
 
 
-def test_in_another_note_relations_count_above_its_headings_where_nothing_follows_the_link() -> None:
+def test_in_another_note_relations_count_above_its_headings_where_nothing_follows_the_link() -> (
+    None
+):
     text = "# Tea\n- plain\n- grown_in [[Fujian]]\n- good with [[Milk]] in it\n\n## Later\n- buy [[Oolong]]\n"
     page = read(text, "notes/Tea.md")
     assert (page.is_own, said(page), related(page)) == (False, [], [("grown_in", "Fujian")])
@@ -105,13 +120,17 @@ def test_a_list_item_with_prose_and_a_link_is_no_relation(item: str) -> None:
 
 
 def test_no_relation_is_code_or_has_an_empty_name() -> None:
-    page = read("## Relations\n- `see [[A]]`\n- see [[#Here]]\n- `calls` of [[B]]\n- ``a ` [[C]]`` then [[D`E]]\n")
+    page = read(
+        "## Relations\n- `see [[A]]`\n- see [[#Here]]\n- `calls` of [[B]]\n- ``a ` [[C]]`` then [[D`E]]\n"
+    )
     assert related(page) == [("`calls` of", "B"), ("``a ` [[C]]`` then", "D`E")]
     line = pages.bond_line("`odd", "[[a`b]]", {})
     assert related(read(f"## Relations\n{line}\n")) == [("`odd", "a`b")]
 
 
-@pytest.mark.parametrize(("told", "kind"), [("person", "person"), ("Entity", "entity"), ("", "entity")])
+@pytest.mark.parametrize(
+    ("told", "kind"), [("person", "person"), ("Entity", "entity"), ("", "entity")]
+)
 def test_a_note_in_the_graph_folder_is_an_entity_of_the_type_it_says(told: str, kind: str) -> None:
     page = read(f"---\ntype: {told}\n---\n- likes tea\n", "graph/Ann.md")
     assert (page.is_own, page.type, said(page)) == (True, kind, ["likes tea"])
@@ -141,13 +160,20 @@ def test_what_is_added_comes_between_no_item_and_its_own_words() -> None:
         assert changed == f"## Observations\n- one\n{own}- two\n\nOther words\n"
 
 
-COMMENTS = ("%%\n{}%%\n", "%% to do:\n{}%% and so on\n", "<!--\n{}-->\n", "%% one line %%\n<!-- another -->\n")
+COMMENTS = (
+    "%%\n{}%%\n",
+    "%% to do:\n{}%% and so on\n",
+    "<!--\n{}-->\n",
+    "%% one line %%\n<!-- another -->\n",
+)
 
 
 @pytest.mark.parametrize("comment", COMMENTS)
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_what_a_comment_holds_is_not_read_and_stays_as_it_is(comment: str, ending: str) -> None:
-    hidden = comment.format("- hidden\n- knows [[Nobody]]\n\n## Relations\n- [fact] hidden too\n```\n")
+    hidden = comment.format(
+        "- hidden\n- knows [[Nobody]]\n\n## Relations\n- [fact] hidden too\n```\n"
+    )
     text = f"## Observations\n- one\n{hidden}- two\n\n{hidden}\n## Relations\n{hidden}- knows [[Ada]]\n{hidden}"
     text = text.replace("\n", ending)
     page = read(text)

@@ -15,7 +15,15 @@ import pytest
 
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
-from simplemem.kinds.picture import LINK, PICTURES, Drawing, cytoscape, drawing_of, drawing_of_store, shortened
+from simplemem.kinds.picture import (
+    LINK,
+    PICTURES,
+    Drawing,
+    cytoscape,
+    drawing_of,
+    drawing_of_store,
+    shortened,
+)
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str], Path]
@@ -39,7 +47,9 @@ ODD = (
 
 def odd_drawing() -> Drawing:
     """Every odd string as a name, a type, an observation, a relation's type and an attribute."""
-    entities = tuple(Entity(each, each, (Observation(each), Observation(f"[[{each}]]"))) for each in ODD)
+    entities = tuple(
+        Entity(each, each, (Observation(each), Observation(f"[[{each}]]"))) for each in ODD
+    )
     ends = zip(ODD, (*ODD[1:], "nobody"), strict=True)
     relations = tuple(Relation(a, a, b, {"said": a, "strength": 0.5}) for a, b in ends)
     return drawing_of(ODD[0], Graph(entities, relations))
@@ -50,8 +60,15 @@ def small() -> Drawing:
         Entity("Tracker", "component", path="graph/Tracker.md"),
         Entity("Ida", "person", path="people/Ida.md", is_note=True),
     )
-    relations = (Relation("Tracker", "made by", "Ida", {"strength": 0.9}), Relation("Tracker", "needs", "Battery"))
-    return drawing_of("balloons", Graph(entities, relations), told={"graph/Tracker.md": {"text": "It sends a line."}})
+    relations = (
+        Relation("Tracker", "made by", "Ida", {"strength": 0.9}),
+        Relation("Tracker", "needs", "Battery"),
+    )
+    return drawing_of(
+        "balloons",
+        Graph(entities, relations),
+        told={"graph/Tracker.md": {"text": "It sends a line."}},
+    )
 
 
 class Outline(HTMLParser):
@@ -83,11 +100,15 @@ def test_a_page_allows_its_own_script_and_style_and_nothing_else() -> None:
     text = PICTURES["html"](odd_drawing())
     page = Outline(text)
     style, _, script = page.raw
-    told = next(a for tag, a in page.elements if a.get("http-equiv") == "Content-Security-Policy")["content"]
+    told = next(a for tag, a in page.elements if a.get("http-equiv") == "Content-Security-Policy")[
+        "content"
+    ]
     policy = {rule.split()[0]: rule.split()[1:] for rule in str(told).split(";")}
     assert policy["default-src"] == ["'none'"]
     for name, own in (("style-src", style), ("script-src", script)):
-        assert policy[name] == [f"'sha256-{base64.b64encode(hashlib.sha256(own.encode()).digest()).decode()}'"]
+        assert policy[name] == [
+            f"'sha256-{base64.b64encode(hashlib.sha256(own.encode()).digest()).decode()}'"
+        ]
     assert set(policy) == {"default-src", "script-src", "style-src", "base-uri", "form-action"}
     assert re.findall(r"(?:https?:)?//[a-z0-9]", PICTURES["html"](small())) == []
     assert not re.search(r"</|<!--|innerHTML|insertAdjacentHTML|document\.write|eval\(", script)
@@ -97,7 +118,11 @@ def test_what_notes_are_called_makes_no_element_of_the_page() -> None:
     plain, odd = Outline(PICTURES["html"](small())), Outline(PICTURES["html"](odd_drawing()))
     assert [tag for tag, _ in odd.elements] == [tag for tag, _ in plain.elements]
     assert odd.raw[2] == plain.raw[2]  # nothing of a note in the script
-    assert not [a for _, a in odd.elements if {"src", "href", "style"} & a.keys() or any(k.startswith("on") for k in a)]
+    assert not [
+        a
+        for _, a in odd.elements
+        if {"src", "href", "style"} & a.keys() or any(k.startswith("on") for k in a)
+    ]
     assert odd.raw[1].isascii() and "<" not in odd.raw[1]
 
 
@@ -111,14 +136,24 @@ def test_a_page_holds_every_name_and_text_exactly() -> None:
 
 def test_node_link_json_names_both_ends_of_every_edge() -> None:
     value = json.loads(PICTURES["json"](small()))
-    assert (value["directed"], value["multigraph"], value["graph"]) == (True, True, {"name": "balloons"})
+    assert (value["directed"], value["multigraph"], value["graph"]) == (
+        True,
+        True,
+        {"name": "balloons"},
+    )
     assert [(node["id"], node["type"], node["kind"]) for node in value["nodes"]] == [
         ("Tracker", "component", "entity"),
         ("Ida", "person", "note"),
         ("Battery", "", "missing"),
     ]
-    links = [(link["source"], link["type"], link["target"], link.get("attributes")) for link in value["links"]]
-    assert links == [("Tracker", "made by", "Ida", {"strength": 0.9}), ("Tracker", "needs", "Battery", None)]
+    links = [
+        (link["source"], link["type"], link["target"], link.get("attributes"))
+        for link in value["links"]
+    ]
+    assert links == [
+        ("Tracker", "made by", "Ida", {"strength": 0.9}),
+        ("Tracker", "needs", "Battery", None),
+    ]
     elements = json.loads(cytoscape(small()))["elements"]
     assert [node["data"]["id"] for node in elements["nodes"]] == ["Tracker", "Ida", "Battery"]
     assert [(edge["data"]["source"], edge["data"]["target"]) for edge in elements["edges"]] == [
@@ -127,12 +162,16 @@ def test_node_link_json_names_both_ends_of_every_edge() -> None:
 
 
 @pytest.mark.parametrize(
-    "drawing", [small(), odd_drawing(), drawing_of("nothing", Graph())], ids=["small", "odd", "empty"]
+    "drawing",
+    [small(), odd_drawing(), drawing_of("nothing", Graph())],
+    ids=["small", "odd", "empty"],
 )
 def test_dot_has_a_line_for_every_node_and_edge_whatever_the_names(drawing: Drawing) -> None:
     text = PICTURES["dot"](drawing)
     rest = re.sub(r'"(?:[^"\\\n]|\\.)*"', '""', text)
-    assert re.fullmatch(r'digraph "" \{\n( {2}(node|n\d+( -> n\d+)?) \[(\w+=""(, )?)+\];\n)*\}\n', rest), rest[:300]
+    assert re.fullmatch(
+        r'digraph "" \{\n( {2}(node|n\d+( -> n\d+)?) \[(\w+=""(, )?)+\];\n)*\}\n', rest
+    ), rest[:300]
     assert len(re.findall(r"^  n\d+ \[", rest, re.MULTILINE)) == len(drawing["nodes"])
     assert rest.count("->") == len(drawing["links"])
 
@@ -155,7 +194,9 @@ def vault_of_notes(store: EnhancedStore, write: Write) -> EnhancedStore:
     write("people/Bo.md", "---\nprivate: true\n---\nBo's secret.\n")
     store.sync(embed=False)
     graph_of(store).create_entities([Entity("Van", "car", (Observation("is red"),))])
-    graph_of(store).create_relations([Relation("Van", "driven by", "Ida"), Relation("Van", "parked at", "nowhere")])
+    graph_of(store).create_relations(
+        [Relation("Van", "driven by", "Ida"), Relation("Van", "parked at", "nowhere")]
+    )
     return store
 
 
@@ -164,7 +205,11 @@ def test_which_notes_are_drawn_beside_entities(vault_of_notes: EnhancedStore) ->
     assert ids(drawn(store)) == ["Van", "Ida", "nowhere"]
     every = drawn(store, notes="all")
     assert {node["label"] for node in every["nodes"]} == {"Van", "Ida", "nowhere", "Bo"}
-    assert edges(every) == [("Van", "driven by", "Ida"), ("Van", "parked at", "nowhere"), ("Ida", LINK, "Bo")]
+    assert edges(every) == [
+        ("Van", "driven by", "Ida"),
+        ("Van", "parked at", "nowhere"),
+        ("Ida", LINK, "Bo"),
+    ]
 
 
 def test_links_between_the_notes_beside_entities_are_drawn(vault_of_notes: EnhancedStore) -> None:
@@ -172,7 +217,9 @@ def test_links_between_the_notes_beside_entities_are_drawn(vault_of_notes: Enhan
     assert ("Ida", LINK, "Bo") in edges(drawn(vault_of_notes))
 
 
-def test_notes_without_types_are_coloured_by_folder_or_tag(store: EnhancedStore, write: Write) -> None:
+def test_notes_without_types_are_coloured_by_folder_or_tag(
+    store: EnhancedStore, write: Write
+) -> None:
     write("top.md", "[[Ida]] and [[Van]]")
     write("people/Ida.md", "---\ntags: [crew, old]\n---\n")
     write("cars/old/Van.md", "---\ntype: car\n---\n")
@@ -190,7 +237,9 @@ def test_notes_without_types_are_coloured_by_folder_or_tag(store: EnhancedStore,
 @pytest.mark.parametrize("form", PICTURES)
 def test_a_picture_stays_below_its_size_by_cutting_texts(form: str) -> None:
     entities = [Entity(f"e{n}", "x", (Observation("said"),), path=f"e{n}.md") for n in range(50)]
-    drawing = drawing_of("v", Graph(tuple(entities)), told={each.path: {"text": "<é" * 3000} for each in entities})
+    drawing = drawing_of(
+        "v", Graph(tuple(entities)), told={each.path: {"text": "<é" * 3000} for each in entities}
+    )
     whole = PICTURES[form](drawing)
     assert shortened(drawing, form) == (whole, None)
     text, length = shortened(drawing, form, most=200_000)
@@ -198,7 +247,9 @@ def test_a_picture_stays_below_its_size_by_cutting_texts(form: str) -> None:
     assert shortened(drawing, form, most=10)[1] == 0
 
 
-def test_what_private_notes_say_is_left_out_unless_it_is_asked_for(vault_of_notes: EnhancedStore) -> None:
+def test_what_private_notes_say_is_left_out_unless_it_is_asked_for(
+    vault_of_notes: EnhancedStore,
+) -> None:
     every = drawn(vault_of_notes, notes="all")
     page = PICTURES["html"](every)
     assert "secret" not in page and "shown without their text: 1" in page
@@ -208,7 +259,10 @@ def test_what_private_notes_say_is_left_out_unless_it_is_asked_for(vault_of_note
 
 
 def test_two_of_one_name_have_an_id_each_and_a_relation_counts_as_the_link_it_is() -> None:
-    entities = (Entity("A", "x", path="graph/A.md"), Entity("A", "note", path="b/A.md", is_note=True))
+    entities = (
+        Entity("A", "x", path="graph/A.md"),
+        Entity("A", "note", path="b/A.md", is_note=True),
+    )
     links = [("graph/A.md", "b/A.md"), ("b/A.md", "graph/A.md"), ("b/A.md", "b/A.md")]
     drawing = drawing_of("v", Graph(entities, (Relation("A", "is", "B"),)), links=links)
     assert ids(drawing) == ["A", "b/A.md", "B"]

@@ -12,11 +12,75 @@ from simplemem.kinds.graph import page as spelling
 from simplemem.kinds.graph.edit import file_for
 from simplemem.note.names import check_name
 
-ODD = ["", " ", " x", "x ", "a\nb", "a\r\nb", "\x00", "\ud800x", "\u2028", "\u00a0x", '"', '"quoted" text', "%%"]
-ODD += ["a %%b=c%%", "# heading", "```", "- dash", "1. one", "---", "<div>", "> quote", "| a |", "$$", "x" * 5000]
-PLAIN = ["works at Acme", "[x] done", "[category] text #tag", "[[link]]", "`code`", "a: b", "100 %", "日本語", "end \\"]
-HARD = ["", ".", "..", "a/b", "../x", "C:\\x", "CON", "con.txt", "a:b", "x.md", "a~b", "n" * 300, "日" * 300, "\x00"]
-HARD += ["\ud800", "a.", " a", "a ", "cafe\u0301", "\u202eevil", "[[x]]", "a|b", "%%", ".hidden", "a\nb", "~/home"]
+ODD = [
+    "",
+    " ",
+    " x",
+    "x ",
+    "a\nb",
+    "a\r\nb",
+    "\x00",
+    "\ud800x",
+    "\u2028",
+    "\u00a0x",
+    '"',
+    '"quoted" text',
+    "%%",
+]
+ODD += [
+    "a %%b=c%%",
+    "# heading",
+    "```",
+    "- dash",
+    "1. one",
+    "---",
+    "<div>",
+    "> quote",
+    "| a |",
+    "$$",
+    "x" * 5000,
+]
+PLAIN = [
+    "works at Acme",
+    "[x] done",
+    "[category] text #tag",
+    "[[link]]",
+    "`code`",
+    "a: b",
+    "100 %",
+    "日本語",
+    "end \\",
+]
+HARD = [
+    "",
+    ".",
+    "..",
+    "a/b",
+    "../x",
+    "C:\\x",
+    "CON",
+    "con.txt",
+    "a:b",
+    "x.md",
+    "a~b",
+    "n" * 300,
+    "日" * 300,
+    "\x00",
+]
+HARD += [
+    "\ud800",
+    "a.",
+    " a",
+    "a ",
+    "cafe\u0301",
+    "\u202eevil",
+    "[[x]]",
+    "a|b",
+    "%%",
+    ".hidden",
+    "a\nb",
+    "~/home",
+]
 
 
 @pytest.mark.parametrize("text", ODD + PLAIN)
@@ -51,7 +115,9 @@ VALUES = st.one_of(
     st.text(st.characters(codec="utf-8"), max_size=30),
     st.dictionaries(st.from_regex(r"[A-Za-z][a-z_0-9]{0,8}", fullmatch=True), VALUES, max_size=4),
 )
-def test_attributes_come_back_and_leave_the_text_alone(text: str, attributes: dict[str, object]) -> None:
+def test_attributes_come_back_and_leave_the_text_alone(
+    text: str, attributes: dict[str, object]
+) -> None:
     line = spelling.spell(text) + spelling.spell_attributes(attributes)
     said, read = spelling.split_attributes(line)
     assert spelling.unspelled(said) == text
@@ -65,7 +131,9 @@ def test_a_persons_comment_without_attributes_is_part_of_the_text() -> None:
 # -- files that every system and every link can carry
 
 
-@pytest.mark.parametrize("name", ["Ada Lovelace", "日本語", "a.b", "it's 100 %", "\U0001f9e0", "name (old)", "README"])
+@pytest.mark.parametrize(
+    "name", ["Ada Lovelace", "日本語", "a.b", "it's 100 %", "\U0001f9e0", "name (old)", "README"]
+)
 def test_a_name_that_a_file_can_carry_is_the_files(name: str) -> None:
     assert file_for(name) == f"graph/{name}.md"
 

@@ -30,7 +30,9 @@ def papers(store: EnhancedStore) -> Shelf[Paper]:
     return store.bench.made.setdefault("papers", Shelf(store.bench, KIND))
 
 
-def keep(store: EnhancedStore, data: bytes = DATA, text: str = "The plan, from [[Plan.pdf]].\n") -> Any:
+def keep(
+    store: EnhancedStore, data: bytes = DATA, text: str = "The plan, from [[Plan.pdf]].\n"
+) -> Any:
     def draft(step: ChangeSet) -> None:
         if NOTE in papers(store).items:
             step.text(NOTE)
@@ -40,7 +42,9 @@ def keep(store: EnhancedStore, data: bytes = DATA, text: str = "The plan, from [
     return papers(store).change(draft, {"who": "ida"})[1]
 
 
-def test_the_file_is_written_to_the_byte_beside_the_note_that_links_to_it(plain_store: EnhancedStore) -> None:
+def test_the_file_is_written_to_the_byte_beside_the_note_that_links_to_it(
+    plain_store: EnhancedStore,
+) -> None:
     carried = keep(plain_store)
     assert (plain_store.root / PDF).read_bytes() == DATA and carried.texts.keys() == {NOTE}
     assert papers(plain_store).items.keys() == {NOTE} and not carried.warnings
@@ -65,7 +69,10 @@ def test_a_file_that_is_there_is_replaced_and_comes_back(plain_store: EnhancedSt
     version = keep(plain_store, b"\x00new", "Another plan.\n").written[0].version
     assert plain_store.bench.bytes_of(PDF) == b"\x00new"
     plain_store.undo(version)
-    assert plain_store.bench.bytes_of(PDF) == DATA and "Plan.pdf" in (plain_store.root / NOTE).read_text()
+    assert (
+        plain_store.bench.bytes_of(PDF) == DATA
+        and "Plan.pdf" in (plain_store.root / NOTE).read_text()
+    )
     assert plain_store.bench.bytes_of("papers/none.pdf") is None
 
 
@@ -83,7 +90,9 @@ def test_what_cannot_be_written_leaves_nothing_behind(
     assert not list(plain_store.root.rglob("Plan*"))
 
 
-def test_a_file_that_another_program_changes_meanwhile_is_looked_at_again(plain_store: EnhancedStore) -> None:
+def test_a_file_that_another_program_changes_meanwhile_is_looked_at_again(
+    plain_store: EnhancedStore,
+) -> None:
     keep(plain_store)
     seen: list[bytes | None] = []
 
@@ -97,7 +106,9 @@ def test_a_file_that_another_program_changes_meanwhile_is_looked_at_again(plain_
     assert seen == [DATA, b"theirs"] and plain_store.bench.bytes_of(PDF) == b"ours"
 
 
-def test_another_store_holds_the_same_after_the_step(vault: Path, plain_store: EnhancedStore) -> None:
+def test_another_store_holds_the_same_after_the_step(
+    vault: Path, plain_store: EnhancedStore
+) -> None:
     keep(plain_store)
     with open_store(vault, settings=plain_store.settings) as other, papers(other).reading():
         assert papers(other).items.keys() == {NOTE}

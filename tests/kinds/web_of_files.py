@@ -17,12 +17,19 @@ _SPACE = "http://schemas.openxmlformats.org"
 def pdf(*pages: str, title: str = "", columns: int = 1) -> bytes:
     """A PDF with these lines on its pages, in so many columns of the same."""
     kids = " ".join(f"{4 + 2 * at} 0 R" for at in range(len(pages)))
-    objects = ["<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>"]
-    objects.append("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>")
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
+    ]
+    objects.append(
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
+    )
     for at, lines in enumerate(pages):
         drawn = "".join(f"({line}) Tj T*\n" for line in lines.splitlines())
         size = 12 // columns
-        drawn = "".join(f"BT /F1 {size} Tf {60 + 250 * k} 780 Td 16 TL\n{drawn}ET\n" for k in range(columns))
+        drawn = "".join(
+            f"BT /F1 {size} Tf {60 + 250 * k} 780 Td 16 TL\n{drawn}ET\n" for k in range(columns)
+        )
         more = f"/Contents {5 + 2 * at} 0 R /Resources << /Font << /F1 3 0 R >> >>"
         objects.append(f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] {more} >>")
         objects.append(f"<< /Length {len(drawn)} >>\nstream\n{drawn}\nendstream")
@@ -33,7 +40,9 @@ def pdf(*pages: str, title: str = "", columns: int = 1) -> bytes:
         out += f"{number} 0 obj\n{each}\nendobj\n".encode("cp1252")
     table = "".join(f"{place:010d} 00000 n \n" for place in places)
     size, start = len(objects) + 1, len(out)
-    trailer = f"trailer\n<< /Size {size} /Root 1 0 R /Info {size - 1} 0 R >>\nstartxref\n{start}\n%%EOF\n"
+    trailer = (
+        f"trailer\n<< /Size {size} /Root 1 0 R /Info {size - 1} 0 R >>\nstartxref\n{start}\n%%EOF\n"
+    )
     return out + f"xref\n0 {size}\n0000000000 65535 f \n{table}{trailer}".encode()
 
 
@@ -48,7 +57,9 @@ def docx(*parts: str, title: str = "") -> bytes:
         elif part.startswith("= "):
             body += f'<w:p><w:pPr><w:pStyle w:val="Title"/></w:pPr>{text}</w:p>'
         elif "|" in part:
-            cells = "".join(f"<w:tc><w:p><w:r><w:t>{each}</w:t></w:r></w:p></w:tc>" for each in part.split("|"))
+            cells = "".join(
+                f"<w:tc><w:p><w:r><w:t>{each}</w:t></w:r></w:p></w:tc>" for each in part.split("|")
+            )
             body += f"<w:tbl><w:tr>{cells}</w:tr></w:tbl>"
         elif part.startswith("!"):
             body += f'<w:p><w:r><w:drawing><wp:inline><a:graphic><a:graphicData><a:blip r:link="{part[1:]}"/>'
@@ -56,12 +67,17 @@ def docx(*parts: str, title: str = "") -> bytes:
         else:
             body += f"<w:p>{text}</w:p>"
     body = body.replace("</w:tbl><w:tbl>", "")  # rows that follow each other are one table
-    names = {"w": "wordprocessingml/2006/main", "r": "officeDocument/2006/relationships", "a": "drawingml/2006/main"}
+    names = {
+        "w": "wordprocessingml/2006/main",
+        "r": "officeDocument/2006/relationships",
+        "a": "drawingml/2006/main",
+    }
     spaces = " ".join(f'xmlns:{key}="{_SPACE}/{path}"' for key, path in names.items())
     spaces += f' xmlns:wp="{_SPACE}/drawingml/2006/wordprocessingDrawing"'
     kinds = "application/vnd.openxmlformats-officedocument.wordprocessingml"
     styles = "".join(
-        f'<w:style w:type="paragraph" w:styleId="Heading{n}"><w:name w:val="heading {n}"/></w:style>' for n in (1, 2)
+        f'<w:style w:type="paragraph" w:styleId="Heading{n}"><w:name w:val="heading {n}"/></w:style>'
+        for n in (1, 2)
     )
     styles += '<w:style w:type="paragraph" w:styleId="Title"><w:name w:val="Title"/></w:style>'
     link = f"{_SPACE}/officeDocument/2006/relationships"
@@ -105,7 +121,9 @@ def web_server() -> Iterator[Web]:
         def log_message(self, *_: object) -> None: ...
 
         def do_GET(self) -> None:
-            web.asked.append({"path": self.path, **{key.lower(): value for key, value in self.headers.items()}})
+            web.asked.append(
+                {"path": self.path, **{key.lower(): value for key, value in self.headers.items()}}
+            )
             kind, data = web.pages.get(self.path, (404, ""))
             self.send_response(kind if isinstance(kind, int) else 200)
             self.send_header("Set-Cookie", "crumb=1")
@@ -119,7 +137,9 @@ def web_server() -> Iterator[Web]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     web = Web(server.server_port)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+    threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+    ).start()
     try:
         yield web
     finally:

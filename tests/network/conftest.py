@@ -32,7 +32,10 @@ class Answer(NamedTuple):
     def problem(self) -> Any:
         """The problem document that every refusal is."""
         assert self.headers["content-type"] == "application/problem+json", self.body
-        assert self.data["status"] == self.status and {"type", "title", "detail", "code"} <= self.data.keys()
+        assert (
+            self.data["status"] == self.status
+            and {"type", "title", "detail", "code"} <= self.data.keys()
+        )
         return self.data
 
 
@@ -59,7 +62,9 @@ class Served:
                 break
         else:
             raise AssertionError(f"it ended with {self.process.wait()}: {''.join(self.said)}")
-        self.hearing = threading.Thread(target=lambda: self.said.extend(self.process.stderr or ()), daemon=True)
+        self.hearing = threading.Thread(
+            target=lambda: self.said.extend(self.process.stderr or ()), daemon=True
+        )
         self.hearing.start()
 
     def ask(
@@ -81,10 +86,16 @@ class Served:
             method,
             path,
             body,
-            {**sent, **(headers or {}), **{key.replace("_", "-"): each for key, each in named.items()}},
+            {
+                **sent,
+                **(headers or {}),
+                **{key.replace("_", "-"): each for key, each in named.items()},
+            },
         )
         answer = wire.getresponse()
-        found = Answer(answer.status, {key.lower(): value for key, value in answer.getheaders()}, answer.read())
+        found = Answer(
+            answer.status, {key.lower(): value for key, value in answer.getheaders()}, answer.read()
+        )
         wire.close()
         return found
 
@@ -120,18 +131,27 @@ class Session:
 
     def __init__(self, server: Served, path: str = "/mcp", token: str = OWNER) -> None:
         self.server, self.path, self.token, self.id = server, path, token, ""
-        client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        client = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        }
         said = self.post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client})
         self.id = said.headers["mcp-session-id"]
         self.post({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def post(self, message: dict[str, Any]) -> Answer:
-        headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+        headers = {
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": "2025-11-25",
+        }
         headers |= {"Mcp-Session-Id": self.id} if self.id else {}
         return self.server.ask("POST", self.path, message, token=self.token, headers=headers)
 
     def ask(self, method: str, params: Mapping[str, Any]) -> str:
-        said = self.post({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).body.decode()
+        said = self.post(
+            {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        ).body.decode()
         assert '"id":1' in said, said
         return said
 
@@ -154,7 +174,9 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
     """Starts servers, and ends them."""
     started: list[Served] = []
 
-    def start(*arguments: str, vault: Path | None = None, env: Mapping[str, str] | None = None) -> Served:
+    def start(
+        *arguments: str, vault: Path | None = None, env: Mapping[str, str] | None = None
+    ) -> Served:
         folder = ["--vault", str(vault or tmp_path / "vault")] if "--vault" not in arguments else []
         started.append(Served([*folder, *arguments], tmp_path / "config", env or {}))
         return started[-1]

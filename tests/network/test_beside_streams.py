@@ -43,7 +43,9 @@ def port_of(bare: Bare) -> int:
 def search(port: int, query: str) -> Any:
     wire = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     headers = {"Authorization": f"Bearer {OWNER}", "Content-Type": "application/json"}
-    wire.request("POST", "/api/v1/memory/search", json.dumps({"query": query, "user_id": "ann"}), headers)
+    wire.request(
+        "POST", "/api/v1/memory/search", json.dumps({"query": query, "user_id": "ann"}), headers
+    )
     answer = wire.getresponse()
     assert answer.status == 200
     found = json.loads(answer.read())
@@ -57,7 +59,9 @@ def test_rest_and_standard_streams_are_served_at_once(vault: Path, by: str) -> N
     env = {} if options else {"GOMEM_REST_API_SERVE": "true"}
     with started(vault, *options, env=env) as bare:
         assert bare.initialize()["serverInfo"]["name"] == "simplemem"
-        assert bare.call("add_memory", content="I moved to Lisbon.", user_id="ann")["structuredContent"]["events"]
+        assert bare.call("add_memory", content="I moved to Lisbon.", user_id="ann")[
+            "structuredContent"
+        ]["events"]
         assert "Lisbon" in search(port_of(bare), "where do I live")["results"]
         assert "Lisbon" in str(bare.call("search_memory", query="where do I live", user_id="ann"))
         assert not bare.not_json
@@ -77,10 +81,14 @@ def test_without_a_client_at_the_streams_http_goes_on(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "simplemem", "serve", "--yes", "--rest-api-serve"]
     command += ["--profile", "remembrances", "--vault", str(tmp_path / "vault")]
     env = {**os.environ, **ENV, "XDG_CONFIG_HOME": str(tmp_path / "config")}
-    with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, env=env, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdin is not None and process.stderr is not None
         process.stdin.close()
-        found = next(match for line in process.stderr if (match := re.search(r"127\.0\.0\.1:(\d+)", line)))
+        found = next(
+            match for line in process.stderr if (match := re.search(r"127\.0\.0\.1:(\d+)", line))
+        )
         for _ in range(2):
             assert search(int(found[1]), "anything")["memories"] == []
         process.terminate()
@@ -96,7 +104,9 @@ def test_a_second_client_is_served_where_the_port_is_taken(vault: Path) -> None:
         with started(vault, "--rest-api-serve", env={"MCP_SERVER_PORT": port}) as bare:
             assert bare.initialize()["serverInfo"]["name"] == "simplemem"
             assert eventually(lambda: b"standard streams only" in bare.said)
-            assert bare.call("add_memory", content="I moved to Lisbon.", user_id="ann")["structuredContent"]["events"]
+            assert bare.call("add_memory", content="I moved to Lisbon.", user_id="ann")[
+                "structuredContent"
+            ]["events"]
 
 
 def test_http_that_is_asked_for_by_name_is_served_alone(tmp_path: Path) -> None:

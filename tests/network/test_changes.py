@@ -30,7 +30,11 @@ def listening(
 ) -> Iterator[Iterator[dict[str, str]]]:
     """The events of a stream, once it has begun."""
     wire = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
-    wire.request("GET", path, headers={"Authorization": f"Bearer {token}"} | ({"Last-Event-ID": last} if last else {}))
+    wire.request(
+        "GET",
+        path,
+        headers={"Authorization": f"Bearer {token}"} | ({"Last-Event-ID": last} if last else {}),
+    )
     answer = wire.getresponse()
     assert answer.status == 200 and answer.headers["content-type"].startswith("text/event-stream")
     try:
@@ -128,7 +132,10 @@ def test_a_stream_does_not_keep_the_server(tmp_path: Path, serve: Callable[..., 
 
 def test_head_ends_at_once(server: Served) -> None:
     answer = server.ask("HEAD", CHANGES)
-    assert (answer.status, answer.headers["content-type"].partition(";")[0]) == (200, "text/event-stream")
+    assert (answer.status, answer.headers["content-type"].partition(";")[0]) == (
+        200,
+        "text/event-stream",
+    )
     assert server.ask("GET", CHANGES, token=None).status == 401
 
 

@@ -121,8 +121,14 @@ def test_what_has_ended_is_not_counted() -> None:
 
 
 def test_a_network_of_64_bits_counts_as_one_address() -> None:
-    assert client_block("2001:db8::1") == client_block("2001:db8::ffff:1") != client_block("2001:db8:0:1::1")
-    assert client_block("::ffff:192.0.2.1") == client_block("192.0.2.1") != client_block("192.0.2.2")
+    assert (
+        client_block("2001:db8::1")
+        == client_block("2001:db8::ffff:1")
+        != client_block("2001:db8:0:1::1")
+    )
+    assert (
+        client_block("::ffff:192.0.2.1") == client_block("192.0.2.1") != client_block("192.0.2.2")
+    )
     assert client_block("localhost") == "localhost"
 
 
@@ -161,7 +167,9 @@ def listen(
         with listening(socket.AF_INET, socket.SOCK_STREAM) as server:
             server.bind(("127.0.0.1", 0))
             server.listen(64)
-            listener = Listener(server, connections, lambda pending, _: Greeting(connections, pending), None)
+            listener = Listener(
+                server, connections, lambda pending, _: Greeting(connections, pending), None
+            )
             try:
                 await asyncio.wait_for(body(listener, server.getsockname()), 60)
             finally:
@@ -227,7 +235,9 @@ def test_a_connection_that_cannot_be_admitted_is_closed_and_logged_and_the_next_
         nonlocal is_broken
         connections = Unruly(10, lambda _: False)
         with socket.create_server(("127.0.0.1", 0)) as server:
-            listener = Listener(server, connections, lambda pending, _: Greeting(connections, pending), None)
+            listener = Listener(
+                server, connections, lambda pending, _: Greeting(connections, pending), None
+            )
             with socket.create_connection(server.getsockname()) as client:
                 assert await asyncio.wait_for(greeting(client), 60) == b""
             is_broken = False
@@ -269,7 +279,9 @@ def test_connections_take_at_most_half_of_the_files_that_the_system_allows() -> 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
 def test_a_server_without_a_free_file_closes_its_least_important_connection_for_a_new_one() -> None:
     async def body(_: Listener, address: tuple[str, int]) -> None:
-        clients = [socket.create_connection(address) for _ in range(8)]  # none is accepted before the next `await`
+        clients = [
+            socket.create_connection(address) for _ in range(8)
+        ]  # none is accepted before the next `await`
         try:
             with no_more_files_than(3):
                 greetings = [await greeting(client) for client in clients]
@@ -285,12 +297,16 @@ def test_a_socket_is_closed_whose_task_is_cancelled_before_its_first_step() -> N
     async def run() -> None:
         connections = Connections(1, lambda _: False)
         with socket.create_server(("127.0.0.1", 0)) as server:
-            listener = Listener(server, connections, lambda pending, _: Greeting(connections, pending), None)
+            listener = Listener(
+                server, connections, lambda pending, _: Greeting(connections, pending), None
+            )
             ours, theirs = socket.socketpair()
             others, others_end = socket.socketpair()
             with ours, theirs, others, others_end:
                 listener._admit(theirs, ("192.0.2.1", 1))
-                listener._admit(others_end, ("192.0.2.2", 1))  # closes the first, which has not begun
+                listener._admit(
+                    others_end, ("192.0.2.2", 1)
+                )  # closes the first, which has not begun
                 assert theirs.fileno() == -1
                 listener.close()  # cancels the second
                 await listener.wait_closed()

@@ -18,7 +18,9 @@ API, HOOK = "/api/v1", "/ingest/webhook"
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     root = tmp_path_factory.mktemp("contracts")
     (root / "vault" / "kb").mkdir(parents=True)
-    with running(root, "--profile", "remembrances", "--knowledge-base", str(root / "vault" / "kb")) as served:
+    with running(
+        root, "--profile", "remembrances", "--knowledge-base", str(root / "vault" / "kb")
+    ) as served:
         yield served
 
 
@@ -31,7 +33,9 @@ def add(server: Served, content: str, user: str) -> str:
 
 
 def told(server: Served, query: str, user: str, token: str = OWNER) -> list[str]:
-    found = server.ask("POST", f"{API}/memory/search", {"query": query, "user_id": user}, token=token)
+    found = server.ask(
+        "POST", f"{API}/memory/search", {"query": query, "user_id": user}, token=token
+    )
     assert found.status == 200 and isinstance(found.data["results"], str)
     return [each["memory"] for each in found.data["memories"]]
 
@@ -40,7 +44,9 @@ def test_what_is_told_is_found_changed_and_deleted(server: Served) -> None:
     ident = add(server, "I live in Bergen", "alex")
     assert told(server, "where do I live", "alex") == ["I live in Bergen"]
     assert told(server, "where do I live", "bob") == []
-    changed = server.ask("PUT", f"{API}/memory/{ident}", {"content": "I live in Oslo", "user_id": "alex"})
+    changed = server.ask(
+        "PUT", f"{API}/memory/{ident}", {"content": "I live in Oslo", "user_id": "alex"}
+    )
     assert (changed.status, changed.data) == (200, {"status": "memory updated"})
     assert told(server, "where do I live", "alex") == ["I live in Oslo"]
     gone = server.ask("DELETE", f"{API}/memory/{ident}?user_id=alex")
@@ -56,10 +62,17 @@ def test_a_long_memory_is_changed_and_deleted_by_the_id_of_its_document_or_of_a_
     content = "The committee met for an hour, and Gudrun brought the marmalade. " * 10
     added = server.ask("POST", f"{API}/memory", {"content": content, "user_id": "dora"})
     document = added.data["document"]
-    changed = server.ask("PUT", f"{API}/memory/{document}:13{query}", {"content": "Ragnar mended the weathervane."})
+    changed = server.ask(
+        "PUT", f"{API}/memory/{document}:13{query}", {"content": "Ragnar mended the weathervane."}
+    )
     assert changed.status == 200 and changed.headers["etag"]
     assert told(server, "who mended the weathervane", "dora") == ["Ragnar mended the weathervane."]
-    assert server.ask("DELETE", f"{API}/memory/{document}{query}", If_Match=changed.headers["etag"]).status == 204
+    assert (
+        server.ask(
+            "DELETE", f"{API}/memory/{document}{query}", If_Match=changed.headers["etag"]
+        ).status
+        == 204
+    )
     assert told(server, "who mended the weathervane", "dora") == []
     assert server.ask("DELETE", f"{API}/memory/{document}{query}").status == 404
 
@@ -68,17 +81,25 @@ def test_whose_it_is_need_not_be_said_of_an_id(server: Served) -> None:
     ident = add(server, "I play the oboe", "una")
     assert server.ask("PUT", f"{API}/memory/{ident}", {"content": "I play the cello"}).status == 200
     assert told(server, "what do I play", "una") == ["I play the cello"]
-    assert server.ask("PUT", f"{API}/memory/{ident}", {"content": "x", "user_id": "bob"}).status == 404
+    assert (
+        server.ask("PUT", f"{API}/memory/{ident}", {"content": "x", "user_id": "bob"}).status == 404
+    )
     assert server.ask("DELETE", f"{API}/memory/{ident}").status == 204
 
 
 def test_a_changed_memory_is_a_conflict_for_who_read_it_before(server: Served) -> None:
     ident = add(server, "I drive a Volvo", "vera")
-    first = server.ask("PUT", f"{API}/memory/{ident}", {"content": "I drive a Saab"}).headers["etag"]
-    second = server.ask("PUT", f"{API}/memory/{ident}", {"content": "I drive a Fiat"}, If_Match=first)
+    first = server.ask("PUT", f"{API}/memory/{ident}", {"content": "I drive a Saab"}).headers[
+        "etag"
+    ]
+    second = server.ask(
+        "PUT", f"{API}/memory/{ident}", {"content": "I drive a Fiat"}, If_Match=first
+    )
     assert second.status == 200 and second.headers["etag"] != first
     for method in ("PUT", "DELETE"):
-        refused = server.ask(method, f"{API}/memory/{ident}", {"content": "I drive a Lada"}, If_Match=first)
+        refused = server.ask(
+            method, f"{API}/memory/{ident}", {"content": "I drive a Lada"}, If_Match=first
+        )
         assert refused.status == 409 and refused.problem["code"] == "conflict"
     assert told(server, "what do I drive", "vera") == ["I drive a Fiat"]
 
@@ -86,17 +107,26 @@ def test_a_changed_memory_is_a_conflict_for_who_read_it_before(server: Served) -
 def test_a_token_bound_to_a_user_speaks_for_that_user(server: Served) -> None:
     mine, other = add(server, "I like olives", "ida"), add(server, "I like anchovies", "olaf")
     ida = server.new_token("ida", "--write", "--user", "ida")
-    assert server.ask("PUT", f"{API}/memory/{mine}", {"content": "I like capers"}, token=ida).status == 200
+    assert (
+        server.ask("PUT", f"{API}/memory/{mine}", {"content": "I like capers"}, token=ida).status
+        == 200
+    )
     assert told(server, "what do I like", "ida", ida) == ["I like capers"]
     unsaid = server.ask("POST", f"{API}/memory/search", {"query": "what do I like"}, token=ida)
     assert [each["memory"] for each in unsaid.data["memories"]] == ["I like capers"]
-    refused = server.ask("POST", f"{API}/memory", {"content": "I like ham", "user_id": "olaf"}, token=ida)
+    refused = server.ask(
+        "POST", f"{API}/memory", {"content": "I like ham", "user_id": "olaf"}, token=ida
+    )
     assert refused.status == 400
     for method in ("PUT", "DELETE"):
         hidden = server.ask(method, f"{API}/memory/{other}", {"content": "x"}, token=ida)
-        unknown = server.ask(method, f"{API}/memory/{'x' * len(other)}", {"content": "x"}, token=ida)
+        unknown = server.ask(
+            method, f"{API}/memory/{'x' * len(other)}", {"content": "x"}, token=ida
+        )
         assert hidden.status == unknown.status == 404
-        assert hidden.body.replace(other.encode(), b"") == unknown.body.replace(b"x" * len(other), b"")
+        assert hidden.body.replace(other.encode(), b"") == unknown.body.replace(
+            b"x" * len(other), b""
+        )
     assert server.ask("POST", f"{API}/kb/query", {"query": "x"}, token=ida).status == 404
 
 
@@ -137,7 +167,9 @@ BAD: list[tuple[str, str, Any, int]] = [
 
 
 @pytest.mark.parametrize(("method", "path", "body", "status"), BAD)
-def test_bad_input_has_the_code_of_the_contract(server: Served, method: str, path: str, body: Any, status: int) -> None:
+def test_bad_input_has_the_code_of_the_contract(
+    server: Served, method: str, path: str, body: Any, status: int
+) -> None:
     answer = server.ask(method, path, body, Content_Type="application/json")
     assert (answer.status, bool(answer.problem["detail"])) == (status, True)
 
@@ -145,7 +177,11 @@ def test_bad_input_has_the_code_of_the_contract(server: Served, method: str, pat
 def test_health_tells_what_the_originals_tell(server: Served) -> None:
     for path in ("/health", f"{API}/health"):
         answer = server.ask("GET", path, token=None)
-        assert answer.status == 200 and answer.data["status"] == "ok" and answer.data["database"] == "connected"
+        assert (
+            answer.status == 200
+            and answer.data["status"] == "ok"
+            and answer.data["database"] == "connected"
+        )
     assert server.ask("GET", "/health", token=None).data["neo4j"] == "not used"
 
 
@@ -180,21 +216,37 @@ def test_the_same_key_is_the_same_answer(server: Served) -> None:
     bodies = [{"content": f"Delivery {number} has arrived."} for number in range(2)]
     first = server.ask("POST", HOOK, bodies[0], Idempotency_Key="k1")
     with ThreadPoolExecutor() as several:
-        again = [*several.map(lambda _: server.ask("POST", HOOK, bodies[0], Idempotency_Key="k1"), range(4))]
-    assert {each.body for each in again} == {first.body} and {each.status for each in again} == {202}
+        again = [
+            *several.map(
+                lambda _: server.ask("POST", HOOK, bodies[0], Idempotency_Key="k1"), range(4)
+            )
+        ]
+    assert {each.body for each in again} == {first.body} and {each.status for each in again} == {
+        202
+    }
     refused = server.ask("POST", HOOK, bodies[1], Idempotency_Key="k1")
     assert refused.status == 422 and refused.problem["code"] == "conflict"
-    other = server.ask("POST", HOOK, bodies[1], token=server.new_token("other", "--write"), Idempotency_Key="k1")
+    other = server.ask(
+        "POST", HOOK, bodies[1], token=server.new_token("other", "--write"), Idempotency_Key="k1"
+    )
     assert other.status == 202 and other.data["id"] != first.data["id"]
-    failed = [server.ask("POST", HOOK, each, Idempotency_Key="k2").status for each in ({"content": ""}, bodies[1])]
+    failed = [
+        server.ask("POST", HOOK, each, Idempotency_Key="k2").status
+        for each in ({"content": ""}, bodies[1])
+    ]
     assert failed == [422, 202]
 
 
 def test_tools_are_called_without_mcp(server: Served) -> None:
     tools = server.ask("GET", "/mcp/tools").data["tools"]
-    assert [each["name"] for each in tools][:2] == ["add_memory", "search_memory"] and "inputSchema" in tools[0]
+    assert [each["name"] for each in tools][:2] == [
+        "add_memory",
+        "search_memory",
+    ] and "inputSchema" in tools[0]
     arguments = {"content": "I collect stamps", "user_id": "sam"}
-    called = server.ask("POST", "/mcp/tools/call", {"name": "add_memory", "arguments": arguments}).data
+    called = server.ask(
+        "POST", "/mcp/tools/call", {"name": "add_memory", "arguments": arguments}
+    ).data
     assert called["content"][0]["text"].startswith("Memory added successfully.")
     assert called["structuredContent"]["events"][0]["memory"] == "I collect stamps"
     assert told(server, "what do I collect", "sam") == ["I collect stamps"]
@@ -202,9 +254,21 @@ def test_tools_are_called_without_mcp(server: Served) -> None:
 
 def test_who_may_only_read_writes_nothing(server: Served) -> None:
     reader = server.new_token("reader")
-    writes = [("POST", f"{API}/memory", {"content": "x", "user_id": "a"}), ("POST", HOOK, {"content": "x"})]
-    writes += [("PUT", f"{API}/kb/document", {"file_path": "a.md", "content": "x"}), ("DELETE", f"{API}/memory/x", {})]
-    writes += [("POST", "/mcp/tools/call", {"name": "add_memory", "arguments": {"content": "x", "user_id": "a"}})]
+    writes = [
+        ("POST", f"{API}/memory", {"content": "x", "user_id": "a"}),
+        ("POST", HOOK, {"content": "x"}),
+    ]
+    writes += [
+        ("PUT", f"{API}/kb/document", {"file_path": "a.md", "content": "x"}),
+        ("DELETE", f"{API}/memory/x", {}),
+    ]
+    writes += [
+        (
+            "POST",
+            "/mcp/tools/call",
+            {"name": "add_memory", "arguments": {"content": "x", "user_id": "a"}},
+        )
+    ]
     for method, path, body in writes:
         assert server.ask(method, path, body, token=reader).status == 403, path
     assert told(server, "x", "a", reader) == []
@@ -215,9 +279,14 @@ NOTICE = "x-simplemem-notice"
 
 def test_an_answer_of_a_fixed_shape_says_in_its_head_what_a_change_replaced(server: Served) -> None:
     ident = add(server, "I keep bees", "wim")
-    changed = server.ask("PUT", f"{API}/memory/{ident}", {"content": "I keep goats", "user_id": "wim"})
+    changed = server.ask(
+        "PUT", f"{API}/memory/{ident}", {"content": "I keep goats", "user_id": "wim"}
+    )
     assert changed.data == {"status": "memory updated"}
-    assert "replaced a text" in changed.headers[NOTICE] and "simplemem undo v" in changed.headers[NOTICE]
+    assert (
+        "replaced a text" in changed.headers[NOTICE]
+        and "simplemem undo v" in changed.headers[NOTICE]
+    )
 
     document = {"file_path": "goats.md", "content": "# Goats\n"}
     assert NOTICE not in server.ask("PUT", f"{API}/kb/document", document).headers
@@ -235,5 +304,9 @@ def test_an_answer_of_a_fixed_shape_says_in_its_head_that_notes_are_not_indexed_
     served = serve("--profile", "remembrances", "--knowledge-base", str(base), env=away)
     found = served.ask("POST", f"{API}/kb/query", {"query": "lantern"})
     assert found.data["results"] and "not yet by meaning" in found.headers[NOTICE]
-    called = served.ask("POST", "/mcp/tools/call", {"name": "query_knowledge_base", "arguments": {"query": "lantern"}})
+    called = served.ask(
+        "POST",
+        "/mcp/tools/call",
+        {"name": "query_knowledge_base", "arguments": {"query": "lantern"}},
+    )
     assert any("not yet by meaning" in part["text"] for part in called.data["content"])

@@ -28,7 +28,11 @@ _ELSEWHERE = {"ingest_url"}  # asks another server
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """One server with a vault for each face."""
     root = tmp_path_factory.mktemp("mcp")
-    each = [part for name in PROFILES for part in ("--vault", f"{name}={root / name}", "--profile", f"{name}={name}")]
+    each = [
+        part
+        for name in PROFILES
+        for part in ("--vault", f"{name}={root / name}", "--profile", f"{name}={name}")
+    ]
     for name in PROFILES:
         put_back_in(root / name)
     with running(root, "--sse", *each) as started:
@@ -43,7 +47,9 @@ def put_back_in(vault: Path) -> None:
 
 
 @asynccontextmanager
-async def connected(server: Served, mode: str, face: str = "default", token: str = OWNER) -> AsyncIterator[Client]:
+async def connected(
+    server: Served, mode: str, face: str = "default", token: str = OWNER
+) -> AsyncIterator[Client]:
     async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=30) as web:
         wire = streamable_http_client(f"http://127.0.0.1:{server.port}/{face}/mcp", http_client=web)
         async with Client(wire, mode=mode) as client:
@@ -82,7 +88,9 @@ def test_who_listens_hears_what_others_change(server: Served) -> None:
             connected(server, MODERN) as client,
             client.listen(resource_subscriptions=["memory://heard"]) as heard,
         ):
-            assert server.ask("PUT", "/default/api/v1/memories/heard", {"content": "one"}).status < 300
+            assert (
+                server.ask("PUT", "/default/api/v1/memories/heard", {"content": "one"}).status < 300
+            )
             async for event in heard:
                 assert event == ResourceUpdated(uri="memory://heard")
                 break
@@ -130,7 +138,10 @@ def test_two_http_sessions_of_one_token_do_not_share_what_they_read(server: Serv
 
 def test_old_clients_speak_over_sse(server: Served) -> None:
     async def body() -> None:
-        wire = sse_client(f"http://127.0.0.1:{server.port}/default/sse", headers={"Authorization": f"Bearer {OWNER}"})
+        wire = sse_client(
+            f"http://127.0.0.1:{server.port}/default/sse",
+            headers={"Authorization": f"Bearer {OWNER}"},
+        )
         async with Client(wire, mode=LEGACY) as client:
             assert "search_memories" in {tool.name for tool in (await client.list_tools()).tools}
             made = {"name": "by sse", "content": "an old client was here", "overwrite": True}
@@ -147,27 +158,42 @@ class Session:
 
     def __init__(self, server: Served, token: str = OWNER) -> None:
         self._server, self._token = server, token
-        about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        about = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        }
         self.id = ""
         self.id = self.post("initialize", about).headers["mcp-session-id"]
         self.post("notifications/initialized", None)
 
     def _headers(self) -> dict[str, str]:
-        sent = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+        sent = {
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": "2025-11-25",
+        }
         return sent | ({"Mcp-Session-Id": self.id} if self.id else {})
 
     def post(self, method: str, params: Any) -> Answer:
-        said = {"jsonrpc": "2.0", "method": method} | ({} if params is None else {"id": 1, "params": params})
-        return self._server.ask("POST", "/default/mcp", said, token=self._token, headers=self._headers())
+        said = {"jsonrpc": "2.0", "method": method} | (
+            {} if params is None else {"id": 1, "params": params}
+        )
+        return self._server.ask(
+            "POST", "/default/mcp", said, token=self._token, headers=self._headers()
+        )
 
     def end(self) -> Answer:
-        return self._server.ask("DELETE", "/default/mcp", token=self._token, headers=self._headers())
+        return self._server.ask(
+            "DELETE", "/default/mcp", token=self._token, headers=self._headers()
+        )
 
     @contextmanager
     def stream(self, last: str = "") -> Iterator[Iterator[tuple[str, dict[str, Any]]]]:
         """What the server says by itself: the id and the message of each event."""
         wire = http.client.HTTPConnection("127.0.0.1", self._server.port, timeout=30)
-        more = {"Authorization": f"Bearer {self._token}"} | ({"Last-Event-ID": last} if last else {})
+        more = {"Authorization": f"Bearer {self._token}"} | (
+            {"Last-Event-ID": last} if last else {}
+        )
         wire.request("GET", "/default/mcp", headers=self._headers() | more)
         answer = wire.getresponse()
         assert answer.status == 200
@@ -187,7 +213,9 @@ def _messages(answer: http.client.HTTPResponse) -> Iterator[tuple[str, dict[str,
 
 def test_a_session_hears_what_came_while_its_connection_was_gone(server: Served) -> None:
     def put(content: str) -> None:
-        assert server.ask("PUT", "/default/api/v1/memories/watched", {"content": content}).status < 300
+        assert (
+            server.ask("PUT", "/default/api/v1/memories/watched", {"content": content}).status < 300
+        )
 
     put("one")
     session, other = Session(server), Session(server)
@@ -223,7 +251,9 @@ def test_a_session_is_its_token_s_and_ends_when_it_says(server: Served) -> None:
     assert stranger.post("ping", {}).status == 200
 
 
-def test_a_token_that_opens_many_sessions_loses_its_oldest_idle_one_and_nobody_else_does(server: Served) -> None:
+def test_a_token_that_opens_many_sessions_loses_its_oldest_idle_one_and_nobody_else_does(
+    server: Served,
+) -> None:
     reader = server.new_token("opener")
     of_owner, in_use, idle = Session(server), Session(server, reader), Session(server, reader)
     with in_use.stream():
@@ -270,9 +300,15 @@ def test_what_is_no_message_is_refused_in_the_words_of_the_protocol(server: Serv
         b'{"jsonrpc": "2.0", "id": 1, "method": 3}',
         b"\xff",
     ):
-        answer = server.ask("POST", "/default/mcp", body, headers=accept | {"Content-Type": "application/json"})
+        answer = server.ask(
+            "POST", "/default/mcp", body, headers=accept | {"Content-Type": "application/json"}
+        )
         assert answer.status in (400, 415) and "error" in answer.data, (body, answer)
-    assert server.ask("POST", "/default/mcp", b"{}", headers={"Accept": "text/html"}).status in (400, 406, 415)
+    assert server.ask("POST", "/default/mcp", b"{}", headers={"Accept": "text/html"}).status in (
+        400,
+        406,
+        415,
+    )
     assert server.ask("PUT", "/default/mcp", {}).status == 405
     assert server.ask("GET", "/nowhere/mcp").status == 404
 
@@ -284,12 +320,22 @@ def test_without_sessions_any_server_of_a_vault_answers(serve: Callable[..., Ser
 
     def call(server: Served, method: str, params: Any) -> Answer:
         return server.ask(
-            "POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, headers=accept
+            "POST",
+            "/mcp",
+            {"jsonrpc": "2.0", "id": 1, "method": method, "params": params},
+            headers=accept,
         )
 
-    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    about = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }
     greeted = call(one, "initialize", about)
     assert greeted.status == 200 and "mcp-session-id" not in greeted.headers
     made = {"name": "create_memory", "arguments": {"name": "shared", "content": "by the first"}}
     assert b"shared" in call(one, "tools/call", made).body
-    assert b"by the first" in call(other, "tools/call", {"name": "read_memory", "arguments": {"name": "shared"}}).body
+    assert (
+        b"by the first"
+        in call(other, "tools/call", {"name": "read_memory", "arguments": {"name": "shared"}}).body
+    )

@@ -33,7 +33,9 @@ KEYS = [
     {**ECAlgorithm.to_jwk(EC.public_key(), as_dict=True), "kid": "ec", "use": "sig"},
 ]
 SOUND = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "scope": "read"}
-PUBLIC = RSA.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+PUBLIC = RSA.public_key().public_bytes(
+    serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+)
 
 
 @contextmanager
@@ -63,9 +65,19 @@ def settings(keys: str, **more: str) -> dict[str, str]:
 
 
 def token(
-    key: Any = RSA, kid: str = "rsa", algorithm: str = "RS256", header: Mapping[str, str] | None = None, **claims: Any
+    key: Any = RSA,
+    kid: str = "rsa",
+    algorithm: str = "RS256",
+    header: Mapping[str, str] | None = None,
+    **claims: Any,
 ) -> str:
-    said: dict[str, Any] = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "exp": time.time() + 600, "scope": "read"}
+    said: dict[str, Any] = {
+        "iss": ISSUER,
+        "aud": AUDIENCE,
+        "sub": "ada",
+        "exp": time.time() + 600,
+        "scope": "read",
+    }
     said = {name: value for name, value in {**said, **claims}.items() if value is not None}
     return jwt.encode(said, key, algorithm, {"kid": kid, **(header or {})})
 
@@ -74,18 +86,39 @@ def test_a_sound_token_is_taken_for_what_it_says(serve: Callable[..., Served]) -
     with login() as (keys, _):
         server = serve(env=settings(keys))
         assert server.api("GET", "/memories", token=token()).status == 200
-        assert server.api("GET", "/memories", token=token(EC, "ec", "ES256", aud=["other", AUDIENCE])).status == 200
+        assert (
+            server.api(
+                "GET", "/memories", token=token(EC, "ec", "ES256", aud=["other", AUDIENCE])
+            ).status
+            == 200
+        )
         note = {"content": "of the writer"}
         assert server.api("PUT", "/memories/a", note, token=token()).status == 403
-        assert server.api("PUT", "/memories/a", note, token=token(scope="read simplemem:write")).status == 201
-        assert server.api("PUT", "/memories/a", note, token=token(scope=None, scp=["read", "mail:write"])).status == 403
+        assert (
+            server.api("PUT", "/memories/a", note, token=token(scope="read simplemem:write")).status
+            == 201
+        )
+        assert (
+            server.api(
+                "PUT", "/memories/a", note, token=token(scope=None, scp=["read", "mail:write"])
+            ).status
+            == 403
+        )
         assert server.api("GET", "/memories", token=token(scope="mail:read")).status == 403
         assert server.api("GET", "/history/a").data["versions"][0]["who"] == "ada (oauth)"
         assert server.api("GET", "/memories").status == 200  # the owner's own token is one still
 
 
-def test_no_other_token_is_taken_and_strangers_cause_few_questions(serve: Callable[..., Served]) -> None:
-    secret = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "exp": time.time() + 600, "scope": "read"}
+def test_no_other_token_is_taken_and_strangers_cause_few_questions(
+    serve: Callable[..., Served],
+) -> None:
+    secret = {
+        "iss": ISSUER,
+        "aud": AUDIENCE,
+        "sub": "ada",
+        "exp": time.time() + 600,
+        "scope": "read",
+    }
     unsound = {
         "issuer": token(iss="https://evil.example"),
         "audience": token(aud="https://other.example"),
@@ -104,7 +137,10 @@ def test_no_other_token_is_taken_and_strangers_cause_few_questions(serve: Callab
     }
     with login() as (keys, asked):
         server = serve(env=settings(keys))
-        found = {name: server.api("GET", "/memories", token=each).status for name, each in unsound.items()}
+        found = {
+            name: server.api("GET", "/memories", token=each).status
+            for name, each in unsound.items()
+        }
         assert found == dict.fromkeys(unsound, 401)
         for number in range(5):
             server.api("GET", "/memories", token=token(OTHER, f"other {number}"))
@@ -119,7 +155,9 @@ def test_a_claim_binds_a_token_to_one_user(serve: Callable[..., Served]) -> None
             said = {"content": f"My name is {user}.", "user_id": user}
             bearer = token(email=user, scope="read write")
             assert server.api("POST", "/memory", said, token=bearer).status == 202
-            assert server.api("POST", "/memory", said | {"user_id": "x"}, token=bearer).status == 400
+            assert (
+                server.api("POST", "/memory", said | {"user_id": "x"}, token=bearer).status == 400
+            )
             listed = server.api("GET", "/memories", token=bearer).data
             found = server.api("POST", "/memory/search", {"query": "name"}, token=bearer)
             assert listed["total"] == 1 and user in found.body.decode()
@@ -128,15 +166,21 @@ def test_a_claim_binds_a_token_to_one_user(serve: Callable[..., Served]) -> None
         assert eventually(lambda: server.api("GET", "/memories").data["total"] == 2)
 
 
-def test_an_email_address_that_is_not_verified_speaks_for_nobody(serve: Callable[..., Served]) -> None:
+def test_an_email_address_that_is_not_verified_speaks_for_nobody(
+    serve: Callable[..., Served],
+) -> None:
     with login() as (keys, _):
         server = serve(env=settings(keys, USER_CLAIM="email"))
 
         def status(**claims: Any) -> int:
-            return server.api("GET", "/memories", token=token(email="ada@example.org", **claims)).status
+            return server.api(
+                "GET", "/memories", token=token(email="ada@example.org", **claims)
+            ).status
 
         assert status(email_verified=True) == 200
-        assert [status(email_verified=each) for each in (False, "false", "true", 0, [])] == [401] * 5
+        assert [status(email_verified=each) for each in (False, "false", "true", 0, [])] == [
+            401
+        ] * 5
         assert server.api("GET", "/memories", token=token(email=["ada@example.org"])).status == 401
 
 
@@ -161,11 +205,21 @@ def test_an_id_token_is_no_access_token(
     with login() as (keys, _):
         server = serve(env=settings(keys))
         assert server.api("GET", "/memories", token=token(header=header, **claims)).status == 401
-        assert server.api("GET", "/memories", token=token(header={"typ": "at+jwt"}, auth_time=1)).status == 200
-        assert server.api("GET", "/memories", token=token(typ="Bearer", nonce="n-0S6_WzA2Mj")).status == 200
+        assert (
+            server.api(
+                "GET", "/memories", token=token(header={"typ": "at+jwt"}, auth_time=1)
+            ).status
+            == 200
+        )
+        assert (
+            server.api("GET", "/memories", token=token(typ="Bearer", nonce="n-0S6_WzA2Mj")).status
+            == 200
+        )
 
 
-def test_subjects_that_begin_alike_share_no_session_no_answer_and_no_name(serve: Callable[..., Served]) -> None:
+def test_subjects_that_begin_alike_share_no_session_no_answer_and_no_name(
+    serve: Callable[..., Served],
+) -> None:
     one, other = ("a" * 80 + end for end in ("1", "2"))
     with login() as (keys, _):
         server = serve(env=settings(keys))
@@ -175,7 +229,10 @@ def test_subjects_that_begin_alike_share_no_session_no_answer_and_no_name(serve:
         assert session.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}).status == 404
         for number, subject in enumerate((one, other)):
             bearer = token(sub=subject, scope="read write")
-            assert server.api("PUT", f"/memories/{number}", {"content": "x"}, token=bearer).status == 201
+            assert (
+                server.api("PUT", f"/memories/{number}", {"content": "x"}, token=bearer).status
+                == 201
+            )
         names = {version["who"] for version in server.api("GET", "/history").data["versions"]}
         assert len(names) == 2 and all(name.endswith(" (oauth)") for name in names)
 
@@ -219,11 +276,15 @@ def test_whoever_has_no_token_is_told_whom_to_ask(serve: Callable[..., Served]) 
         where = "https://memory.example.org/.well-known/oauth-protected-resource/mcp"
         assert f'resource_metadata="{where}"' in refused.headers["www-authenticate"]
         told = server.ask("GET", "/.well-known/oauth-protected-resource/mcp", token=None)
-        assert told.data["resource"] == AUDIENCE and told.data["authorization_servers"] == [f"{ISSUER}/"]
+        assert told.data["resource"] == AUDIENCE and told.data["authorization_servers"] == [
+            f"{ISSUER}/"
+        ]
         assert told.data["scopes_supported"] == ["read", "write", "admin"] and not asked
 
 
-def test_keys_that_cannot_be_had_let_nobody_in_and_keep_nobody_out(serve: Callable[..., Served]) -> None:
+def test_keys_that_cannot_be_had_let_nobody_in_and_keep_nobody_out(
+    serve: Callable[..., Served],
+) -> None:
     with login(answers=False) as (keys, asked):
         server = serve(env=settings(keys))
         assert {server.api("GET", "/memories", token=token()).status for _ in range(4)} == {401}
@@ -233,18 +294,32 @@ def test_keys_that_cannot_be_had_let_nobody_in_and_keep_nobody_out(serve: Callab
 @pytest.mark.parametrize("missing", ["AUDIENCE", "KEYS", "ISSUER"])
 def test_half_of_the_settings_start_no_server(tmp_path: Path, missing: str) -> None:
     env = {**os.environ, **settings("https://login.example.org/jwks.json", **{missing: ""})}
-    command = [sys.executable, "-m", "simplemem", "serve", "--vault", str(tmp_path), "--http", "127.0.0.1:0"]
+    command = [
+        sys.executable,
+        "-m",
+        "simplemem",
+        "serve",
+        "--vault",
+        str(tmp_path),
+        "--http",
+        "127.0.0.1:0",
+    ]
     ended = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
     assert ended.returncode == 1 and f"http.oauth_{missing.lower()} must be set too" in ended.stderr
 
 
 def _by_hand(head: dict[str, Any], claims: dict[str, Any]) -> str:
     """A token signed with the public key, as if that were a shared secret."""
-    said = ".".join(base64.urlsafe_b64encode(json.dumps(each).encode()).decode().rstrip("=") for each in (head, claims))
+    said = ".".join(
+        base64.urlsafe_b64encode(json.dumps(each).encode()).decode().rstrip("=")
+        for each in (head, claims)
+    )
     signed = base64.urlsafe_b64encode(hmac.digest(PUBLIC, said.encode(), "sha256")).decode()
     return f"{said}.{signed.rstrip('=')}"
 
 
 def _signed(claims: dict[str, Any]) -> str:
     """A token with claims that a well-behaved library would not sign."""
-    return jwt.api_jws.encode(json.dumps(claims).encode(), RSA, "RS256", {"kid": "rsa", "typ": "JWT"})
+    return jwt.api_jws.encode(
+        json.dumps(claims).encode(), RSA, "RS256", {"kid": "rsa", "typ": "JWT"}
+    )

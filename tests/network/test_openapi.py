@@ -17,7 +17,9 @@ from tests.network.conftest import Served, running
 
 ROOT = Path(__file__).parents[2]
 OPERATIONS = {
-    f"{method.upper()} {path}": each for path, own in document()["paths"].items() for method, each in own.items()
+    f"{method.upper()} {path}": each
+    for path, own in document()["paths"].items()
+    for method, each in own.items()
 }
 
 
@@ -63,7 +65,9 @@ def test_the_server_answers_as_it_says(tmp_path: Path) -> None:
 
 def _ask_everything(server: Served) -> None:
     note, person = {"content": "Balloons fly over [[b]]."}, {"user_id": "alex"}
-    added = server.api("POST", "/memory", {"content": "I live in Bergen", **person}).data["events"][0]["id"]
+    added = server.api("POST", "/memory", {"content": "I live in Bergen", **person}).data["events"][
+        0
+    ]["id"]
     asked: list[tuple[str, str, Any]] = [
         ("PUT /api/v1/memories/{name}", "/memories/a", note),
         ("PUT /api/v1/memories/{name}", "/memories/a", note),
@@ -95,7 +99,12 @@ def _ask_everything(server: Served) -> None:
         answer = server.api(said.split()[0], path, body)
         assert answer.status < 300, (said, answer.body)
         answers_as_said(said, answer.status, answer.data)
-    for said, body in (("POST /ingest/webhook", {"content": "x"}), ("POST /mcp/tools/call", {"name": "list_memories"})):
+    for said, body in (
+        ("POST /ingest/webhook", {"content": "x"}),
+        ("POST /mcp/tools/call", {"name": "list_memories"}),
+    ):
         answer = server.ask(*said.split(), body)  # type: ignore[arg-type]
         answers_as_said(said, answer.status, answer.data)
-    assert server.api("GET", "/openapi.json").data == json.loads((ROOT / "docs" / "openapi.json").read_text("utf-8"))
+    assert server.api("GET", "/openapi.json").data == json.loads(
+        (ROOT / "docs" / "openapi.json").read_text("utf-8")
+    )

@@ -50,15 +50,31 @@ class Browser:
         return self.server.ask("GET", path, token=None, headers=headers)
 
     def post(self, path: str, origin: str | None = "", **form: str) -> Answer:
-        headers = {"Accept": "text/html", "Cookie": self.cookie, "Content-Type": "application/x-www-form-urlencoded"}
-        headers |= {} if origin is None else {"Origin": origin or f"http://127.0.0.1:{self.server.port}"}
+        headers = {
+            "Accept": "text/html",
+            "Cookie": self.cookie,
+            "Content-Type": "application/x-www-form-urlencoded",
+        }
+        headers |= (
+            {} if origin is None else {"Origin": origin or f"http://127.0.0.1:{self.server.port}"}
+        )
         return self.server.ask("POST", path, urlencode(form).encode(), token=None, headers=headers)
 
 
 def test_nothing_is_shown_before_somebody_has_signed_in(serve: Callable[..., Served]) -> None:
     server = serve()
     server.api("PUT", "/memories/a", {"content": "a heron"})
-    for path in ("/", "/search?q=heron", "/note/a", "/today", "/tags", "/graph", "/doctor", "/history/a", "/latest"):
+    for path in (
+        "/",
+        "/search?q=heron",
+        "/note/a",
+        "/today",
+        "/tags",
+        "/graph",
+        "/doctor",
+        "/history/a",
+        "/latest",
+    ):
         shown = server.ask("GET", path, token=None, headers={"Accept": "text/html"})
         assert shown.status == 401 and b"heron" not in shown.body and b"Sign in" in shown.body
     wrong = server.ask("POST", "/login", b"token=wrong&to=/", token=None, headers={
@@ -82,7 +98,9 @@ def test_a_session_ends_with_its_token(serve: Callable[..., Served]) -> None:
     assert browser.get("/").status == 401
 
 
-def test_a_token_that_signs_in_often_ends_its_own_sessions_only(serve: Callable[..., Served]) -> None:
+def test_a_token_that_signs_in_often_ends_its_own_sessions_only(
+    serve: Callable[..., Served],
+) -> None:
     server = serve()
     reader = server.new_token("reader")
     owner = Browser(server)
@@ -91,12 +109,16 @@ def test_a_token_that_signs_in_often_ends_its_own_sessions_only(serve: Callable[
     assert owner.get("/tags").status == 200
 
 
-def test_two_servers_of_one_machine_keep_their_sign_ins_apart(serve: Callable[..., Served], tmp_path: Path) -> None:
+def test_two_servers_of_one_machine_keep_their_sign_ins_apart(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
     one, other = serve(), serve(vault=tmp_path / "other")
     first, second = Browser(one), Browser(other)
     assert first.cookie.startswith(f"simplemem-{one.port}=")
     assert second.cookie.startswith(f"simplemem-{other.port}=")
-    first.cookie = second.cookie = f"{first.cookie}; {second.cookie}"  # a browser sends both to both
+    first.cookie = second.cookie = (
+        f"{first.cookie}; {second.cookie}"  # a browser sends both to both
+    )
     assert second.post("/logout").headers["set-cookie"].startswith(f'simplemem-{other.port}=""')
     assert (first.get("/tags").status, second.get("/tags").status) == (200, 401)
 
@@ -110,32 +132,53 @@ def test_behind_tls_the_cookie_is_bound_to_its_host(serve: Callable[..., Served]
     assert {"Path=/", "Secure"} <= set(forgotten.split("; ")) and "Domain" not in forgotten
 
 
-def test_a_hostile_note_is_words_and_its_page_runs_nothing(serve: Callable[..., Served], tmp_path: Path) -> None:
+def test_a_hostile_note_is_words_and_its_page_runs_nothing(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
     server = serve()
     (tmp_path / "vault").mkdir(exist_ok=True)
     (tmp_path / "vault" / "evil.md").write_text(HOSTILE, encoding="utf-8")
     browser = Browser(server)
-    for path in ("/note/evil", "/", "/?q=title", "/search?q=mind+code", "/tags", "/history/evil", "/today"):
+    for path in (
+        "/note/evil",
+        "/",
+        "/?q=title",
+        "/search?q=mind+code",
+        "/tags",
+        "/history/evil",
+        "/today",
+    ):
         shown = browser.get(path)
         assert shown.status == 200, path
         policy = shown.headers["content-security-policy"]
-        assert "default-src 'none'" in policy and "unsafe" not in policy and "frame-ancestors 'none'" in policy
+        assert (
+            "default-src 'none'" in policy
+            and "unsafe" not in policy
+            and "frame-ancestors 'none'" in policy
+        )
         scripts = re.findall(rb"<script[^>]*>", shown.body)
         assert scripts in ([], [b'<script src="/static/page.js" defer>'])
         text = shown.body.decode()
         assert not re.search(r"<(?:img|i|b)[ >]", text), path
-        assert not re.search(r"""<[^>]*\s(?:on\w+|style)\s*=""", re.sub(r'"[^"]*"', '""', text)), path
+        assert not re.search(r"""<[^>]*\s(?:on\w+|style)\s*=""", re.sub(r'"[^"]*"', '""', text)), (
+            path
+        )
         assert not re.search(
-            r"""(?:href|src|action)="(?!/|#|data:,"|http://evil\.example" (?:title="t" )?rel=)""", text
+            r"""(?:href|src|action)="(?!/|#|data:,"|http://evil\.example" (?:title="t" )?rel=)""",
+            text,
         ), path
 
 
-def test_undo_asks_for_the_right_to_write_and_for_a_form_of_the_page(serve: Callable[..., Served]) -> None:
+def test_undo_asks_for_the_right_to_write_and_for_a_form_of_the_page(
+    serve: Callable[..., Served],
+) -> None:
     server = serve()
     server.tool("create_memory", name="a", content="of an agent")
     version = server.api("GET", "/history/a").data["versions"][0]["version"]
     reader = Browser(server, server.new_token("reader"))
-    assert b"of an agent" in reader.get("/today").body and b">Undo<" not in reader.get("/today").body
+    assert (
+        b"of an agent" in reader.get("/today").body and b">Undo<" not in reader.get("/today").body
+    )
     assert reader.post("/undo", version=version).status == 403
     owner = Browser(server)
     assert owner.post("/undo", origin=None, version=version).status == 403
@@ -150,7 +193,11 @@ def test_undo_asks_for_the_right_to_write_and_for_a_form_of_the_page(serve: Call
 
 @pytest.mark.parametrize(
     "text",
-    ["![" * 190_000, "| a | b | c |\n|---|---|---|\n" + "| x | y | z |\n" * 27_000, "[a](b" * 70_000],
+    [
+        "![" * 190_000,
+        "| a | b | c |\n|---|---|---|\n" + "| x | y | z |\n" * 27_000,
+        "[a](b" * 70_000,
+    ],
     ids=["images", "table", "links"],
 )
 def test_a_note_that_is_slow_to_render_does_not_hold_up_the_server(
@@ -180,7 +227,11 @@ def test_a_note_that_is_slow_to_render_does_not_hold_up_the_server(
 
 def test_half_a_link_in_a_property_is_shown_as_text(serve: Callable[..., Served]) -> None:
     server = serve()
-    server.api("PUT", "/memories/a", {"content": "x", "metadata": {"see": "[[b#c|d]] and [[" + "e" * 60_000}})
+    server.api(
+        "PUT",
+        "/memories/a",
+        {"content": "x", "metadata": {"see": "[[b#c|d]] and [[" + "e" * 60_000}},
+    )
     shown = Browser(server).get("/note/a")
     assert b'<a href="/note/b">b</a> and [[ee' in shown.body
 
@@ -188,7 +239,10 @@ def test_half_a_link_in_a_property_is_shown_as_text(serve: Callable[..., Served]
 @pytest.mark.parametrize(
     ("text", "html"),
     [
-        ("[[Ada Lovelace|Ada]]", '<p><a href="/v/note/Ada%20Lovelace" class="wikilink">Ada</a></p>'),
+        (
+            "[[Ada Lovelace|Ada]]",
+            '<p><a href="/v/note/Ada%20Lovelace" class="wikilink">Ada</a></p>',
+        ),
         ("[[a/b#c]]", '<p><a href="/v/note/a/b" class="wikilink">a/b › c</a></p>'),
         ("#todo/now, a#b", '<p><a href="/v/tags/todo/now" class="tag">#todo/now</a>, a#b</p>'),
         ("%%not said%% said ^mark-1", "<p>said</p>"),
@@ -211,7 +265,9 @@ def test_a_person_searches_reads_and_takes_back_in_a_browser(
     server.tool("create_memory", name="harbour", content="The harbour opens at six. See [[boat]].")
     server.tool("create_memory", name="boat", content="A boat of oak.")
     with playwright.sync_playwright() as browsers:
-        browser = browsers.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        browser = browsers.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
         page = browser.new_page(viewport={"width": width, "height": 800})
         faults: list[str] = []
         page.on("pageerror", lambda error: faults.append(str(error)))
@@ -242,7 +298,12 @@ def test_a_person_searches_reads_and_takes_back_in_a_browser(
 
 def test_scores_on_the_page_fall_from_hit_to_hit(serve: Callable[..., Served]) -> None:
     server = serve()
-    texts = ("The boiler loses pressure in winter.", "Pressure in the tyres of the car.", "Winter", "A car in winter.")
+    texts = (
+        "The boiler loses pressure in winter.",
+        "Pressure in the tyres of the car.",
+        "Winter",
+        "A car in winter.",
+    )
     for number, text in enumerate(texts):
         server.api("PUT", f"/memories/n{number}", {"content": text})
     browser = Browser(server)
@@ -250,5 +311,7 @@ def test_scores_on_the_page_fall_from_hit_to_hit(serve: Callable[..., Served]) -
         shown = browser.get(f"/search?{urlencode({'q': asked})}").body.decode()
         scores = [float(score) for score in re.findall(r"Score ([0-9.]+)", shown)]
         assert len(scores) > 2 and scores == sorted(scores, reverse=True)
-    unknown = browser.get(f"/search?{urlencode({'q': 'which passport goes with the car to Patagonia?'})}").body.decode()
+    unknown = browser.get(
+        f"/search?{urlencode({'q': 'which passport goes with the car to Patagonia?'})}"
+    ).body.decode()
     assert "Nothing found; these are the nearest." in unknown

@@ -33,7 +33,9 @@ def memories_of(server: Served, user: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("scope", ["bob", "Ada", "ada/x", "  "])
-def test_frontmatter_that_names_another_scope_is_refused_on_write(server: Served, ada: str, scope: str) -> None:
+def test_frontmatter_that_names_another_scope_is_refused_on_write(
+    server: Served, ada: str, scope: str
+) -> None:
     made = {"content": "The bank account is 666.", "metadata": {"scope": scope}}
     answer = server.api("PUT", "/memories/atoms/ada/evil", made, token=ada)
     assert (answer.status, answer.problem["code"]) == (400, "invalid")
@@ -60,7 +62,9 @@ def test_a_shared_folder_is_no_way_into_another_scope(server: Served) -> None:
 
 
 @pytest.mark.parametrize("scope", [" bob ", 1001])
-def test_another_scope_is_refused_with_blanks_around_it_and_as_a_number(server: Served, scope: str | int) -> None:
+def test_another_scope_is_refused_with_blanks_around_it_and_as_a_number(
+    server: Served, scope: str | int
+) -> None:
     user = str(scope).strip()
     token = server.new_token(f"eve of {user}", "--write", "--user", "eva", "--folder", "shared")
     metadata = {"scope": scope, "type": " atom "}
@@ -70,7 +74,10 @@ def test_another_scope_is_refused_with_blanks_around_it_and_as_a_number(server: 
 
     plain = {"content": "The scope of the project.", "metadata": {"type": "atom"}}
     assert server.api("PUT", f"/memories/shared/{user}", plain, token=token).status == 201
-    assert server.api("PATCH", f"/memories/shared/{user}", {"metadata": metadata}, token=token).status == 400
+    assert (
+        server.api("PATCH", f"/memories/shared/{user}", {"metadata": metadata}, token=token).status
+        == 400
+    )
     assert "666" not in str(memories_of(server, user))
 
 
@@ -82,19 +89,30 @@ def test_frontmatter_that_names_another_scope_is_ignored_on_read(server: Served)
         kind = "document" if path.startswith("documents") else "atom"
         file.write_text(EVIL.format(header=f"type: {kind}\nscope: bob\n"))
 
-    answer = server.api("POST", "/memory/search", {"query": "bank account deposit", "user_id": "bob"})
+    answer = server.api(
+        "POST", "/memory/search", {"query": "bank account deposit", "user_id": "bob"}
+    )
     assert "4711" in answer.data["results"]
     assert "666" not in answer.body.decode()
-    theirs = server.api("POST", "/memory/search", {"query": "bank account deposit", "user_id": "ada"})
+    theirs = server.api(
+        "POST", "/memory/search", {"query": "bank account deposit", "user_id": "ada"}
+    )
     assert "666" in theirs.body.decode()
 
 
-def test_a_copied_id_does_not_stop_the_owner_from_changing_the_memory(server: Served, ada: str) -> None:
+def test_a_copied_id_does_not_stop_the_owner_from_changing_the_memory(
+    server: Served, ada: str
+) -> None:
     ident = next(memory["id"] for memory in memories_of(server, "bob"))
-    copy = {"content": "The bank account for the deposit is 666.", "metadata": {"type": "atom", "id": ident}}
+    copy = {
+        "content": "The bank account for the deposit is 666.",
+        "metadata": {"type": "atom", "id": ident},
+    }
     assert server.api("PUT", "/memories/atoms/ada/copy", copy, token=ada).status in (200, 201)
 
-    answer = server.api("PUT", f"/memory/{ident}", {"content": "The bank account for the deposit is 4712."})
+    answer = server.api(
+        "PUT", f"/memory/{ident}", {"content": "The bank account for the deposit is 4712."}
+    )
     assert answer.status == 200, answer
     assert any("4712" in memory["memory"] for memory in memories_of(server, "bob"))
     mine = server.api("GET", "/memories/atoms/ada/copy", token=ada).data

@@ -51,7 +51,9 @@ def test_a_note_whose_html_would_be_too_large_is_shown_as_written() -> None:
     assert "<td>" not in html
 
 
-def test_several_views_of_one_note_share_one_rendering(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_several_views_of_one_note_share_one_rendering(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """What was rendered once is there without any process."""
 
     async def body() -> tuple[list[str], str, str]:
@@ -106,12 +108,22 @@ posix_only = pytest.mark.skipif(sys.platform == "win32", reason="a script is no 
         ("raise SystemExit(3)", "exit code 3"),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", "signal 9"),
         (worker_whose_renderer("raise RecursionError"), "exit code 1"),
-        (f"import sys, struct\nsys.stdout.buffer.write(struct.pack('>I', {MAX_HTML_BYTES + 1}) + b'x' * 99)", "answer"),
-        ("import sys\nsys.stdout.buffer.write(b'\\0\\0\\0\\2\\xff\\xff')\nsys.stdout.flush()\ninput()", "UTF-8"),
+        (
+            f"import sys, struct\nsys.stdout.buffer.write(struct.pack('>I', {MAX_HTML_BYTES + 1}) + b'x' * 99)",
+            "answer",
+        ),
+        (
+            "import sys\nsys.stdout.buffer.write(b'\\0\\0\\0\\2\\xff\\xff')\nsys.stdout.flush()\ninput()",
+            "UTF-8",
+        ),
     ],
 )
 def test_a_worker_that_fails_is_logged_and_its_note_is_rendered_later(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture, code: str, logged: str
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    code: str,
+    logged: str,
 ) -> None:
     monkeypatch.setattr(rendering, "_RETRY_SECONDS", 0.0)
     use_worker(monkeypatch, tmp_path, code)
@@ -149,7 +161,10 @@ def test_a_crash_tells_where_it_happened_and_no_word_of_the_note(
 def test_a_worker_that_needs_too_much_memory_has_reached_a_limit(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for code in (worker_whose_renderer("raise MemoryError"), f"raise SystemExit({EXIT_OUT_OF_MEMORY})"):
+    for code in (
+        worker_whose_renderer("raise MemoryError"),
+        f"raise SystemExit({EXIT_OUT_OF_MEMORY})",
+    ):
         use_worker(monkeypatch, tmp_path, code)
         [html] = render("*a*")
         assert "too much time or space" in html
@@ -165,12 +180,18 @@ def test_a_note_is_rendered_by_a_new_worker_if_the_one_used_before_has_died(
 
 
 @posix_only
-def test_what_a_library_prints_is_no_part_of_an_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    use_worker(monkeypatch, tmp_path, worker_whose_renderer("print('noise', flush=True); return text"))
+def test_what_a_library_prints_is_no_part_of_an_answer(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    use_worker(
+        monkeypatch, tmp_path, worker_whose_renderer("print('noise', flush=True); return text")
+    )
     assert render("<p>a</p>", "<p>b</p>") == ["<p>a</p>", "<p>b</p>"]
 
 
-def test_no_module_of_the_current_folder_is_executed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_no_module_of_the_current_folder_is_executed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (tmp_path / "json.py").write_text("open('executed', 'w').close()\n")
     monkeypatch.chdir(tmp_path)
     for folder in (str(tmp_path), ".", ""):
@@ -179,7 +200,9 @@ def test_no_module_of_the_current_folder_is_executed(monkeypatch: pytest.MonkeyP
     assert not (tmp_path / "executed").exists()
 
 
-def test_the_cache_is_limited_by_bytes_and_not_by_characters(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_cache_is_limited_by_bytes_and_not_by_characters(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     async def body() -> list[str]:
         renderer = Renderer(max_cached_bytes=4000)
         texts = ["a" * 3000, "€" * 3000]

@@ -12,7 +12,16 @@ import pytest
 from tests.network.conftest import Served, running
 
 API = "/api/v1"
-NAMES = ["tea", "projects/apollo", "a b/c d", "ünï çøde/日本 語", "50% & more; a=b+c", "health", "it's (here)", "login"]
+NAMES = [
+    "tea",
+    "projects/apollo",
+    "a b/c d",
+    "ünï çøde/日本 語",
+    "50% & more; a=b+c",
+    "health",
+    "it's (here)",
+    "login",
+]
 
 
 @pytest.fixture(scope="module")
@@ -36,17 +45,27 @@ def put(server: Served, name: str, content: str = "words", **more: object) -> st
 @pytest.mark.parametrize("ending", ["", ".md"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_memory_is_put_and_read_by_any_name(server: Served, name: str, ending: str) -> None:
-    made = server.ask("PUT", at(name + ending), {"content": f"about {name}", "metadata": {"tags": {"of": "names"}}})
+    made = server.ask(
+        "PUT",
+        at(name + ending),
+        {"content": f"about {name}", "metadata": {"tags": {"of": "names"}}},
+    )
     assert made.status in (200, 201) and made.data["path"] == f"{name}.md"
     read = server.ask("GET", at(name + ending))
-    assert (read.status, read.data["name"], read.data["content"].strip()) == (200, name, f"about {name}")
+    assert (read.status, read.data["name"], read.data["content"].strip()) == (
+        200,
+        name,
+        f"about {name}",
+    )
     assert read.headers["etag"] == made.headers["etag"] == f'"{read.data["sha256"]}"'
     assert server.ask("GET", made.headers["location"]).body == read.body
     assert server.ask("HEAD", at(name)).headers["etag"] == read.headers["etag"]
 
 
 def test_what_is_new_is_201_and_what_is_replaced_200(server: Served) -> None:
-    assert [server.ask("PUT", at("codes"), {"content": each}).status for each in ("one", "two")] == [201, 200]
+    assert [
+        server.ask("PUT", at("codes"), {"content": each}).status for each in ("one", "two")
+    ] == [201, 200]
     made = server.ask("POST", f"{API}/memories", {"name": "codes/by post", "content": "x"})
     assert (made.status, made.headers["location"]) == (201, f"{API}/memories/codes/by%20post")
     again = server.ask("POST", f"{API}/memories", {"name": "codes/by post", "content": "y"})
@@ -57,7 +76,10 @@ def test_a_note_is_markdown_for_whoever_asks_for_that(server: Served) -> None:
     text = b"---\ntags: [drinks]\n---\n# Oolong\n\nFrom [[Taiwan]].\n"
     assert server.ask("PUT", at("drinks/oolong"), text, Content_Type="text/markdown").status == 201
     read = server.ask("GET", at("drinks/oolong"), Accept="text/markdown")
-    assert read.headers["content-type"].startswith("text/markdown") and read.headers["vary"] == "Accept"
+    assert (
+        read.headers["content-type"].startswith("text/markdown")
+        and read.headers["vary"] == "Accept"
+    )
     assert read.body.startswith(b"---\n") and read.body.endswith(b"# Oolong\n\nFrom [[Taiwan]].\n")
     assert server.ask("GET", at("drinks/oolong")).data["tags"] == ["drinks"]
 
@@ -94,7 +116,9 @@ def test_a_hash_in_the_body_is_a_conflict_in_the_words_of_the_tool(server: Serve
 
 def test_if_match_of_what_is_not_there_writes_nothing(server: Served) -> None:
     for expected in ("*", '"' + "0" * 64 + '"'):
-        assert server.ask("PUT", at("never there"), {"content": "x"}, If_Match=expected).status == 412
+        assert (
+            server.ask("PUT", at("never there"), {"content": "x"}, If_Match=expected).status == 412
+        )
     assert server.ask("GET", at("never there")).problem["code"] == "not_found"
 
 
@@ -116,26 +140,46 @@ def test_the_tools_have_their_routes(server: Served) -> None:
     put(server, "way/a", "Balloons fly over [[way/b]].")
     put(server, "way/b", "Where balloons land.")
     hits = [server.ask("GET", f"{API}/search?q=balloons&prefix=way/&limit=5")]
-    hits.append(server.ask("POST", f"{API}/search", {"query": "balloons", "prefix": "way/", "limit": 5}))
+    hits.append(
+        server.ask("POST", f"{API}/search", {"query": "balloons", "prefix": "way/", "limit": 5})
+    )
     assert [{hit["name"] for hit in each.data["hits"]} for each in hits] == [{"way/a", "way/b"}] * 2
-    assert "land" in server.ask("GET", f"{API}/context?query=balloons&prefix=way/&budget_tokens=200").data["text"]
-    assert server.ask("GET", at("way/b", "backlinks") + "?kinds=link").data["items"][0]["name"] == "way/a"
+    assert (
+        "land"
+        in server.ask("GET", f"{API}/context?query=balloons&prefix=way/&budget_tokens=200").data[
+            "text"
+        ]
+    )
+    assert (
+        server.ask("GET", at("way/b", "backlinks") + "?kinds=link").data["items"][0]["name"]
+        == "way/a"
+    )
     tagged = server.ask("PATCH", at("way/a", "tags"), {"tags": {"status": "done"}})
     assert tagged.data["tag_map"] == {"status": "done"}
-    assert server.ask("GET", f"{API}/memories?tags=%7B%22status%22%3A%22done%22%7D").data["total"] == 1
+    assert (
+        server.ask("GET", f"{API}/memories?tags=%7B%22status%22%3A%22done%22%7D").data["total"] == 1
+    )
     assert server.ask("GET", f"{API}/tags").data["tags"]["status/done"] == 1
     moved = server.ask("POST", at("way/b", "move"), {"new_name": "way/c"})
-    assert moved.data["rewritten"] == ["way/a"] and "way/c" in server.ask("GET", at("way/a")).data["content"]
+    assert (
+        moved.data["rewritten"] == ["way/a"]
+        and "way/c" in server.ask("GET", at("way/a")).data["content"]
+    )
     versions = server.ask("GET", at("way/c", "history") + "?diff=true").data["versions"]
     assert (versions[0]["who"], versions[0]["tool"]) == ("owner", "move_memory")
     assert server.ask("POST", f"{API}/undo", {"version": versions[0]["version"]}).status == 200
     assert server.ask("GET", at("way/b")).status == 200
     gone = server.ask("DELETE", at("way/b"))
     assert gone.status == 200 and server.ask("GET", at("way/b")).status == 404
-    assert server.ask("POST", f"{API}/undo", {"version": gone.data["version"]}).data["name"] == "way/b"
+    assert (
+        server.ask("POST", f"{API}/undo", {"version": gone.data["version"]}).data["name"] == "way/b"
+    )
     assert server.ask("GET", f"{API}/stats").data["notes"] > 2
     called = server.ask("POST", f"{API}/tools/read_memory", {"name": "way/a"})
-    assert called.data["name"] == "way/a" and server.ask("POST", f"{API}/tools/nothing", {}).status == 404
+    assert (
+        called.data["name"] == "way/a"
+        and server.ask("POST", f"{API}/tools/nothing", {}).status == 404
+    )
 
 
 def test_a_list_goes_on_by_its_cursor(server: Served) -> None:
@@ -143,7 +187,9 @@ def test_a_list_goes_on_by_its_cursor(server: Served) -> None:
     names, cursor = [], ""
     while cursor is not None:
         page = server.ask(
-            "GET", f"{API}/memories?prefix=pages/&limit=3&sort=name" + f"&cursor={quote(cursor)}" * bool(cursor)
+            "GET",
+            f"{API}/memories?prefix=pages/&limit=3&sort=name"
+            + f"&cursor={quote(cursor)}" * bool(cursor),
         ).data
         names += [each["name"] for each in page["items"]]
         cursor = page["next_cursor"]
@@ -191,7 +237,13 @@ def test_bad_input_is_a_problem_document_and_writes_nothing(
 
 def test_what_a_path_takes_is_told_with_405(server: Served) -> None:
     answer = server.ask("OPTIONS", at("x"))
-    assert answer.status == 405 and {*answer.headers["allow"].split(", ")} == {"GET", "HEAD", "PUT", "PATCH", "DELETE"}
+    assert answer.status == 405 and {*answer.headers["allow"].split(", ")} == {
+        "GET",
+        "HEAD",
+        "PUT",
+        "PATCH",
+        "DELETE",
+    }
 
 
 def test_notes_of_a_hand_that_hold_no_json_are_read(server: Served) -> None:
@@ -211,7 +263,10 @@ def test_rights_are_those_of_the_token(server: Served) -> None:
     for method, path in (("PUT", at("rights")), ("DELETE", at("rights")), ("POST", f"{API}/undo")):
         refused = server.ask(method, path, {"content": "x"}, token=reader)
         assert refused.status == 403 and "insufficient_scope" in refused.headers["www-authenticate"]
-    assert server.ask("POST", f"{API}/tools/delete_memory", {"name": "rights"}, token=reader).status == 403
+    assert (
+        server.ask("POST", f"{API}/tools/delete_memory", {"name": "rights"}, token=reader).status
+        == 403
+    )
     assert server.ask("GET", at("rights"), token=None).status == 401
     assert "vault" not in server.ask("GET", f"{API}/stats", token=reader).data
 
@@ -223,7 +278,9 @@ def test_where_nothing_may_be_deleted_there_is_no_such_method(tmp_path: Path) ->
 
 
 def test_two_vaults_have_their_own_addresses(tmp_path: Path) -> None:
-    options = [each for name in ("work", "home") for each in ("--vault", f"{name}={tmp_path / name}")]
+    options = [
+        each for name in ("work", "home") for each in ("--vault", f"{name}={tmp_path / name}")
+    ]
     with running(tmp_path, *options) as server:
         made = server.ask("PUT", f"/work{API}/memories/only%20here", {"content": "x"})
         assert (made.status, made.headers["location"]) == (201, f"/work{API}/memories/only%20here")
@@ -235,14 +292,22 @@ def test_an_answer_of_a_branch_names_its_commit_and_is_never_of_before_the_one_a
     tmp_path: Path, serve: Callable[..., Served]
 ) -> None:
     pygit2.init_repository(str(tmp_path / "truth.git"), bare=True)
-    env = {"SIMPLEMEM_BRANCH_REPOSITORY": str(tmp_path / "truth.git"), "SIMPLEMEM_EMBED_PROVIDER": "none"}
+    env = {
+        "SIMPLEMEM_BRANCH_REPOSITORY": str(tmp_path / "truth.git"),
+        "SIMPLEMEM_EMBED_PROVIDER": "none",
+    }
     (tmp_path / "here").mkdir()
     served = serve(vault=tmp_path / "here", env=env)
     made = served.ask("PUT", "/api/v1/memories/Plum", {"content": "Blue."})
     commit = made.headers["simplemem-commit"]
-    assert commit == str(pygit2.Repository(str(tmp_path / "truth.git")).references["refs/heads/main"].target)
+    assert commit == str(
+        pygit2.Repository(str(tmp_path / "truth.git")).references["refs/heads/main"].target
+    )
     found = served.ask("GET", "/api/v1/search?query=blue", headers={"Simplemem-Commit": commit})
-    assert ([hit["name"] for hit in found.data["hits"]], found.headers["simplemem-commit"]) == (["Plum"], commit)
+    assert ([hit["name"] for hit in found.data["hits"]], found.headers["simplemem-commit"]) == (
+        ["Plum"],
+        commit,
+    )
     late = served.ask("GET", "/api/v1/search?query=blue", headers={"Simplemem-Commit": "1" * 40})
     assert (late.status, late.problem["code"]) == (503, "unavailable")
 
@@ -294,7 +359,9 @@ def test_the_first_request_of_a_vault_that_was_never_indexed_finds_all_of_it(
     vault = tmp_path / "vault"
     vault.mkdir()
     for number in range(20):
-        (vault / f"n{number}.md").write_text(f"# Crane {number}\n\nThe crane of pier{number} was greased.\n")
+        (vault / f"n{number}.md").write_text(
+            f"# Crane {number}\n\nThe crane of pier{number} was greased.\n"
+        )
     found = serve().ask("GET", f"{API}/search?query=crane%20of%20pier17%20greased").data
     assert found["hits"][0]["name"] == "n17"
     assert found["index"]["state"] == "ready" and found["index"]["notes"] == 20
@@ -303,6 +370,8 @@ def test_the_first_request_of_a_vault_that_was_never_indexed_finds_all_of_it(
 def test_a_put_without_a_condition_says_what_it_replaced_and_how_to_undo_it(server: Served) -> None:
     server.ask("PUT", at("replaced"), {"content": "one"})
     data = server.ask("PUT", at("replaced"), {"content": "two"}).data
-    assert any("this replaced a text" in warning and "sha256" in warning for warning in data["warnings"])
+    assert any(
+        "this replaced a text" in warning and "sha256" in warning for warning in data["warnings"]
+    )
     assert server.ask("POST", "/api/v1/undo", {"version": data["version"]}).status == 200
     assert "one" in server.ask("GET", at("replaced")).data["content"]

@@ -43,7 +43,15 @@ NAMES = [
     "1",
 ]
 PASTS = ["ada/left", "ada/came", "ben/came", "left", *(f"v{number:06}" for number in range(2, 30))]
-READS = ["/memories", "/history", "/tags", "/stats", "/search?query=the+plan", "/context?query=the+plan", "/tools"]
+READS = [
+    "/memories",
+    "/history",
+    "/tags",
+    "/stats",
+    "/search?query=the+plan",
+    "/context?query=the+plan",
+    "/tools",
+]
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +64,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             (root / vault / who).mkdir(parents=True)
             mark = MARK if who == "ben" else "heron"
             for number in ("0", "1", "2", *(["z"] if who == "ben" else [])):
-                text = (
-                    f"---\ntags: [{mark}, plan]\n---\n# The plan {number} of {who}\n\nThe {mark} plan. [[ada/plan 0]]\n"
-                )
+                text = f"---\ntags: [{mark}, plan]\n---\n# The plan {number} of {who}\n\nThe {mark} plan. [[ada/plan 0]]\n"
                 (root / vault / who / f"plan {number}.md").write_text(text, encoding="utf-8")
         linking = "# Open\n\nSee [[plan 1]], [[ben/plan 2]].\n"
         (root / vault / "ada" / "open.md").write_text(linking, encoding="utf-8")
@@ -74,14 +80,26 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         said = [f"I live in {mark.title()} Street.", f"My deadline is 3 May, for the {mark} plan."]
         for text in (*said, f"{mark} " + f"The plan of the {mark} is long. " * 30):
             for vault in ("remembrances", *(["remembrances-alone"] if user == "ada" else [])):
-                added = server.ask("POST", f"/{vault}/api/v1/memory", {"content": text, "user_id": user})
+                added = server.ask(
+                    "POST", f"/{vault}/api/v1/memory", {"content": text, "user_id": user}
+                )
                 assert added.status == 202, added
-    entities = [{"name": f"{MARK} plan", "entityType": "plan", "observations": [f"{MARK} observed"]}]
-    assert server.ask("POST", "/memento/api/v1/tools/create_entities", {"entities": entities}).status == 200
+    entities = [
+        {"name": f"{MARK} plan", "entityType": "plan", "observations": [f"{MARK} observed"]}
+    ]
+    assert (
+        server.ask("POST", "/memento/api/v1/tools/create_entities", {"entities": entities}).status
+        == 200
+    )
     turn = {"message": f"My favourite bird is the {MARK}."}
     assert server.ask("POST", "/hmlr/api/v1/tools/store_conversation", turn).status == 200
     for name, content in (("ada/left", "The plan that left."), ("ben/came", f"The {MARK} came.")):
-        assert server.ask("POST", "/default/api/v1/memories", {"name": name, "content": content}).status == 201
+        assert (
+            server.ask(
+                "POST", "/default/api/v1/memories", {"name": name, "content": content}
+            ).status
+            == 201
+        )
     moves = [
         ("move_memory", {"name": "ada/left", "new_name": "ben/left"}),
         ("update_memory", {"name": "ben/left", "content": f"The {MARK} left."}),
@@ -107,9 +125,14 @@ def ada(house: Served) -> str:
     token = house.new_token("ada", "--write", "--user", "ada", "--folder", "ada")
 
     def is_ready(vault: str) -> bool:
-        return bool(house.ask("GET", f"/{vault}/api/v1/stats", token=token).data["state"]["state"] == "ready")
+        return bool(
+            house.ask("GET", f"/{vault}/api/v1/stats", token=token).data["state"]["state"]
+            == "ready"
+        )
 
-    assert all(eventually(partial(is_ready, name)) for face in FACES for name in (face, f"{face}-alone"))
+    assert all(
+        eventually(partial(is_ready, name)) for face in FACES for name in (face, f"{face}-alone")
+    )
     return token
 
 
@@ -117,19 +140,32 @@ def ada(house: Served) -> str:
 
 
 @pytest.mark.parametrize("face", FACES)
-def test_all_answers_are_those_of_a_vault_without_the_others(house: Served, ada: str, face: str) -> None:
+def test_all_answers_are_those_of_a_vault_without_the_others(
+    house: Served, ada: str, face: str
+) -> None:
     chance = random.Random(face)
-    for path in [*READS, "/memories?limit=1", "/memories/ada/open", "/memories/ada/plan%200/backlinks"]:
-        both, alone = (house.ask("GET", f"/{each}/api/v1{path}", token=ada) for each in (face, f"{face}-alone"))
+    for path in [
+        *READS,
+        "/memories?limit=1",
+        "/memories/ada/open",
+        "/memories/ada/plan%200/backlinks",
+    ]:
+        both, alone = (
+            house.ask("GET", f"/{each}/api/v1{path}", token=ada) for each in (face, f"{face}-alone")
+        )
         assert _plain(both.body) == _plain(alone.body), path
     tools = house.ask("GET", f"/{face}/api/v1/tools", token=ada).data["tools"]
     for tool in tools * 8:
         arguments = _arguments(tool["inputSchema"], chance, NAMES)
         address = "api/v1/tools/" + tool["name"]
         both, alone = (
-            house.ask("POST", f"/{each}/{address}", arguments, token=ada) for each in (face, f"{face}-alone")
+            house.ask("POST", f"/{each}/{address}", arguments, token=ada)
+            for each in (face, f"{face}-alone")
         )
-        assert (both.status, _plain(both.body)) == (alone.status, _plain(alone.body)), (tool["name"], arguments)
+        assert (both.status, _plain(both.body)) == (alone.status, _plain(alone.body)), (
+            tool["name"],
+            arguments,
+        )
 
 
 def _plain(body: bytes) -> str:
@@ -169,7 +205,12 @@ def test_no_route_tells_of_another(house: Served, ada: str, face: str) -> None:
     listed = house.ask("GET", f"/{face}/api/v1/memories?limit=200", token=ada).data
     theirs = house.ask("GET", f"/{face}/api/v1/memories?limit=200").data
     assert listed["total"] == len(listed["items"]) < theirs["total"]
-    assert {each["name"].split("/")[0] for each in listed["items"]} <= {"ada", "atoms", "documents", "profiles"}
+    assert {each["name"].split("/")[0] for each in listed["items"]} <= {
+        "ada",
+        "atoms",
+        "documents",
+        "profiles",
+    }
 
 
 @pytest.mark.parametrize("face", FACES)
@@ -189,9 +230,20 @@ def test_no_tool_tells_of_another_whatever_it_is_asked(house: Served, ada: str, 
 @pytest.mark.parametrize("face", FACES)
 def test_what_is_another_s_is_as_what_is_not_there(house: Served, ada: str, face: str) -> None:
     for tool in house.ask("GET", f"/{face}/api/v1/tools", token=ada).data["tools"]:
-        for key in tool["inputSchema"]["properties"].keys() - {"query", "content", "text", "message", "context"}:
-            asked = [{**_needed(tool["inputSchema"]), key: each} for each in ("ben/plan z", "ben/plan y")]
-            found = [house.ask("POST", f"/{face}/api/v1/tools/{tool['name']}", each, token=ada) for each in asked]
+        for key in tool["inputSchema"]["properties"].keys() - {
+            "query",
+            "content",
+            "text",
+            "message",
+            "context",
+        }:
+            asked = [
+                {**_needed(tool["inputSchema"]), key: each} for each in ("ben/plan z", "ben/plan y")
+            ]
+            found = [
+                house.ask("POST", f"/{face}/api/v1/tools/{tool['name']}", each, token=ada)
+                for each in asked
+            ]
             there, nowhere = (re.sub(r"\by\b", "z", _plain(each.body)) for each in found)
             assert (found[0].status, there) == (found[1].status, nowhere), (tool["name"], key)
 
@@ -217,12 +269,16 @@ def test_the_user_of_a_token_is_always_who_it_speaks_for(house: Served, ada: str
     assert ask("POST", "/memory", {"content": "I own a bike.", "user_id": "ben"}).status == 400
     assert ask("POST", "/memory", {"content": "I own a bike."}).status == 202
     assert "bike" in ask("POST", "/memory/search", {"query": "bike"}).data["results"]
-    theirs = house.ask("POST", "/remembrances/api/v1/memory/search", {"query": "live", "user_id": "ben"}).data
+    theirs = house.ask(
+        "POST", "/remembrances/api/v1/memory/search", {"query": "live", "user_id": "ben"}
+    ).data
     ident = theirs["facts"][0]["id"]
     assert ask("PUT", f"/memory/{ident}", {"content": "mine"}).status == 404
     assert ask("DELETE", f"/memory/{ident}").status == 404
     assert ask("DELETE", f"/memory/{ident}?user_id=ben").status in (400, 404)
-    changed = house.ask("PUT", f"/remembrances/api/v1/memory/{ident}", {"content": f"I live in {MARK} Road."})
+    changed = house.ask(
+        "PUT", f"/remembrances/api/v1/memory/{ident}", {"content": f"I live in {MARK} Road."}
+    )
     assert changed.status == 200
 
 
@@ -240,7 +296,9 @@ def _value(schema: dict[str, Any], chance: random.Random, names: list[str]) -> A
     if kind == "array":
         return [_value(schema.get("items") or {"type": "string"}, chance, names)]
     if kind == "object":
-        return {each: _value(told, chance, names) for each, told in schema.get("properties", {}).items()}
+        return {
+            each: _value(told, chance, names) for each, told in schema.get("properties", {}).items()
+        }
     if kind in ("integer", "number"):
         return chance.choice([1, 5, 50])
     if kind == "boolean":
@@ -252,7 +310,9 @@ def _value(schema: dict[str, Any], chance: random.Random, names: list[str]) -> A
 
 def _needed(schema: dict[str, Any]) -> dict[str, Any]:
     chance = random.Random(1)
-    return {key: _value(schema["properties"][key], chance, NAMES) for key in schema.get("required", [])}
+    return {
+        key: _value(schema["properties"][key], chance, NAMES) for key in schema.get("required", [])
+    }
 
 
 def _texts(house: Served) -> dict[str, str]:

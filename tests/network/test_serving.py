@@ -24,7 +24,9 @@ def _refused(tmp_path: Path, *arguments: str, **env: str) -> str:
     folder = [] if "--vault" in arguments else ["--vault", str(tmp_path / "vault")]
     command = [sys.executable, "-m", "simplemem", "serve", "--yes", *folder, *arguments]
     told = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config"), **env}
-    ended = subprocess.run(command, env=told, capture_output=True, text=True, timeout=30, check=False)
+    ended = subprocess.run(
+        command, env=told, capture_output=True, text=True, timeout=30, check=False
+    )
     assert ended.returncode == 1, ended
     assert not (tmp_path / "vault").exists()
     return ended.stderr
@@ -34,11 +36,15 @@ def test_an_address_that_others_reach_needs_a_name_and_a_certificate(tmp_path: P
     for address in ("0.0.0.0:0", "[::]:0", "192.0.2.1:0"):
         said = _refused(tmp_path, "--http", address)
         assert "--allow-host" in said and "--tls-cert" in said
-    assert "--tls-cert" in _refused(tmp_path, "--http", "0.0.0.0:0", "--allow-host", "memory.example.org")
+    assert "--tls-cert" in _refused(
+        tmp_path, "--http", "0.0.0.0:0", "--allow-host", "memory.example.org"
+    )
     assert "--allow-host" in _refused(tmp_path, "--http", "0.0.0.0:0", "--behind-proxy")
     assert "too weak" in _refused(tmp_path, "--http", ":0", SIMPLEMEM_TOKEN="short")
     assert "not an address" in _refused(tmp_path, "--http", "127.0.0.1:http")
-    assert "--http" in _refused(tmp_path, "--vault", f"a={tmp_path}/a", "--vault", f"b={tmp_path}/b")
+    assert "--http" in _refused(
+        tmp_path, "--vault", f"a={tmp_path}/a", "--vault", f"b={tmp_path}/b"
+    )
 
 
 def test_options_of_the_network_without_it_and_ports_that_are_none_are_told(tmp_path: Path) -> None:
@@ -46,8 +52,12 @@ def test_options_of_the_network_without_it_and_ports_that_are_none_are_told(tmp_
     assert "--http" in _refused(tmp_path, "--allow-host", "memory.example.org")
     assert "--http" in _refused(tmp_path, "--trusted-proxy", "192.0.2.1")
     for proxy in ("*", "caddy", "192.0.2.1/24", "192.0.2.1:80"):
-        assert "not an address or a network" in _refused(tmp_path, "--http", "--trusted-proxy", proxy)
-    assert "Did you mean 10.0.0.0/8?" in _refused(tmp_path, "--http", "--trusted-proxy", "10.0.0.1/8")
+        assert "not an address or a network" in _refused(
+            tmp_path, "--http", "--trusted-proxy", proxy
+        )
+    assert "Did you mean 10.0.0.0/8?" in _refused(
+        tmp_path, "--http", "--trusted-proxy", "10.0.0.1/8"
+    )
     assert "not an address" in _refused(tmp_path, "--http", MCP_SERVER_PORT="many")
 
 
@@ -89,21 +99,30 @@ def test_it_starts_as_the_servers_do_whose_places_it_takes(
         tmp_path / "elsewhere.db",
         {"SURREALDB_URL": "ws://db", "NEO4J_URI": "bolt://db", "OLLAMA_URL": "http://o"},
     )
-    said = {"SIMPLEMEM_EMBED_PROVIDER": "none", "MCP_SERVER_PORT": "0", "LOG_LEVEL": "INFO", "GOMEM_DB_PATH": str(db)}
+    said = {
+        "SIMPLEMEM_EMBED_PROVIDER": "none",
+        "MCP_SERVER_PORT": "0",
+        "LOG_LEVEL": "INFO",
+        "GOMEM_DB_PATH": str(db),
+    }
     face = ["--profile", "remembrances", "--vault", str(tmp_path / "vault"), *flags]
     server = Served(face, tmp_path / "config", unread | said | env, http=())
     try:
         assert server.api("GET", "/health").data["database"] == "connected"
         assert server.ask("POST", "/messages", {}).status == (400 if has_sse else 404)
         assert server.api("GET", "/stats").status == 200 and db.exists()
-        assert not [name for name in unread if not any(f"{name} is ignored" in line for line in server.said)]
+        assert not [
+            name for name in unread if not any(f"{name} is ignored" in line for line in server.said)
+        ]
         server.end()
         assert any('"route": "/api/v1/health"' in line for line in server.said)  # as LOG_LEVEL says
     finally:
         server.clear()
 
 
-def test_the_first_start_makes_a_token_that_nobody_else_may_read(serve: Callable[..., Served], tmp_path: Path) -> None:
+def test_the_first_start_makes_a_token_that_nobody_else_may_read(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
     server = serve(env={"SIMPLEMEM_TOKEN": ""})
     file = tmp_path / "config" / "simplemem" / "token"
     assert file.stat().st_mode & 0o77 == 0
@@ -114,7 +133,9 @@ def test_the_first_start_makes_a_token_that_nobody_else_may_read(serve: Callable
     assert again.api("GET", "/tags", token=file.read_text().strip()).status == 200
 
 
-def test_vaults_lie_side_by_side_each_with_its_face(serve: Callable[..., Served], tmp_path: Path) -> None:
+def test_vaults_lie_side_by_side_each_with_its_face(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
     two = ["--vault", f"work={tmp_path / 'work'}", "--vault", f"home={tmp_path / 'home'}"]
     server = serve(*two, "--profile", "work=memento")
     names = {
@@ -134,18 +155,24 @@ def test_many_clients_at_once_lose_nothing(serve: Callable[..., Served]) -> None
     def work(number: int) -> list[int]:
         found = []
         for line in range(4):
-            found.append(server.api("PATCH", "/memories/log", {"append": f"line {number} {line}."}).status)
+            found.append(
+                server.api("PATCH", "/memories/log", {"append": f"line {number} {line}."}).status
+            )
             found.append(server.api("GET", "/search?query=line").status)
         return found
 
     with ThreadPoolExecutor(20) as clients:
         assert {each for found in clients.map(work, range(20)) for each in found} == {200}
     text = server.api("GET", "/memories/log", headers={"Accept": "text/markdown"}).body.decode()
-    assert all(f"\nline {number} {line}.\n" in text + "\n" for number in range(20) for line in range(4))
+    assert all(
+        f"\nline {number} {line}.\n" in text + "\n" for number in range(20) for line in range(4)
+    )
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no such signal")
-def test_settings_are_read_again_without_an_end(serve: Callable[..., Served], tmp_path: Path) -> None:
+def test_settings_are_read_again_without_an_end(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
     server = serve()
     server.api("PUT", "/memories/secret/a", {"content": "hidden soon"})
     settings = tmp_path / "vault" / ".simplemem" / "config.toml"
@@ -189,18 +216,26 @@ def test_an_http_server_without_a_terminal_creates_no_vault_unless_told_to(tmp_p
     assert ended.returncode == 1 and not missing.exists()
     hint = f"`simplemem init '{missing}'` creates it, and so does `--yes`."
     assert ended.stderr == f"simplemem: no vault at {missing}\n{hint}\n"
-    both = _started_by_a_service(tmp_path, "--vault", str(missing), "--rest-api-serve", MCP_SERVER_PORT="0")
+    both = _started_by_a_service(
+        tmp_path, "--vault", str(missing), "--rest-api-serve", MCP_SERVER_PORT="0"
+    )
     assert both.returncode == 1 and not missing.exists()
 
 
 @pytest.mark.parametrize("options", [["--http", "127.0.0.1:0"], []])
-def test_a_vault_that_cannot_be_served_ends_the_server_at_its_start(tmp_path: Path, options: list[str]) -> None:
+def test_a_vault_that_cannot_be_served_ends_the_server_at_its_start(
+    tmp_path: Path, options: list[str]
+) -> None:
     file = tmp_path / "note.md"
     file.write_text("A note.")
     ended = _started_by_a_service(tmp_path, "--vault", str(file), "--yes", *options)
-    assert ended.returncode == 1 and ended.stderr.startswith(f"simplemem: {file} is a file, not a folder\n")
+    assert ended.returncode == 1 and ended.stderr.startswith(
+        f"simplemem: {file} is a file, not a folder\n"
+    )
     missing = tmp_path / "missing"
-    ended = _started_by_a_service(tmp_path, "--vault", str(missing), "--read-only", "--yes", *options)
+    ended = _started_by_a_service(
+        tmp_path, "--vault", str(missing), "--read-only", "--yes", *options
+    )
     assert ended.returncode == 1 and ended.stderr.startswith(f"simplemem: no vault at {missing}\n")
     assert not missing.exists()
 
@@ -211,15 +246,26 @@ def test_a_port_in_use_is_reported_with_the_address(tmp_path: Path) -> None:
         taken.listen()
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         refused = _refused(tmp_path, "--http", address)
-    assert refused == f"simplemem: the address {address} is in use\nChoose another address with --http HOST:PORT.\n"
+    assert (
+        refused
+        == f"simplemem: the address {address} is in use\nChoose another address with --http HOST:PORT.\n"
+    )
 
 
-def _started_by_a_service(tmp_path: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+def _started_by_a_service(
+    tmp_path: Path, *arguments: str, **env: str
+) -> subprocess.CompletedProcess[str]:
     """Run `serve` as a service manager does: without a terminal, and with nothing at standard input."""
     command = [sys.executable, "-m", "simplemem", "serve", *arguments]
     environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config"), **env}
     return subprocess.run(
-        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
     )
 
 
@@ -234,6 +280,10 @@ def test_nothing_of_the_network_is_loaded_by_a_server_over_standard_streams(tmp_
         f"serve_main(['--vault', {str(tmp_path)!r}])"
     )
     ended = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        check=True,
     )
     assert ended.stderr.endswith("[]"), ended.stderr

@@ -43,9 +43,14 @@ def open_indexes(server: Served) -> set[str]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts in /proc")
-def test_many_users_hold_few_indexes_open_and_each_sees_their_own(serve: Callable[..., Served]) -> None:
+def test_many_users_hold_few_indexes_open_and_each_sees_their_own(
+    serve: Callable[..., Served],
+) -> None:
     server = serve(env={"SIMPLEMEM_EMBED_PROVIDER": "none"})
-    users = {f"user{number}": token_of(server, f"t{number}", user=f"user{number}") for number in range(24)}
+    users = {
+        f"user{number}": token_of(server, f"t{number}", user=f"user{number}")
+        for number in range(24)
+    }
     for _ in range(2):
         for user, bearer in users.items():
             said = {"content": f"My name is {user}.", "user_id": user}
@@ -62,7 +67,9 @@ def test_tokens_that_see_the_same_share_a_view(serve: Callable[..., Served]) -> 
         assert server.api("PUT", f"/memories/{name}", {"content": "x"}).status == 201
     for number, folders in enumerate((("a", "b"), ("b", "a"), ("b", "a/c", "a"), ("a", "a", "b"))):
         bearer = token_of(server, f"t{number}", folders=folders)
-        assert eventually(lambda bearer=bearer: server.api("GET", "/memories", token=bearer).data["total"] == 3)
+        assert eventually(
+            lambda bearer=bearer: server.api("GET", "/memories", token=bearer).data["total"] == 3
+        )
     assert len(open_indexes(server)) == 2
 
 
@@ -83,7 +90,9 @@ def test_a_view_that_nobody_uses_is_closed(tmp_path: Path, monkeypatch: pytest.M
             view.begin_request()
             await view.door.run(lambda: view.door.store().tags())
             await asyncio.sleep(0.5)
-            assert view in site.views() and view.door.has_store  # as long as a request is in progress
+            assert (
+                view in site.views() and view.door.has_store
+            )  # as long as a request is in progress
             view.end_request()
             while view in site.views():
                 await asyncio.sleep(0.05)
@@ -110,7 +119,9 @@ def test_a_store_that_rested_opens_again_and_its_listeners_still_hear(vault: Pat
         await door.run(lambda: door.store().create("one", "first"), writes=True)
         await door.rest()
         assert not door.has_store
-        await asyncio.gather(*(door.run(lambda: door.store().read("one").content) for _ in range(5)))
+        await asyncio.gather(
+            *(door.run(lambda: door.store().read("one").content) for _ in range(5))
+        )
         assert len(opened) == 2
         await door.run(lambda: door.store().create("two", "second"), writes=True)
         while not any("two" in names for names in heard):

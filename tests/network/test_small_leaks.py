@@ -25,7 +25,9 @@ Serve = Callable[..., Served]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with running(tmp_path_factory.mktemp("leaks"), "--profile", "remembrances", "--log-level", "info") as served:
+    with running(
+        tmp_path_factory.mktemp("leaks"), "--profile", "remembrances", "--log-level", "info"
+    ) as served:
         yield served
 
 
@@ -38,7 +40,11 @@ def test_a_query_string_counts_towards_the_quota_of_bytes(server: Served) -> Non
 
 
 def test_one_idempotency_key_sent_six_times_at_once_makes_one_document(server: Served) -> None:
-    body = {"content": "The heron stands on one leg. " * 40, "container_tag": "bird", "title": "Heron"}
+    body = {
+        "content": "The heron stands on one leg. " * 40,
+        "container_tag": "bird",
+        "title": "Heron",
+    }
 
     def send(_: int) -> tuple[int, str]:
         answer = server.ask("POST", "/ingest/webhook", body, headers={"Idempotency-Key": "heron"})
@@ -49,7 +55,9 @@ def test_one_idempotency_key_sent_six_times_at_once_makes_one_document(server: S
     assert len(answers) == 1 and answers.pop()[0] == 202
     notes = server.api("GET", "/memories?folder=documents/bird").data
     assert len([note for note in notes["items"] if "Heron" in note["name"]]) == 1
-    other = server.ask("POST", "/ingest/webhook", body | {"title": "x"}, headers={"Idempotency-Key": "heron"})
+    other = server.ask(
+        "POST", "/ingest/webhook", body | {"title": "x"}, headers={"Idempotency-Key": "heron"}
+    )
     assert other.status == 422
 
 
@@ -66,7 +74,9 @@ def test_a_request_of_two_lengths_ends_its_connection(server: Served, length: in
     assert received.startswith(b"HTTP/1.1 400") and received.count(b"HTTP/1.1 ") == 1
 
 
-def test_a_bound_admin_token_learns_nothing_of_the_whole_server(server: Served, tmp_path: Path) -> None:
+def test_a_bound_admin_token_learns_nothing_of_the_whole_server(
+    server: Served, tmp_path: Path
+) -> None:
     for options in (["--user", "ada"], ["--folder", "atoms"], ["--vault", "vault"]):
         token = server.new_token(f"bound {options[0]}", "--admin", *options)
         answer = server.ask("GET", "/metrics", token=token)
@@ -81,7 +91,10 @@ def test_a_bound_admin_token_learns_nothing_of_the_whole_server(server: Served, 
 def test_a_log_line_names_the_address_of_the_client(server: Served) -> None:
     server.api("GET", "/tags")
     deadline = time.monotonic() + 20
-    while not any('"route": "/api/v1/tags"' in said for said in server.said) and time.monotonic() < deadline:
+    while (
+        not any('"route": "/api/v1/tags"' in said for said in server.said)
+        and time.monotonic() < deadline
+    ):
         time.sleep(0.05)
     said = next(said for said in server.said if '"route": "/api/v1/tags"' in said)
     assert json.loads(said[said.index("{") :])["client"] == "127.0.0.1"
@@ -101,7 +114,9 @@ def test_a_broken_file_of_tokens_lets_the_owner_in_and_names_no_folder(serve: Se
     assert sum("is not a token file" in said for said in [*server.said, *again.said]) >= 1
 
 
-def test_errors_over_the_network_name_no_folder_of_the_machine(serve: Serve, tmp_path: Path) -> None:
+def test_errors_over_the_network_name_no_folder_of_the_machine(
+    serve: Serve, tmp_path: Path
+) -> None:
     vault = tmp_path / "vault"
     vault.mkdir()
     (vault / "a.md").write_text("The heron.")
@@ -119,7 +134,9 @@ def test_errors_over_the_network_name_no_folder_of_the_machine(serve: Serve, tmp
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read every file")
-def test_a_vault_that_cannot_be_opened_is_not_ready_and_names_no_folder(serve: Serve, tmp_path: Path) -> None:
+def test_a_vault_that_cannot_be_opened_is_not_ready_and_names_no_folder(
+    serve: Serve, tmp_path: Path
+) -> None:
     vault = tmp_path / "vault"
     vault.mkdir()
     server = serve()
@@ -146,11 +163,31 @@ def test_a_vault_whose_index_belongs_to_another_program_is_not_ready_and_names_n
 @pytest.mark.parametrize(
     ("address", "host", "is_known"),
     [
-        (Address("0.0.0.0", 8443, ("memory.example.org",), Path("c"), Path("k")), "memory.example.org:443", True),
-        (Address("0.0.0.0", 8443, ("memory.example.org",), Path("c"), Path("k")), "memory.example.org:8443", True),
-        (Address("0.0.0.0", 8443, ("memory.example.org",), Path("c"), Path("k")), "memory.example.org:80", False),
-        (Address("0.0.0.0", 8080, ("memory.example.org",), behind_proxy=True), "memory.example.org:443", True),
-        (Address("0.0.0.0", 8080, ("memory.example.org",), behind_proxy=True), "evil.example:443", False),
+        (
+            Address("0.0.0.0", 8443, ("memory.example.org",), Path("c"), Path("k")),
+            "memory.example.org:443",
+            True,
+        ),
+        (
+            Address("0.0.0.0", 8443, ("memory.example.org",), Path("c"), Path("k")),
+            "memory.example.org:8443",
+            True,
+        ),
+        (
+            Address("0.0.0.0", 8443, ("memory.example.org",), Path("c"), Path("k")),
+            "memory.example.org:80",
+            False,
+        ),
+        (
+            Address("0.0.0.0", 8080, ("memory.example.org",), behind_proxy=True),
+            "memory.example.org:443",
+            True,
+        ),
+        (
+            Address("0.0.0.0", 8080, ("memory.example.org",), behind_proxy=True),
+            "evil.example:443",
+            False,
+        ),
     ],
 )
 def test_a_host_may_spell_out_the_usual_port(address: Address, host: str, is_known: bool) -> None:
@@ -169,8 +206,12 @@ def test_showing_the_beginning_of_a_long_query_does_not_copy_all_of_it() -> None
     assert peak < len(query) / 20
 
 
-@pytest.mark.parametrize("text", ["a" * 300, " \n " * 9000 + "a", "a" + " " * 9000 + "b", "a b " * 9, "a" * 200])
+@pytest.mark.parametrize(
+    "text", ["a" * 300, " \n " * 9000 + "a", "a" + " " * 9000 + "b", "a b " * 9, "a" * 200]
+)
 def test_a_line_is_as_it_was_before_however_long_the_text(text: str) -> None:
     shown = line(text, 200)
     assert "\n" not in shown and shown.startswith("a") and len(shown) <= 201
-    assert shown.endswith("…") == (len(" ".join(text.split())) > 200 or ("b" not in shown and "b" in text))
+    assert shown.endswith("…") == (
+        len(" ".join(text.split())) > 200 or ("b" not in shown and "b" in text)
+    )

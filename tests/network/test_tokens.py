@@ -32,7 +32,12 @@ def by_itself(server: Served, token: str, params: Mapping[str, Any]) -> str:
     """A call without a session, as clients of 2026 make it."""
     about = {"protocolVersion": "2026-07-28", "clientCapabilities": {}, "clientInfo": CLIENT}
     meta = {f"io.modelcontextprotocol/{key}": each for key, each in about.items()}
-    headers = {**BOTH, "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": params["name"]}
+    headers = {
+        **BOTH,
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": params["name"],
+    }
     message = {**CALL, "params": {**params, "_meta": meta}}
     return server.ask("POST", "/mcp", message, token=token, headers=headers).body.decode()
 
@@ -43,7 +48,11 @@ def by_events(server: Served, token: str, params: Mapping[str, Any]) -> str:
         [where] = events.until(r"data: (/\S+)")
         about = {"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": CLIENT}
         begin = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": about}
-        for message in (begin, {"jsonrpc": "2.0", "method": "notifications/initialized"}, {**CALL, "params": params}):
+        for message in (
+            begin,
+            {"jsonrpc": "2.0", "method": "notifications/initialized"},
+            {**CALL, "params": params},
+        ):
             assert server.ask("POST", where, message, token=token).status == 202
         assert server.ask("POST", where, begin).status == 404  # of another token
         return events.until(r'(data: \{.*"id":7.*)')[0]
@@ -83,14 +92,19 @@ def test_who_may_only_read_writes_by_no_way(server: Served, call: Callable[..., 
     assert "read_only" in call(server, reads, note)
     assert server.api("GET", "/memories").data["total"] == 0
     assert '"isError":true' not in call(server, writes, note)
-    assert "of the writer" in call(server, reads, {"name": "read_memory", "arguments": {"name": "a"}})
+    assert "of the writer" in call(
+        server, reads, {"name": "read_memory", "arguments": {"name": "a"}}
+    )
     [version] = server.api("GET", "/history/a").data["versions"]
     assert version["who"].startswith("writer")
 
 
 def test_a_stream_ends_with_its_token(server: Served) -> None:
     token = server.new_token("listener")
-    with Events(server, "/api/v1/changes", token) as events, Events(server, "/api/v1/changes", OWNER) as others:
+    with (
+        Events(server, "/api/v1/changes", token) as events,
+        Events(server, "/api/v1/changes", OWNER) as others,
+    ):
         server.api("PUT", "/memories/a", {"content": "heard"})
         events.until('"a"')
         others.until('"a"')
@@ -114,15 +128,21 @@ def test_a_token_ends_when_it_said(server: Served) -> None:
     assert server.api("GET", "/tags", token=token).status == 401
 
 
-@pytest.mark.parametrize("option", [["--user", ""], ["--folder", ""], ["--folder", "/"], ["--user", " ada"]])
-def test_a_name_that_is_none_makes_no_token_for_everything(tmp_path: Any, option: list[str]) -> None:
+@pytest.mark.parametrize(
+    "option", [["--user", ""], ["--folder", ""], ["--folder", "/"], ["--user", " ada"]]
+)
+def test_a_name_that_is_none_makes_no_token_for_everything(
+    tmp_path: Any, option: list[str]
+) -> None:
     command = [sys.executable, "-m", "simplemem", "token", "new", "x", *option]
     env = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
     assert subprocess.run(command, env=env, capture_output=True).returncode != 0
     assert not (tmp_path / "simplemem" / "tokens.json").exists()
 
 
-@pytest.mark.parametrize("folder", ["/projects", "..", "../work", "projects/../secret", "projects\\..\\secret"])
+@pytest.mark.parametrize(
+    "folder", ["/projects", "..", "../work", "projects/../secret", "projects\\..\\secret"]
+)
 def test_a_token_is_limited_only_to_a_folder_in_the_vault(tmp_path: Any, folder: str) -> None:
     command = [sys.executable, "-m", "simplemem", "token", "new", "x", "--folder", folder]
     env = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
@@ -132,22 +152,53 @@ def test_a_token_is_limited_only_to_a_folder_in_the_vault(tmp_path: Any, folder:
 
 
 def test_users_whose_names_look_alike_on_a_disk_are_apart(server: Served) -> None:
-    users = ["a?b", "a-b", "a", "a/b", "a/files", "a.md", "files", "a/b/c", "A b", "a b 0123456789abcdef"]
-    tokens = {user: server.new_token(f"of {at}", "--write", "--user", user) for at, user in enumerate(users)}
+    users = [
+        "a?b",
+        "a-b",
+        "a",
+        "a/b",
+        "a/files",
+        "a.md",
+        "files",
+        "a/b/c",
+        "A b",
+        "a b 0123456789abcdef",
+    ]
+    tokens = {
+        user: server.new_token(f"of {at}", "--write", "--user", user)
+        for at, user in enumerate(users)
+    }
     for user, token in tokens.items():
         said = {"content": f"My motto is {user!r}.", "user_id": user}
         assert server.api("POST", "/memory", said, token=token).status == 202
-        document = {"content": f"# A page\n\nOf {user!r}.", "container_tag": user, "title": "A page"}
+        document = {
+            "content": f"# A page\n\nOf {user!r}.",
+            "container_tag": user,
+            "title": "A page",
+        }
         assert server.ask("POST", "/ingest/webhook", document, token=token).status == 202
     for user, token in tokens.items():
         names = [each["name"] for each in server.api("GET", "/memories", token=token).data["items"]]
-        texts = [server.api("GET", f"/memories/{quote(name)}", token=token).data["content"] for name in names]
-        assert len(texts) >= 2 and not [each for each in texts if repr(user) not in each], (user, names)
+        texts = [
+            server.api("GET", f"/memories/{quote(name)}", token=token).data["content"]
+            for name in names
+        ]
+        assert len(texts) >= 2 and not [each for each in texts if repr(user) not in each], (
+            user,
+            names,
+        )
 
 
 def test_no_grant_sees_more_than_the_settings_show(serve: Callable[..., Served]) -> None:
     server = serve(env={"SIMPLEMEM_ACCESS_ONLY": "shared/,people/ada/*"})
-    grants = {"shared": 1, "shared/deep": 1, "people": 1, "people/ada": 1, "people/ada/deep": 0, "secret": 0}
+    grants = {
+        "shared": 1,
+        "shared/deep": 1,
+        "people": 1,
+        "people/ada": 1,
+        "people/ada/deep": 0,
+        "secret": 0,
+    }
     vault = server.config.parent / "vault"
     for name in ("shared/deep/a", "people/ada/a", "people/ada/deep/a", "people/ben/a", "secret/a"):
         (vault / name).parent.mkdir(parents=True, exist_ok=True)

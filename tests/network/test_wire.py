@@ -27,7 +27,9 @@ from waiting import eventually
 from tests.network.conftest import OWNER, Served
 
 
-def test_half_open_connections_are_closed_and_others_are_served_meanwhile(serve: Callable[..., Served]) -> None:
+def test_half_open_connections_are_closed_and_others_are_served_meanwhile(
+    serve: Callable[..., Served],
+) -> None:
     server = serve()
     said = [
         b"",
@@ -51,7 +53,9 @@ def test_half_open_connections_are_closed_and_others_are_served_meanwhile(serve:
         each.close()
 
 
-def test_a_body_that_never_comes_is_not_waited_for_beyond_its_time(serve: Callable[..., Served]) -> None:
+def test_a_body_that_never_comes_is_not_waited_for_beyond_its_time(
+    serve: Callable[..., Served],
+) -> None:
     server = serve()
     head = f"PUT /api/v1/memories/a HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {OWNER}\r\n"
     head += "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
@@ -71,7 +75,9 @@ def test_the_end_waits_for_no_half_open_connection_and_no_listener(
     server = serve()
     server.api("PUT", "/memories/a", {"content": "kept"})
     get = f" HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {OWNER}\r\n\r\n"
-    half = _connected(server, [b"GET /health HT"] * 300 + [f"GET /api/v1/changes{get}".encode()] * 20)
+    half = _connected(
+        server, [b"GET /health HT"] * 300 + [f"GET /api/v1/changes{get}".encode()] * 20
+    )
     began = time.monotonic()
     server.process.send_signal(getattr(signal, signal_name))
     assert server.process.wait(20) == 0
@@ -82,7 +88,9 @@ def test_the_end_waits_for_no_half_open_connection_and_no_listener(
     assert again.api("GET", "/memories/a").data["content"].strip() == "kept"
 
 
-def test_silent_and_idle_connections_without_a_token_keep_nobody_out(serve: Callable[..., Served]) -> None:
+def test_silent_and_idle_connections_without_a_token_keep_nobody_out(
+    serve: Callable[..., Served],
+) -> None:
     server = serve()
     ask = f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode()
     for said in (b"", ask):
@@ -121,8 +129,12 @@ def test_half_open_tls_handshakes_are_counted_closed_and_not_logged(
     assert not _warnings(server)
 
 
-@pytest.mark.parametrize("said", [b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"])
-def test_requests_that_are_refused_leave_no_line_in_the_log(serve: Callable[..., Served], said: bytes) -> None:
+@pytest.mark.parametrize(
+    "said", [b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"]
+)
+def test_requests_that_are_refused_leave_no_line_in_the_log(
+    serve: Callable[..., Served], said: bytes
+) -> None:
     server = serve()
     for _ in range(3):
         with _open_together(server, said, 1) as [stream]:
@@ -142,28 +154,42 @@ def test_a_certificate_that_cannot_be_reloaded_is_logged_and_the_old_one_stays(
     def reload_and_find(message: str) -> None:
         begin = len(server.said)
         server.process.send_signal(signal.SIGHUP)
-        assert eventually(lambda: any(message in line for line in server.said[begin:])), server.said[begin:]
+        assert eventually(lambda: any(message in line for line in server.said[begin:])), (
+            server.said[begin:]
+        )
 
     _certificate(tmp_path)
     key.write_bytes(first[1])  # of another certificate
-    reload_and_find(f"error simplemem.network: the certificate could not be reloaded: the key in {key} (--tls-key)")
+    reload_and_find(
+        f"error simplemem.network: the certificate could not be reloaded: the key in {key} (--tls-key)"
+    )
     certificate.write_text("nonsense")
-    reload_and_find(f"could not be reloaded: {certificate} (--tls-cert) and {key} (--tls-key) are not a certificate")
+    reload_and_find(
+        f"could not be reloaded: {certificate} (--tls-cert) and {key} (--tls-key) are not a certificate"
+    )
     certificate.unlink()
-    reload_and_find(f"could not be reloaded: cannot read {certificate} (--tls-cert): No such file or directory")
+    reload_and_find(
+        f"could not be reloaded: cannot read {certificate} (--tls-cert): No such file or directory"
+    )
     certificate.write_bytes(first[0])
     assert _ask_over_tls(server, "/api/v1/tags") == 200  # with the certificate of the start
 
     _certificate(tmp_path)
     reload_and_find("info simplemem.network: the certificate was reloaded")
-    assert _ask_over_tls(server, "/api/v1/tags") == 200  # with the new one, which the client reads from the file
+    assert (
+        _ask_over_tls(server, "/api/v1/tags") == 200
+    )  # with the new one, which the client reads from the file
 
 
 @pytest.mark.parametrize("option", ["--tls-cert", "--tls-key"])
-def test_a_certificate_that_cannot_be_read_ends_the_server_before_it_serves(tmp_path: Path, option: str) -> None:
+def test_a_certificate_that_cannot_be_read_ends_the_server_before_it_serves(
+    tmp_path: Path, option: str
+) -> None:
     certificate, key = _certificate(tmp_path)
     file = certificate if option == "--tls-cert" else key
-    started = partial(_refused_start, tmp_path, "--tls-cert", str(certificate), "--tls-key", str(key))
+    started = partial(
+        _refused_start, tmp_path, "--tls-cert", str(certificate), "--tls-key", str(key)
+    )
     file.write_text("nonsense")
     refused = started()
     assert str(file) in refused and option in refused and "PEM" in refused
@@ -173,10 +199,20 @@ def test_a_certificate_that_cannot_be_read_ends_the_server_before_it_serves(tmp_
 
 def _refused_start(tmp_path: Path, *options: str) -> str:
     """Return what a server prints that ends at its start with the exit code 1."""
-    command = [sys.executable, "-m", "simplemem", "serve", "--yes", "--vault", str(tmp_path / "vault")]
+    command = [
+        sys.executable,
+        "-m",
+        "simplemem",
+        "serve",
+        "--yes",
+        "--vault",
+        str(tmp_path / "vault"),
+    ]
     command += ["--http", "127.0.0.1:0", *options]
     env = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config")}
-    ended = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)
+    ended = subprocess.run(
+        command, env=env, capture_output=True, text=True, timeout=30, check=False
+    )
     assert ended.returncode == 1 and "serves" not in ended.stderr, ended.stderr
     return ended.stderr
 
@@ -187,12 +223,18 @@ def _certificate(folder: Path) -> tuple[Path, Path]:
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "simplemem")])
     today = datetime.datetime.now(datetime.UTC)
     made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-    made = made.not_valid_before(today - datetime.timedelta(days=1)).not_valid_after(today + datetime.timedelta(days=1))
-    made = made.add_extension(x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False)
+    made = made.not_valid_before(today - datetime.timedelta(days=1)).not_valid_after(
+        today + datetime.timedelta(days=1)
+    )
+    made = made.add_extension(
+        x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False
+    )
     pem = serialization.Encoding.PEM
     (folder / "cert.pem").write_bytes(made.sign(key, hashes.SHA256()).public_bytes(pem))
     plain = serialization.NoEncryption()
-    (folder / "key.pem").write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
+    (folder / "key.pem").write_bytes(
+        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
+    )
     return folder / "cert.pem", folder / "key.pem"
 
 

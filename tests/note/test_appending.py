@@ -94,7 +94,9 @@ def test_an_append_continues_a_list_or_table_of_the_same_kind(text: str, additio
         ("```\ncode\n", "more code\n", "```\ncode\nmore code\n"),
     ],
 )
-def test_an_append_adds_no_blank_line_that_is_not_needed(text: str, addition: str, appended: str) -> None:
+def test_an_append_adds_no_blank_line_that_is_not_needed(
+    text: str, addition: str, appended: str
+) -> None:
     assert append_content(note_of(text), addition) == appended
 
 
@@ -155,8 +157,13 @@ BLOCKS = st.sampled_from(
 )
 
 
-@given(st.lists(BLOCKS, max_size=8).map("\n".join), st.lists(BLOCKS, min_size=1, max_size=4).map("\n".join))
-def test_an_append_keeps_every_byte_before_it_and_every_line_of_its_own(text: str, addition: str) -> None:
+@given(
+    st.lists(BLOCKS, max_size=8).map("\n".join),
+    st.lists(BLOCKS, min_size=1, max_size=4).map("\n".join),
+)
+def test_an_append_keeps_every_byte_before_it_and_every_line_of_its_own(
+    text: str, addition: str
+) -> None:
     appended = append_content(note_of(text), addition)
     assert appended.startswith(text)
     assert appended.rstrip("\n").endswith(addition.rstrip("\n"))
@@ -169,4 +176,7 @@ def test_an_appended_paragraph_is_a_paragraph_of_its_own(text: str) -> None:
     appended = note_of(append_content(note, "The appended words."))
     if not open_at_end(note):
         last = appended.body.blocks[-1]
-        assert (last.kind, appended.text[last.start : last.end]) == ("paragraph", "The appended words.")
+        assert (last.kind, appended.text[last.start : last.end]) == (
+            "paragraph",
+            "The appended words.",
+        )

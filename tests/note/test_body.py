@@ -19,7 +19,9 @@ def kinds(text: str) -> list[tuple[str, str]]:
 
 def test_headings_of_both_notations_have_level_text_and_line() -> None:
     text = "# One ##\n\nTwo\n---\n\n> ## In a *quote*\n\n- ### In a list\n\n####### seven\n#none\n"
-    found = [(heading.level, heading.text, heading.line) for heading in body_of("\ufeff" + text).headings]
+    found = [
+        (heading.level, heading.text, heading.line) for heading in body_of("\ufeff" + text).headings
+    ]
     assert found == [(1, "One", 1), (2, "Two", 3), (2, "In a *quote*", 6), (3, "In a list", 8)]
 
 
@@ -47,8 +49,16 @@ def test_every_kind_of_block_is_a_block_of_its_own() -> None:
 
 def test_a_block_knows_the_heading_it_stands_under() -> None:
     text = "above\n\n# A\n\nin a\n\n## B\n\nin b\n"
-    found = [(text[block.start : block.end], block.heading, block.line) for block in body_of(text).blocks]
-    assert found == [("above", -1, 1), ("# A", 0, 3), ("in a", 0, 5), ("## B", 1, 7), ("in b", 1, 9)]
+    found = [
+        (text[block.start : block.end], block.heading, block.line) for block in body_of(text).blocks
+    ]
+    assert found == [
+        ("above", -1, 1),
+        ("# A", 0, 3),
+        ("in a", 0, 5),
+        ("## B", 1, 7),
+        ("in b", 1, 9),
+    ]
 
 
 def test_block_ids_stand_at_the_end_of_a_block_or_alone_after_it() -> None:
@@ -70,12 +80,17 @@ def section(wanted: str) -> str | None:
 def test_a_section_is_found_by_its_heading_or_path_and_reaches_to_the_next_of_its_level() -> None:
     assert section("First") == "# First\n\none\n\n## Sub: part\n\ntwo ^here\n\n"
     assert section("#second") == SECTIONS[SECTIONS.index("# Second") :]
-    assert section("First > Sub: part") == section("First#Sub: part") == "## Sub: part\n\ntwo ^here\n\n"
+    assert (
+        section("First > Sub: part")
+        == section("First#Sub: part")
+        == "## Sub: part\n\ntwo ^here\n\n"
+    )
     assert section("sub  PART") == "## Sub: part\n\ntwo ^here\n\n"
     assert section("Second#Sub part") == SECTIONS[SECTIONS.rindex("## Sub") :]
-    assert [section(wanted) for wanted in ("Second#First", "First > Second", "", "#", "Third", "^nothing")] == [
-        None
-    ] * 6
+    assert [
+        section(wanted)
+        for wanted in ("Second#First", "First > Second", "", "#", "Third", "^nothing")
+    ] == [None] * 6
 
 
 def test_a_block_is_found_by_its_id_whatever_its_case() -> None:
@@ -94,7 +109,15 @@ def test_a_block_is_found_by_its_id_whatever_its_case() -> None:
         "[a]: b\n\n" + "- " * 500 + "a\n\n[[x]]\n",
         "1. " * 400 + "\n\n[[x]]",
     ],
-    ids=["quotes", "lists", "indents", "growing quotes", "mixed and lazy", "too deep for the parser", "numbers"],
+    ids=[
+        "quotes",
+        "lists",
+        "indents",
+        "growing quotes",
+        "mixed and lazy",
+        "too deep for the parser",
+        "numbers",
+    ],
 )
 def test_depth_breaks_nothing_and_hides_no_link(text: str) -> None:
     assert [link.target for link in body_of(text).links] == ["x"]

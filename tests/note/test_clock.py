@@ -33,7 +33,9 @@ def at(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
         ("2026-01-24", datetime(2026, 1, 24).astimezone()),
     ],
 )
-def test_a_moment_that_is_named_is_now(at: Callable[[str], None], said: str, meant: datetime) -> None:
+def test_a_moment_that_is_named_is_now(
+    at: Callable[[str], None], said: str, meant: datetime
+) -> None:
     at(said)
     assert clock.now() == clock.now() == meant and clock.now().utcoffset() == timedelta(0)
     assert clock.local() == meant.astimezone().replace(tzinfo=None)
@@ -45,18 +47,27 @@ def test_without_one_it_is_the_real_time(at: Callable[[str], None]) -> None:
     assert before <= clock.now() <= datetime.now(UTC)
 
 
-@pytest.mark.parametrize("said", ["soon", "2026-13-01", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "12"])
+@pytest.mark.parametrize(
+    "said", ["soon", "2026-13-01", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "12"]
+)
 def test_what_is_no_time_is_refused_by_name(at: Callable[[str], None], said: str) -> None:
     at(said)
     with pytest.raises(Invalid, match="SIMPLEMEM_NOW"):
         clock.now()
 
 
-def test_notes_are_stamped_by_it_and_the_history_is_not(at: Callable[[str], None], plain_store: EnhancedStore) -> None:
+def test_notes_are_stamped_by_it_and_the_history_is_not(
+    at: Callable[[str], None], plain_store: EnhancedStore
+) -> None:
     at("2031-05-06T12:00:00")
     real = datetime.now(UTC)
-    assert "created: 2031-05-06T12:00:00" in plain_store.read(plain_store.create("tea", "Oolong.").name).text
-    assert plain_store.create_from("", "cup").name == "cup" and plain_store.daily().name.endswith("2031-05-06")
+    assert (
+        "created: 2031-05-06T12:00:00"
+        in plain_store.read(plain_store.create("tea", "Oolong.").name).text
+    )
+    assert plain_store.create_from("", "cup").name == "cup" and plain_store.daily().name.endswith(
+        "2031-05-06"
+    )
     said = plain_store.history("tea")[0].when
     assert abs(datetime.fromisoformat(said).astimezone(UTC) - real) < timedelta(days=1)
 
@@ -67,5 +78,11 @@ def test_a_command_ends_at_once_with_a_sentence(
 ) -> None:
     monkeypatch.setenv("SIMPLEMEM_NOW", "soon")
     asked = [sys.executable, "-m", "simplemem", *command, "--vault", str(vault)]
-    ended = subprocess.run(asked, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
-    assert ended.returncode == 1 and "SIMPLEMEM_NOW" in ended.stderr and "Traceback" not in ended.stderr
+    ended = subprocess.run(
+        asked, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60
+    )
+    assert (
+        ended.returncode == 1
+        and "SIMPLEMEM_NOW" in ended.stderr
+        and "Traceback" not in ended.stderr
+    )

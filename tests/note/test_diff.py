@@ -19,7 +19,11 @@ def test_it_is_bounded_whatever_the_texts() -> None:
     for one in texts:
         for other in texts:
             assert len(unified_diff(one, other, WHAT_YOU_HAD)) <= 4100
-    assert unified_diff(None, b"x", WHAT_YOU_WANT) == unified_diff(b"x" * 300_000, b"y", WHAT_YOU_HAD) == ""
+    assert (
+        unified_diff(None, b"x", WHAT_YOU_WANT)
+        == unified_diff(b"x" * 300_000, b"y", WHAT_YOU_HAD)
+        == ""
+    )
 
 
 def test_equal_texts_differ_in_nothing_and_a_last_line_without_newline_is_seen() -> None:

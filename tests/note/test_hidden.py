@@ -21,10 +21,19 @@ def drawn(length: int, letters: str = _LETTERS) -> str:
 
 _CAPITALS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _HEX = "0123456789abcdef"
-_PEM = "-----BEGIN {0}PRIVATE KEY-----\n" + drawn(64) + "\n" + drawn(60) + "\n-----END {0}PRIVATE KEY-----\n"
+_PEM = (
+    "-----BEGIN {0}PRIVATE KEY-----\n"
+    + drawn(64)
+    + "\n"
+    + drawn(60)
+    + "\n-----END {0}PRIVATE KEY-----\n"
+)
 
 ISSUED = {
-    "AWS access key": ["AKIA" + drawn(16, _CAPITALS)[:-2] + "A7", "ASIA" + drawn(16, _CAPITALS)[:-2] + "B6"],
+    "AWS access key": [
+        "AKIA" + drawn(16, _CAPITALS)[:-2] + "A7",
+        "ASIA" + drawn(16, _CAPITALS)[:-2] + "B6",
+    ],
     "Google key": ["AIza" + drawn(35), "GOCSPX-" + drawn(28)],
     "Azure storage key": ["AccountKey=" + drawn(86) + "=="],
     "GitHub token": [f"gh{kind}_{drawn(36)}" for kind in "pousr"] + ["github_pat_" + drawn(82)],
@@ -43,9 +52,16 @@ ISSUED = {
 }
 
 
-@pytest.mark.parametrize(("kind", "secret"), [(kind, each) for kind, several in ISSUED.items() for each in several])
+@pytest.mark.parametrize(
+    ("kind", "secret"), [(kind, each) for kind, several in ISSUED.items() for each in several]
+)
 def test_a_token_that_says_whose_it_is_is_found_wherever_it_stands(kind: str, secret: str) -> None:
-    for text in (secret, f"A line.\n\nUse `{secret}` for it.\n", f'{{"key": "{secret}"}}', f"| key | {secret} |"):
+    for text in (
+        secret,
+        f"A line.\n\nUse `{secret}` for it.\n",
+        f'{{"key": "{secret}"}}',
+        f"| key | {secret} |",
+    ):
         (found,) = find_secrets(text)
         assert found.kind == kind
         assert len(found.shown.split("…")[0]) <= 4
@@ -116,7 +132,9 @@ def test_a_secret_has_its_line_whatever_the_line_ends() -> None:
 
 
 def test_only_what_is_added_is_judged_and_the_better_known_kind_is_named() -> None:
-    assert [found.kind for found in find_secrets("api_key = sk-ant-api03-" + drawn(95))] == ["Anthropic key"]
+    assert [found.kind for found in find_secrets("api_key = sk-ant-api03-" + drawn(95))] == [
+        "Anthropic key"
+    ]
     old, new = "hf_" + drawn(34), "npm_" + drawn(36)
     assert added_secrets(f"- {old}\n", f"# Keys\n\n- {old}\n- {old}\n") == []
     [found] = added_secrets(f"- {old}\n", f"- {new}\n- {old}\n")

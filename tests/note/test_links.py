@@ -42,7 +42,13 @@ def test_wikilinks_are_read_into_target_subpath_and_display(
     source: str, target: str, subpath: str, display: str
 ) -> None:
     (link,) = links(f"see {source} there")
-    assert (link.form, link.embed, link.target, link.subpath, link.display) == ("wiki", False, target, subpath, display)
+    assert (link.form, link.embed, link.target, link.subpath, link.display) == (
+        "wiki",
+        False,
+        target,
+        subpath,
+        display,
+    )
     assert (link.start, link.end, link.line) == (4, 4 + len(source), 1)
 
 
@@ -62,7 +68,12 @@ def test_wikilinks_are_read_into_target_subpath_and_display(
 )
 def test_markdown_links_are_decoded(source: str, target: str, subpath: str) -> None:
     (link,) = links(f"see {source} there")
-    assert (link.form, link.target, link.subpath, link.end - link.start) == ("markdown", target, subpath, len(source))
+    assert (link.form, link.target, link.subpath, link.end - link.start) == (
+        "markdown",
+        target,
+        subpath,
+        len(source),
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,7 +110,12 @@ def test_every_part_of_a_link_can_be_spliced() -> None:
 
 def test_links_inside_links_and_brackets() -> None:
     assert targets("[[outer [[Target]] text]] [[[Note]]] ![[![[In]]") == ["Target", "Note", "In"]
-    assert targets("[![alt](image.png)](Target.md) [x [[In]] y](Out.md)") == ["Target.md", "image.png", "Out.md", "In"]
+    assert targets("[![alt](image.png)](Target.md) [x [[In]] y](Out.md)") == [
+        "Target.md",
+        "image.png",
+        "Out.md",
+        "In",
+    ]
     assert targets("[a [b](In.md) c](Out.md)") == ["In.md"]
 
 
@@ -133,13 +149,20 @@ def test_links_and_tags_count_everywhere_else(shown: str) -> None:
 
 def test_in_a_table_the_bar_of_a_link_may_be_escaped_or_not() -> None:
     text = "| a | b |\n| --- | --- |\n| [[T\\|shown]] | ![[i.png\\|40]] |\n| [[U|plain]] | x |\n"
-    assert [(link.target, link.display) for link in links(text)] == [("T", "shown"), ("i.png", "40"), ("U", "plain")]
+    assert [(link.target, link.display) for link in links(text)] == [
+        ("T", "shown"),
+        ("i.png", "40"),
+        ("U", "plain"),
+    ]
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("#first then #nested/child, #snake_case #a-b #y1984", ["first", "nested/child", "snake_case", "a-b", "y1984"]),
+        (
+            "#first then #nested/child, #snake_case #a-b #y1984",
+            ["first", "nested/child", "snake_case", "a-b", "y1984"],
+        ),
         ('#1984 # # x#no (#no) "#no" x,#no ，#no https://x.y/#no &#35; ##no', []),
         ("#one. #two, #five) #six's #a/ #b//", ["one", "two", "five", "six", "a", "b"]),
         ("#日本語 #été #🚀 #naïve/straße", ["日本語", "été", "🚀", "naïve/straße"]),
@@ -160,18 +183,23 @@ def test_tags_follow_obsidians_grammar(text: str, expected: list[str]) -> None:
 def property_links(header: str) -> list[tuple[str | None, str, str]]:
     text = f"---\n{header}\n---\n"
     return [
-        (link.property, link.target, text[link.path_start : link.path_end]) for link in read_note(text.encode()).links
+        (link.property, link.target, text[link.path_start : link.path_end])
+        for link in read_note(text.encode()).links
     ]
 
 
 def test_a_property_that_is_one_link_is_a_link() -> None:
-    assert property_links('up: "[[Target]]"\nrelated:\n  - "[[Other|shown]]"\n  - \'[[U#h]]\'\nself: "[[#Here]]"') == [
+    assert property_links(
+        'up: "[[Target]]"\nrelated:\n  - "[[Other|shown]]"\n  - \'[[U#h]]\'\nself: "[[#Here]]"'
+    ) == [
         ("up", "Target", "Target"),
         ("related.0", "Other", "Other"),
         ("related.1", "U", "U"),
         ("self", "", ""),
     ]
-    assert property_links('meta:\n  inner: "[t](My%20Note.md)"') == [("meta.inner", "My Note.md", "My%20Note.md")]
+    assert property_links('meta:\n  inner: "[t](My%20Note.md)"') == [
+        ("meta.inner", "My Note.md", "My%20Note.md")
+    ]
 
 
 @pytest.mark.parametrize(

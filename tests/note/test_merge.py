@@ -26,7 +26,12 @@ def test_changes_in_different_places_come_together_and_the_same_change_is_made_o
 
 
 def test_different_changes_of_one_line_stand_marked_as_git_marks_them() -> None:
-    merged = merge(BASE, BASE.replace("third", "our third"), BASE.replace("third", "their third"), ("here", "there"))
+    merged = merge(
+        BASE,
+        BASE.replace("third", "our third"),
+        BASE.replace("third", "their third"),
+        ("here", "there"),
+    )
     assert merged.conflicts == 1
     marked = "<<<<<<< here\nour third\n=======\ntheir third\n>>>>>>> there\n"
     assert merged.text == BASE.replace("third\n", marked)
@@ -34,13 +39,19 @@ def test_different_changes_of_one_line_stand_marked_as_git_marks_them() -> None:
 
 def test_a_removed_line_stays_removed_and_a_removed_line_that_was_changed_is_a_conflict() -> None:
     without = BASE.replace("third\n", "")
-    assert merge(BASE, without, BASE.replace("first", "FIRST")).text == without.replace("first", "FIRST")
+    assert merge(BASE, without, BASE.replace("first", "FIRST")).text == without.replace(
+        "first", "FIRST"
+    )
     assert not merge(BASE, without, BASE.replace("third", "THIRD")).clean
 
 
 def test_times_and_tags_that_both_changed_are_no_conflict() -> None:
     ours = BASE.replace("[toy, paper]", "[toy, paper, blue]").replace("T10:", "T12:")
-    theirs = BASE.replace("[toy, paper]", "[paper, red]").replace("T10:", "T11:").replace("fifth", "FIFTH")
+    theirs = (
+        BASE.replace("[toy, paper]", "[paper, red]")
+        .replace("T10:", "T11:")
+        .replace("fifth", "FIFTH")
+    )
     for merged in (merge(BASE, ours, theirs), merge(BASE, theirs, ours)):
         assert merged.clean
         assert properties(merged.text)["tags"] == ["paper", "blue", "red"]
@@ -56,7 +67,9 @@ def test_times_and_tags_that_both_changed_are_no_conflict() -> None:
         ("tags: []", "tags:\n  - one", "tags:\n  - two", ["one", "two"]),
     ],
 )
-def test_tags_are_merged_in_each_of_their_notations(old: str, mine: str, yours: str, both: object) -> None:
+def test_tags_are_merged_in_each_of_their_notations(
+    old: str, mine: str, yours: str, both: object
+) -> None:
     base, ours, theirs = (f"---\n{tags}\n---\nBody.\n" for tags in (old, mine, yours))
     merged = merge(base, ours, theirs)
     assert merged.clean
@@ -65,7 +78,11 @@ def test_tags_are_merged_in_each_of_their_notations(old: str, mine: str, yours: 
 
 def test_properties_that_either_added_or_took_away_come_together_with_their_comments() -> None:
     ours = BASE.replace("status: open", "status: open\nweight: 3")
-    theirs = BASE.replace("title: Kite\n", "").replace("# of the note", "# of the kite").replace("T10:", "T11:")
+    theirs = (
+        BASE.replace("title: Kite\n", "")
+        .replace("# of the note", "# of the kite")
+        .replace("T10:", "T11:")
+    )
     merged = merge(BASE, ours.replace("T10:", "T12:"), theirs)
     assert merged.clean
     assert list(properties(merged.text)) == ["tags", "modified", "status", "weight"]
@@ -73,16 +90,22 @@ def test_properties_that_either_added_or_took_away_come_together_with_their_comm
 
 
 def test_a_property_set_to_two_things_keeps_ours_and_both_stand_marked_in_the_body() -> None:
-    merged = merge(BASE, BASE.replace("open", "done"), BASE.replace("open", "lost").replace("first", "FIRST"))
+    merged = merge(
+        BASE, BASE.replace("open", "done"), BASE.replace("open", "lost").replace("first", "FIRST")
+    )
     assert merged.conflicts == 1
     assert properties(merged.text)["status"] == "done"
     body = merged.text.split("---\n", 2)[2]
-    assert body.startswith("<<<<<<< ours\nstatus: done\n=======\nstatus: lost\n>>>>>>> theirs\n# Kite\n\nFIRST\n")
+    assert body.startswith(
+        "<<<<<<< ours\nstatus: done\n=======\nstatus: lost\n>>>>>>> theirs\n# Kite\n\nFIRST\n"
+    )
 
 
 def test_a_header_that_cannot_be_read_is_merged_as_lines() -> None:
     broken = BASE.replace("title: Kite", "title: [Kite")
-    merged = merge(broken, broken.replace("first", "FIRST"), broken.replace("status: open", "status: done"))
+    merged = merge(
+        broken, broken.replace("first", "FIRST"), broken.replace("status: open", "status: done")
+    )
     assert merged.clean
     assert merged.text == broken.replace("first", "FIRST").replace("status: open", "status: done")
 
@@ -103,14 +126,20 @@ def test_a_missing_line_end_at_the_end_glues_no_lines_together() -> None:
 
 
 def test_without_a_base_nothing_is_taken_for_deleted() -> None:
-    merged = merge(None, BASE.replace("second\n", ""), BASE.replace("fourth\n", "").replace("toy, ", ""))
+    merged = merge(
+        None, BASE.replace("second\n", ""), BASE.replace("fourth\n", "").replace("toy, ", "")
+    )
     assert merged.clean
     assert merged.text == BASE.replace("toy, paper", "paper, toy")
     assert not merge(None, BASE, BASE.replace("first", "FIRST")).clean
 
 
-def test_hostile_texts_take_bounded_work_and_end_in_a_conflict_rather_than_in_a_wrong_merge() -> None:
-    base, ours, theirs = ("\n".join("ab"[(k * k // n) % 2] for k in range(40_000)) for n in (3, 5, 7))
+def test_hostile_texts_take_bounded_work_and_end_in_a_conflict_rather_than_in_a_wrong_merge() -> (
+    None
+):
+    base, ours, theirs = (
+        "\n".join("ab"[(k * k // n) % 2] for k in range(40_000)) for n in (3, 5, 7)
+    )
     merged = merge(base, ours, theirs)
     assert merged.conflicts
     assert merged.text.count("<<<<<<< ours") == merged.conflicts

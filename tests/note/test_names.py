@@ -56,7 +56,9 @@ _PIECES = st.sampled_from(
         "[[", "]]", "#", "é", "語", "x" * 90, "\0", "_",
     ]
 )  # fmt: skip
-_TITLES = st.lists(_PIECES | st.characters() | st.characters(categories=["Cs"]), max_size=12).map("".join)
+_TITLES = st.lists(_PIECES | st.characters() | st.characters(categories=["Cs"]), max_size=12).map(
+    "".join
+)
 
 
 @settings(max_examples=500)
@@ -124,7 +126,9 @@ def test_a_reference_is_read_as_it_is_meant(given_name: str, meant: str) -> None
     assert clean_reference(given_name) == meant
 
 
-@pytest.mark.parametrize("name", ["", " ", "/", ".md", "[[]]", "../a", "a/../b", "a\\b", "a\0", "a//b", "[[#here]]"])
+@pytest.mark.parametrize(
+    "name", ["", " ", "/", ".md", "[[]]", "../a", "a/../b", "a\\b", "a\0", "a//b", "[[#here]]"]
+)
 def test_a_reference_that_leads_nowhere_or_out_is_refused(name: str) -> None:
     with pytest.raises(SimplememError) as refused:
         clean_reference(name)
@@ -135,7 +139,11 @@ def test_a_reference_that_leads_nowhere_or_out_is_refused(name: str) -> None:
 def test_names_are_compared_without_case_and_unicode_form() -> None:
     assert compare_key("Straße/CAFÉ") == compare_key("STRASSE/" + DECOMPOSED)
     assert compare_key("a") != compare_key("b")
-    assert (name_of("a/B.MD"), path_of("a/b"), base_name("a/v1.2 notes.md")) == ("a/B", "a/b.md", "v1.2 notes")
+    assert (name_of("a/B.MD"), path_of("a/b"), base_name("a/v1.2 notes.md")) == (
+        "a/B",
+        "a/b.md",
+        "v1.2 notes",
+    )
 
 
 # ------------------------------------------------------------------ private notes
@@ -167,7 +175,9 @@ def test_the_property_private_keeps_a_note_private_unless_it_says_no(value: str)
         ("\n---\ntitle: x\nprivate: true\n---\nThe header came a line too late.\n", "unreadable"),
     ],
 )
-def test_the_tag_private_or_a_header_that_may_say_so_keeps_a_note_private(text: str, why: str | None) -> None:
+def test_the_tag_private_or_a_header_that_may_say_so_keeps_a_note_private(
+    text: str, why: str | None
+) -> None:
     assert reason(text) == why
 
 
@@ -209,11 +219,17 @@ def test_a_rule_says_nothing_of_other_paths() -> None:
         ("Chapter (1).md", "Chapter.md", "a synchroniser"), ("Chapter-LAPTOP-AB12CD3-2.md", "Chapter.md", "OneDrive"),
     ],
 )  # fmt: skip
-def test_the_name_of_a_copy_says_of_what_and_who_made_it(path: str, original: str, maker: str) -> None:
+def test_the_name_of_a_copy_says_of_what_and_who_made_it(
+    path: str, original: str, maker: str
+) -> None:
     found = conflict_name(path)
     assert found is not None
     # Names that people give as well are not certain.
-    assert (found.original, found.maker, found.certain) == (original, maker, original != "Chapter.md")
+    assert (found.original, found.maker, found.certain) == (
+        original,
+        maker,
+        original != "Chapter.md",
+    )
 
 
 @pytest.mark.parametrize(

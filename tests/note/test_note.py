@@ -9,8 +9,12 @@ from simplemem.note.note import read_note
 
 
 def test_a_note_knows_its_bytes_its_header_and_its_body() -> None:
-    note = read_note(b'\xef\xbb\xbf---\r\ntitle:  Tea \r\nup: "[[Drinks]]"\r\n---\r\n# Oolong #hot\r\n\r\n[[Cup]]')
-    assert note.problem is None and note.string("Title") == "Tea" and note.string("up") == "[[Drinks]]"
+    note = read_note(
+        b'\xef\xbb\xbf---\r\ntitle:  Tea \r\nup: "[[Drinks]]"\r\n---\r\n# Oolong #hot\r\n\r\n[[Cup]]'
+    )
+    assert (
+        note.problem is None and note.string("Title") == "Tea" and note.string("up") == "[[Drinks]]"
+    )
     assert [link.target for link in note.links] == ["Drinks", "Cup"]
     assert [tag.name for tag in note.tags] == ["hot"]
     assert note.content == "# Oolong #hot\r\n\r\n[[Cup]]"
@@ -28,7 +32,9 @@ def test_a_note_knows_its_bytes_its_header_and_its_body() -> None:
         (b'---\n{"a": 1}\n---\n', "it is JSON", 2),
     ],
 )
-def test_what_cannot_be_understood_is_served_and_not_rewritten(data: bytes, problem: str, line: int | None) -> None:
+def test_what_cannot_be_understood_is_served_and_not_rewritten(
+    data: bytes, problem: str, line: int | None
+) -> None:
     note = read_note(data)
     assert note.problem is not None and problem in note.problem
     with pytest.raises(Unreadable, match=r"a/n\.md cannot be changed") as trouble:
@@ -42,7 +48,10 @@ def test_what_cannot_be_understood_is_served_and_not_rewritten(data: bytes, prob
     [
         ("aliases: [Tea, Camellia sinensis]", ("Tea", "Camellia sinensis")),
         ("Aliases: One, with a comma", ("One, with a comma",)),
-        ("aliases:\n  - 2024-01-15\n  - yes\n  - 42\n  -\n  - ' spaced '", ("2024-01-15", "yes", "spaced")),
+        (
+            "aliases:\n  - 2024-01-15\n  - yes\n  - 42\n  -\n  - ' spaced '",
+            ("2024-01-15", "yes", "spaced"),
+        ),
         ("alias: Old", ()),
         ("aliases: {a: b}", ()),
     ],

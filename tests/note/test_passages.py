@@ -20,7 +20,11 @@ def sentences(count: int, of: str = "word") -> str:
 
 
 def test_a_short_note_is_one_passage_and_an_empty_one_has_none() -> None:
-    for text in ("# Title\n\nOne.\n\n- two\n\n***\n\n## More\n\nThree.\n", "***\n\ntext\n\n-\n", "***\n"):
+    for text in (
+        "# Title\n\nOne.\n\n- two\n\n***\n\n## More\n\nThree.\n",
+        "***\n\ntext\n\n-\n",
+        "***\n",
+    ):
         assert shown(text) == [text.rstrip()]
     assert cut("") == cut(" \n\t\n") == cut("---\na: 1\n---\n", 13) == ()
 
@@ -39,7 +43,9 @@ def test_whole_blocks_are_packed_up_to_the_limit_and_overlap() -> None:
 
 
 def test_a_passage_names_the_headings_of_its_first_text() -> None:
-    text = f"# A\n\n## B\n\n{sentences(25)}\n\n### C\n\n{sentences(25)}\n\n## D\n\n{sentences(25)}\n"
+    text = (
+        f"# A\n\n## B\n\n{sentences(25)}\n\n### C\n\n{sentences(25)}\n\n## D\n\n{sentences(25)}\n"
+    )
     assert [passage.headings for passage in cut(text)] == [("A", "B"), ("A", "B", "C"), ("A", "D")]
     assert [passage.line for passage in cut(text)] == [1, 7, 11]
 
@@ -60,7 +66,9 @@ def test_a_new_section_begins_a_passage_once_there_is_enough() -> None:
 def test_what_is_too_long_is_cut_between_sentences_words_or_lines() -> None:
     found = shown(sentences(120))
     assert len(found) > 3
-    assert all(passage.startswith("word number") and passage.endswith("stands here.") for passage in found)
+    assert all(
+        passage.startswith("word number") and passage.endswith("stands here.") for passage in found
+    )
     for passage in shown("alpha beta gamma " * 300):
         assert {passage.split()[0], passage.split()[-1]} <= {"alpha", "beta", "gamma"}
     for passage in shown("```\n" + "value = call(one, two)\n" * 200 + "```\n"):

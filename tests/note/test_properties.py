@@ -83,7 +83,12 @@ def test_plain_values_follow_yaml_1_2(source: str, value: Any) -> None:
 )  # fmt: skip
 def test_without_both_fences_on_their_lines_all_is_body(text: str) -> None:
     header = read_header(text)
-    assert (header.style, header.body_start, header.properties, header.problem) == ("none", 0, {}, None)
+    assert (header.style, header.body_start, header.properties, header.problem) == (
+        "none",
+        0,
+        {},
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,7 +109,9 @@ def test_without_both_fences_on_their_lines_all_is_body(text: str) -> None:
         ("a: " + "[" * 16 + "]" * 16, 2, 19),
     ],
 )
-def test_a_broken_header_says_where_and_the_body_still_counts(header: str, line: int, column: int) -> None:
+def test_a_broken_header_says_where_and_the_body_still_counts(
+    header: str, line: int, column: int
+) -> None:
     for text in (note(header), "\ufeff" + note(header), note(header).replace("\n", "\r\n")):
         found = read_header(text)
         assert found.style == "broken"
@@ -116,7 +123,18 @@ def test_a_broken_header_says_where_and_the_body_still_counts(header: str, line:
 
 
 @pytest.mark.parametrize(
-    "header", ["a: [unclosed", "- x", "a: 1\na: 2", '{"a": 1}', "{a: 1}", "title: {{title}}", "a: &x 1", "a: \0", "@"]
+    "header",
+    [
+        "a: [unclosed",
+        "- x",
+        "a: 1\na: 2",
+        '{"a": 1}',
+        "{a: 1}",
+        "title: {{title}}",
+        "a: &x 1",
+        "a: \0",
+        "@",
+    ],
 )
 def test_what_cannot_be_read_safely_is_never_rewritten(header: str) -> None:
     text = note(header)
@@ -136,7 +154,10 @@ def test_what_cannot_be_read_safely_is_never_rewritten(header: str) -> None:
 
 def test_json_and_other_braces_are_read_and_not_rewritten() -> None:
     for text, found in (
-        ('{\n  "tags": ["journal"],\n  "n": 1.5,\n  "a": "yes"\n}', {"tags": ["journal"], "n": 1.5, "a": "yes"}),
+        (
+            '{\n  "tags": ["journal"],\n  "n": 1.5,\n  "a": "yes"\n}',
+            {"tags": ["journal"], "n": 1.5, "a": "yes"},
+        ),
         ("{a: yes, b: [1, 2]}", {"a": "yes", "b": [1, 2]}),
     ):
         header = read_header(note(text))
@@ -171,7 +192,10 @@ def test_every_text_has_its_place() -> None:
         'm: {k: v}\nn: 5\nb: |\n  [[Y]]\ne: "\\x41"'
     )
     found = read_header(text).scalars
-    shown = [(scalar.path, scalar.value, text[scalar.start : scalar.end], scalar.verbatim >= 0) for scalar in found]
+    shown = [
+        (scalar.path, scalar.value, text[scalar.start : scalar.end], scalar.verbatim >= 0)
+        for scalar in found
+    ]
     assert shown == [
         (("up",), "[[Target]]", '"[[Target]]"', True),
         (("related", "0"), "It's", "'It''s'", False),
@@ -205,7 +229,9 @@ def test_a_text_is_replaced_in_its_own_quotes(before: str, value: str, after: st
 
 
 @tricky
-def test_a_change_of_a_tricky_header_leaves_the_other_properties(text: str, meant: dict[str, Any]) -> None:
+def test_a_change_of_a_tricky_header_leaves_the_other_properties(
+    text: str, meant: dict[str, Any]
+) -> None:
     assert remove_property(set_property(text, "reviewed", True), "reviewed") == text
     for key, there in meant.items():
         assert set_property(text, key, there) == text
@@ -228,7 +254,12 @@ def test_a_change_of_a_tricky_header_leaves_the_other_properties(text: str, mean
         ("a: # c\n  - x # d\nb: 1", "a", "z", "a: z # c\nb: 1"),
         ("a: |\n  x\n\nb: 1", "a", "z", "a: z\n\nb: 1"),
         ("t:\n  - a # 1\n  - b # 2\n  - c # 3", "t", ["a", "c"], "t:\n  - a # 1\n  - c # 3"),
-        ("t:\n  - a # 1\n  - b # 2\n  - c # 3", "t", ["a", "x", "c"], "t:\n  - a # 1\n  - x # 2\n  - c # 3"),
+        (
+            "t:\n  - a # 1\n  - b # 2\n  - c # 3",
+            "t",
+            ["a", "x", "c"],
+            "t:\n  - a # 1\n  - x # 2\n  - c # 3",
+        ),
         ("t:\n  -   a\n  -   b", "t", ["new", "a", "b"], "t:\n  -   new\n  -   a\n  -   b"),
         ("t: [a, b , c] # x", "t", ["a", "c"], "t: [a, c] # x"),
         ("t: [a, b]", "t", ["a", "b", "c: d"], 't: [a, b, "c: d"]'),
@@ -238,7 +269,12 @@ def test_a_change_of_a_tricky_header_leaves_the_other_properties(text: str, mean
         ("tags:\n  - a # c\n\nx: 1", "tags", ["a", "b"], "tags:\n  - a # c\n  - b\n\nx: 1"),
         ("t: {a: 'b', c}", "t", {"a": "x", "c": True}, "t: {a: x, c: true}"),
         ("t: {a: 'b'}", "t", {"a": "b", "c": "d, e"}, "t: {a: 'b', c: \"d, e\"}"),
-        ("t:\n    a: 1 # c\n    b: 2\nx: 1", "t", {"a": 5, "b": 2}, "t:\n    a: 5 # c\n    b: 2\nx: 1"),
+        (
+            "t:\n    a: 1 # c\n    b: 2\nx: 1",
+            "t",
+            {"a": 5, "b": 2},
+            "t:\n    a: 5 # c\n    b: 2\nx: 1",
+        ),
         ("t:\n    a: 1 # c\nx: 1", "t", {"a": 1, "c": 3}, "t:\n    a: 1 # c\n    c: 3\nx: 1"),
         ("t: {a: 1, b: 2, c: 3}", "t", {"a": 1, "c": 3}, "t: {a: 1, c: 3}"),
         ("t:\n  a: 1\n  # c\n  b: 2\nx: 1", "t", {"b": 2}, "t:\n  # c\n  b: 2\nx: 1"),
@@ -280,7 +316,10 @@ def test_a_new_header_looks_like_one_of_obsidian() -> None:
         '---\ntitle: "A: b"\naliases: []\ntags:\n  - todo\n  - status/done\ncreated: 2026-01-24T12:00:00\n'
         'rating: 4.5\ndone: false\nup: "[[Note]]"\nempty:\nnote: "one\\ntwo"\n---\n'
     )
-    assert frontmatter.loads(render_header(properties) + "Body.\n", handler=handler()).metadata == properties
+    assert (
+        frontmatter.loads(render_header(properties) + "Body.\n", handler=handler()).metadata
+        == properties
+    )
     assert render_header({}) == "---\n---\n"
     assert render_header({"a": 1}, "\r\n") == "---\r\na: 1\r\n---\r\n"
 
@@ -330,11 +369,30 @@ def test_names_no_header_can_hold_are_refused(key: str) -> None:
 
 @pytest.mark.parametrize(
     "key",
-    ["a: b", "a:b", "#x", "- x", "[x]", "{x}", "yes", "12", "? x", "...", "'q'", "x" * 500, "ключ", "a,b", "x #y"],
+    [
+        "a: b",
+        "a:b",
+        "#x",
+        "- x",
+        "[x]",
+        "{x}",
+        "yes",
+        "12",
+        "? x",
+        "...",
+        "'q'",
+        "x" * 500,
+        "ключ",
+        "a,b",
+        "x #y",
+    ],
 )
 def test_odd_names_are_quoted(key: str) -> None:
     assert read_header(set_property(note("a: 1"), key, "x")).properties == {"a": 1, key: "x"}
-    assert read_header(set_property(note("t: {a: 1}"), "t", {"a": 1, key: "x"})).get("t") == {"a": 1, key: "x"}
+    assert read_header(set_property(note("t: {a: 1}"), "t", {"a": 1, key: "x"})).get("t") == {
+        "a": 1,
+        key: "x",
+    }
 
 
 def test_tuples_and_texts_of_other_types_are_written_as_what_they_are() -> None:

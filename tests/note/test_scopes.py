@@ -38,7 +38,9 @@ def test_a_scope_that_differs_in_letter_case_from_the_folder_is_refused() -> Non
 
 
 @pytest.mark.parametrize(("note_type", "folder"), [("atom", "atoms"), ("Document", "documents")])
-def test_a_scope_may_be_named_by_a_writer_who_sees_its_folder_for_that_type(note_type: str, folder: str) -> None:
+def test_a_scope_may_be_named_by_a_writer_who_sees_its_folder_for_that_type(
+    note_type: str, folder: str
+) -> None:
     properties = {"type": note_type, "scope": "bob"}
     check_scope_is_own("papers/x.md", {}, properties, sees(f"{folder}/bob"))
     other = {"atoms": "documents", "documents": "atoms"}[folder]
@@ -56,7 +58,9 @@ def test_a_scope_may_be_named_by_a_writer_who_sees_its_folder_for_that_type(note
         ("papers/x.md", {"scope": 1001, "type": "atom"}),
     ],
 )
-def test_a_hidden_scope_is_refused_however_it_is_written(path: str, properties: dict[str, Any]) -> None:
+def test_a_hidden_scope_is_refused_however_it_is_written(
+    path: str, properties: dict[str, Any]
+) -> None:
     with pytest.raises(Invalid, match="is hidden from"):
         check_scope_is_own(path, {}, properties, sees("atoms", "documents", "papers"))
 
@@ -68,9 +72,13 @@ def test_a_scope_that_a_note_names_already_does_not_stop_other_changes() -> None
 
 def test_a_move_may_not_put_a_note_into_a_hidden_scope() -> None:
     with pytest.raises(Invalid, match="is hidden from"):
-        check_move_keeps_scope("papers/x.md", "atoms/x.md", {"scope": "bob"}, sees("papers", "atoms"))
+        check_move_keeps_scope(
+            "papers/x.md", "atoms/x.md", {"scope": "bob"}, sees("papers", "atoms")
+        )
     with pytest.raises(Invalid, match="is hidden from"):
-        check_move_keeps_scope("papers/x.md", "atoms/ada/x.md", {"scope": "Ada"}, sees("papers", "atoms/ada"))
+        check_move_keeps_scope(
+            "papers/x.md", "atoms/ada/x.md", {"scope": "Ada"}, sees("papers", "atoms/ada")
+        )
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,9 @@ def differ(one: str, other: str, about_one: str = "", about_other: str = "") -> 
 
 
 def test_sentences_items_and_rows_stand_for_themselves_and_headings_for_none() -> None:
-    text = "# Wind\n\nIt blew. It rained\nall day! And?\n\n- [x] one\n- two\n  more of it\n1. three\n"
+    text = (
+        "# Wind\n\nIt blew. It rained\nall day! And?\n\n- [x] one\n- two\n  more of it\n1. three\n"
+    )
     text += "\n| a | b |\n| c | d |\n\n> said"
     assert told(text) == ["It blew.", "It rained\nall day!", "And?", "one", "two\n  more of it", "three", "a | b |",
                           "c | d |", "> said"]  # fmt: skip
@@ -42,9 +44,18 @@ def test_one_number_date_or_negation_is_a_disagreement(one: str, other: str) -> 
     ("one", "other"),
     [
         ("The burst altitude of Dipper is 31.2 km.", "The burst altitude of Dipper is 31.2 km!"),
-        ("The membership fee is 1,000 euro yearly.", "The membership fee is 1000 euro yearly."),  # the same number
-        ("Flight 1 climbed for 90 minutes before it burst.", "Flight 2 climbed for 80 minutes before it burst."),
-        ("The crane was sold in spring.", "The crane was bought in spring."),  # another word: a reader must tell
+        (
+            "The membership fee is 1,000 euro yearly.",
+            "The membership fee is 1000 euro yearly.",
+        ),  # the same number
+        (
+            "Flight 1 climbed for 90 minutes before it burst.",
+            "Flight 2 climbed for 80 minutes before it burst.",
+        ),
+        (
+            "The crane was sold in spring.",
+            "The crane was bought in spring.",
+        ),  # another word: a reader must tell
         ("The tracker is waterproof to 10 metres.", "The tracker is not waterproof to 20 metres."),
     ],
 )

@@ -45,4 +45,6 @@ def test_at_most_so_many_names_are_suggested() -> None:
 
 def test_in_a_large_vault_whole_names_are_still_compared() -> None:
     many = [f"notes/{number} of the archive" for number in range(20_001)]
-    assert similar_names("Pressure sensor calibraton", [*many, *NAMES]) == ["science/Pressure sensor calibration"]
+    assert similar_names("Pressure sensor calibraton", [*many, *NAMES]) == [
+        "science/Pressure sensor calibration"
+    ]

@@ -54,7 +54,12 @@ def test_the_tags_property_is_read_as_obsidian_reads_it(header: str, found: list
 
 
 def test_forms_that_obsidian_dropped_are_read_as_legacy() -> None:
-    for header in ("tags: one, two", "tags: '#one #two'", "TAG: [one, a b, two]", "keywords: one, two"):
+    for header in (
+        "tags: one, two",
+        "tags: '#one #two'",
+        "TAG: [one, a b, two]",
+        "keywords: one, two",
+    ):
         tags = read_tags(read_header(note(header)).properties, ())
         assert tags == (Tag("one", "legacy"), Tag("two", "legacy"))
 
@@ -76,14 +81,23 @@ def test_values_that_are_no_part_of_a_tag_are_found_to_the_letter() -> None:
         ("where/at-home", ""), ("n", ""), ("n", "1.5"), ("ok", ""),
     }  # fmt: skip
     assert ("owner", "Ann, B") in pairs("tags: [owner]\nOwner: 'Ann, B'")
-    assert pairs("tags: [a/b/c]") == {("a", ""), ("a/b", ""), ("a/b/c", ""), ("a", "b/c"), ("a/b", "c")}
+    assert pairs("tags: [a/b/c]") == {
+        ("a", ""),
+        ("a/b", ""),
+        ("a/b/c", ""),
+        ("a", "b/c"),
+        ("a/b", "c"),
+    }
 
 
 @pytest.mark.parametrize(
     ("header", "found"),
     [
         ("tags: [todo, status/done]", {"todo": True, "status": "done"}),
-        ("tags: {status: done, todo: true, n: 5, x: false, y: }", {"status": "done", "todo": True, "n": 5}),
+        (
+            "tags: {status: done, todo: true, n: 5, x: false, y: }",
+            {"status": "done", "todo": True, "n": 5},
+        ),
         ("tags: [a/b/c]", {"a": "b/c"}),
         ("tags: [status/done, status]", {"status": "done"}),
         ("tags: [p/a, P/b, p]", {"p": "a", "P/b": True}),
@@ -116,7 +130,9 @@ def test_tags_are_shown_as_a_map(header: str, found: dict[str, Any]) -> None:
         ({"two words": True}, {"two-words": True}),
     ],
 )  # fmt: skip
-def test_tags_are_understood_however_they_are_asked_for(request_: object, meant: dict[str, Any]) -> None:
+def test_tags_are_understood_however_they_are_asked_for(
+    request_: object, meant: dict[str, Any]
+) -> None:
     found = parse_tag_request(request_)
     assert found == meant
     assert [type(value) for value in found.values()] == [type(value) for value in meant.values()]
@@ -138,7 +154,10 @@ def test_what_is_no_tag_is_refused_with_an_example(request_: object) -> None:
 
 def test_a_new_note_gets_a_list_and_keeps_other_values_as_properties() -> None:
     request = {"todo": True, "status": "in progress", "no": False, "gone": None, "priority": 5}
-    assert tags_for_new_note(request) == (["todo", "status/in-progress", "priority/5"], {"no": False})
+    assert tags_for_new_note(request) == (
+        ["todo", "status/in-progress", "priority/5"],
+        {"no": False},
+    )
     assert tags_for_new_note({"owner": "Ann, B"}) == (["owner"], {"owner": "Ann, B"})
     assert tags_for_new_note(["a", "A", "b/c"]) == (["a", "b/c"], {})
 
@@ -148,7 +167,9 @@ def test_a_new_note_gets_a_list_and_keeps_other_values_as_properties() -> None:
     [("node.js", "node-js"), ("c++", "c"), ("2024", "n2024"), ("a//b", "a/b"), ("/x", "x"), ("(x)", "x"),
     ("a’b", "a-b"), ("!!", "tag"), ("20/24", "n20/24")],  # U+2019 is punctuation (obsidian.md §2)
 )  # fmt: skip
-def test_names_obsidian_would_not_take_are_refused_with_a_proposal(name: str, proposed: str) -> None:
+def test_names_obsidian_would_not_take_are_refused_with_a_proposal(
+    name: str, proposed: str
+) -> None:
     with pytest.raises(Invalid) as failure:
         tags_for_new_note([name])
     assert failure.value.details["proposed"] == proposed
@@ -209,7 +230,9 @@ def test_a_value_does_not_displace_a_property_with_a_meaning_of_its_own(key: str
         ("tags: {two words: true}", {"two-words": None}, "tags: {}"),
     ],
 )  # fmt: skip
-def test_a_change_keeps_the_notation_of_the_note(before: str, changes: dict[str, Any], after: str) -> None:
+def test_a_change_keeps_the_notation_of_the_note(
+    before: str, changes: dict[str, Any], after: str
+) -> None:
     assert change_tags(note(before), changes) == note(after)
     windows = note(before).replace("\n", "\r\n")
     assert change_tags(windows, changes) == note(after).replace("\n", "\r\n")
@@ -218,7 +241,9 @@ def test_a_change_keeps_the_notation_of_the_note(before: str, changes: dict[str,
 def test_a_list_in_the_place_of_a_value_is_not_overwritten() -> None:
     with pytest.raises(Invalid):
         change_tags(note("tags: [x]\nowner: [Ann, Bob]"), {"owner": "C, D"})
-    assert change_tags(note("tags: [x]\nowner: [Ann]"), {"owner": "bob"}) == note("tags: [x, owner/bob]\nowner: [Ann]")
+    assert change_tags(note("tags: [x]\nowner: [Ann]"), {"owner": "bob"}) == note(
+        "tags: [x, owner/bob]\nowner: [Ann]"
+    )
 
 
 @pytest.mark.parametrize("header", ["tags: [unclosed", '{"tags": ["a"]}', "tags: [a]\ntags: [b]"])

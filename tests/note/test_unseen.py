@@ -31,7 +31,9 @@ def left(text: str) -> list[str]:
         ("![A map](https://a.example/map.png) a", "![A map](https://a.example/map.png) a"),
     ],
 )
-def test_comments_and_badges_are_left_out_and_what_stands_in_code_is_not(text: str, kept: str) -> None:
+def test_comments_and_badges_are_left_out_and_what_stands_in_code_is_not(
+    text: str, kept: str
+) -> None:
     assert left(text) == kept.split()
 
 
@@ -50,7 +52,8 @@ def test_many_comments_that_never_close_take_no_longer_than_the_text_is_long() -
 
 def test_a_text_as_read_has_no_html_comment() -> None:
     assert (
-        as_read("# Notes\n<!-- simplemem:begin static -->\nA *balloon*.<!-- end --> Gone.") == "Notes A balloon. Gone."
+        as_read("# Notes\n<!-- simplemem:begin static -->\nA *balloon*.<!-- end --> Gone.")
+        == "Notes A balloon. Gone."
     )
     assert as_read("Write `<!-- x -->` to hide x.") == "Write <!-- x --> to hide x."
 
@@ -63,7 +66,9 @@ def test_blocks_that_differ_in_addresses_alone_have_one_key() -> None:
     assert text_key("---") is None
 
 
-def test_an_html_comment_that_begins_a_line_hides_the_rest_also_after_an_opening_amid_a_line() -> None:
+def test_an_html_comment_that_begins_a_line_hides_the_rest_also_after_an_opening_amid_a_line() -> (
+    None
+):
     text = "Amid <!-- a line.\n\n<!-- secret\n\nand more secret\n"
     assert without_html_comments(text).rstrip() == "Amid <!-- a line."
     assert len(without_html_comments(text)) == len(text)

@@ -24,10 +24,14 @@ from simplemem.note.words import (
     words_of,
 )
 
-UNSPACED = st.text(st.sampled_from("京都大学図書館でカナ上海港口한국어서울ไทยนำ"), min_size=2, max_size=12)
+UNSPACED = st.text(
+    st.sampled_from("京都大学図書館でカナ上海港口한국어서울ไทยนำ"), min_size=2, max_size=12
+)
 
 
-def test_a_run_without_spaces_becomes_its_pairs_and_characters_and_words_beside_it_stay_whole() -> None:
+def test_a_run_without_spaces_becomes_its_pairs_and_characters_and_words_beside_it_stay_whole() -> (
+    None
+):
     assert sorted(searchable("東京都").split()) == sorted(["東京", "京都", "東", "京", "都"])
     assert {"GPT", "技術", "and"} <= set(searchable("GPT技術 and").split())
     assert words_of("GPT技術") == ["gpt", "技術"]
@@ -82,7 +86,17 @@ def test_a_name_has_parts(text: str, parts: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["Plain words.", "SHOUTING", "PDFs and URLs", "an iPhone", "5K run", "aB3xZq9LmPw", "a1B2c3" * 20, "utf8", ""],
+    [
+        "Plain words.",
+        "SHOUTING",
+        "PDFs and URLs",
+        "an iPhone",
+        "5K run",
+        "aB3xZq9LmPw",
+        "a1B2c3" * 20,
+        "utf8",
+        "",
+    ],
 )
 def test_other_words_have_none(text: str) -> None:
     assert parts_of_names(text) == ""
@@ -157,7 +171,9 @@ def test_a_question_has_the_stems_that_the_index_took_in(text: str, language: st
     taken_in = set(stems_of(text, language).split())
     asked = {stem(word, language) for word in words_of(text)}
     assert taken_in <= asked
-    assert asked - taken_in <= {stem(word, language) for word in words_of(text) if not stems_of(word, language)}
+    assert asked - taken_in <= {
+        stem(word, language) for word in words_of(text) if not stems_of(word, language)
+    }
 
 
 def test_small_words_of_a_question_are_those_of_its_own_language() -> None:

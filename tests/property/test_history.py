@@ -27,10 +27,24 @@ from simplemem.vault.disk import sha256
 _MEMORY = Path("/dev/shm")
 _NAMES = st.sampled_from(["a", "b", "c d", "deep/a", "deep/er/b", "A", "Café"])
 _TEXTS = st.sampled_from(
-    ["one", "two [[a]]", "three\r\nlines\r\n", "[[deep/a]] and [[b|other]]\n", "\u2028odd\x0b", "x" * 3000, ""]
+    [
+        "one",
+        "two [[a]]",
+        "three\r\nlines\r\n",
+        "[[deep/a]] and [[b|other]]\n",
+        "\u2028odd\x0b",
+        "x" * 3000,
+        "",
+    ]
 )
 _RAW = st.sampled_from(
-    [b"by hand", b"\xef\xbb\xbf---\r\ntags: [x]\r\n---\r\ntext", b"\xff\xfe broken", b"---\nbad: [\n---\n[[a]]", b""]
+    [
+        b"by hand",
+        b"\xef\xbb\xbf---\r\ntags: [x]\r\n---\r\ntext",
+        b"\xff\xfe broken",
+        b"---\nbad: [\n---\n[[a]]",
+        b"",
+    ]
 )
 _WHO = st.sampled_from(["claude-ai 1.2", "command line"])
 _ONE = st.integers(0, 10_000)
@@ -48,7 +62,9 @@ class Past(RuleBasedStateMachine):
         self.store = EnhancedStore(self.vault, Settings.model_validate(chosen))
         self.seen: dict[str, bytes] = {}
         self.states: dict[int, dict[str, bytes]] = {}
-        self.by_hand: list[tuple[str, int]] = []  # what a hand touched, and the number of the next change
+        self.by_hand: list[
+            tuple[str, int]
+        ] = []  # what a hand touched, and the number of the next change
 
     def files(self) -> dict[str, bytes]:
         found = {}
@@ -94,7 +110,11 @@ class Past(RuleBasedStateMachine):
 
     @rule(name=_NAMES, which=_ONE, before=st.booleans())
     def restore(self, name: str, which: int, before: bool) -> None:
-        self.do("restore", name, at=f"before {self.a_version(which)}" if before else self.a_version(which))
+        self.do(
+            "restore",
+            name,
+            at=f"before {self.a_version(which)}" if before else self.a_version(which),
+        )
 
     @rule(which=_ONE)
     def undo_all(self, which: int) -> None:
@@ -105,7 +125,9 @@ class Past(RuleBasedStateMachine):
             done = self.store.undo_all("claude-ai", since, who="command line")
             after = self.files()
             left = {f"{each.name}.md" for each in done.left}
-            assert {path: before.get(path) for path in left} == {path: after.get(path) for path in left}
+            assert {path: before.get(path) for path in left} == {
+                path: after.get(path) for path in left
+            }
             if done.version:
                 assert before != after
                 self.store.undo(done.version, who="command line")
@@ -163,7 +185,12 @@ class Past(RuleBasedStateMachine):
 
     def moments_are_what_they_were(self) -> None:
         now = self.files()
-        named = {path for v in self.store._core.vault.history.log.backwards() for path in (v.path, v.new_path) if path}
+        named = {
+            path
+            for v in self.store._core.vault.history.log.backwards()
+            for path in (v.path, v.new_path)
+            if path
+        }
         for number, state in self.states.items():
             if not number:
                 continue
@@ -178,7 +205,9 @@ class Past(RuleBasedStateMachine):
                     told[note.path] = note.data
             certain = {path for path in named - {note.path for note, _ in then if note.doubt}
                        if not self.cannot_be_known(path, number)}  # fmt: skip
-            assert {path: told.get(path) for path in certain} == {path: state.get(path) for path in certain}
+            assert {path: told.get(path) for path in certain} == {
+                path: state.get(path) for path in certain
+            }
 
     def every_text_comes_back(self) -> None:
         log = self.store._core.vault.history.log

@@ -30,7 +30,9 @@ from simplemem.services.embed import embedder_named
 from simplemem.services.wordllama import WordLlama
 from simplemem.store import EnhancedStore, embedding
 
-_MEMORY = Path("/dev/shm")  # a disk in memory where there is one: what a disk may lose is the crash tests' concern
+_MEMORY = Path(
+    "/dev/shm"
+)  # a disk in memory where there is one: what a disk may lose is the crash tests' concern
 EXAMPLES = settings.default.max_examples  # as the profile says
 
 # Few names, in few folders, that are often one name by some rule: case, accents, a dot that looks like an extension.
@@ -76,7 +78,9 @@ class Half(WordLlama):
 
     name = "half"
 
-    def documents(self, texts: Sequence[str], *, stopped: Callable[[], bool] = lambda: False) -> list[bytes]:
+    def documents(
+        self, texts: Sequence[str], *, stopped: Callable[[], bool] = lambda: False
+    ) -> list[bytes]:
         return [vector[:128] for vector in super().documents(texts, stopped=stopped)]
 
 
@@ -84,12 +88,16 @@ class Half(WordLlama):
 def _texts(draw: st.DrawFn) -> bytes:
     """A note as anybody might leave it."""
     header = draw(st.sampled_from(_HEADERS))
-    body = draw(st.sampled_from(["\n\n", "\n"])).join(draw(st.lists(st.sampled_from(_PIECES), max_size=4)))
+    body = draw(st.sampled_from(["\n\n", "\n"])).join(
+        draw(st.lists(st.sampled_from(_PIECES), max_size=4))
+    )
     text = header + body + draw(st.sampled_from(["\n", "\n", ""]))
     text = text.replace("\n", draw(st.sampled_from(["\n", "\n", "\n", "\r\n", "\r"])))
     data = (draw(st.sampled_from(["", "", "", "\ufeff"])) + text).encode()
     return data + draw(
-        st.sampled_from([b"", b"", b"", b"", b"", b"\xff not UTF-8 [[Note]]\n", b"\0binary", b"big " * 900])
+        st.sampled_from(
+            [b"", b"", b"", b"", b"", b"\xff not UTF-8 [[Note]]\n", b"\0binary", b"big " * 900]
+        )
     )
 
 
@@ -110,12 +118,15 @@ _SETTINGS = st.sampled_from(
         {"newLinkFormat": "absolute", "userIgnoreFilters": ["A/b/"]},
     ]
 )
-_ACTS: dict[str, Callable[[EnhancedStore, str, Callable[[st.SearchStrategy[Any]], Any]], object]] = {
+_ACTS: dict[
+    str, Callable[[EnhancedStore, str, Callable[[st.SearchStrategy[Any]], Any]], object]
+] = {
     "rewrite": lambda store, name, draw: store.update(name, content=draw(_CONTENTS)),
     "append": lambda store, name, draw: store.update(name, append=draw(_CONTENTS)),
     "header": lambda store, name, draw: store.update(name, metadata=draw(_METADATA)),
     "edit": lambda store, name, draw: store.update(
-        name, edits=[{"old": draw(st.sampled_from(["Note", "same words", "[[Other]]"])), "new": "third"}]
+        name,
+        edits=[{"old": draw(st.sampled_from(["Note", "same words", "[[Other]]"])), "new": "third"}],
     ),
     "tag": lambda store, name, draw: store.change_tags(
         name, {"status": draw(st.sampled_from(["done", True, None, "Ann, B"]))}
@@ -127,7 +138,10 @@ _ACTS: dict[str, Callable[[EnhancedStore, str, Callable[[st.SearchStrategy[Any]]
 }
 _LOADED = cache(embedder_named)  # once for all stores, which would each load it for itself
 _HALF = Half()
-_LESS = {"write": {"durability": "fast"}, "index": {"max_note_mb": 0.003}}  # the disk is waited for elsewhere
+_LESS = {
+    "write": {"durability": "fast"},
+    "index": {"max_note_mb": 0.003},
+}  # the disk is waited for elsewhere
 
 
 def rows_of(index: Path) -> list[tuple[Any, ...]]:
@@ -161,7 +175,11 @@ class AVault(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = Path(tempfile.mkdtemp(prefix="simplemem-equality-", dir=_MEMORY if _MEMORY.is_dir() else None))
+        self.folder = Path(
+            tempfile.mkdtemp(
+                prefix="simplemem-equality-", dir=_MEMORY if _MEMORY.is_dir() else None
+            )
+        )
         self.vault = self.folder / "vault"
         self.vault.mkdir()
         self.index = self.vault / ".simplemem/index.db"
@@ -170,7 +188,9 @@ class AVault(RuleBasedStateMachine):
         self.in_step = False
         self.touched: set[str] = set()
         self.patches = [
-            patch.object(sync, "BATCH", 3),  # as many transactions as if there were thousands of notes
+            patch.object(
+                sync, "BATCH", 3
+            ),  # as many transactions as if there were thousands of notes
             patch.object(sync, "_MUCH", 3),  # and both ways of writing: a few notes, and very many
             patch.object(embedding, "embedder_named", _LOADED),
         ]
@@ -181,7 +201,9 @@ class AVault(RuleBasedStateMachine):
         try:
             self.stores[0].sync(embed=self.provider != "none")
             self.compare()
-            assert [finding.message for finding in self.stores[0].doctor() if finding.check == "index"] == []
+            assert [
+                finding.message for finding in self.stores[0].doctor() if finding.check == "index"
+            ] == []
         finally:
             for each in self.patches:
                 each.stop()
@@ -194,7 +216,9 @@ class AVault(RuleBasedStateMachine):
         beside = self.folder / "rebuilt.db"
         with EnhancedStore(self.vault, self.settings.model_copy(update={"db": beside})) as fresh:
             fresh.sync(embed=self.provider != "none")
-        self.stores[0]._core.changes.newest()  # it is when it is asked that the table of changes follows the log
+        self.stores[
+            0
+        ]._core.changes.newest()  # it is when it is asked that the table of changes follows the log
         ours, rebuilt = rows_of(self.index), rows_of(beside)
         remove_database(beside)
         assert first_difference(ours, rebuilt) == ""
@@ -203,7 +227,11 @@ class AVault(RuleBasedStateMachine):
 
     def files(self) -> list[str]:
         found = (path for path in self.vault.rglob("*") if path.is_file())
-        return sorted(p for path in found if not (p := path.relative_to(self.vault).as_posix()).startswith("."))
+        return sorted(
+            p
+            for path in found
+            if not (p := path.relative_to(self.vault).as_posix()).startswith(".")
+        )
 
     def notes(self) -> list[str]:
         return [path for path in self.files() if path.casefold().endswith(".md")]
@@ -214,7 +242,11 @@ class AVault(RuleBasedStateMachine):
 
     def folders(self) -> list[str]:
         found = (path for path in self.vault.rglob("*") if path.is_dir() and not path.is_symlink())
-        return sorted(p for path in found if not (p := path.relative_to(self.vault).as_posix()).startswith("."))
+        return sorted(
+            p
+            for path in found
+            if not (p := path.relative_to(self.vault).as_posix()).startswith(".")
+        )
 
     def some(self, data: st.DataObject, among: list[str]) -> str:
         return data.draw(st.sampled_from(among))
@@ -223,7 +255,9 @@ class AVault(RuleBasedStateMachine):
         """A watcher tells where the file lies that was written through a link."""
         self.in_step = False
         root = os.path.realpath(self.vault)
-        self.touched.update(paths, (os.path.relpath(os.path.realpath(self.vault / path), root) for path in paths))
+        self.touched.update(
+            paths, (os.path.relpath(os.path.realpath(self.vault / path), root) for path in paths)
+        )
 
     def make_room(self, path: str) -> Path | None:
         """The folder of a path; None where a file stands in its way."""
@@ -251,7 +285,9 @@ class AVaultWithManyHands(AVault):
 
     # -- a hand
 
-    @initialize(files=st.dictionaries(_PATHS, _ANY_TEXT, min_size=2, max_size=5), plan=st.booleans())
+    @initialize(
+        files=st.dictionaries(_PATHS, _ANY_TEXT, min_size=2, max_size=5), plan=st.booleans()
+    )
     def people_bring_their_notes(self, files: dict[str, bytes], plan: bool) -> None:
         for path, text in files.items():
             self.write(path, text)
@@ -268,7 +304,11 @@ class AVaultWithManyHands(AVault):
                 file.write_bytes(text)
             self.by_hand(path + ".md")
 
-    @rule(path=st.sampled_from(["plan.png", "files/plan.png", "a/plan.png", "plan", "Note.canvas", "a/Note"]))
+    @rule(
+        path=st.sampled_from(
+            ["plan.png", "files/plan.png", "a/plan.png", "plan", "Note.canvas", "a/Note"]
+        )
+    )
     def bring_an_attachment(self, path: str) -> None:
         file = self.make_room(path)
         if file is not None and not file.is_dir():
@@ -278,7 +318,9 @@ class AVaultWithManyHands(AVault):
     @rule(path=st.sampled_from(["e", "a/b", "third.md"]))
     def make_a_folder(self, path: str) -> None:
         file = self.make_room(path)
-        if file is not None and not os.path.lexists(file):  # a link to a note that went leads nowhere, and is there
+        if file is not None and not os.path.lexists(
+            file
+        ):  # a link to a note that went leads nowhere, and is there
             file.mkdir()
             self.by_hand(path)
 
@@ -296,7 +338,9 @@ class AVaultWithManyHands(AVault):
     def rename(self, data: st.DataObject, path: str) -> None:
         folder, name = os.path.split(path)
         by_case = os.path.join(folder, name.swapcase())  # by case alone, or to anywhere
-        self.put_elsewhere(path, by_case if data.draw(st.booleans()) else data.draw(_PATHS) + Path(path).suffix)
+        self.put_elsewhere(
+            path, by_case if data.draw(st.booleans()) else data.draw(_PATHS) + Path(path).suffix
+        )
 
     def put_elsewhere(self, path: str, new: str) -> None:
         file = self.make_room(new)
@@ -324,9 +368,13 @@ class AVaultWithManyHands(AVault):
     @precondition(lambda self: self.files())
     @rule(
         data=st.data(),
-        act=st.sampled_from([overwrite_with_as_many_bytes, set_the_time, rename, copy, swap_with_another]),
+        act=st.sampled_from(
+            [overwrite_with_as_many_bytes, set_the_time, rename, copy, swap_with_another]
+        ),
     )
-    def touch_a_file(self, data: st.DataObject, act: Callable[[AVaultWithManyHands, st.DataObject, str], None]) -> None:
+    def touch_a_file(
+        self, data: st.DataObject, act: Callable[[AVaultWithManyHands, st.DataObject, str], None]
+    ) -> None:
         path = self.some(data, self.notes() or self.files())
         act(self, data, path)
         self.by_hand(path)
@@ -369,8 +417,16 @@ class AVaultWithManyHands(AVault):
 
     # -- the stores
 
-    @rule(who=st.integers(0, 1), name=_PATHS, content=_CONTENTS, metadata=_METADATA, overwrite=st.booleans())
-    def create(self, who: int, name: str, content: str, metadata: dict[str, Any], overwrite: bool) -> None:
+    @rule(
+        who=st.integers(0, 1),
+        name=_PATHS,
+        content=_CONTENTS,
+        metadata=_METADATA,
+        overwrite=st.booleans(),
+    )
+    def create(
+        self, who: int, name: str, content: str, metadata: dict[str, Any], overwrite: bool
+    ) -> None:
         self.ask(lambda: self.stores[who].create(name, content, metadata, overwrite=overwrite))
 
     @precondition(lambda self: self.notes())
@@ -478,9 +534,13 @@ class AVaultWithVectors(AVault):
         self.embedded = False
         if act == "change":
             title = data.draw(st.sampled_from(["Crane", None]))
-            self.ask(lambda: store.update(name, append=data.draw(_SHORT), metadata={"title": title}))
+            self.ask(
+                lambda: store.update(name, append=data.draw(_SHORT), metadata={"title": title})
+            )
         else:
-            self.ask(lambda: store.move(name, data.draw(_FEW)) if act == "move" else store.delete(name))
+            self.ask(
+                lambda: store.move(name, data.draw(_FEW)) if act == "move" else store.delete(name)
+            )
 
     @precondition(lambda self: not self.in_step)
     @rule(who=st.integers(0, 1))
@@ -516,5 +576,8 @@ TestAVaultWithManyHands.settings = settings(
 )
 TestAVaultWithVectors = AVaultWithVectors.TestCase
 TestAVaultWithVectors.settings = settings(
-    max_examples=max(1, EXAMPLES // 3), stateful_step_count=10, deadline=None, suppress_health_check=_HEALTH
+    max_examples=max(1, EXAMPLES // 3),
+    stateful_step_count=10,
+    deadline=None,
+    suppress_health_check=_HEALTH,
 )

@@ -22,7 +22,13 @@ _PIECES = [
 def _notes(draw: st.DrawFn) -> str:
     lines = draw(st.lists(st.sampled_from(_PIECES), max_size=12))
     if draw(st.booleans()):
-        lines = ["---", draw(st.sampled_from(_PIECES)), draw(st.sampled_from(_PIECES)), "---", *lines]
+        lines = [
+            "---",
+            draw(st.sampled_from(_PIECES)),
+            draw(st.sampled_from(_PIECES)),
+            "---",
+            *lines,
+        ]
     ends = st.sampled_from(["\n", "\n", "\n", "\r\n", "\r"])
     end = draw(ends)
     text = "".join(line + (draw(ends) if draw(st.integers(0, 9)) == 0 else end) for line in lines)
@@ -49,7 +55,9 @@ def test_a_side_that_changed_nothing_leaves_the_other_as_it_is(base: str, other:
 
 
 @given(base=_notes(), ours=_notes(), theirs=_notes())
-def test_whoever_is_called_ours_the_merge_is_clean_or_not_and_says_the_same(base: str, ours: str, theirs: str) -> None:
+def test_whoever_is_called_ours_the_merge_is_clean_or_not_and_says_the_same(
+    base: str, ours: str, theirs: str
+) -> None:
     one, other = merge(base, ours, theirs), merge(base, theirs, ours)
     assert one.clean == other.clean
     if one.clean:
@@ -59,7 +67,9 @@ def test_whoever_is_called_ours_the_merge_is_clean_or_not_and_says_the_same(base
 
 
 @given(size=st.integers(0, 40), seed=st.integers(0, 10**9))
-def test_a_clean_merge_holds_what_either_added_and_nothing_that_either_removed(size: int, seed: int) -> None:
+def test_a_clean_merge_holds_what_either_added_and_nothing_that_either_removed(
+    size: int, seed: int
+) -> None:
     lines = [f"line {k}" for k in range(size)]
     ours, added, removed = _edited(lines, "ours", seed)
     theirs, added_too, removed_too = _edited(lines, "theirs", seed + 1)
@@ -73,7 +83,10 @@ def test_a_clean_merge_holds_what_either_added_and_nothing_that_either_removed(s
         assert f"{'<' * 7} ours" in there
 
 
-@given(one=st.lists(st.sampled_from("abcdefgh"), max_size=60), other=st.lists(st.sampled_from("abcdefgh"), max_size=60))
+@given(
+    one=st.lists(st.sampled_from("abcdefgh"), max_size=60),
+    other=st.lists(st.sampled_from("abcdefgh"), max_size=60),
+)
 def test_matched_lines_are_equal_and_never_cross(one: list[str], other: list[str]) -> None:
     found = matches(one, other)
     pairs = [(at, there) for at, there in enumerate(found) if there >= 0]

@@ -30,8 +30,12 @@ from simplemem.vault.obsidian import resolve
 
 EXAMPLES = settings.default.max_examples  # as the profile says
 _MEMORY = Path("/dev/shm")  # a disk in memory where there is one
-_SETTINGS = Settings.model_validate({"write": {"durability": "fast"}, "embed": {"provider": "none"}})
-relaxed = settings(max_examples=max(1, 4 * EXAMPLES // 5), deadline=None, suppress_health_check=list(HealthCheck))
+_SETTINGS = Settings.model_validate(
+    {"write": {"durability": "fast"}, "embed": {"provider": "none"}}
+)
+relaxed = settings(
+    max_examples=max(1, 4 * EXAMPLES // 5), deadline=None, suppress_health_check=list(HealthCheck)
+)
 
 
 def key(name: str) -> str:
@@ -77,7 +81,11 @@ class Link:
             return '"' + "".join(
                 f"\\u{ord(c):04x}" if n == at or not c.isascii() or c in '"\\' else c for n, c in enumerate(self.plain)
             ) + '"'  # fmt: skip
-        return '"' + self.plain.replace("\\", "\\\\").replace('"', '\\"') + '"' if self.quotes else self.plain
+        return (
+            '"' + self.plain.replace("\\", "\\\\").replace('"', '\\"') + '"'
+            if self.quotes
+            else self.plain
+        )
 
     @property
     def pattern(self) -> str:
@@ -119,9 +127,13 @@ _ODD = [
     "Ann's note", "50% off", "x%20y", "a (b)", "Café", "日本", "v1.2 x", "R&copy;", "plan", "a_b", "tick`s", "Old.md",
 ]  # fmt: skip
 _NAMES = ["Note", "Note", "Note", "Target", "Target", "Other", "note", *_ODD]
-_FILES = st.builds("{}{}".format, st.sampled_from(_FOLDERS), st.sampled_from([*_NAMES, "C# tips", "Cafe\u0301"]))
+_FILES = st.builds(
+    "{}{}".format, st.sampled_from(_FOLDERS), st.sampled_from([*_NAMES, "C# tips", "Cafe\u0301"])
+)
 _NEW_NAMES = st.builds("{}{}".format, st.sampled_from(_FOLDERS), st.sampled_from([*_NAMES, "Goal"]))
-_ATTACHMENTS = st.lists(st.sampled_from(["plan", "files/plan.png", "a/Note", "Target.canvas", "a/v1.2 x"]), max_size=2)
+_ATTACHMENTS = st.lists(
+    st.sampled_from(["plan", "files/plan.png", "a/Note", "Target.canvas", "a/v1.2 x"]), max_size=2
+)
 
 
 @st.composite
@@ -147,7 +159,9 @@ def _targets(draw: st.DrawFn, source: str, files: list[str]) -> str:
 
 
 @st.composite
-def _links(draw: st.DrawFn, source: str, files: list[str], quotes: str = "", in_table: bool = False) -> Link:
+def _links(
+    draw: st.DrawFn, source: str, files: list[str], quotes: str = "", in_table: bool = False
+) -> Link:
     target = draw(_targets(source, files))
     forms = ["wiki", "wiki", "wiki", "markdown", "angle"]
     form = draw(st.sampled_from(forms if "#" not in target else ["markdown", "angle"]))
@@ -157,10 +171,14 @@ def _links(draw: st.DrawFn, source: str, files: list[str], quotes: str = "", in_
     if display is not None and re.search(r"[\[\]`*]", display):
         display = "shown"
     if form == "wiki":
-        subpath = draw(st.sampled_from(["", "", "#Part", "#Part#Deep", "#^id"] if target else ["#Part"]))
+        subpath = draw(
+            st.sampled_from(["", "", "#Part", "#Part#Deep", "#^id"] if target else ["#Part"])
+        )
         pad = draw(st.sampled_from(["", "", "", " "]))
         after = (pad if display is None and not subpath else "") + "]]"
-        return Link("wiki", f"{embed}[[{pad}", target, target, subpath, display, after, quotes, in_table)
+        return Link(
+            "wiki", f"{embed}[[{pad}", target, target, subpath, display, after, quotes, in_table
+        )
     subpath = draw(st.sampled_from(["", "#Part"] if target else ["#Part"]))
     title = draw(st.sampled_from(["", " 'a title'", ' "t"'])) if not quotes else ""
     if form == "angle":
@@ -202,16 +220,28 @@ def _notes(draw: st.DrawFn, source: str, files: list[str]) -> Pieces:
                 ]
                 pieces += [draw(_links(source, files, "'")), "\n"]
             else:
-                pieces += [f"flow{number}: [ one, ", draw(_links(source, files, quotes)), ", two ]\n"]
+                pieces += [
+                    f"flow{number}: [ one, ",
+                    draw(_links(source, files, quotes)),
+                    ", two ]\n",
+                ]
         pieces.append("---\n\n")
     kinds = st.sampled_from(["link", "link", "link", "two", "table", "hidden", "plain"])
     for kind in draw(st.lists(kinds, max_size=5)):
         if kind == "table":
-            pieces += ["| a | b |\n| --- | --- |\n| ", draw(_links(source, files, in_table=True)), " | x |"]
+            pieces += [
+                "| a | b |\n| --- | --- |\n| ",
+                draw(_links(source, files, in_table=True)),
+                " | x |",
+            ]
         elif kind == "hidden":
             before, after = draw(st.sampled_from(_HIDING))
             link = draw(_links(source, files))
-            hidden = before + (link.plain if before != "\\" else link.plain.replace("[[", "[\\[")) + after
+            hidden = (
+                before
+                + (link.plain if before != "\\" else link.plain.replace("[[", "[\\["))
+                + after
+            )
             pieces.append(hidden if link.form == "wiki" or before != "\\" else before)
         elif kind == "plain":
             pieces.append("Words about Note and Target, [[unclosed and [x] (y).")
@@ -239,14 +269,27 @@ class Sample:
 
 @st.composite
 def _vaults(draw: st.DrawFn) -> Sample:
-    names = draw(st.lists(_FILES, min_size=2, max_size=6, unique_by=lambda name: unicodedata.normalize("NFC", name)))
+    names = draw(
+        st.lists(
+            _FILES,
+            min_size=2,
+            max_size=6,
+            unique_by=lambda name: unicodedata.normalize("NFC", name),
+        )
+    )
     paths = [f"{name}.md" for name in names]
-    attachments = [a for a in dict.fromkeys(draw(_ATTACHMENTS)) if not any(p.startswith(a + "/") for p in paths)]
+    attachments = [
+        a
+        for a in dict.fromkeys(draw(_ATTACHMENTS))
+        if not any(p.startswith(a + "/") for p in paths)
+    ]
     attachments = [a for a in attachments if not any(b.startswith(a + "/") for b in attachments)]
     files = sorted([*paths, *attachments])
     newline = draw(st.sampled_from(["\n", "\n", "\r\n", "\r"]))
     notes = {path: _with_line_ends(draw(_notes(path, files)), newline) for path in paths}
-    return Sample(notes, attachments, draw(st.sampled_from(["shortest", "shortest", "relative", "absolute"])))
+    return Sample(
+        notes, attachments, draw(st.sampled_from(["shortest", "shortest", "relative", "absolute"]))
+    )
 
 
 def _with_line_ends(pieces: Pieces, newline: str) -> Pieces:
@@ -255,9 +298,14 @@ def _with_line_ends(pieces: Pieces, newline: str) -> Pieces:
 
 @contextmanager
 def opened(sample: Sample) -> Iterator[EnhancedStore]:
-    folder = Path(tempfile.mkdtemp(prefix="simplemem-moves-", dir=_MEMORY if _MEMORY.is_dir() else None))
+    folder = Path(
+        tempfile.mkdtemp(prefix="simplemem-moves-", dir=_MEMORY if _MEMORY.is_dir() else None)
+    )
     try:
-        for path, data in {**dict.fromkeys(sample.attachments, b"x"), **contents_of(sample)}.items():
+        for path, data in {
+            **dict.fromkeys(sample.attachments, b"x"),
+            **contents_of(sample),
+        }.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(data)
         (folder / ".obsidian").mkdir()
@@ -276,14 +324,18 @@ def contents_of(sample: Sample) -> dict[str, bytes]:
 def on_disk(root: Path) -> dict[str, bytes]:
     found = {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
     return {
-        path: file.read_bytes() for path, file in found.items() if not path.startswith(".") and path.endswith(".md")
+        path: file.read_bytes()
+        for path, file in found.items()
+        if not path.startswith(".") and path.endswith(".md")
     }
 
 
 # -- the properties
 
 
-def check_note(pieces: Pieces, now: str, was_at: str, old: str | None, new: str, before: list[str]) -> None:
+def check_note(
+    pieces: Pieces, now: str, was_at: str, old: str | None, new: str, before: list[str]
+) -> None:
     """Each link means what it meant, in its own form, and all else is as it was."""
     after = sorted([*(path for path in before if path != old), new])
     here = new if was_at == old else was_at
@@ -298,7 +350,9 @@ def check_note(pieces: Pieces, now: str, was_at: str, old: str | None, new: str,
             assert stands == link.source, "a link was written again that need not have been"
             continue
         target, shown = link.read(stands)
-        assert means(target, here, after) == wanted, f"{link.source} in {was_at} has become {stands}"
+        assert means(target, here, after) == wanted, (
+            f"{link.source} in {was_at} has become {stands}"
+        )
         check_form(link, target, shown, str(meant), wanted, here, after)
 
 
@@ -323,14 +377,18 @@ def check_form(
     if link.target.casefold().endswith(".md"):
         assert target.casefold().endswith(".md")
     elif target.endswith(".md") and wanted.endswith(".md"):
-        assert means(target[:-3], here, files) != wanted, "an extension was added that is not needed"
+        assert means(target[:-3], here, files) != wanted, (
+            "an extension was added that is not needed"
+        )
     old_name, new_name = (posixpath.basename(path).removesuffix(".md") for path in (meant, wanted))
     if link.display is not None:
         follows = link.display == old_name and (link.form == "wiki" or "`" not in new_name)
         assert shown == (new_name if follows else link.display)
     elif shown is not None:
         seen = link.target if old_name == new_name else posixpath.basename(target)
-        assert key(shown.split(" > ")[0]) == key(seen), "a path put before a name must not be what the reader sees"
+        assert key(shown.split(" > ")[0]) == key(seen), (
+            "a path put before a name must not be what the reader sees"
+        )
 
 
 @relaxed
@@ -348,16 +406,27 @@ def test_a_move_keeps_the_meaning_of_every_link_and_every_other_byte(
         except SimplememError:
             event("refused")
             assert on_disk(store.root) == before
-            assert any(key(path) == key(new) or key(path).startswith(key(new) + "/") for path in sample.files)
+            assert any(
+                key(path) == key(new) or key(path).startswith(key(new) + "/")
+                for path in sample.files
+            )
             return
         now = on_disk(store.root)
         assert now.keys() == {new if path == old else path for path in before}
         for path, pieces in sample.notes.items():
-            check_note(pieces, now[new if path == old else path].decode(), path, old, new, sample.files)
-        changed = {new if path == old else path for path in before if now[new if path == old else path] != before[path]}
+            check_note(
+                pieces, now[new if path == old else path].decode(), path, old, new, sample.files
+            )
+        changed = {
+            new if path == old else path
+            for path in before
+            if now[new if path == old else path] != before[path]
+        }
         assert {f"{name}.md" for name in moved.rewritten} == changed
         event(f"links rewritten in {min(len(changed), 3)} notes")
-        if not any(key(path) == key(old) for path in now):  # a name that has a twin is not given again
+        if not any(
+            key(path) == key(old) for path in now
+        ):  # a name that has a twin is not given again
             store.undo(moved.version)
             assert on_disk(store.root) == before
 
@@ -384,7 +453,12 @@ def test_a_new_note_takes_no_link_from_another(sample: Sample, name: str) -> Non
 @pytest.mark.parametrize(
     ("text", "old", "new", "after"),
     [
-        ("---\nup: '[[Target]]'\n---\n", "Target", "Ann's note", "---\nup: '[[Ann''s note]]'\n---\n"),
+        (
+            "---\nup: '[[Target]]'\n---\n",
+            "Target",
+            "Ann's note",
+            "---\nup: '[[Ann''s note]]'\n---\n",
+        ),
         (
             '---\na: "[[Target]]"\nb: "[[Target\\u007cshown]]"\n---\n',
             "Target",
@@ -397,15 +471,27 @@ def test_a_new_note_takes_no_link_from_another(sample: Sample, name: str) -> Non
             "New one",
             '---\nup: "[New one](New%20one.md)"\n---\n',
         ),
-        ("[x](Target.md) [y](<Target.md>)", "Target", "R&copy;", "[x](R%26copy;.md) [y](<R%26copy;.md>)"),
+        (
+            "[x](Target.md) [y](<Target.md>)",
+            "Target",
+            "R&copy;",
+            "[x](R%26copy;.md) [y](<R%26copy;.md>)",
+        ),
         ("a ` b [Target](Target.md)", "Target", "tick`s", "a ` b [Target](tick%60s.md)"),
         ("costs $5 [x](Target.md)", "Target", "US$ rates", "costs $5 [x](US%24%20rates.md)"),
         ("[x](<../C%23/Note.md>)", "A", "b/c/A", "[x](<../../C%23/Note.md>)"),
         ("[[Target]]", "Target", "plan", "[[plan.md]]"),
-        ("[[Target]] [[Target#Part]]", "Target", "d/Other", "[[d/Other|Other]] [[d/Other#Part|Other > Part]]"),
+        (
+            "[[Target]] [[Target#Part]]",
+            "Target",
+            "d/Other",
+            "[[d/Other|Other]] [[d/Other#Part|Other > Part]]",
+        ),
     ],
 )
-def test_a_name_that_needs_care_is_written_with_care(text: str, old: str, new: str, after: str) -> None:
+def test_a_name_that_needs_care_is_written_with_care(
+    text: str, old: str, new: str, after: str
+) -> None:
     source = "b/A.md" if "../C" in text else "A.md"
     old = "b/A" if old == "A" else old
     others = {"C#/Note.md": "", "Target.md": "", "d/Target 1.md": "", "Other.md": ""}

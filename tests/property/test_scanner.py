@@ -37,11 +37,55 @@ _CONTENTS = [
 # What means something only together: lines of one family meet each other in every second body.
 _FAMILIES = [
     ["```", "```py", "~~~", "````", "~~~~", "``` `", "text", "# heading", "$$"],
-    ["| a | b |", "|---|---|", "a | b", "--- | ---", ":-:", "|-", "-|", "a\\|b", "`a|b` | c", "text"],
+    [
+        "| a | b |",
+        "|---|---|",
+        "a | b",
+        "--- | ---",
+        ":-:",
+        "|-",
+        "-|",
+        "a\\|b",
+        "`a|b` | c",
+        "text",
+    ],
     ["text", "---", "===", "--", "# heading", "***", "- - -", "-", "    text"],
-    ["<div>", "</div>", "<!-- c -->", "<!--", "-->", "<script>", "</script>", "text", "<?php", "?>", ""],
-    ["[x]: y", "[x]: y 'title'", "'title'", "[x]: y 'ti", "[x", "]: y", "text", "[^1]: note", "===", ""],
-    ["[x]: <a b> (t)", "[//]: # ([[T]])", "[x]: <> 't'", "[x]: <a", "[x]: (t)", "(t)", "text", "===", ""],
+    [
+        "<div>",
+        "</div>",
+        "<!-- c -->",
+        "<!--",
+        "-->",
+        "<script>",
+        "</script>",
+        "text",
+        "<?php",
+        "?>",
+        "",
+    ],
+    [
+        "[x]: y",
+        "[x]: y 'title'",
+        "'title'",
+        "[x]: y 'ti",
+        "[x",
+        "]: y",
+        "text",
+        "[^1]: note",
+        "===",
+        "",
+    ],
+    [
+        "[x]: <a b> (t)",
+        "[//]: # ([[T]])",
+        "[x]: <> 't'",
+        "[x]: <a",
+        "[x]: (t)",
+        "(t)",
+        "text",
+        "===",
+        "",
+    ],
     ["$$", "$$ x", "x $$", "$$x$$", "text", "```", "- item", ""],
 ]
 
@@ -91,12 +135,16 @@ _TEXTS = st.lists(_WHOLE | _PARTS, max_size=20).map("".join)
 @example(["- a | b", "  --- | ---", "c"])
 @example([">>", "a", ">> b"])
 @example(["- $$", "  x", "$$"])
-def test_the_scanner_finds_the_parsers_blocks_where_it_is_sure_and_loses_no_line(lines: list[str]) -> None:
+def test_the_scanner_finds_the_parsers_blocks_where_it_is_sure_and_loses_no_line(
+    lines: list[str],
+) -> None:
     scan = Watched(lines)
     found = scan.read()
     assert not scan.sure or found == parse_blocks(lines)
     covered = {number for leaf in found for number in range(leaf.first, leaf.end)}
-    assert all(number in covered for number, line in enumerate(lines) if not _ONLY_MARKS.fullmatch(line))
+    assert all(
+        number in covered for number, line in enumerate(lines) if not _ONLY_MARKS.fullmatch(line)
+    )
 
 
 def test_the_scanner_is_sure_of_ordinary_notes() -> None:
@@ -109,7 +157,16 @@ def test_the_scanner_is_sure_of_ordinary_notes() -> None:
     scan = Watched(note.split("\n"))
     found = scan.read()
     assert scan.sure and found == parse_blocks(note.split("\n"))
-    assert {leaf.kind for leaf in found} >= {"heading", "item", "quote", "table", "code", "html", "math", "definition"}
+    assert {leaf.kind for leaf in found} >= {
+        "heading",
+        "item",
+        "quote",
+        "table",
+        "code",
+        "html",
+        "math",
+        "definition",
+    }
 
 
 @settings(max_examples=5 * EXAMPLES, deadline=None)
@@ -123,7 +180,10 @@ def test_headings_say_what_the_parser_says(lines: list[str]) -> None:
         return  # math and footnotes are our own rules, and the parser replaces NUL
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     said = [after.content for before, after in pairwise(tokens) if before.type == "heading_open"]
-    expected = [" ".join(line.strip(SPACES) for line in content.split("\n")).strip(SPACES) for content in said]
+    expected = [
+        " ".join(line.strip(SPACES) for line in content.split("\n")).strip(SPACES)
+        for content in said
+    ]
     assert [heading.text for heading in read_body(text, 0).headings] == expected
 
 
@@ -172,7 +232,10 @@ def test_a_path_spliced_into_a_link_is_what_it_looks_up(text: str) -> None:
 
 
 @settings(max_examples=4 * EXAMPLES, deadline=None)
-@given(_TEXTS | _bodies().map("\n".join), st.sampled_from(["---\na: 1\n---\n", "x: [[no]]\n# no #no\n", "\r\r\n\n"]))
+@given(
+    _TEXTS | _bodies().map("\n".join),
+    st.sampled_from(["---\na: 1\n---\n", "x: [[no]]\n# no #no\n", "\r\r\n\n"]),
+)
 def test_a_header_before_the_body_only_moves_it(text: str, header: str) -> None:
     alone, below = read_body(text, 0), read_body(header + text, len(header))
     lines = len(re.findall(r"\r\n?|\n", header))
@@ -215,7 +278,9 @@ def test_passages_cover_every_character_in_order_and_in_size(text: str) -> None:
         covered[passage.start : passage.end] = b"\1" * (passage.end - passage.start)
         said = text[passage.start : passage.end]
         assert said and not said[0].isspace() and not said[-1].isspace()
-        whole_word = max((len(word) for word in said.split() if word.isascii()), default=0) > 3 * MOST_TOKENS
+        whole_word = (
+            max((len(word) for word in said.split() if word.isascii()), default=0) > 3 * MOST_TOKENS
+        )
         assert whole_word or count_tokens(said) <= 2 * MOST_TOKENS
         assert passage.line == 1 + len(re.findall(r"\r\n?|\n", text[: passage.start]))
     assert all(covered[k] for k, char in enumerate(text) if not char.isspace() and char != "\ufeff")

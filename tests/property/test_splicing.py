@@ -17,10 +17,18 @@ from hypothesis import strategies as st
 
 from simplemem.errors import SimplememError, Unreadable
 from simplemem.note.header import RefusedError, read_header, read_plain_yaml, read_yaml
-from simplemem.note.properties import is_plain_safe, remove_property, render_header, replace_scalar, set_property
+from simplemem.note.properties import (
+    is_plain_safe,
+    remove_property,
+    render_header,
+    replace_scalar,
+    set_property,
+)
 
 EXAMPLES = settings.default.max_examples  # as the profile says
-relaxed = settings(max_examples=6 * EXAMPLES // 5, deadline=None, suppress_health_check=list(HealthCheck))
+relaxed = settings(
+    max_examples=6 * EXAMPLES // 5, deadline=None, suppress_health_check=list(HealthCheck)
+)
 
 
 @dataclass(frozen=True)
@@ -65,14 +73,23 @@ class Sample:
 
 
 words = st.sampled_from(
-    "status|draft idea|été|日本語|🚀 launch|a:b|x#y|C++|2024-01-15|it's|no-break\u00a0space".split("|")
+    "status|draft idea|été|日本語|🚀 launch|a:b|x#y|C++|2024-01-15|it's|no-break\u00a0space".split(
+        "|"
+    )
 )
 line_of_text = st.text(
-    st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\u2028\u2029\ufeff\ufffe\uffff"), max_size=20
+    st.characters(
+        exclude_categories=("Cs", "Cc"), exclude_characters="\u2028\u2029\ufeff\ufffe\uffff"
+    ),
+    max_size=20,
 )
 # Of all characters, and of those that quotes and YAML make something of.
-any_text = st.text(st.characters(exclude_categories=("Cs",)), max_size=30) | st.text("'\"\\ab:#-[]{},\n ", max_size=9)
-keys = st.sampled_from(["title", "Tags", "date created", "🚀", "日本", "a/b", "up", "x-y", "status", "ünïcode", "9"])
+any_text = st.text(st.characters(exclude_categories=("Cs",)), max_size=30) | st.text(
+    "'\"\\ab:#-[]{},\n ", max_size=9
+)
+keys = st.sampled_from(
+    ["title", "Tags", "date created", "🚀", "日本", "a/b", "up", "x-y", "status", "ünïcode", "9"]
+)
 plain_values = st.tuples(words, st.none()).map(lambda pair: (pair[0], pair[0])) | st.sampled_from(
     [
         ("yes", "yes"), ("12:30", "12:30"), ("2024-02-30", "2024-02-30"), ("1_000", "1_000"), ("=", "="), ("010", 10),
@@ -92,7 +109,9 @@ def scalars(draw: st.DrawFn) -> tuple[str, Any]:
     text = draw(line_of_text)
     if style == "s":
         return "'" + text.replace("'", "''") + "'", text
-    return '"' + text.replace("\\", "\\\\").replace('"', draw(st.sampled_from(['\\"', "\\x22"]))) + '"', text
+    return '"' + text.replace("\\", "\\\\").replace(
+        '"', draw(st.sampled_from(['\\"', "\\x22"]))
+    ) + '"', text
 
 
 simple = scalars().filter(lambda pair: "\u0085" not in pair[0])
@@ -112,7 +131,15 @@ TEMPLATES: list[tuple[str, Any]] = [
     ),
     ("N: >-\n  folded\n  text\n\n   more", "folded text\n\n more"),
 ]
-FLOW = {"a": "a", "'b'": "b", '"c, d"': "c, d", "e f": "e f", "1": 1, "{x: y}": {"x": "y"}, "🚀": "🚀"}
+FLOW = {
+    "a": "a",
+    "'b'": "b",
+    '"c, d"': "c, d",
+    "e f": "e f",
+    "1": 1,
+    "{x: y}": {"x": "y"},
+    "🚀": "🚀",
+}
 
 
 @st.composite
@@ -137,7 +164,10 @@ def entries(draw: st.DrawFn, key: str) -> Entry:
             source, value = f"{source}\n{indent}-{draw(comments)}", [*value, None]
     elif style == "f":
         sources = draw(st.lists(st.sampled_from(list(FLOW)), max_size=4, unique=True))
-        space, comma = draw(st.sampled_from(["", " "])), "," if sources and draw(st.booleans()) else ""
+        space, comma = (
+            draw(st.sampled_from(["", " "])),
+            "," if sources and draw(st.booleans()) else "",
+        )
         source, value = (
             f"{name}:{gap}[{space}{', '.join(sources)}{comma}{space}]{comment}",
             [FLOW[it] for it in sources],
@@ -155,9 +185,9 @@ def entries(draw: st.DrawFn, key: str) -> Entry:
     return Entry(key, source + "\n", value, comment=comment.strip())
 
 
-loose_lines = st.lists(st.sampled_from(["", "# a comment: [x", "   ", "#", "# ---", " # indented"]), max_size=2).map(
-    lambda lines: "".join(line + "\n" for line in lines)
-)
+loose_lines = st.lists(
+    st.sampled_from(["", "# a comment: [x", "   ", "#", "# ---", " # indented"]), max_size=2
+).map(lambda lines: "".join(line + "\n" for line in lines))
 
 
 @st.composite
@@ -167,7 +197,9 @@ def samples(draw: st.DrawFn, min_size: int = 0) -> Sample:
     loose = [draw(loose_lines) for _ in range(len(found) + 1)]
     for number, entry in enumerate(found):
         if entry.source.split("\n", 1)[0].split("#")[0].rstrip().endswith(("|", "|-", ">-")):
-            loose[number + 1] = loose[number + 1].replace("   \n", " \n")  # three blanks would be text
+            loose[number + 1] = loose[number + 1].replace(
+                "   \n", " \n"
+            )  # three blanks would be text
     bom = draw(st.sampled_from(["", "", "\ufeff"]))
     end = draw(st.sampled_from(["---\n", "---  \n", "---"]))
     bodies = ["", "\n", "# Body\n\n---\ntitle: no\n---\n", "text", "\u2028\x0b\n"]
@@ -187,10 +219,18 @@ def same(one: Any, other: Any) -> bool:
 
 
 written_scalars = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(), any_text, words, st.sampled_from(["yes", "12:30", "- x", " "])
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    any_text,
+    words,
+    st.sampled_from(["yes", "12:30", "- x", " "]),
 )
 written = st.one_of(
-    written_scalars, st.lists(written_scalars, max_size=4), st.dictionaries(keys, written_scalars, max_size=3)
+    written_scalars,
+    st.lists(written_scalars, max_size=4),
+    st.dictionaries(keys, written_scalars, max_size=3),
 )
 
 
@@ -208,10 +248,16 @@ def plain_and_full(text: str) -> tuple[str | None, str]:
 def test_the_reader_of_plain_headers_agrees_with_libyaml_or_says_nothing(
     sample: Sample, scalar: tuple[str, Any], value: str
 ) -> None:
-    for text in ("".join(sample.parts()[1:]), f"a b: {scalar[0]}\nl:\n  - {value}\n", f"x: {value}\n"):
+    for text in (
+        "".join(sample.parts()[1:]),
+        f"a b: {scalar[0]}\nl:\n  - {value}\n",
+        f"x: {value}\n",
+    ):
         plain, full = plain_and_full(text)
         assert plain is None or plain == full
-    plain, full = plain_and_full("title: Notes on Ada\ntags:\n  - person\n  - 'a b'\nempty:\nn: 12\nup: \"[[A#b]]\"\n")
+    plain, full = plain_and_full(
+        "title: Notes on Ada\ntags:\n  - person\n  - 'a b'\nempty:\nn: 12\nup: \"[[A#b]]\"\n"
+    )
     assert plain == full
 
 
@@ -221,7 +267,10 @@ def test_a_header_means_what_its_source_says(sample: Sample) -> None:
     header = read_header(sample.text)
     assert header.problem is None, sample.text
     assert same(dict(header.properties), sample.values)
-    assert sample.text[header.body_start :] == sample.after[re.match(r"---[ ]*(\r\n|\r|\n)?", sample.after).end() :]  # type: ignore[union-attr]
+    assert (
+        sample.text[header.body_start :]
+        == sample.after[re.match(r"---[ ]*(\r\n|\r|\n)?", sample.after).end() :]
+    )  # type: ignore[union-attr]
 
 
 @relaxed
@@ -231,7 +280,9 @@ def test_setting_a_property_touches_its_own_source_and_nothing_else(
 ) -> None:
     number = data.draw(st.integers(0, len(sample.entries) - 1))
     key = sample.entries[number].key
-    after = set_property(sample.text, key.swapcase() if key.swapcase().casefold() == key.casefold() else key, value)
+    after = set_property(
+        sample.text, key.swapcase() if key.swapcase().casefold() == key.casefold() else key, value
+    )
     head, tail = sample.around(number)
     assert after.startswith(head) and after.endswith(tail)
     between = after[len(head) : len(after) - len(tail)]
@@ -253,7 +304,9 @@ def test_a_new_property_is_one_piece_at_the_end_of_the_header(sample: Sample, va
 
 @relaxed
 @given(samples(min_size=1), st.data())
-def test_removing_a_property_takes_its_own_source_and_nothing_else(sample: Sample, data: st.DataObject) -> None:
+def test_removing_a_property_takes_its_own_source_and_nothing_else(
+    sample: Sample, data: st.DataObject
+) -> None:
     number = data.draw(st.integers(0, len(sample.entries) - 1))
     head, tail = sample.around(number)
     try:
@@ -275,21 +328,36 @@ def test_a_change_and_its_opposite_give_the_same_bytes(
     key = entry.key
     first = set_property(sample.text, key, one)
     assert set_property(set_property(first, key, other), key, one) == first
-    spelled = [scalar for scalar in read_header(sample.text).scalars if scalar.path == (key,) and scalar.verbatim >= 0]
+    spelled = [
+        scalar
+        for scalar in read_header(sample.text).scalars
+        if scalar.path == (key,) and scalar.verbatim >= 0
+    ]
     if spelled:
         quoted = spelled[0].verbatim > spelled[0].start
         if quoted or is_plain_safe(entry.value):  # it stands there as we would write it
             assert set_property(first, key, entry.value) == sample.text
     many = set_property(sample.text, key, [one, "second", "third"])
-    assert set_property(set_property(many, key, [one, "changed", "third"]), key, [one, "second", "third"]) == many
+    assert (
+        set_property(
+            set_property(many, key, [one, "changed", "third"]), key, [one, "second", "third"]
+        )
+        == many
+    )
     more = set_property(many, key, [one, "second", "third", "fourth"])
     assert set_property(more, key, [one, "second", "third"]) == many
 
 
 @relaxed
 @given(samples(min_size=1), st.data())
-def test_items_come_and_go_without_disturbing_the_others(sample: Sample, data: st.DataObject) -> None:
-    lists = [number for number, entry in enumerate(sample.entries) if isinstance(entry.value, list) and entry.value]
+def test_items_come_and_go_without_disturbing_the_others(
+    sample: Sample, data: st.DataObject
+) -> None:
+    lists = [
+        number
+        for number, entry in enumerate(sample.entries)
+        if isinstance(entry.value, list) and entry.value
+    ]
     assume(lists)
     number = data.draw(st.sampled_from(lists))
     entry = sample.entries[number]
@@ -305,12 +373,16 @@ def test_items_come_and_go_without_disturbing_the_others(sample: Sample, data: s
     assert removed.startswith(head) and removed.endswith(tail)
     assert same(read_header(removed).properties[entry.key], kept)
     if kept:  # the lines that stayed are lines that were there
-        assert set(re.split(r"[\r\n]+", removed)) <= set(re.split(r"[\r\n]+", sample.text)) or is_flow
+        assert (
+            set(re.split(r"[\r\n]+", removed)) <= set(re.split(r"[\r\n]+", sample.text)) or is_flow
+        )
 
 
 @relaxed
 @given(samples(min_size=1), st.data(), written_scalars)
-def test_entries_of_a_map_change_one_by_one(sample: Sample, data: st.DataObject, value: Any) -> None:
+def test_entries_of_a_map_change_one_by_one(
+    sample: Sample, data: st.DataObject, value: Any
+) -> None:
     maps = [number for number, entry in enumerate(sample.entries) if isinstance(entry.value, dict)]
     assume(maps)
     number = data.draw(st.sampled_from(maps))
@@ -321,7 +393,10 @@ def test_entries_of_a_map_change_one_by_one(sample: Sample, data: st.DataObject,
     assert changed.startswith(head) and changed.endswith(tail)
     assert same(read_header(changed).properties[entry.key], {**entry.value, name: value})
     removed = set_property(changed, entry.key, {k: v for k, v in entry.value.items() if k != name})
-    assert same(read_header(removed).properties[entry.key], {k: v for k, v in entry.value.items() if k != name})
+    assert same(
+        read_header(removed).properties[entry.key],
+        {k: v for k, v in entry.value.items() if k != name},
+    )
     if name == "fresh" and "{" not in entry.source:
         assert removed == sample.text
 
@@ -333,9 +408,13 @@ def test_every_text_in_a_header_can_be_replaced_in_its_place(sample: Sample, val
         if scalar.verbatim >= 0:
             assert sample.text[scalar.verbatim :].startswith(scalar.value)
         after = replace_scalar(sample.text, scalar, value)
-        assert after.startswith(sample.text[: scalar.start]) and after.endswith(sample.text[scalar.end :])
+        assert after.startswith(sample.text[: scalar.start]) and after.endswith(
+            sample.text[scalar.end :]
+        )
         found = {there.path: there.value for there in read_header(after).scalars}
-        assert found == {there.path: there.value for there in read_header(sample.text).scalars} | {scalar.path: value}
+        assert found == {there.path: there.value for there in read_header(sample.text).scalars} | {
+            scalar.path: value
+        }
 
 
 @settings(relaxed, max_examples=3 * EXAMPLES)
@@ -348,8 +427,12 @@ def test_what_we_write_reads_back_the_same(properties: dict[str, Any], newline: 
 @settings(relaxed, max_examples=3 * EXAMPLES)
 @given(st.one_of(any_text, words, st.from_regex(r"[-+0-9.eExob_:yYnNoOfF]{1,8}", fullmatch=True)))
 def test_texts_mean_the_same_to_readers_of_yaml_1_1(value: str) -> None:
-    header = render_header({"text": value, "items": [value]}).removeprefix("---\n").removesuffix("---\n")
-    if not re.fullmatch(r"\d{4}-\d\d-\d\d(T.*)?", value):  # dates stay bare, as Obsidian writes them
+    header = (
+        render_header({"text": value, "items": [value]}).removeprefix("---\n").removesuffix("---\n")
+    )
+    if not re.fullmatch(
+        r"\d{4}-\d\d-\d\d(T.*)?", value
+    ):  # dates stay bare, as Obsidian writes them
         assert yaml.safe_load(header) == {"text": value, "items": [value]}
 
 
@@ -367,12 +450,17 @@ yaml_soup = st.lists(
 
 @settings(relaxed, max_examples=4 * EXAMPLES)
 @given(yaml_soup, st.sampled_from(["---\n", "\ufeff---\r\n", ""]), written)
-def test_no_text_whatever_breaks_reading_or_is_damaged_by_writing(soup: str, fence: str, value: Any) -> None:
+def test_no_text_whatever_breaks_reading_or_is_damaged_by_writing(
+    soup: str, fence: str, value: Any
+) -> None:
     text = f"{fence}{soup}\n---\nbody\n"
     header = read_header(text)
     body = text[header.body_start :].removeprefix("\ufeff" if header.style == "none" else "")
     for key in [*header.properties, "new"]:
-        for change in (lambda key=key: set_property(text, key, value), lambda key=key: remove_property(text, key)):
+        for change in (
+            lambda key=key: set_property(text, key, value),
+            lambda key=key: remove_property(text, key),
+        ):
             try:
                 after = change()
             except SimplememError:

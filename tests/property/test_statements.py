@@ -41,7 +41,9 @@ def files(root: Path) -> dict[str, bytes]:
 
 def seen(memories: Memories, scope: str) -> list[tuple[Any, ...]]:
     held = memories.atoms(scope, expired=True)
-    return sorted((e.path, e.sha256, e.statement, e.status, e.slot or (), e.confidence) for e in held)
+    return sorted(
+        (e.path, e.sha256, e.statement, e.status, e.slot or (), e.confidence) for e in held
+    )
 
 
 def act(memories: Memories, root: Path, kind: str, scope: str, text: str, number: int) -> None:
@@ -70,7 +72,9 @@ def act(memories: Memories, root: Path, kind: str, scope: str, text: str, number
 
 @EVERY
 @given(ACTS)
-def test_scopes_are_apart_and_what_grew_is_what_is_read_anew(acts: list[tuple[str, str, str, int]]) -> None:
+def test_scopes_are_apart_and_what_grew_is_what_is_read_anew(
+    acts: list[tuple[str, str, str, int]],
+) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         with EnhancedStore(root, PLAIN) as store:
@@ -93,7 +97,9 @@ VALUES = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(["existingMemoryId", "relationType", "confidence", "derivedFact"]), inner, max_size=4
+            st.sampled_from(["existingMemoryId", "relationType", "confidence", "derivedFact"]),
+            inner,
+            max_size=4,
         )
     ),
     max_leaves=8,
@@ -103,7 +109,9 @@ VALUES = st.recursive(
 @EVERY
 @given(
     st.lists(
-        st.one_of(st.text(max_size=20), st.fixed_dictionaries({"relations": VALUES}), VALUES), min_size=1, max_size=4
+        st.one_of(st.text(max_size=20), st.fixed_dictionaries({"relations": VALUES}), VALUES),
+        min_size=1,
+        max_size=4,
     )
 )
 def test_whatever_a_model_says_a_statement_is_kept_and_says_who_decided(answers: list[Any]) -> None:
@@ -122,4 +130,7 @@ def test_whatever_a_model_says_a_statement_is_kept_and_says_who_decided(answers:
                 assert added.reconciliation in ("rules", "llm:m")
             every = memories.atoms("ann", expired=True)
             assert all(each.status == "active" or each.decided_by for each in every)
-            assert {each.statement for each in every} >= {"I eat apples at noon.", "I eat pears at noon."}
+            assert {each.statement for each in every} >= {
+                "I eat apples at noon.",
+                "I eat pears at noon.",
+            }

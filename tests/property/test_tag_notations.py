@@ -16,7 +16,9 @@ calm = settings(max_examples=3 * settings.default.max_examples, deadline=None)
 tag_keys = st.sampled_from(["todo", "status", "stat", "Project", "日本", "🚀x", "a_b-c", "n1"])
 safe_values = st.sampled_from(["done", "in progress", "5", "2026-12-01", "Ünï", "yes", "🚀"])
 any_values = st.one_of(
-    safe_values, st.just(True), st.sampled_from(["Ann, B", "http://x", "a/b", "12:30", "1.5", "#x", "(y)"])
+    safe_values,
+    st.just(True),
+    st.sampled_from(["Ann, B", "http://x", "a/b", "12:30", "1.5", "#x", "(y)"]),
 )
 requests = st.dictionaries(tag_keys, any_values, max_size=5)
 safe_requests = st.dictionaries(tag_keys, st.one_of(safe_values, st.just(True)), max_size=5)
@@ -65,21 +67,29 @@ def test_list_and_map_give_the_same_tags_and_the_same_filters(request: dict[str,
 
 @calm
 @given(safe_requests, st.dictionaries(tag_keys, st.one_of(safe_values, st.none()), max_size=4))
-def test_a_change_means_the_same_in_every_notation(request: dict[str, Any], changes: dict[str, Any]) -> None:
+def test_a_change_means_the_same_in_every_notation(
+    request: dict[str, Any], changes: dict[str, Any]
+) -> None:
     after_list = change_tags(as_list(request), changes)
     after_map = change_tags(as_map(request), changes)
     expected = {key: value for key, value in {**request, **changes}.items() if value is not None}
     assert facts(after_map)[1] == expected
     assert facts(after_list)[1] == {
-        key: value.replace(" ", "-") if isinstance(value, str) else value for key, value in expected.items()
+        key: value.replace(" ", "-") if isinstance(value, str) else value
+        for key, value in expected.items()
     }
     assert after_list.endswith(BODY) and after_map.endswith(BODY)
-    assert change_tags(after_list, changes) == after_list and change_tags(after_map, changes) == after_map
+    assert (
+        change_tags(after_list, changes) == after_list
+        and change_tags(after_map, changes) == after_map
+    )
 
 
 @calm
 @given(safe_requests.filter(bool), safe_values)
-def test_a_new_tag_and_its_removal_leave_the_same_bytes(request: dict[str, Any], value: str) -> None:
+def test_a_new_tag_and_its_removal_leave_the_same_bytes(
+    request: dict[str, Any], value: str
+) -> None:
     for text in (as_list(request), as_map(request)):
         assert change_tags(change_tags(text, {"brand-new": value}), {"brand-new": None}) == text
         assert change_tags(change_tags(text, {"brand-new": True}), {"brand-new": None}) == text
@@ -88,13 +98,18 @@ def test_a_new_tag_and_its_removal_leave_the_same_bytes(request: dict[str, Any],
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9)
 anything = st.recursive(
     scalars,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
 
 @calm
-@given(st.dictionaries(st.text(max_size=8), anything, max_size=4), st.lists(st.sampled_from(["a", "A/b", "x/", "/"])))
+@given(
+    st.dictionaries(st.text(max_size=8), anything, max_size=4),
+    st.lists(st.sampled_from(["a", "A/b", "x/", "/"])),
+)
 def test_whatever_stands_in_the_tags_is_read(entries: dict[str, Any], inline: list[str]) -> None:
     for value in (entries, list(entries.values()), *entries.values()):
         properties = {**entries, "tags": value}

@@ -94,7 +94,17 @@ def test_a_day_that_the_question_names_comes_first(store: EnhancedStore, write: 
     assert names(store, "what did the harbour master say")[0] == "daily/2024-02-10"
     assert names(store, "what did the harbour master say in March 2024")[0] == "daily/2024-03-12"
     assert names(store, "what did the harbour master say in 2025")[0] == "daily/2025-03-05"
-    assert set(names(store, "what did the harbour master say in March")[:2]) == {"daily/2024-03-12", "daily/2025-03-05"}
-    assert len(names(store, "what did the harbour master say in March 2024")) == 4  # a hint is no filter
+    assert set(names(store, "what did the harbour master say in March")[:2]) == {
+        "daily/2024-03-12",
+        "daily/2025-03-05",
+    }
+    assert (
+        len(names(store, "what did the harbour master say in March 2024")) == 4
+    )  # a hint is no filter
     found = store.search("what did the harbour master say in March 2024", explain=True)
-    assert [hit.why is not None and hit.why.get("dated") for hit in found.hits] == [1.0, None, None, None]
+    assert [hit.why is not None and hit.why.get("dated") for hit in found.hits] == [
+        1.0,
+        None,
+        None,
+        None,
+    ]

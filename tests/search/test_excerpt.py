@@ -38,10 +38,14 @@ def test_a_long_passage_is_shown_from_where_the_block_begins() -> None:
 
 
 @given(st.text(max_size=400), st.data())
-def test_a_snippet_is_never_longer_than_asked_and_shows_only_what_stands_there(text: str, data: st.DataObject) -> None:
+def test_a_snippet_is_never_longer_than_asked_and_shows_only_what_stands_there(
+    text: str, data: st.DataObject
+) -> None:
     start = data.draw(st.integers(0, len(text)))
     stop = data.draw(st.integers(start, len(text)))
-    inner = data.draw(st.one_of(st.none(), st.integers(start, stop).map(lambda at: place(at, stop))))
+    inner = data.draw(
+        st.one_of(st.none(), st.integers(start, stop).map(lambda at: place(at, stop)))
+    )
     limit = data.draw(st.integers(40, 120))
     shown = snippet(text, place(start, stop), inner, limit)
     assert len(shown) <= limit
@@ -61,8 +65,12 @@ def test_a_block_is_shown_within_the_passage_it_stands_in() -> None:
     assert passage_around([], None) is None
 
 
-def test_a_hit_shows_the_passage_its_heading_and_its_line(plain_store: EnhancedStore, write: Write) -> None:
-    pad = "\n\n".join(f"Paragraph {k} says nothing of note, at some length, again and again." for k in range(60))
+def test_a_hit_shows_the_passage_its_heading_and_its_line(
+    plain_store: EnhancedStore, write: Write
+) -> None:
+    pad = "\n\n".join(
+        f"Paragraph {k} says nothing of note, at some length, again and again." for k in range(60)
+    )
     write(
         "a.md",
         f"---\ntitle: Yard\n---\n# Yard\n\n{pad}\n\n## Cranes\n\n### Repairs\n\nThe gantry was repaired.\n\n{pad}\n",
@@ -78,23 +86,41 @@ def test_a_hit_shows_the_passage_its_heading_and_its_line(plain_store: EnhancedS
     assert hit.sha256 == plain_store.read("a").sha256
 
 
-def test_offsets_count_characters_whatever_the_note_holds(plain_store: EnhancedStore, write: Write) -> None:
-    odd = "\ufeff---\r\ntitle: 😀\r\n---\r\n\r\n日本語\u2028x\x0cy 😀😀\r\n\r\n" + "Filler line.\r\n\r\n" * 40
+def test_offsets_count_characters_whatever_the_note_holds(
+    plain_store: EnhancedStore, write: Write
+) -> None:
+    odd = (
+        "\ufeff---\r\ntitle: 😀\r\n---\r\n\r\n日本語\u2028x\x0cy 😀😀\r\n\r\n"
+        + "Filler line.\r\n\r\n" * 40
+    )
     write("a.md", odd + "The zeppelin landed.\r\n")
-    write("b.md", (odd + "The balloon landed.\r\n").encode() + b"caf\xe9 \xff\xfe\r\n\r\nThe airship landed.\r\n")
+    write(
+        "b.md",
+        (odd + "The balloon landed.\r\n").encode()
+        + b"caf\xe9 \xff\xfe\r\n\r\nThe airship landed.\r\n",
+    )
     plain_store.sync()
     assert "The zeppelin landed." in plain_store.search("zeppelin").hits[0].snippet
     for word in ("balloon", "airship"):
         hit = plain_store.search(word).hits[0]
         assert f"The {word} landed." in hit.snippet
-        assert word in (plain_store.root / "b.md").read_bytes().split(b"\n")[hit.line - 1].decode("utf-8", "replace")
+        assert word in (plain_store.root / "b.md").read_bytes().split(b"\n")[hit.line - 1].decode(
+            "utf-8", "replace"
+        )
 
 
 def test_in_a_long_block_the_place_is_where_most_words_stand_together() -> None:
-    text = "The crane. " + "Nothing\nhere. " * 40 + "The cranes of the harbour were repaired. " + "Nothing here. " * 40
+    text = (
+        "The crane. "
+        + "Nothing\nhere. " * 40
+        + "The cranes of the harbour were repaired. "
+        + "Nothing here. " * 40
+    )
     cut = text.index("The cranes of")
     passages = [place(0, cut), place(cut, len(text))]
-    around, there = where_words_stand(text, passages, place(0, len(text)), ["repair", "crane", "harbour"], LIMIT)
+    around, there = where_words_stand(
+        text, passages, place(0, len(text)), ["repair", "crane", "harbour"], LIMIT
+    )
     assert around == passages[1]
     assert there is not None
     assert there.line == 41
@@ -105,14 +131,26 @@ def test_in_a_long_block_the_place_is_where_most_words_stand_together() -> None:
     ("typed", "read"),
     [
         ("## A **bold** _heading_ ##", "A bold heading"),
-        ("- **Ada:** see [[Plan#Costs|the plan]] and [[Hull]]. ^id1", "Ada: see the plan and Hull."),
-        ('[the *site*](https://a.example/b_(c) "title"), <https://b.example>', "the site, https://b.example"),
+        (
+            "- **Ada:** see [[Plan#Costs|the plan]] and [[Hull]]. ^id1",
+            "Ada: see the plan and Hull.",
+        ),
+        (
+            '[the *site*](https://a.example/b_(c) "title"), <https://b.example>',
+            "the site, https://b.example",
+        ),
         ("> [!warning]- Mind\n> the ~~old~~ ==new== crane[^1]", "Mind the old new crane"),
         ("- [x] done\n2. then\n   * last", "done then last"),
         ("| a | b |\n|-|:-:|\n| [[c\\|d]] | e |", "a · b d · e"),
         ("Title\n=====\n\n---\nx %%y%% <b>z</b> \\*w\\*", "Title x y z *w*"),
-        ("Run `a_*b*` or:\n```py\nx = __y__ * 2  # [[z]]\n```\n*now*", "Run a_*b* or: x = __y__ * 2 # [[z]] now"),
-        ("snake_case_name, 2*3*4, a * b, C#, [x], #tag, 5 < 6", "snake_case_name, 2*3*4, a * b, C#, [x], #tag, 5 < 6"),
+        (
+            "Run `a_*b*` or:\n```py\nx = __y__ * 2  # [[z]]\n```\n*now*",
+            "Run a_*b* or: x = __y__ * 2 # [[z]] now",
+        ),
+        (
+            "snake_case_name, 2*3*4, a * b, C#, [x], #tag, 5 < 6",
+            "snake_case_name, 2*3*4, a * b, C#, [x], #tag, 5 < 6",
+        ),
         ("***both***, **_so_** and **all *of* them**", "both, so and all of them"),
     ],
 )
@@ -122,7 +160,10 @@ def test_a_snippet_is_the_text_as_read_and_not_as_typed(typed: str, read: str) -
 
 @pytest.mark.parametrize(
     "typed",
-    ["[[a long name of a note|the crane of the harbour]] here. ", "**the crane, the crane of the harbour here.** "],
+    [
+        "[[a long name of a note|the crane of the harbour]] here. ",
+        "**the crane, the crane of the harbour here.** ",
+    ],
 )
 def test_a_snippet_that_begins_within_marks_shows_none_of_them(typed: str) -> None:
     text = typed * 20
@@ -142,7 +183,9 @@ def test_marks_without_end_cost_no_more_than_the_text_is_long() -> None:
         assert len(as_read(marks)) <= len(marks)
 
 
-def test_hits_and_backlinks_show_a_text_as_it_is_read(plain_store: EnhancedStore, write: Write) -> None:
+def test_hits_and_backlinks_show_a_text_as_it_is_read(
+    plain_store: EnhancedStore, write: Write
+) -> None:
     write("a.md", "# Yard\n\n- **Ada:** the [[Crane|gantry]] was *repaired*\n")
     write("Crane.md", "Steel.\n")
     plain_store.sync()
@@ -163,7 +206,9 @@ def footer(name: str) -> str:
 
 def badges(name: str) -> str:
     sorts = (("GitHub all releases", "downloads"), ("GitHub stars", "stars"))
-    images = (f"![{alt}](https://img.shields.io/github/{of}/ada/{name}?logo=github)" for alt, of in sorts)
+    images = (
+        f"![{alt}](https://img.shields.io/github/{of}/ada/{name}?logo=github)" for alt, of in sorts
+    )
     return "%% --- Badges --- %%\n\n" + "\n".join(images) + "\n\n%% --- Badges --- %%\n\n"
 
 
@@ -177,7 +222,13 @@ def write_hub(write: Write) -> None:
 
 
 @pytest.mark.parametrize(
-    "question", ["obsidian-kanban-1", "kanban beside the graph", "which plugin shows a calendar?", "sidebar of a note"]
+    "question",
+    [
+        "obsidian-kanban-1",
+        "kanban beside the graph",
+        "which plugin shows a calendar?",
+        "sidebar of a note",
+    ],
 )
 @pytest.mark.parametrize("mode", ["hybrid", "text", "semantic"])
 def test_text_of_many_notes_is_not_shown_while_the_note_has_other_text_that_was_found(
@@ -193,14 +244,18 @@ def test_text_of_many_notes_is_not_shown_while_the_note_has_other_text_that_was_
             assert boilerplate not in hit.snippet, hit.name
 
 
-def test_text_of_many_notes_is_shown_where_nothing_else_was_found(store: EnhancedStore, write: Write) -> None:
+def test_text_of_many_notes_is_shown_where_nothing_else_was_found(
+    store: EnhancedStore, write: Write
+) -> None:
     write_hub(write)
     store.sync()
     for hit in store.search("copy this", limit=5, mode="text").hits:
         assert "Copy this note" in hit.snippet
 
 
-def test_text_of_many_notes_counts_less_than_what_one_note_says(store: EnhancedStore, write: Write) -> None:
+def test_text_of_many_notes_counts_less_than_what_one_note_says(
+    store: EnhancedStore, write: Write
+) -> None:
     write_hub(write)
     own = (
         "# Changing pages\n\nOpen the page in the browser, press the pencil, and edit the text in GitHub. Afterwards the "
@@ -226,7 +281,9 @@ def test_an_html_comment_is_never_shown(store: EnhancedStore, write: Write, ques
     hits = store.search(question, limit=5).hits
     assert hits
     for hit in hits:
-        assert "begin" not in hit.snippet and "static" not in hit.snippet and "--" not in hit.snippet, hit.snippet
+        assert (
+            "begin" not in hit.snippet and "static" not in hit.snippet and "--" not in hit.snippet
+        ), hit.snippet
     texts = {hit.name: hit.snippet for hit in hits}
     assert "launched at noon" in texts.get("a", "launched at noon")
     assert "stayed" in texts.get("b", "stayed")
@@ -235,7 +292,13 @@ def test_an_html_comment_is_never_shown(store: EnhancedStore, write: Write, ques
 def test_a_place_that_was_found_by_the_address_of_a_badge_alone_is_not_shown(
     plain_store: EnhancedStore, write: Write
 ) -> None:
-    write("readme.md", badges("zeppelin") + "# Airship\n\nIt carries mail. " + "Nothing else is said. " * 40 + "\n")
+    write(
+        "readme.md",
+        badges("zeppelin")
+        + "# Airship\n\nIt carries mail. "
+        + "Nothing else is said. " * 40
+        + "\n",
+    )
     plain_store.sync()
     assert plain_store.search("zeppelin").hits[0].snippet.startswith("Airship It carries mail.")
 
@@ -249,7 +312,9 @@ def test_a_comment_of_obsidian_is_shown_only_where_nothing_else_was_found(
     assert "due for repair" in plain_store.search("gantry").hits[0].snippet
 
 
-def test_a_repeated_step_stays_between_steps_of_the_note(plain_store: EnhancedStore, write: Write) -> None:
+def test_a_repeated_step_stays_between_steps_of_the_note(
+    plain_store: EnhancedStore, write: Write
+) -> None:
     for name in ("anchor", "bilge", "compass", "dinghy", "engine", "flag"):
         steps = f"1. Unlock the {name} box.\n2. Open the hatch.\n3. Check the {name}.\n"
         write(f"{name}.md", f"# Work on the {name}\n\n{steps}")

@@ -13,7 +13,9 @@ from simplemem.search.judgement import Evidence
 _ANSWER = Evidence(word_count=3, similarity=0.6, coverage=0.8, lead=0.3, missing_similarity=None)
 
 
-def test_what_speaks_for_a_hit_makes_it_surer_and_no_note_holds_the_whole_of_a_long_question() -> None:
+def test_what_speaks_for_a_hit_makes_it_surer_and_no_note_holds_the_whole_of_a_long_question() -> (
+    None
+):
     confidence = judgement.confidence(_ANSWER)
     assert confidence > 0
     for weaker in ({"similarity": 0.1}, {"coverage": 0.1}, {"lead": 0.0}):
@@ -50,12 +52,16 @@ def test_the_only_note_of_a_vault_does_not_stand_out_because_it_is_alone() -> No
 
 def test_without_our_vectors_a_word_that_is_held_by_chance_is_no_answer() -> None:
     """As "get" in "Which vaccines did the dog get?", which a third of the question is."""
-    assert judgement.confidence_by_words(3, 0.3, 0.3) < 0 < judgement.confidence_by_words(3, 0.8, 0.3)
+    assert (
+        judgement.confidence_by_words(3, 0.3, 0.3) < 0 < judgement.confidence_by_words(3, 0.8, 0.3)
+    )
     assert judgement.confidence_by_meaning(0.5) < 0 < judgement.confidence_by_meaning(4)
 
 
 def test_words_that_tell_little_anywhere_count_little_though_they_are_rare_in_the_vault() -> None:
-    weights = judgement.informative_weights({"get": 1.0, "vaccines": 1.0, "s": 1.0}, [5.8, 20.5, 8.2])
+    weights = judgement.informative_weights(
+        {"get": 1.0, "vaccines": 1.0, "s": 1.0}, [5.8, 20.5, 8.2]
+    )
     assert weights["vaccines"] > 5 * weights["get"] > 5 * weights["s"]
     assert judgement.coverage_of(weights, [1.0, 0.1, 1.0]) < 0.2
 

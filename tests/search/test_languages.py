@@ -59,7 +59,9 @@ def found(store: EnhancedStore, question: str) -> list[str]:
         ("водород", "ru"), ("costs of the migrations", "en"), ("organized", "en"),
     ],
 )  # fmt: skip
-def test_a_question_finds_the_note_in_its_language_first(vault_of_all: EnhancedStore, question: str, name: str) -> None:
+def test_a_question_finds_the_note_in_its_language_first(
+    vault_of_all: EnhancedStore, question: str, name: str
+) -> None:
     assert found(vault_of_all, question)[:1] == [name]
 
 
@@ -91,7 +93,9 @@ def test_letters_are_found_with_and_without_what_a_keyboard_may_lack(
         "foo.bar()", "C++", "cpp",
     ],
 )  # fmt: skip
-def test_code_is_found_by_the_whole_before_its_parts(vault_of_all: EnhancedStore, question: str) -> None:
+def test_code_is_found_by_the_whole_before_its_parts(
+    vault_of_all: EnhancedStore, question: str
+) -> None:
     assert found(vault_of_all, question)[:1] == ["code"]
 
 
@@ -108,10 +112,14 @@ def test_a_star_asks_for_every_word_that_begins_so(store: EnhancedStore, write: 
     assert found(store, "light") == ["light"]
 
 
-def test_a_last_word_that_no_memory_holds_is_taken_for_a_beginning(vault_of_all: EnhancedStore) -> None:
+def test_a_last_word_that_no_memory_holds_is_taken_for_a_beginning(
+    vault_of_all: EnhancedStore,
+) -> None:
     answer = vault_of_all.search("kubern", mode="text")
     assert [hit.name for hit in answer.hits][:1] == ["en"]
-    assert answer.degraded == 'No note contains "kubern"; words that begin with it were searched for.'
+    assert (
+        answer.degraded == 'No note contains "kubern"; words that begin with it were searched for.'
+    )
 
 
 def test_what_is_excluded_is_so_in_all_its_forms(vault_of_all: EnhancedStore) -> None:
@@ -119,7 +127,9 @@ def test_what_is_excluded_is_so_in_all_its_forms(vault_of_all: EnhancedStore) ->
     assert found(vault_of_all, "Gemeinde -Brot") == ["de"]
 
 
-def test_a_pair_of_characters_that_is_nowhere_is_looked_for_by_them(vault_of_all: EnhancedStore) -> None:
+def test_a_pair_of_characters_that_is_nowhere_is_looked_for_by_them(
+    vault_of_all: EnhancedStore,
+) -> None:
     answer = vault_of_all.search("行く", mode="text")
     assert "ja" in [hit.name for hit in answer.hits]
     assert "its characters" in answer.degraded
@@ -129,7 +139,9 @@ def test_a_phrase_that_is_nowhere_is_told_without_hits_too(vault_of_all: Enhance
     let_go = 'No note contains "bread of butter" word for word'
     found = vault_of_all.search('"bread of butter"', mode="text")
     assert found.hits and found.degraded == f"{let_go}; the hits match its words."
-    found = vault_of_all.search('"bread of butter"', filter=Filter.of(prefix="nowhere/"), mode="text")
+    found = vault_of_all.search(
+        '"bread of butter"', filter=Filter.of(prefix="nowhere/"), mode="text"
+    )
     assert (found.hits, found.degraded.partition(" No note")[0]) == ((), f"{let_go}.")
 
 
@@ -138,7 +150,10 @@ def an_english_vault_with(write: Write, **others: str) -> None:
     topics = ("budget", "report", "design", "travel", "hiring", "launch", "survey")
     for k in range(200):
         about = f"{topics[k % 7]} and the {topics[k % 5]}"
-        write(f"english/Note {k}.md", f"The project is about the {about}. We tag it after the meeting number {k}.\n")
+        write(
+            f"english/Note {k}.md",
+            f"The project is about the {about}. We tag it after the meeting number {k}.\n",
+        )
     for name, text in others.items():
         write(f"{name}.md", text)
 
@@ -149,7 +164,9 @@ REUNION = (
 )
 
 
-@pytest.mark.parametrize("question", ["project meeting", "meeting", "What was the project meeting about?"])
+@pytest.mark.parametrize(
+    "question", ["project meeting", "meeting", "What was the project meeting about?"]
+)
 @pytest.mark.parametrize("mode", ["hybrid", "text"])
 def test_the_one_note_in_another_language_is_not_first_for_words_that_all_notes_hold(
     store: EnhancedStore, write: Write, question: str, mode: str
@@ -163,7 +180,9 @@ def test_a_stem_counts_no_more_than_its_word_where_it_leads_to_a_further_note(
     plain_store: EnhancedStore, write: Write
 ) -> None:
     one_form = "Der Tag mit dem Team war lang, und wir haben über die Reise, die Rechnung und das Haus gesprochen.\n"
-    another_form = "Die Tage mit dem Team waren lang, und wir haben über die Reise und das Haus gesprochen.\n"
+    another_form = (
+        "Die Tage mit dem Team waren lang, und wir haben über die Reise und das Haus gesprochen.\n"
+    )
     an_english_vault_with(write, one=one_form, another=another_form)
     plain_store.sync()
     names = [hit.name for hit in plain_store.search("tag", limit=200).hits]

@@ -16,11 +16,17 @@ from simplemem.search.query import Query, read_query, with_forms
 
 
 def test_words_that_only_hold_a_sentence_together_are_left_out() -> None:
-    assert read_query("What did we decide about the harbour crane?").words == ("decide", "harbour", "crane")
+    assert read_query("What did we decide about the harbour crane?").words == (
+        "decide",
+        "harbour",
+        "crane",
+    )
 
 
 def test_quotes_fields_and_a_minus_are_syntax_when_they_stand_alone() -> None:
-    query = read_query('crane "north pier" tag:status=done tag:#todo type:decision path:projects/ -rust')
+    query = read_query(
+        'crane "north pier" tag:status=done tag:#todo type:decision path:projects/ -rust'
+    )
     assert query.words == ("crane", "north", "pier")
     assert query.phrases == ("north pier",)
     assert query.without == ("rust",)
@@ -30,7 +36,17 @@ def test_quotes_fields_and_a_minus_are_syntax_when_they_stand_alone() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["multi-agent", "38.101", "C++", "foo/bar", "a AND b NOT c", "NEAR(x y)", "col:x", "20 -5 degrees", 'odd " quote'],
+    [
+        "multi-agent",
+        "38.101",
+        "C++",
+        "foo/bar",
+        "a AND b NOT c",
+        "NEAR(x y)",
+        "col:x",
+        "20 -5 degrees",
+        'odd " quote',
+    ],
 )
 def test_everything_else_is_only_words(text: str) -> None:
     query = read_query(text)
@@ -46,9 +62,15 @@ def test_a_long_word_behind_a_minus_is_read_once_whatever_stands_behind_it() -> 
 
 def test_a_question_that_is_not_read_whole_says_so() -> None:
     assert read_query("crane " * 300).instead == ""
-    assert read_query("crane " * 400).instead == "Only the first 2,000 characters of the query were read."
+    assert (
+        read_query("crane " * 400).instead
+        == "Only the first 2,000 characters of the query were read."
+    )
     many = read_query(" ".join(f"crane{number}" for number in range(65)))
-    assert len(many.words) == 64 and many.instead == "Only the first 64 words of the query were searched for."
+    assert (
+        len(many.words) == 64
+        and many.instead == "Only the first 64 words of the query were searched for."
+    )
 
 
 TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
@@ -60,22 +82,33 @@ class Words:
 
     def __init__(self, *texts: str) -> None:
         self.db = apsw.Connection(":memory:")
-        self.db.execute(f'CREATE VIRTUAL TABLE note_text USING fts5 (title, body, tokenize = "{TOKENIZER}")').fetchall()
-        self.db.executemany("INSERT INTO note_text (title, body) VALUES ('', ?)", [(text,) for text in texts])
+        self.db.execute(
+            f'CREATE VIRTUAL TABLE note_text USING fts5 (title, body, tokenize = "{TOKENIZER}")'
+        ).fetchall()
+        self.db.executemany(
+            "INSERT INTO note_text (title, body) VALUES ('', ?)", [(text,) for text in texts]
+        )
 
     def vocabulary(self, asked: Sequence[AnyOf]) -> tuple[list[int], Standing]:
         return Counts(0).vocabulary(self.db, asked), Standing(0, (), {})
 
     def found(self, terms: Sequence[Term]) -> list[int]:
         expression = " OR ".join(fts_terms(terms))
-        return [row[0] for row in self.db.execute("SELECT rowid FROM note_text WHERE note_text MATCH ?", (expression,))]
+        return [
+            row[0]
+            for row in self.db.execute(
+                "SELECT rowid FROM note_text WHERE note_text MATCH ?", (expression,)
+            )
+        ]
 
 
 def meant(query: Query, words: Words) -> Query:
     return with_forms(query, words.vocabulary)[0]
 
 
-MIXED = Words("The harbour crane was repaired.", f"{GERMAN}\n{stems_of(GERMAN, 'de')}\n{MARKS['de']}")
+MIXED = Words(
+    "The harbour crane was repaired.", f"{GERMAN}\n{stems_of(GERMAN, 'de')}\n{MARKS['de']}"
+)
 
 
 @given(st.text(max_size=80))
@@ -86,7 +119,12 @@ def test_no_question_becomes_one_that_sqlite_refuses(text: str) -> None:
             MIXED.found(terms)
 
 
-@given(st.lists(st.sampled_from("Haus haeuser crane cranse harb* v1.2 getName 行く die verkaufen".split()), max_size=6))
+@given(
+    st.lists(
+        st.sampled_from("Haus haeuser crane cranse harb* v1.2 getName 行く die verkaufen".split()),
+        max_size=6,
+    )
+)
 def test_no_word_that_ranks_is_lost_but_small_ones(words: list[str]) -> None:
     before = read_query(" ".join(words))
     after = meant(before, MIXED)
@@ -94,7 +132,9 @@ def test_no_word_that_ranks_is_lost_but_small_ones(words: list[str]) -> None:
     assert {Term((word,)) for word in after.words} <= set(after.terms())
 
 
-def test_neighbours_are_asked_by_their_stems_as_well_and_small_words_of_the_language_are_not_asked() -> None:
+def test_neighbours_are_asked_by_their_stems_as_well_and_small_words_of_the_language_are_not_asked() -> (
+    None
+):
     query = meant(read_query("Wurden die Stadt und das Haus verkauft"), MIXED)
     assert query.words == ("stadt", "haus", "verkauft")
     backwards = meant(read_query("Haus Stadt"), MIXED)

@@ -22,7 +22,9 @@ def ranked(store: EnhancedStore, query: str, mode: str = "text") -> list[str]:
     return [hit.name for hit in store.search(query, mode=mode, limit=50).hits]
 
 
-def test_words_that_stand_together_beat_words_spread_over_a_long_note(plain_store: EnhancedStore, write: Write) -> None:
+def test_words_that_stand_together_beat_words_spread_over_a_long_note(
+    plain_store: EnhancedStore, write: Write
+) -> None:
     pad = "\n\n".join("Minutes of a meeting with many other subjects." for _ in range(40))
     write("spread.md", f"The anchor came first.\n\n{pad}\n\nThen spoke the treasurer.\n")
     write("together.md", f"{pad}\n\nThe treasurer sold the anchor.\n\nIt was so.\n")
@@ -38,7 +40,9 @@ def test_equal_scores_come_in_order_of_name_every_time(store: EnhancedStore, wri
         assert ranked(store, "same words", mode) == ["x/a/Same", "x/b/Same", "x/c/Same", "x/d/Same"]
 
 
-def test_meaning_finds_what_shares_no_word_with_the_question(store: EnhancedStore, write: Write) -> None:
+def test_meaning_finds_what_shares_no_word_with_the_question(
+    store: EnhancedStore, write: Write
+) -> None:
     write("vet.md", "The puppy was taken to the veterinarian.")
     write("tax.md", "Income must be declared before April.")
     write("sea.md", "The tide comes in at noon.")
@@ -48,7 +52,9 @@ def test_meaning_finds_what_shares_no_word_with_the_question(store: EnhancedStor
     assert ranked(store, "dog doctor", "semantic")[0] == "vet"
 
 
-def test_a_setting_moves_the_balance_between_words_and_meaning(store: EnhancedStore, write: Write) -> None:
+def test_a_setting_moves_the_balance_between_words_and_meaning(
+    store: EnhancedStore, write: Write
+) -> None:
     write("words.md", "Crane, crane, crane: feathers, eggs and long legs in the marsh.")
     write("meaning.md", "Hoisting machinery, derricks and winches for loading ships at the docks.")
     write("bees.md", "Honey and wax.")
@@ -60,7 +66,9 @@ def test_a_setting_moves_the_balance_between_words_and_meaning(store: EnhancedSt
     assert ranked(store, "crane", "semantic") != ranked(store, "crane", "text")
 
 
-def test_a_limit_is_kept_and_none_below_one_is_taken(plain_store: EnhancedStore, write: Write) -> None:
+def test_a_limit_is_kept_and_none_below_one_is_taken(
+    plain_store: EnhancedStore, write: Write
+) -> None:
     for k in range(8):
         write(f"n{k}.md", "The crane.")
     plain_store.sync()
@@ -71,7 +79,9 @@ def test_a_limit_is_kept_and_none_below_one_is_taken(plain_store: EnhancedStore,
         plain_store.search("crane", limit=0)
 
 
-def test_an_empty_question_lists_the_newest_that_pass(plain_store: EnhancedStore, write: Write) -> None:
+def test_an_empty_question_lists_the_newest_that_pass(
+    plain_store: EnhancedStore, write: Write
+) -> None:
     write("old.md", "---\nmodified: 2030-01-01T00:00:00\ntags: [x]\n---\na")
     write("new.md", "---\nmodified: 2031-01-01T00:00:00\ntags: [x]\n---\nb")
     write("other.md", "---\nmodified: 2032-01-01T00:00:00\n---\nc")
@@ -100,9 +110,21 @@ def test_what_asks_is_a_question_and_what_only_names_something_is_none() -> None
         "the boat, painted when?",
         "How to embed a file",
     ]
-    asks += ["\u00bfCu\u00e1ndo pint\u00f3 Ada el barco", "Wann hat Ada das Boot gestrichen", "  Where is it?  "]
+    asks += [
+        "\u00bfCu\u00e1ndo pint\u00f3 Ada el barco",
+        "Wann hat Ada das Boot gestrichen",
+        "  Where is it?  ",
+    ]
     asks += ["Pourquoi le bateau est-il rouge", "\u8239\u306f\u4f55\u8272\u3067\u3059\u304b\uff1f"]
-    names = ["", "?!", "boat paint", "Ada painted the boat.", "when", "wholesale prices", "Whatsapp export"]
+    names = [
+        "",
+        "?!",
+        "boat paint",
+        "Ada painted the boat.",
+        "when",
+        "wholesale prices",
+        "Whatsapp export",
+    ]
     assert [text for text in asks + names if is_question(text)] == asks
 
 
@@ -111,7 +133,9 @@ def test_a_question_finds_the_note_that_answers_it_before_one_that_is_only_about
 ) -> None:
     write(
         "about.md",
-        "# Boat\n\nThe boat, the boat. A boat is a boat.\n\n" + "Harbour fees.\n\n" * 40 + "Ada painted a wall.\n",
+        "# Boat\n\nThe boat, the boat. A boat is a boat.\n\n"
+        + "Harbour fees.\n\n" * 40
+        + "Ada painted a wall.\n",
     )
     write("answer.md", "# Tuesday\n\nAda painted the hull of the boat in May.\n")
     write("other.md", "# Weather\n\nIt rained in May, and Ada slept.\n")
@@ -125,7 +149,13 @@ def test_a_question_finds_the_note_that_answers_it_before_one_that_is_only_about
 
 
 def test_the_names_of_a_question_stand_amid_its_sentences_with_a_capital() -> None:
-    assert names_in("What did Ada tell Mrs O'Neill? Answer in English.") == {"ada", "mrs", "o", "neill", "english"}
+    assert names_in("What did Ada tell Mrs O'Neill? Answer in English.") == {
+        "ada",
+        "mrs",
+        "o",
+        "neill",
+        "english",
+    }
     for text in ("where has she been?", "Where Was Ada Painting The Boat?", "Berlin", "ADA", ""):
         assert not names_in(text)
 
@@ -147,8 +177,13 @@ def test_a_question_about_a_person_finds_what_is_said_of_her_before_the_same_of_
 
 
 @pytest.mark.parametrize("question", ["Sync", "sync?", '"Sync"'])
-def test_a_title_equal_to_the_question_comes_first(store: EnhancedStore, write: Write, question: str) -> None:
-    write("Sync.md", "It keeps notes alike on several computers. " + "Nothing else is said of that here. " * 200)
+def test_a_title_equal_to_the_question_comes_first(
+    store: EnhancedStore, write: Write, question: str
+) -> None:
+    write(
+        "Sync.md",
+        "It keeps notes alike on several computers. " + "Nothing else is said of that here. " * 200,
+    )
     write("b.md", "---\ntitle: sync\ntags: [x]\n---\nOther words.")
     for k in range(60):
         write(f"Sync {k} Sync.md", "Sync, sync. Sync syncs: sync.")
@@ -168,7 +203,9 @@ def test_a_title_may_end_with_the_mark_of_a_question(store: EnhancedStore, write
     assert set(ranked(store, "why sync?", "hybrid")[:2]) == {"a", "b"}
 
 
-def test_a_question_is_covered_better_by_a_few_lines_together_than_by_a_passage_here_and_there() -> None:
+def test_a_question_is_covered_better_by_a_few_lines_together_than_by_a_passage_here_and_there() -> (
+    None
+):
     others = ["Rain fell.", "Bread was baked.", "A dog barked.", "Trains stood still."]
     said = ["Ada took a brush.", "It was the hull.", "She painted."]
     spread = [line for pair in zip(said, others[:3], strict=True) for line in pair] + others[3:]
@@ -178,7 +215,10 @@ def test_a_question_is_covered_better_by_a_few_lines_together_than_by_a_passage_
     assert together > scattered > apart > 0
     two = {"two passages": lambda: ["Ada took a brush.\nIt was the hull.", "She painted."]}
     assert Coverage(WordLlama()).of(["brush", "hull", "painted"], two)[0] < together
-    assert Coverage(WordLlama()).of(["brush"], {"empty": lambda: ["", " \n"], "none": list}) == [0.0, 0.0]
+    assert Coverage(WordLlama()).of(["brush"], {"empty": lambda: ["", " \n"], "none": list}) == [
+        0.0,
+        0.0,
+    ]
 
 
 STYLE = "---\naliases:\n- Style Settings\n---\nOffers controls for adjusting theme and snippet variables.\n"
@@ -208,8 +248,12 @@ def test_a_note_whose_alias_is_the_question_comes_first(
     assert not answer.only_nearest
 
 
-def test_a_file_name_comes_first_however_its_words_are_joined(store: EnhancedStore, write: Write) -> None:
-    write("plugins/style-settings.md", "Offers controls for adjusting theme and snippet variables.\n")
+def test_a_file_name_comes_first_however_its_words_are_joined(
+    store: EnhancedStore, write: Write
+) -> None:
+    write(
+        "plugins/style-settings.md", "Offers controls for adjusting theme and snippet variables.\n"
+    )
     others_about_style_settings(write)
     store.sync()
     for question in ("Style Settings", "style settings?", "StyleSettings"):
@@ -220,7 +264,10 @@ def test_a_name_amid_further_words_lifts_its_note(store: EnhancedStore, write: W
     maps = "---\naliases: [MOC]\n---\nA note of links about one topic. Nick Milo coined the term.\n"
     write("concepts/Maps of content.md", maps)
     for k in range(30):
-        write(f"lists/List {k}.md", f"This MOC lists MOC notes: MOC {k}, another MOC and a further MOC of this part.\n")
+        write(
+            f"lists/List {k}.md",
+            f"This MOC lists MOC notes: MOC {k}, another MOC and a further MOC of this part.\n",
+        )
     store.sync()
     for question in ("What is a MOC and who coined it?", "the MOC term"):
         assert store.search(question, limit=1).hits[0].name == "concepts/Maps of content", question
@@ -233,7 +280,10 @@ def test_all_notes_of_one_alias_come_before_the_others_and_a_title_before_an_ali
     write("b/Meeting of chiefs.md", "---\naliases: [moc, council]\n---\nOn Mondays.\n")
     write("c/MOC.md", "To be written.\n")
     for k in range(30):
-        write(f"lists/List {k}.md", f"This MOC lists MOC notes: MOC {k}, another MOC and a further MOC of this part.\n")
+        write(
+            f"lists/List {k}.md",
+            f"This MOC lists MOC notes: MOC {k}, another MOC and a further MOC of this part.\n",
+        )
     store.sync()
     names = [hit.name for hit in store.search("MOC", limit=10).hits]
     assert names[0] == "c/MOC"
@@ -242,7 +292,9 @@ def test_all_notes_of_one_alias_come_before_the_others_and_a_title_before_an_ali
     assert {hit.name.partition("/")[0] for hit in kept} == {"lists"}
 
 
-def test_a_name_that_differs_in_its_numbers_or_signs_is_another_name(store: EnhancedStore, write: Write) -> None:
+def test_a_name_that_differs_in_its_numbers_or_signs_is_another_name(
+    store: EnhancedStore, write: Write
+) -> None:
     write("C++.md", "A language with classes.\n")
     write("C.md", "A language without classes.\n")
     write("Chapter 1.1.md", "Of beginnings.\n")

@@ -50,7 +50,8 @@ class Bare:
     ) -> None:
         self.said = b""
         self.process = subprocess.Popen(
-            command or [sys.executable, "-m", "simplemem", "serve", "--vault", str(vault), *options],
+            command
+            or [sys.executable, "-m", "simplemem", "serve", "--vault", str(vault), *options],
             cwd=cwd,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -159,7 +160,11 @@ class Bare:
         return self.answer(self.post(method, params))
 
     def greet(self, protocol: str = "2025-11-25") -> int:
-        about = {"protocolVersion": protocol, "capabilities": {}, "clientInfo": {"name": "bare", "version": "7"}}
+        about = {
+            "protocolVersion": protocol,
+            "capabilities": {},
+            "clientInfo": {"name": "bare", "version": "7"},
+        }
         return self.post("initialize", about)
 
     def initialize(self) -> dict[str, Any]:
@@ -189,7 +194,9 @@ class Bare:
 class Inside(Bare):
     """The same client on a server in this process: all of it but the process, over the wire between two pipes."""
 
-    def __init__(self, vault: Path, profile: str = "default", *, no_delete: bool = False, **settings: Any) -> None:
+    def __init__(
+        self, vault: Path, profile: str = "default", *, no_delete: bool = False, **settings: Any
+    ) -> None:
         theirs_in, into = os.pipe()
         out, theirs_out = os.pipe()
         face = PROFILES[profile]

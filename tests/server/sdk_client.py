@@ -31,7 +31,9 @@ async def connected(
     door = Door(lambda: open_store(vault, read_only=read_only))
     about = types.Implementation(name="protocol-test", version="1.2")
     try:
-        async with Client(assemble(face, choose(face), door), mode=mode, client_info=about, **more) as client:
+        async with Client(
+            assemble(face, choose(face), door), mode=mode, client_info=about, **more
+        ) as client:
             yield client
     finally:
         door.close(writing=1, closing=5)

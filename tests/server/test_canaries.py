@@ -30,7 +30,9 @@ def env_of(tmp_path: Path, **more: str) -> dict[str, str]:
     return {**os.environ, **_KEYS, "SIMPLEMEM_VAULT": str(tmp_path / "vault"), **more}
 
 
-@pytest.mark.parametrize("provider", ["none", "openai"], ids=["keys that are not used", "a service that is not there"])
+@pytest.mark.parametrize(
+    "provider", ["none", "openai"], ids=["keys that are not used", "a service that is not there"]
+)
 def test_no_command_prints_a_key(tmp_path: Path, provider: str) -> None:
     (tmp_path / "vault").mkdir()
     more = {"SIMPLEMEM_EMBED_PROVIDER": provider, "SIMPLEMEM_EMBED_MODEL": "m"}
@@ -53,11 +55,17 @@ def test_no_command_prints_a_key(tmp_path: Path, provider: str) -> None:
     assert b"canary" not in kept
 
 
-def test_no_answer_and_no_line_of_a_servers_log_holds_a_key_or_a_refused_secret(tmp_path: Path) -> None:
+def test_no_answer_and_no_line_of_a_servers_log_holds_a_key_or_a_refused_secret(
+    tmp_path: Path,
+) -> None:
     vault = tmp_path / "vault"
     vault.mkdir()
     (vault / "tea.md").write_text("Oolong.\n")
-    more = {"SIMPLEMEM_EMBED_PROVIDER": "openai", "SIMPLEMEM_EMBED_MODEL": "m", "SIMPLEMEM_RERANK_PROVIDER": "http"}
+    more = {
+        "SIMPLEMEM_EMBED_PROVIDER": "openai",
+        "SIMPLEMEM_EMBED_MODEL": "m",
+        "SIMPLEMEM_RERANK_PROVIDER": "http",
+    }
     with Bare(vault, env={**_KEYS, **more, "SIMPLEMEM_WRITE_SECRETS": "refuse"}) as bare:
         bare.initialize()
         bare.request("tools/list")
@@ -89,20 +97,33 @@ def test_the_most_verbose_log_of_a_network_server_holds_no_note_and_no_key(tmp_p
     vault.mkdir()
     (vault / "tea.md").write_text("The quokka drinks oolong.\n")
     with EmbeddingService() as service:
-        embed = {"PROVIDER": "openai", "MODEL": "m", "URL": service.url, "API_KEY": "canary-embed-7f3a"}
+        embed = {
+            "PROVIDER": "openai",
+            "MODEL": "m",
+            "URL": service.url,
+            "API_KEY": "canary-embed-7f3a",
+        }
         env = {f"SIMPLEMEM_EMBED_{name}": value for name, value in embed.items()}
         server = Served(["--vault", str(vault), "--log-level", "debug"], tmp_path / "config", env)
         try:
             session = Session(server)
-            assert "quokka" in session.ask("tools/call", {"name": "read_memory", "arguments": {"name": "tea"}})
+            assert "quokka" in session.ask(
+                "tools/call", {"name": "read_memory", "arguments": {"name": "tea"}}
+            )
             asked = {"query": "which animal drinks quokka tea"}
-            assert "quokka" in session.ask("tools/call", {"name": "search_memories", "arguments": asked})
+            assert "quokka" in session.ask(
+                "tools/call", {"name": "search_memories", "arguments": asked}
+            )
             assert "quokka" in session.ask("resources/read", {"uri": "memory://tea"})
-            assert "quokka" in session.ask("prompts/get", {"name": "recall", "arguments": {"topic": "quokka"}})
+            assert "quokka" in session.ask(
+                "prompts/get", {"name": "recall", "arguments": {"topic": "quokka"}}
+            )
             made = {"name": "numbat", "content": "The numbat drinks water."}
             assert server.api("POST", "/memories", made).status == 201
             assert "numbat" in server.api("GET", "/memories/numbat").body.decode()
-            assert eventually(lambda: any("numbat" in text for asked in service.asked for text in asked.texts))
+            assert eventually(
+                lambda: any("numbat" in text for asked in service.asked for text in asked.texts)
+            )
         finally:
             server.clear()
     log = "".join(server.said)

@@ -40,7 +40,9 @@ def serve(vault: Path, env: dict[str, str], command: list[str] | None = None) ->
             assert not bare.call(tool, **arguments)["isError"]
         bare.request("resources/list")
         bare.request("resources/read", {"uri": "memory://notes/bird"})
-        bare.request("prompts/get", {"name": "recall", "arguments": {"topic": "https://example.com"}})
+        bare.request(
+            "prompts/get", {"name": "recall", "arguments": {"topic": "https://example.com"}}
+        )
         bare.end_input()
         bare.process.wait(30)
 
@@ -55,7 +57,11 @@ def test_the_watch_sees_what_is_tried(tmp_path: Path) -> None:
         "socket.getaddrinfo('localhost', 80)\n"
         "subprocess.run([sys.executable, '-c', ''])\n"
     )
-    subprocess.run([sys.executable, "-c", script, "x"], env={**os.environ, **watcher(tmp_path / "w")}, check=True)
+    subprocess.run(
+        [sys.executable, "-c", script, "x"],
+        env={**os.environ, **watcher(tmp_path / "w")},
+        check=True,
+    )
     assert {line.split(" ")[0] for line in seen(tmp_path / "w")} >= {
         "socket.connect",
         "socket.getaddrinfo",
@@ -66,7 +72,10 @@ def test_the_watch_sees_what_is_tried(tmp_path: Path) -> None:
 def test_no_command_connects_anywhere_or_starts_a_process(tmp_path: Path) -> None:
     (tmp_path / "vault").mkdir()
     (tmp_path / "vault" / "links.md").write_text(_LINKING)
-    said = run_commands(COMMANDS, {**os.environ, "SIMPLEMEM_VAULT": str(tmp_path / "vault"), **watcher(tmp_path / "w")})
+    said = run_commands(
+        COMMANDS,
+        {**os.environ, "SIMPLEMEM_VAULT": str(tmp_path / "vault"), **watcher(tmp_path / "w")},
+    )
     assert "failed" not in said and "people/Ada" in said
     assert seen(tmp_path / "w") == []
 

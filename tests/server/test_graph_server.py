@@ -42,7 +42,9 @@ def names(server: Bare) -> list[str]:
     return [each["name"] for each in server.call("read_graph")["structuredContent"]["entities"]]
 
 
-def test_it_introduces_itself_and_lists_what_that_server_lists(shared: tuple[Bare, dict[str, Any]]) -> None:
+def test_it_introduces_itself_and_lists_what_that_server_lists(
+    shared: tuple[Bare, dict[str, Any]],
+) -> None:
     server, about = shared
     assert about["serverInfo"] == {"name": "memory-server", "version": "0.6.3"}
     assert about["capabilities"] == {
@@ -53,18 +55,26 @@ def test_it_introduces_itself_and_lists_what_that_server_lists(shared: tuple[Bar
     tools = {tool["name"]: tool for tool in server.request("tools/list")["result"]["tools"]}
     assert list(tools)[:3] == ["create_entities", "create_relations", "add_observations"]
     create, read = tools["create_entities"], tools["read_graph"]
-    assert (create["title"], create["execution"]) == ("Create Entities", {"taskSupport": "forbidden"})
+    assert (create["title"], create["execution"]) == (
+        "Create Entities",
+        {"taskSupport": "forbidden"},
+    )
     assert read["annotations"] == {
         "destructiveHint": False, "idempotentHint": True, "openWorldHint": False, "readOnlyHint": True,
     }  # fmt: skip
     assert tools["delete_entities"]["annotations"]["destructiveHint"]
     assert not tools["add_observations"]["annotations"]["idempotentHint"]
-    assert "additionalProperties" not in create["inputSchema"] and not create["outputSchema"]["additionalProperties"]
+    assert (
+        "additionalProperties" not in create["inputSchema"]
+        and not create["outputSchema"]["additionalProperties"]
+    )
     made = server.call("create_entities", entities=[entity("A", "o")])
     jsonschema.validate(made["structuredContent"], create["outputSchema"])
 
 
-def test_what_is_wrong_with_a_call_is_told_in_that_servers_words(shared: tuple[Bare, dict[str, Any]]) -> None:
+def test_what_is_wrong_with_a_call_is_told_in_that_servers_words(
+    shared: tuple[Bare, dict[str, Any]],
+) -> None:
     server, _ = shared
     unknown = server.call("nope")
     assert (unknown["isError"], said(unknown)) == (True, "MCP error -32602: Tool nope not found")
@@ -78,7 +88,10 @@ def test_what_is_wrong_with_a_call_is_told_in_that_servers_words(shared: tuple[B
         "message": "MCP error -32602: Resource memory://nope not found",
     }
     assert server.request("prompts/list")["error"]["code"] == -32601
-    assert "entities" in server.request("tools/call", {"name": "read_graph"})["result"]["structuredContent"]
+    assert (
+        "entities"
+        in server.request("tools/call", {"name": "read_graph"})["result"]["structuredContent"]
+    )
 
 
 def test_subscribers_hear_once_before_the_answer_of_each_change_that_succeeds(
@@ -108,7 +121,10 @@ def test_subscribers_hear_once_before_the_answer_of_each_change_that_succeeds(
     assert not [each for each in server.notifications if each["method"] == UPDATED]
     [whole] = server.request("resources/read", {"uri": URI})["result"]["contents"]
     read = json.loads(whole["text"])
-    assert read == server.call("read_graph")["structuredContent"] and entity("heard", "x") in read["entities"]
+    assert (
+        read == server.call("read_graph")["structuredContent"]
+        and entity("heard", "x") in read["entities"]
+    )
 
 
 def hears(server: Bare, count: int) -> bool:
@@ -152,7 +168,9 @@ def test_subscribers_hear_of_what_a_person_and_another_server_change(vault: Path
 def test_calls_that_are_sent_all_at_once_are_all_kept(shared: tuple[Bare, dict[str, Any]]) -> None:
     server, _ = shared
     asked = [
-        server.post("tools/call", {"name": "create_entities", "arguments": {"entities": [entity(f"e{k}")]}})
+        server.post(
+            "tools/call", {"name": "create_entities", "arguments": {"entities": [entity(f"e{k}")]}}
+        )
         for k in range(40)
     ]
     assert all(not server.answer(each)["result"]["isError"] for each in asked)

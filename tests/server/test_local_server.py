@@ -21,7 +21,9 @@ from simplemem.server import local, local_protocol
 from simplemem.server.local import LocalServer
 from simplemem.vault.lock import FileLock
 
-pytestmark = pytest.mark.skipif(not local_protocol.is_supported(), reason="this system has no sockets for commands")
+pytestmark = pytest.mark.skipif(
+    not local_protocol.is_supported(), reason="this system has no sockets for commands"
+)
 
 Answered = Future[dict[str, Any] | None]
 
@@ -54,7 +56,9 @@ def done(answer: dict[str, Any] | None) -> Answered:
 
 
 @contextmanager
-def listening(root: Path, begin_answer: Callable[[dict[str, Any]], Answered | None]) -> Iterator[LocalServer]:
+def listening(
+    root: Path, begin_answer: Callable[[dict[str, Any]], Answered | None]
+) -> Iterator[LocalServer]:
     server = LocalServer(str(root), Lock(root), begin_answer, lambda: True)
     server.start()
     try:
@@ -105,7 +109,9 @@ def test_a_command_that_takes_too_long_is_declined_and_keeps_its_place_until_it_
         assert ask(root) == {"declined": True}
 
 
-def test_a_command_that_waits_too_long_is_cancelled(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_waits_too_long_is_cancelled(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(local, "ANSWER_SECONDS", 0.05)
     waiting: list[Answered] = []
 
@@ -120,7 +126,9 @@ def test_a_command_that_waits_too_long_is_cancelled(root: Path, monkeypatch: pyt
         assert eventually(lambda: all(future.cancelled() for future in waiting))
 
 
-def test_a_server_goes_on_when_the_system_gives_no_more_threads(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_goes_on_when_the_system_gives_no_more_threads(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     start = threading.Thread.start
     refused = 0
 
@@ -147,7 +155,9 @@ def test_a_server_that_cannot_make_its_socket_leaves_the_lock_to_another(root: P
         other.give_back()
 
 
-def test_a_server_whose_socket_has_vanished_makes_it_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_whose_socket_has_vanished_makes_it_again(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(local, "_CHECK_SECONDS", 0.05)
     with listening(root, lambda _: done({"answer": 1})):
         assert eventually(lambda: is_there(root))
@@ -170,7 +180,9 @@ def test_where_the_kernel_does_not_tell_the_user_at_the_other_end_nobody_is_trus
         assert not local_protocol.is_supported()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the options of other kernels have other numbers")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="the options of other kernels have other numbers"
+)
 def test_credentials_in_an_unknown_form_are_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
     class Short(socket.socket):
         def getsockopt(self, *_: Any) -> Any:

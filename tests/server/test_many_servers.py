@@ -54,7 +54,9 @@ def test_of_several_servers_exactly_one_watches(tmp_path: Path) -> None:
         assert sum(map(listens, all_)) == 1
 
 
-def test_a_leader_that_is_killed_is_followed_by_exactly_one_until_none_is_left(tmp_path: Path) -> None:
+def test_a_leader_that_is_killed_is_followed_by_exactly_one_until_none_is_left(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "a.md").write_text("plum")
     with servers(tmp_path, 3) as all_:
         assert eventually(lambda: sum(map(listens, all_)) == 1)
@@ -62,7 +64,9 @@ def test_a_leader_that_is_killed_is_followed_by_exactly_one_until_none_is_left(t
             leader = next(bare for bare in all_ if listens(bare))
             all_.remove(leader)
             leader.process.kill()
-            (tmp_path / f"late{number}.md").write_text(f"byhand{number}")  # nobody leads at this moment
+            (tmp_path / f"late{number}.md").write_text(
+                f"byhand{number}"
+            )  # nobody leads at this moment
             assert eventually(lambda n=number: all(finds(bare, f"byhand{n}") for bare in all_))
             assert eventually(lambda: sum(map(listens, all_)) == 1)
 

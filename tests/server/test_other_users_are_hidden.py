@@ -30,8 +30,13 @@ def profile(request: pytest.FixtureRequest) -> str:
 def told(vault: Path, write: Callable[..., Path]) -> Path:
     write(f"{SHARED_NOTE}.md", "Boats moor at the east quay.\n")
     write("graph/Quay.md", "## Observations\n- lies in the east\n")
-    write("graph/Dr Quill.md", "---\nscope: maria\n---\n## Observations\n- treats zinnia allergies\n")
-    write("atoms/maria/The zinnia pot hides the key.md", "---\ntags: [zinnia]\n---\nThe zinnia pot hides the key.\n")
+    write(
+        "graph/Dr Quill.md", "---\nscope: maria\n---\n## Observations\n- treats zinnia allergies\n"
+    )
+    write(
+        "atoms/maria/The zinnia pot hides the key.md",
+        "---\ntags: [zinnia]\n---\nThe zinnia pot hides the key.\n",
+    )
     write("atoms/ann/I live in Bergen.md", "I live in Bergen.\n")
     write("documents/maria/Zinnia letter.md", "---\ntitle: Zinnia letter\n---\nThe zinnia grows.\n")
     write("profiles/maria.md", "# Zinnia lover\n")
@@ -74,15 +79,25 @@ def test_resources_changes_and_completion_show_no_notes_of_users(told: Path, pro
             said = json.dumps(answer)
             assert "inia" not in said and "maria" not in said and "ann/" not in said, asked
             assert "Quill" not in said, asked
-        read = bare.request("resources/read", {"uri": "memory://changes"})["result"]["contents"][0]["text"]
+        read = bare.request("resources/read", {"uri": "memory://changes"})["result"]["contents"][0][
+            "text"
+        ]
         assert SHARED_NOTE in read and "graph/Quay" in read
-        completed = bare.request("completion/complete", {"ref": NAME, "argument": {"name": "name", "value": ""}})
+        completed = bare.request(
+            "completion/complete", {"ref": NAME, "argument": {"name": "name", "value": ""}}
+        )
         assert completed["result"]["completion"]["values"] == [SHARED_NOTE, "graph/Quay"]
 
 
 @pytest.mark.parametrize("method", ["resources/read", "resources/subscribe"])
 @pytest.mark.parametrize(
-    "name", ["atoms/maria/The zinnia pot hides the key", "elsewhere/Zinnia", "graph/Dr Quill", "profiles/maria"]
+    "name",
+    [
+        "atoms/maria/The zinnia pot hides the key",
+        "elsewhere/Zinnia",
+        "graph/Dr Quill",
+        "profiles/maria",
+    ],
 )
 def test_a_note_of_a_user_is_read_and_subscribed_to_as_if_it_were_not_there(
     told: Path, profile: str, name: str, method: str
@@ -90,18 +105,23 @@ def test_a_note_of_a_user_is_read_and_subscribed_to_as_if_it_were_not_there(
     with served(told, profile) as bare:
         bare.initialize()
         absent = name[:-1] + "0"
-        answers = [bare.request(method, {"uri": f"memory://{each.replace(' ', '%20')}"}) for each in (name, absent)]
+        answers = [
+            bare.request(method, {"uri": f"memory://{each.replace(' ', '%20')}"})
+            for each in (name, absent)
+        ]
         assert all("error" in each for each in answers), answers
         one, other = (json.dumps(each["error"]) for each in answers)
-        assert one.replace(name, "").replace(name.replace(" ", "%20"), "") == other.replace(absent, "").replace(
-            absent.replace(" ", "%20"), ""
-        )
+        assert one.replace(name, "").replace(name.replace(" ", "%20"), "") == other.replace(
+            absent, ""
+        ).replace(absent.replace(" ", "%20"), "")
         shared = bare.request(method, {"uri": "memory://Harbour%20rules"})
         assert "error" not in shared
         assert method != "resources/read" or "east quay" in json.dumps(shared["result"])
 
 
-def test_a_server_that_is_narrowed_to_one_user_shows_that_user_s_notes(told: Path, profile: str) -> None:
+def test_a_server_that_is_narrowed_to_one_user_shows_that_user_s_notes(
+    told: Path, profile: str
+) -> None:
     with served(told, profile, access__only=["atoms/ann/"]) as bare:
         bare.initialize()
         assert listed(bare) == {"atoms/ann/I live in Bergen"}

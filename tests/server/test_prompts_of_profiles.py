@@ -15,7 +15,9 @@ ARGUMENTS = {"recall": {"topic": "tea"}, "remember": {"what": "I like tea"}, "re
 WITH_PROMPTS = {"default", "simplemem"}
 
 
-@pytest.mark.parametrize("profile", [name for name, face in PROFILES.items() if face.known_as is None])
+@pytest.mark.parametrize(
+    "profile", [name for name, face in PROFILES.items() if face.known_as is None]
+)
 def test_no_prompt_names_a_tool_that_the_profile_does_not_have(vault: Path, profile: str) -> None:
     with Bare(vault, "--profile", profile, env={"SIMPLEMEM_EMBED_PROVIDER": "none"}) as bare:
         bare.initialize()
@@ -35,7 +37,11 @@ def test_no_prompt_names_a_tool_that_the_profile_does_not_have(vault: Path, prof
     (["--profile", "hmlr", "--tools", "core"], {"recall", "remember", "review"}),
     (["--tools=-core,graph"], set()),
 ])  # fmt: skip
-def test_the_prompts_follow_the_tools_that_are_chosen(vault: Path, options: list[str], offered: set[str]) -> None:
+def test_the_prompts_follow_the_tools_that_are_chosen(
+    vault: Path, options: list[str], offered: set[str]
+) -> None:
     with Bare(vault, *options, env={"SIMPLEMEM_EMBED_PROVIDER": "none"}) as bare:
         bare.initialize()
-        assert {prompt["name"] for prompt in bare.request("prompts/list")["result"]["prompts"]} == offered
+        assert {
+            prompt["name"] for prompt in bare.request("prompts/list")["result"]["prompts"]
+        } == offered

@@ -22,7 +22,10 @@ CHANGES: dict[str, dict[str, Any]] = {
 def house(vault: Path, write: Callable[..., Path]) -> Path:
     write("tea.md", "---\ntags: [drink]\n---\nOolong. [[Archive/old]]\n")
     write("Archive/old.md", "Old leaves.\n")
-    write("Private/diary.md", f"---\ntags: [{CANARY}]\ntitle: Secret Plans\n---\n{CANARY} drinks [[tea]].\n")
+    write(
+        "Private/diary.md",
+        f"---\ntags: [{CANARY}]\ntitle: Secret Plans\n---\n{CANARY} drinks [[tea]].\n",
+    )
     return vault
 
 
@@ -37,14 +40,19 @@ def settled(bare: Bare, notes: int) -> None:
 
 
 @pytest.mark.parametrize("by", ["the user", "the vault"])
-def test_an_agent_is_told_nothing_of_what_is_hidden(house: Path, write: Callable[..., Path], by: str) -> None:
+def test_an_agent_is_told_nothing_of_what_is_hidden(
+    house: Path, write: Callable[..., Path], by: str
+) -> None:
     if by == "the vault":
         write(".simplemem/config.toml", '[access]\nhidden = ["Private/"]\n')
     with Inside(house, **({"access__hidden": ["Private/"]} if by == "the user" else {})) as bare:
         offered(bare)
         settled(bare, 2)
         bare.request("resources/subscribe", {"uri": "memory://changes"})
-        names, tags = {"type": "ref/resource", "uri": "memory://{+name}"}, {"type": "ref/prompt", "name": "review"}
+        names, tags = (
+            {"type": "ref/resource", "uri": "memory://{+name}"},
+            {"type": "ref/prompt", "name": "review"},
+        )
         asked: list[tuple[str, dict[str, Any]]] = [
             ("resources/list", {}),
             ("resources/read", {"uri": "memory://changes"}),
@@ -58,11 +66,19 @@ def test_an_agent_is_told_nothing_of_what_is_hidden(house: Path, write: Callable
         ]
         said: list[Any] = [bare.request(method, params) for method, params in asked]
         said.append(bare.call("search_memories", query="who drinks tea?", limit=50, explain=True))
-        said += [bare.call("get_backlinks", name="tea"), bare.call("build_context", query="who drinks tea?")]
+        said += [
+            bare.call("get_backlinks", name="tea"),
+            bare.call("build_context", query="who drinks tea?"),
+        ]
         said.append(bare.call("memory_history", diff=True))
         for name in ("Private/diary", "Secret Plans", "diary"):
-            refused = [bare.request("resources/read", {"uri": f"memory://{name.replace(' ', '%20')}"})]
-            refused += [bare.call(tool, name=name) for tool in ("read_memory", "delete_memory", "get_backlinks")]
+            refused = [
+                bare.request("resources/read", {"uri": f"memory://{name.replace(' ', '%20')}"})
+            ]
+            refused += [
+                bare.call(tool, name=name)
+                for tool in ("read_memory", "delete_memory", "get_backlinks")
+            ]
             refused.append(bare.call("update_memory", name=name, append="x"))
             never = name.replace("diary", "dairy").replace("Secret", "Sacred")
             asked_in_vain = json.dumps(bare.call("read_memory", name=never))
@@ -72,7 +88,9 @@ def test_an_agent_is_told_nothing_of_what_is_hidden(house: Path, write: Callable
         write("tea.md", "Oolong again.\n")
         text = json.dumps([said, bare.hear("notifications/resources/updated"), bare.notifications])
         assert not [word for word in (CANARY, "diary", "Secret") if word in text]
-        assert bare.call("search_memories", query=CANARY)["structuredContent"]["index"]["notes"] == 2
+        assert (
+            bare.call("search_memories", query=CANARY)["structuredContent"]["index"]["notes"] == 2
+        )
 
 
 @pytest.mark.parametrize("profile", ["default", "simplemem"])
@@ -96,7 +114,10 @@ def test_a_read_only_server_leaves_no_trace_in_the_vault(house: Path) -> None:
         assert bare.call("search_memories", query="oolong")["structuredContent"]["hits"]
         for tool, more in CHANGES.items():
             name = "n" if tool == "create_memory" else "tea"
-            assert bare.call(tool, name=name, **more)["structuredContent"]["error"]["code"] == "read_only", tool
+            assert (
+                bare.call(tool, name=name, **more)["structuredContent"]["error"]["code"]
+                == "read_only"
+            ), tool
         bare.end_input()
         bare.process.wait(20)
     assert {path: path.stat().st_mtime_ns for path in house.rglob("*")} == before

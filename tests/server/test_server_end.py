@@ -86,7 +86,9 @@ def test_it_ends_when_its_output_is_closed(tmp_path: Path) -> None:
 
 
 def test_it_ends_in_the_middle_of_a_long_tool(tmp_path: Path) -> None:
-    tool = "import time\ndef long() -> Reply[None]:\n    time.sleep(3600)\n    return Reply('done')\n"
+    tool = (
+        "import time\ndef long() -> Reply[None]:\n    time.sleep(3600)\n    return Reply('done')\n"
+    )
     with Bare.with_tool(tmp_path, tool) as bare:
         bare.initialize()
         bare.post("tools/call", {"name": "long", "arguments": {}})
@@ -110,7 +112,9 @@ def test_it_talks_and_ends_while_another_process_holds_the_vault(tmp_path: Path)
 
 
 @pytest.mark.parametrize("lock", ["comes free", "is never free"])
-def test_a_write_that_has_begun_is_finished_before_the_end(bare: Bare, tmp_path: Path, lock: str) -> None:
+def test_a_write_that_has_begun_is_finished_before_the_end(
+    bare: Bare, tmp_path: Path, lock: str
+) -> None:
     with held_lock(tmp_path):
         append(bare, "two")
         bare.end_input()
@@ -129,8 +133,13 @@ def test_a_cancelled_write_that_had_not_its_turn_never_happens(bare: Bare, tmp_p
         bare.notify("notifications/cancelled", {"requestId": second})
         bare.request("ping")
     assert bare.answer(first)["result"]["isError"] is False
-    bare.call("update_memory", name="a", append="third")  # it has its turn after the one that was cancelled
-    assert second not in bare.answered() and (tmp_path / "a.md").read_text() == "one\n\nfirst\n\nthird\n"
+    bare.call(
+        "update_memory", name="a", append="third"
+    )  # it has its turn after the one that was cancelled
+    assert (
+        second not in bare.answered()
+        and (tmp_path / "a.md").read_text() == "one\n\nfirst\n\nthird\n"
+    )
 
 
 def test_cancelling_at_any_moment_leaves_a_note_whole(bare: Bare, tmp_path: Path) -> None:
@@ -141,7 +150,9 @@ def test_cancelling_at_any_moment_leaves_a_note_whole(bare: Bare, tmp_path: Path
         time.sleep(k * 0.0003)
         bare.notify("notifications/cancelled", {"requestId": asked})
     text = bare.call("read_memory", name="a")["structuredContent"]["content"]
-    assert text == "one\n" or (text.startswith("v") and text.endswith(body) and text.count("v") == 1)
+    assert text == "one\n" or (
+        text.startswith("v") and text.endswith(body) and text.count("v") == 1
+    )
     assert bare.call("update_memory", name="a", content="end")["isError"] is False
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["a.md"]
 
@@ -152,7 +163,10 @@ def test_what_a_killed_server_left_is_gone_when_the_next_has_said_hello(tmp_path
             bare.initialize()
             bare.call("create_memory", name="n", content="x", overwrite=True)
             for k in range(20):
-                bare.post("tools/call", {"name": "update_memory", "arguments": {"name": "n", "content": f"text {k}"}})
+                bare.post(
+                    "tools/call",
+                    {"name": "update_memory", "arguments": {"name": "n", "content": f"text {k}"}},
+                )
             bare.process.kill()
             bare.process.wait()
         (tmp_path / f".simplemem-1-{'0' * 24}.tmp").write_text("half a te")
@@ -161,7 +175,9 @@ def test_what_a_killed_server_left_is_gone_when_the_next_has_said_hello(tmp_path
             assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["n.md"]
 
 
-def test_a_server_commits_what_its_client_changed_under_the_clients_name(git: Any, vault: Path) -> None:
+def test_a_server_commits_what_its_client_changed_under_the_clients_name(
+    git: Any, vault: Path
+) -> None:
     git.commit("Begin")
     with Bare(vault, env={"SIMPLEMEM_GIT_COMMIT": "each"}) as bare:
         bare.initialize()
@@ -171,7 +187,10 @@ def test_a_server_commits_what_its_client_changed_under_the_clients_name(git: An
         told = bare.call("memory_history", name="tea")["structuredContent"]["versions"]
         bare.end_input()
         assert bare.process.wait(PATIENCE) == 0
-    assert [(version["what"], version["name"]) for version in told] == [("update", "tea"), ("create", "tea")]
+    assert [(version["what"], version["name"]) for version in told] == [
+        ("update", "tea"),
+        ("create", "tea"),
+    ]
     actor = git("log", "-1", "--format=%(trailers:key=Simplemem-Actor,valueonly)").strip()
     assert actor == told[0]["who"] and "bare" in actor
     assert git("status", "--porcelain") == ""
@@ -212,7 +231,9 @@ def held_lock(vault: Path):
         "with Vault(Path(sys.argv[1])).lock():\n"
         "    print('held', flush=True)\n    sys.stdin.read()\n"
     )
-    holder = subprocess.Popen([sys.executable, "-c", script, str(vault)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", script, str(vault)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     assert holder.stdout is not None and holder.stdin is not None
     holder.stdout.readline()
     try:

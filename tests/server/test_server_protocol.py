@@ -25,7 +25,9 @@ from simplemem.store import EnhancedStore
 
 
 async def indexed(client: Client, word: str) -> bool:
-    answer = (await client.call_tool("search_memories", {"query": word, "mode": "text"})).structured_content
+    answer = (
+        await client.call_tool("search_memories", {"query": word, "mode": "text"})
+    ).structured_content
     return bool(answer["hits"]) and answer["index"]["state"] != "indexing"
 
 
@@ -47,7 +49,9 @@ def test_every_tool_answers_as_its_schema_says(vault: Path, mode: str) -> None:
                 return result.structured_content
 
             role = {"tags": {"role": "pilot"}}
-            ada = await call("create_memory", name="people/Ada", content="Ada flies kites.", metadata=role)
+            ada = await call(
+                "create_memory", name="people/Ada", content="Ada flies kites.", metadata=role
+            )
             text = "# Kite\n\nBuilt by [[people/Ada]].\n\n## Log\n\nFirst flight."
             kite = await call("create_memory", name="projects/kite", content=text)
             read = await call("read_memory", name="[[people/Ada]]")
@@ -60,10 +64,14 @@ def test_every_tool_answers_as_its_schema_says(vault: Path, mode: str) -> None:
             tags = await call("change_tag", name="people/Ada", tags="todo, role=captain")
             assert tags["tag_map"] == {"todo": True, "role": "captain"}
             await until(lambda: indexed(client, "very first"))
-            found = await call("search_memories", query="very first flight", explain=True, tags=None, limit="3")
+            found = await call(
+                "search_memories", query="very first flight", explain=True, tags=None, limit="3"
+            )
             assert found["hits"][0]["name"] == "projects/kite"
             assert (await call("list_memories", limit=1))["next_cursor"]
-            assert (await call("get_backlinks", name="people/Ada"))["items"][0]["name"] == "projects/kite"
+            assert (await call("get_backlinks", name="people/Ada"))["items"][0][
+                "name"
+            ] == "projects/kite"
             assert (await call("build_context", query="flight", budget_tokens=200))["items"]
             moved = await call("move_memory", name="people/Ada", new_name="people/Ada Lovelace")
             assert moved["rewritten"] == ["projects/kite"]
@@ -78,13 +86,19 @@ def test_every_tool_answers_as_its_schema_says(vault: Path, mode: str) -> None:
 
 
 @both
-def test_a_failure_is_a_result_with_a_code_and_an_unknown_tool_an_error(vault: Path, mode: str) -> None:
+def test_a_failure_is_a_result_with_a_code_and_an_unknown_tool_an_error(
+    vault: Path, mode: str
+) -> None:
     async def body() -> None:
         async with connected(vault, mode) as client:
             await client.call_tool("create_memory", {"name": "projects/apollo", "content": "x"})
             failed = await client.call_tool("read_memory", {"name": "projects/apolo"})
             error = failed.structured_content["error"]
-            assert failed.is_error and error["code"] == "not_found" and error["candidates"] == ["projects/apollo"]
+            assert (
+                failed.is_error
+                and error["code"] == "not_found"
+                and error["candidates"] == ["projects/apollo"]
+            )
             assert error["message"] in text_of(failed)
             with pytest.raises(MCPError, match="no tool"):
                 await client.session.call_tool("no_such_tool", {})
@@ -110,14 +124,24 @@ def test_memories_are_resources(vault: Path, write: Callable[..., Path], mode: s
 
             templates = (await client.list_resource_templates()).resource_templates
             assert [template.uri_template for template in templates] == ["memory://{+name}"]
-            for uri in ("memory://people/Ada%20L", "memory://people/Ada L", "memory://people/Ada%20L.md"):
+            for uri in (
+                "memory://people/Ada%20L",
+                "memory://people/Ada L",
+                "memory://people/Ada%20L.md",
+            ):
                 assert await read(uri) == text
             listed = await until(listing)
             assert listed[0] == "memory://changes"
             assert set(listed[1:]) == {"memory://people/Ada%20L", "memory://changes.md"}
             assert "[people/Ada L](memory://people/Ada%20L)" in await read("memory://changes")
             assert await read("memory://changes.md") == "a memory of that name"
-            for uri in ("memory://nobody", "memory://../secret", "memory://", "file:///etc/passwd", "memory:///etc/x"):
+            for uri in (
+                "memory://nobody",
+                "memory://../secret",
+                "memory://",
+                "file:///etc/passwd",
+                "memory:///etc/x",
+            ):
                 with pytest.raises(MCPError) as refused:
                     await read(uri)
                 assert refused.value.error.code == types.INVALID_PARAMS
@@ -125,12 +149,19 @@ def test_memories_are_resources(vault: Path, write: Callable[..., Path], mode: s
     run(body)
 
 
-def test_an_edit_by_hand_reaches_a_listener_of_2026(vault: Path, write: Callable[..., Path]) -> None:
+def test_an_edit_by_hand_reaches_a_listener_of_2026(
+    vault: Path, write: Callable[..., Path]
+) -> None:
     write("Ada Lovelace.md", "one")
 
     async def body() -> None:
         async with connected(vault, MODERN) as client:
-            asked = ["memory://Ada Lovelace", "memory://ada%20lovelace.md", "memory://changes", "memory://other"]
+            asked = [
+                "memory://Ada Lovelace",
+                "memory://ada%20lovelace.md",
+                "memory://changes",
+                "memory://other",
+            ]
             async with client.listen(resource_subscriptions=asked) as heard:
                 await until(lambda: indexed(client, "one"))
                 write("Ada Lovelace.md", "two, by hand")
@@ -149,8 +180,12 @@ def test_an_edit_by_hand_reaches_a_listener_of_2026(vault: Path, write: Callable
     run(body)
 
 
-@pytest.mark.filterwarnings(f"ignore::{MCPDeprecationWarning.__module__}.{MCPDeprecationWarning.__name__}")
-def test_an_edit_by_hand_reaches_a_subscriber_of_2025(vault: Path, write: Callable[..., Path]) -> None:
+@pytest.mark.filterwarnings(
+    f"ignore::{MCPDeprecationWarning.__module__}.{MCPDeprecationWarning.__name__}"
+)
+def test_an_edit_by_hand_reaches_a_subscriber_of_2025(
+    vault: Path, write: Callable[..., Path]
+) -> None:
     told: list[str] = []
     write("a.md", "one")
     write("b.md", "one")
@@ -192,15 +227,21 @@ def test_the_recall_prompt_says_when_no_memory_answers(vault: Path) -> None:
                 prompt = await client.get_prompt("recall", {"topic": topic})
                 return prompt.messages[0].content.text
 
-            unknown = await recalled("Which passport did Ines renew for the expedition to Patagonia?")
-            assert "A first search found no answer. Nothing found; these are the nearest." in unknown
+            unknown = await recalled(
+                "Which passport did Ines renew for the expedition to Patagonia?"
+            )
+            assert (
+                "A first search found no answer. Nothing found; these are the nearest." in unknown
+            )
             assert "found no answer" not in await recalled("the tail of the kite")
 
     run(body)
 
 
 @both
-def test_prompts_bring_what_the_memories_say_and_names_and_tags_are_completed(vault: Path, mode: str) -> None:
+def test_prompts_bring_what_the_memories_say_and_names_and_tags_are_completed(
+    vault: Path, mode: str
+) -> None:
     async def body() -> None:
         async with connected(vault, mode) as client:
 
@@ -211,19 +252,29 @@ def test_prompts_bring_what_the_memories_say_and_names_and_tags_are_completed(va
                 reference = types.PromptReference(name=prompt)
                 if prompt == "":
                     reference = types.ResourceTemplateReference(uri="memory://{+name}")
-                return (await client.complete(reference, {"name": name, "value": value})).completion.values
+                return (
+                    await client.complete(reference, {"name": name, "value": value})
+                ).completion.values
 
             for name, tags in (("kite", "todo"), ("people/Ada", "todo, status=done")):
                 more = {"content": "The kite needs a tail.", "metadata": {"tags": tags}}
                 await client.call_tool("create_memory", {"name": name, **more})
             await until(lambda: indexed(client, "kite"))
-            assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["recall", "remember", "review"]
+            assert [prompt.name for prompt in (await client.list_prompts()).prompts] == [
+                "recall",
+                "remember",
+                "review",
+            ]
             assert "The kite needs a tail." in await said("recall", topic="kite")
             assert "the boat" in await said("remember", what="the boat is blue")
             assert "**kite**" in await said("review", tag="todo")
             none = await said("review", tag="nothing")
             assert "No memory changed" in none and "No note has #nothing" in none
-            for prompt, arguments in (("recall", {}), ("nothing", {}), ("review", {"since": "when pigs fly"})):
+            for prompt, arguments in (
+                ("recall", {}),
+                ("nothing", {}),
+                ("review", {"since": "when pigs fly"}),
+            ):
                 with pytest.raises(MCPError):
                     await said(prompt, **arguments)
             assert await completed("", "name", "people/") == ["people/Ada"]
@@ -276,12 +327,16 @@ def test_a_client_that_does_not_read_is_told_each_thing_once_when_it_does(
     anyio.run(body)
 
 
-@pytest.mark.parametrize("name", ["a", "people/Ada Lovelace", "changes", "x.md", "100 %", "a#b?c", "Ä/ö", "a.MD"])
+@pytest.mark.parametrize(
+    "name", ["a", "people/Ada Lovelace", "changes", "x.md", "100 %", "a#b?c", "Ä/ö", "a.MD"]
+)
 def test_a_name_and_its_uri_are_the_same_thing(name: str) -> None:
     assert name_in(uri_of(name)) == name and uri_of(name) != CHANGES
 
 
-def test_calls_one_after_the_other_meet_one_thread_and_parallel_ones_have_others(tmp_path: Path) -> None:
+def test_calls_one_after_the_other_meet_one_thread_and_parallel_ones_have_others(
+    tmp_path: Path,
+) -> None:
     door, together = Door(lambda: EnhancedStore(tmp_path)), threading.Barrier(3)
 
     def work(*, waits: bool = False) -> int:
@@ -291,7 +346,9 @@ def test_calls_one_after_the_other_meet_one_thread_and_parallel_ones_have_others
 
     async def talk() -> tuple[set[int], set[int]]:
         one_by_one = {await door.run(work) for _ in range(20)}
-        return one_by_one, set(await asyncio.gather(*(door.run(partial(work, waits=True)) for _ in range(3))))
+        return one_by_one, set(
+            await asyncio.gather(*(door.run(partial(work, waits=True)) for _ in range(3)))
+        )
 
     one_by_one, at_once = asyncio.run(talk())
     assert len(one_by_one) == 1 and len(at_once) == 3

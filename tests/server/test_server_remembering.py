@@ -39,12 +39,16 @@ def test_the_time_that_is_named_is_the_servers(vault: Path) -> None:
 
 
 @pytest.mark.parametrize("way", ["--knowledge-base", "GOMEM_KB_PATH", "GOMEM_KNOWLEDGE_BASE"])
-def test_a_knowledge_base_has_two_tools_beside_those_of_any_profile(vault: Path, base: Path, way: str) -> None:
+def test_a_knowledge_base_has_two_tools_beside_those_of_any_profile(
+    vault: Path, base: Path, way: str
+) -> None:
     options = [way, str(base)] if way.startswith("--") else []
     env = {**PLAIN, **({} if options else {way: str(base)})}
     with Bare(vault, "--profile", "remembrances", *options, env=env) as bare:
         assert tools(bare) >= BASE
-        asked = bare.call("query_knowledge_base", query="who is the lighthouse keeper?")["structuredContent"]
+        asked = bare.call("query_knowledge_base", query="who is the lighthouse keeper?")[
+            "structuredContent"
+        ]
         assert [each["source"] for each in asked["results"]] == ["intro.md"]
 
 
@@ -54,7 +58,11 @@ def test_what_changes_there_is_found_and_all_ends_with_the_server(vault: Path, b
 
     with Bare(vault, "--knowledge-base", str(base), env=PLAIN) as bare:
         assert tools(bare) > BASE
-        bare.call("update_knowledge_base", file_path="docs/fog.md", content="# Fog\r\n\r\nThe keeper sounds it.\r\n")
+        bare.call(
+            "update_knowledge_base",
+            file_path="docs/fog.md",
+            content="# Fog\r\n\r\nThe keeper sounds it.\r\n",
+        )
         assert (base / "docs" / "fog.md").read_bytes() == b"# Fog\r\n\r\nThe keeper sounds it.\r\n"
         assert eventually(lambda: "sounds it" in answers())
         (base / "intro.md").write_text("The keeper is called Ida.\n")
@@ -66,13 +74,23 @@ def test_what_changes_there_is_found_and_all_ends_with_the_server(vault: Path, b
 
 
 @pytest.mark.parametrize("place", ["kb/intro.md", "nowhere", "vault", "."])
-def test_what_can_be_none_ends_the_server_with_a_sentence(vault: Path, base: Path, place: str) -> None:
+def test_what_can_be_none_ends_the_server_with_a_sentence(
+    vault: Path, base: Path, place: str
+) -> None:
     command = [*SERVE, "--vault", str(vault), "--knowledge-base", str(base.parent / place)]
-    ended = subprocess.run(command, input=b"", capture_output=True, timeout=60, env={**os.environ, **PLAIN})
-    assert ended.returncode == 1 and b"knowledge base" in ended.stderr and b"Traceback" not in ended.stderr
+    ended = subprocess.run(
+        command, input=b"", capture_output=True, timeout=60, env={**os.environ, **PLAIN}
+    )
+    assert (
+        ended.returncode == 1
+        and b"knowledge base" in ended.stderr
+        and b"Traceback" not in ended.stderr
+    )
 
 
 def test_a_client_is_told_of_it(vault: Path, base: Path) -> None:
     command = [sys.executable, "-m", "simplemem", "connect", "json", "--vault", str(vault)]
-    shown = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "GOMEM_KB_PATH": str(base)})
+    shown = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "GOMEM_KB_PATH": str(base)}
+    )
     assert f'"--knowledge-base",\n        "{base}"' in shown.stdout

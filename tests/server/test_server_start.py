@@ -20,7 +20,14 @@ from simplemem.faces.face import PROFILES, choose
 
 META = {"title": "t", "description": "", "tags": {}}
 EVERY_TOOL = {tool.name for face in PROFILES.values() for tool in choose(face)}
-ORIGINAL = ["create_memory", "read_memory", "update_memory", "delete_memory", "list_memories", "search_memories"]
+ORIGINAL = [
+    "create_memory",
+    "read_memory",
+    "update_memory",
+    "delete_memory",
+    "list_memories",
+    "search_memories",
+]
 
 
 def serving(*options: str) -> list[str]:
@@ -30,7 +37,9 @@ def serving(*options: str) -> list[str]:
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to start in. The tests' own Python path goes with it."""
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setenv(
+        "PYTHONPATH", os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])
+    )
     folder = tmp_path / "here"
     folder.mkdir()
     return folder
@@ -43,9 +52,14 @@ def test_the_profile_of_the_original_works_as_that_did(here: Path) -> None:
     with Bare(here, command=serving("--profile", "simplemem"), cwd=here) as bare:
         assert "create memories as you learn" in bare.initialize()["instructions"]
         assert "voyage_ai.api_key is not used" in bare.said.decode()
-        assert [tool["name"] for tool in bare.request("tools/list")["result"]["tools"]][:6] == ORIGINAL
+        assert [tool["name"] for tool in bare.request("tools/list")["result"]["tools"]][
+            :6
+        ] == ORIGINAL
         made = bare.call("create_memory", name="a", metadata=META, content="short enough")
-        assert made["content"][0]["text"] == "Memory 'a' was created." and "structuredContent" not in made
+        assert (
+            made["content"][0]["text"] == "Memory 'a' was created."
+            and "structuredContent" not in made
+        )
         refused = bare.call("create_memory", name="b", metadata=META, content=long)
         assert refused["isError"] is True and refused["content"][0]["text"].startswith("too_long: ")
     assert (here / ".memories" / "a.md").is_file()
@@ -65,7 +79,9 @@ def test_the_profile_of_what_is_learned_keeps_it_where_the_original_was_told_to(
         assert len(bare.request("tools/list")["result"]["tools"]) == 27
         bare.call("save_knowledge", type="error", content="It broke", confidence=0.9, tags=[])
         refused = bare.call("link_knowledge", sourceId="a", targetId="b")
-        assert refused["isError"] and refused["content"][0]["text"].startswith("Error: Knowledge entry not found: a")
+        assert refused["isError"] and refused["content"][0]["text"].startswith(
+            "Error: Knowledge entry not found: a"
+        )
         assert refused["structuredContent"]["error"]["code"] == "not_found"
     assert (here / "learned" / "here" / "knowledge" / "error" / "it-broke.md").exists()
 
@@ -79,7 +95,9 @@ def test_prompts_name_only_tools_that_the_profile_has(here: Path, profile: str) 
             arguments = {"topic": "balloons"} if prompt == "recall" else {}
             got = bare.request("prompts/get", {"name": prompt, "arguments": arguments})
             said = got["result"]["messages"][0]["content"]["text"]
-            assert {word for word in re.findall(r"[a-z]+_[a-z_]+", said) if word in EVERY_TOOL} <= shown
+            assert {
+                word for word in re.findall(r"[a-z]+_[a-z_]+", said) if word in EVERY_TOOL
+            } <= shown
             assert "search_memories" in said or prompt != "recall"
 
 
@@ -93,12 +111,19 @@ def test_prompts_name_only_tools_that_the_profile_has(here: Path, profile: str) 
     ],
 )
 def test_which_vault_a_profile_with_a_place_of_its_own_serves(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, env: dict[str, str], named: str | None, where: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    env: dict[str, str],
+    named: str | None,
+    where: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name, value in env.items():
         monkeypatch.setenv(name, value)
-    assert _vault(Namespace(vault=named, default_vault=None), PROFILES["self-improving"]) == tmp_path / where
+    assert (
+        _vault(Namespace(vault=named, default_vault=None), PROFILES["self-improving"])
+        == tmp_path / where
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,13 +134,19 @@ def test_which_vault_a_profile_with_a_place_of_its_own_serves(
         (["--profile", "simplemem", "--config", "x.toml"], "x.toml"),
     ],
 )
-def test_a_wrong_choice_is_told_before_anything_begins(here: Path, options: list[str], said: str) -> None:
-    ended = subprocess.run(serving(*options), cwd=here, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+def test_a_wrong_choice_is_told_before_anything_begins(
+    here: Path, options: list[str], said: str
+) -> None:
+    ended = subprocess.run(
+        serving(*options), cwd=here, stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
     assert ended.returncode == 1 and said in ended.stderr
     assert ended.stdout == "" and os.listdir(here) == []
 
 
-def test_the_log_says_what_happened_and_never_what_a_note_says(vault: Path, write: Callable[..., Path]) -> None:
+def test_the_log_says_what_happened_and_never_what_a_note_says(
+    vault: Path, write: Callable[..., Path]
+) -> None:
     """At the loudest level, with failures of every sort. The note cannot be opened: its error would quote its name."""
     write("a.md", "---\ntitle: quokka\n---\nThe wombat is here. [[kangaroo]]")
     write("broken.md", "---\ntitle: [platypus\n---\nText.")
@@ -128,7 +159,9 @@ def test_the_log_says_what_happened_and_never_what_a_note_says(vault: Path, writ
             bare.call("update_memory", name="b", content="dingo", if_sha256="0" * 64)
             bare.call("change_tag", name="broken", tags={"bilby": True})
             bare.call("read_memory", name="a")
-            bare.send(b'{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":5,"arguments":"potoroo"}}\n')
+            bare.send(
+                b'{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":5,"arguments":"potoroo"}}\n'
+            )
             bare.request("resources/read", {"uri": "memory://bandicoot"})
         bare.end_input()
         bare.process.wait(10)
@@ -160,18 +193,36 @@ def test_a_failure_inside_is_told_in_the_log_without_its_message(vault: Path) ->
         bare.process.wait(10)
     said = bare.said.decode()
     assert "the tool fails failed [RuntimeError at " in said
-    assert "the thread helper failed [RuntimeError at " in said and "diary" not in said + json.dumps(answer)
+    assert (
+        "the thread helper failed [RuntimeError at " in said
+        and "diary" not in said + json.dumps(answer)
+    )
 
 
-SEEN = ["zebra", "violin", "glacier", "harbour", "saffron", "telescope", "marathon", "pottery", "volcano", "orchid"]
+SEEN = [
+    "zebra",
+    "violin",
+    "glacier",
+    "harbour",
+    "saffron",
+    "telescope",
+    "marathon",
+    "pottery",
+    "volcano",
+    "orchid",
+]
 
 
 def write_small_vault(vault: Path) -> None:
     """Write two notes of each thing: one for tools that find notes, one for tools that find entities."""
     for name in SEEN:
-        (vault / f"note of {name}.md").write_text(f"# About a {name}\n\nThe {name} was seen in Bergen.\n")
+        (vault / f"note of {name}.md").write_text(
+            f"# About a {name}\n\nThe {name} was seen in Bergen.\n"
+        )
         header = f"---\ntitle: Entity {name}\ntype: entity\nentity_type: thing\n---\n"
-        (vault / f"Entity {name}.md").write_text(f"{header}\n## Observations\n- Was bought as a {name} in Oslo\n")
+        (vault / f"Entity {name}.md").write_text(
+            f"{header}\n## Observations\n- Was bought as a {name} in Oslo\n"
+        )
 
 
 @pytest.mark.parametrize(
@@ -202,9 +253,12 @@ def test_right_after_the_list_of_tools_a_small_vault_is_wholly_searchable(
 
 
 @pytest.mark.parametrize(
-    ("profile", "tool"), [("default", "search_memories"), ("simplemem", "search_memories"), ("chatgpt", "search")]
+    ("profile", "tool"),
+    [("default", "search_memories"), ("simplemem", "search_memories"), ("chatgpt", "search")],
 )
-def test_a_vault_that_is_still_being_read_is_never_said_to_hold_nothing(vault: Path, profile: str, tool: str) -> None:
+def test_a_vault_that_is_still_being_read_is_never_said_to_hold_nothing(
+    vault: Path, profile: str, tool: str
+) -> None:
     write_many_notes(vault)
     with Bare(vault, "--profile", profile) as bare:
         bare.initialize()
@@ -212,15 +266,21 @@ def test_a_vault_that_is_still_being_read_is_never_said_to_hold_nothing(vault: P
         for question in ("plum2999", "a word of no note: quetzal"):
             answer = bare.call(tool, query=question)
             text = " ".join(part["text"] for part in answer["content"])
-            assert re.search(r"[1-9]\d* of 3000 notes are not indexed yet, and [1-9]\d* have no vector yet", text)
+            assert re.search(
+                r"[1-9]\d* of 3000 notes are not indexed yet, and [1-9]\d* have no vector yet", text
+            )
             assert not re.search(
-                "nothing (was )?found|no memories were found|no (memory|note) (holds|contains)", text, re.IGNORECASE
+                "nothing (was )?found|no memories were found|no (memory|note) (holds|contains)",
+                text,
+                re.IGNORECASE,
             )
 
 
 def test_a_name_that_is_not_indexed_yet_is_not_said_to_be_of_no_note(vault: Path) -> None:
     write_small_vault(vault)
-    (vault / "Kite.md").write_text("---\ntitle: The paper kite\naliases: [dragon]\n---\nIt flies.\n")
+    (vault / "Kite.md").write_text(
+        "---\ntitle: The paper kite\naliases: [dragon]\n---\nIt flies.\n"
+    )
     with Bare(vault) as bare:
         bare.initialize()
         bare.request("tools/list")
@@ -229,7 +289,9 @@ def test_a_name_that_is_not_indexed_yet_is_not_said_to_be_of_no_note(vault: Path
 
 def _write_first_note(server: Bare) -> None:
     server.initialize()
-    assert not server.call("create_memory", name="First", content="The first note.", metadata=META).get("isError")
+    assert not server.call(
+        "create_memory", name="First", content="The first note.", metadata=META
+    ).get("isError")
 
 
 def test_in_a_folder_that_obsidian_uses_serve_writes_into_that_folder(
@@ -245,10 +307,14 @@ def test_in_a_folder_that_obsidian_uses_serve_writes_into_that_folder(
     assert not (here.parent / "home").exists()
 
 
-def test_a_misspelt_variable_is_named_at_the_start(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_misspelt_variable_is_named_at_the_start(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SIMPLEMEM_READONLY", "true")
     (here / ".obsidian").mkdir()
-    served = subprocess.run(serving(), cwd=here, input=b"", capture_output=True, timeout=60, check=False)
+    served = subprocess.run(
+        serving(), cwd=here, input=b"", capture_output=True, timeout=60, check=False
+    )
     assert b"SIMPLEMEM_READONLY has no effect; did you mean SIMPLEMEM_READ_ONLY?" in served.stderr
     assert served.returncode == 0 and not served.stdout
 
@@ -259,9 +325,13 @@ def test_among_other_notes_serve_uses_no_vault_but_one_that_is_named(
     home = here.parent / "home"
     monkeypatch.setenv("HOME", str(home))
     (here / "chapter.md").write_text("A chapter of a handbook.\n")
-    refused = subprocess.run(serving(), cwd=here, input=b"", capture_output=True, timeout=60, check=False)
+    refused = subprocess.run(
+        serving(), cwd=here, input=b"", capture_output=True, timeout=60, check=False
+    )
     assert refused.returncode == 1 and not refused.stdout
-    assert f"no vault in {here}" in refused.stderr.decode() and b"simplemem init ." in refused.stderr
+    assert (
+        f"no vault in {here}" in refused.stderr.decode() and b"simplemem init ." in refused.stderr
+    )
     assert not home.exists()
 
     with Bare(here, command=serving("--default-vault", "~/simplemem"), cwd=here) as server:

@@ -76,7 +76,9 @@ def test_a_line_of_a_hundred_megabytes_is_refused_and_not_held(tmp_path: Path) -
 
 def test_a_message_just_below_the_bound_is_read(server: Bare) -> None:
     filler = "x" * (8 * 1024 * 1024 - 200)
-    answer = server.request("tools/call", {"name": "list_memories", "arguments": {"prefix": filler}})
+    answer = server.request(
+        "tools/call", {"name": "list_memories", "arguments": {"prefix": filler}}
+    )
     assert answer["result"]["isError"] is False
 
 
@@ -125,6 +127,9 @@ def test_a_client_that_does_not_read_is_waited_for_and_loses_nothing(tmp_path: P
     with Bare(tmp_path, read=False) as bare:
         bare.greet()
         bare.notify("notifications/initialized")
-        asked = [bare.post("tools/call", {"name": "read_memory", "arguments": {"name": "n"}}) for _ in range(200)]
+        asked = [
+            bare.post("tools/call", {"name": "read_memory", "arguments": {"name": "n"}})
+            for _ in range(200)
+        ]
         bare.read_on()
         assert all(bare.answer(ident)["result"]["isError"] is False for ident in asked)

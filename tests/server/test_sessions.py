@@ -35,7 +35,10 @@ PROFILES: dict[str, tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]]
     ),
     "basic-memory": (
         ("read_note", {"identifier": "tea"}),
-        ("write_note", {"title": "tea", "directory": "", "content": "Green tea.", "overwrite": True}),
+        (
+            "write_note",
+            {"title": "tea", "directory": "", "content": "Green tea.", "overwrite": True},
+        ),
     ),
 }
 
@@ -104,18 +107,24 @@ def test_two_sessions_of_one_client_do_not_share_what_they_read(vault: Path, wri
         refused = first.call("update_memory", name="tea", content="Green tea.")
         assert refused["structuredContent"]["error"]["code"] == "conflict"
         assert note.read_text() == EDITED_TEXT
-        assert second.call("update_memory", name="tea", content="Green tea.")["structuredContent"]["changed"]
+        assert second.call("update_memory", name="tea", content="Green tea.")["structuredContent"][
+            "changed"
+        ]
 
 
 @both
-def test_a_resource_that_was_read_counts_as_a_note_that_was_read(vault: Path, write: Write, mode: str) -> None:
+def test_a_resource_that_was_read_counts_as_a_note_that_was_read(
+    vault: Path, write: Write, mode: str
+) -> None:
     note = write("tea.md", READ_TEXT)
 
     async def body() -> None:
         async with connected(vault, mode) as client:
             await client.read_resource("memory://tea")
             note.write_text(EDITED_TEXT)
-            refused = await client.call_tool("update_memory", {"name": "tea", "content": "Green tea."})
+            refused = await client.call_tool(
+                "update_memory", {"name": "tea", "content": "Green tea."}
+            )
             assert refused.structured_content["error"]["code"] == "conflict"
 
     run(body)
@@ -145,7 +154,9 @@ def test_an_overwriting_create_does_not_replace_an_edit_made_since_the_client_re
 
 
 @both
-def test_an_append_does_not_make_the_client_know_an_edit_that_it_followed(vault: Path, write: Write, mode: str) -> None:
+def test_an_append_does_not_make_the_client_know_an_edit_that_it_followed(
+    vault: Path, write: Write, mode: str
+) -> None:
     note = write("tea.md", READ_TEXT)
 
     async def body() -> None:
@@ -153,7 +164,9 @@ def test_an_append_does_not_make_the_client_know_an_edit_that_it_followed(vault:
             await _call(client, "read_memory", name="tea")
             note.write_text(EDITED_TEXT)
             await _call(client, "update_memory", name="tea", append="And mint.")
-            refused = await client.call_tool("update_memory", {"name": "tea", "content": "Green tea."})
+            refused = await client.call_tool(
+                "update_memory", {"name": "tea", "content": "Green tea."}
+            )
             assert refused.structured_content["error"]["code"] == "conflict"
             assert "jasmine" in note.read_text()
 
@@ -174,7 +187,9 @@ def test_a_client_that_named_the_hash_of_an_edit_knows_the_text_that_it_then_wro
             refused = await client.call_tool("update_memory", stale)
             assert refused.is_error and refused.structured_content is not None
             current = refused.structured_content["error"]["current_sha256"]
-            appended = await client.call_tool("update_memory", {"name": "tea", "append": "Hot.", "if_sha256": current})
+            appended = await client.call_tool(
+                "update_memory", {"name": "tea", "append": "Hot.", "if_sha256": current}
+            )
             assert not appended.is_error
             deleted = await client.call_tool("delete_memory", {"name": "tea"})
             assert not deleted.is_error, text_of(deleted)
@@ -198,7 +213,9 @@ def test_a_client_that_alone_changed_a_note_goes_on_without_reading_it_again(
             await _call(client, "update_memory", name="tea", metadata={"status": "good"})
             await _call(client, "move_memory", name="tea", new_name="drinks/infusion")
             for name in ("drinks/infusion", "list"):
-                done = await _call(client, "update_memory", name=name, content=f"The text of {name}.")
+                done = await _call(
+                    client, "update_memory", name=name, content=f"The text of {name}."
+                )
                 assert done["changed"]
                 assert "warnings" not in done
             undone = await _call(client, "undo_change", name="list")
@@ -218,7 +235,9 @@ def test_a_note_that_the_client_made_is_one_that_it_knows(vault: Path, mode: str
             done = await _call(client, "update_memory", name="tea", content="Green tea.")
             assert "warnings" not in done
             (vault / "tea.md").write_text(EDITED_TEXT)
-            refused = await client.call_tool("update_memory", {"name": "tea", "content": "White tea."})
+            refused = await client.call_tool(
+                "update_memory", {"name": "tea", "content": "White tea."}
+            )
             assert refused.structured_content["error"]["code"] == "conflict"
 
     run(body)

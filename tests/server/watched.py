@@ -32,8 +32,12 @@ sys.addaudithook(_watch)
 def watcher(folder: Path) -> dict[str, str]:
     """The environment in which a Python process is watched."""
     folder.mkdir(exist_ok=True)
-    (folder / "sitecustomize.py").write_text(_HOOK.format(log=str(folder / "seen")), encoding="utf-8")
-    return {"PYTHONPATH": os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))}
+    (folder / "sitecustomize.py").write_text(
+        _HOOK.format(log=str(folder / "seen")), encoding="utf-8"
+    )
+    return {
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+    }
 
 
 def seen(folder: Path) -> list[str]:
@@ -59,7 +63,9 @@ for line in sys.stdin.read().split("\\n"):
 """
 
 
-def run_commands(commands: Sequence[str], env: dict[str, str], *options: str, before: Sequence[str] = ()) -> str:
+def run_commands(
+    commands: Sequence[str], env: dict[str, str], *options: str, before: Sequence[str] = ()
+) -> str:
     """Run the commands one after another in a real process; what it said in the end."""
     done = subprocess.run(
         [*before, sys.executable, *options, "-c", _COMMANDS],

@@ -30,7 +30,11 @@ class ChatService(EmbeddingService):
         message = {"role": "assistant", "content": content}
         if asked.path.endswith("/api/chat"):
             return 200, {"model": asked.json["model"], "message": message, "done": True}
-        return 200, {"id": "c1", "object": "chat.completion", "choices": [{"index": 0, "message": message}]}
+        return 200, {
+            "id": "c1",
+            "object": "chat.completion",
+            "choices": [{"index": 0, "message": message}],
+        }
 
     def said(self) -> list[str]:
         """Every text that was ever sent here, instructions too."""

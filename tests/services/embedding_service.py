@@ -53,8 +53,12 @@ class Answer:
     hang_up: bool = False  # the connection is closed without a word
 
 
-def failing(status: int, said: str = "It went wrong", headers: dict[str, str] | None = None) -> Answer:
-    return Answer(status, json.dumps({"error": {"message": said, "type": "error"}}).encode(), headers or {})
+def failing(
+    status: int, said: str = "It went wrong", headers: dict[str, str] | None = None
+) -> Answer:
+    return Answer(
+        status, json.dumps({"error": {"message": said, "type": "error"}}).encode(), headers or {}
+    )
 
 
 def limited(retry_after: str | None = "0", said: str = "Rate limit reached") -> Answer:
@@ -70,12 +74,18 @@ def spoilt(change: Callable[[list[Vector]], list[Any]]) -> Answer:
 
     def spoil(answer: dict[str, Any]) -> dict[str, Any]:
         rows = change([row["embedding"] for row in answer["data"]])
-        return answer | {"data": [{"object": "embedding", "index": k, "embedding": row} for k, row in enumerate(rows)]}
+        return answer | {
+            "data": [
+                {"object": "embedding", "index": k, "embedding": row} for k, row in enumerate(rows)
+            ]
+        }
 
     return Answer(change=spoil)
 
 
-PAGE = Answer(200, b"<!doctype html><html><title>Welcome</title></html>", {"Content-Type": "text/html"})
+PAGE = Answer(
+    200, b"<!doctype html><html><title>Welcome</title></html>", {"Content-Type": "text/html"}
+)
 WELL = Answer()
 CUT, HANGS_UP = Answer(cut=True), Answer(hang_up=True)
 ENDLESS, TRICKLE = Answer(drip=True), Answer(drip=True, pause=0.05)
@@ -87,13 +97,19 @@ class EmbeddingService:
     def __init__(self, dimension: int = 64) -> None:
         self.dimension = dimension
         self.asked: list[Asked] = []
-        self.received = bytearray()  # every byte of every body, and of every request line and header
+        self.received = (
+            bytearray()
+        )  # every byte of every body, and of every request line and header
         self.dripping = 0  # how many endless answers are being given now
         self.always = Answer()
-        self.refuses: Callable[[str], bool] = lambda text: False  # texts for which a batch gets a 400
+        self.refuses: Callable[[str], bool] = lambda text: (
+            False
+        )  # texts for which a batch gets a 400
         self.coming: deque[Answer] = deque()
         self.closed = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"of": self}))
+        self._server = ThreadingHTTPServer(
+            ("127.0.0.1", 0), type("Handler", (_Handler,), {"of": self})
+        )
         self._server.daemon_threads, self._server.block_on_close = True, False
         self.host = f"127.0.0.1:{self._server.server_address[1]}"
         self.url = f"http://{self.host}"
@@ -129,7 +145,12 @@ class EmbeddingService:
         """What a service in good health says."""
         wanted = asked.json
         if any(self.refuses(text) for text in asked.texts):
-            return 400, {"error": {"message": "an input is too long for this model", "type": "invalid_request_error"}}
+            return 400, {
+                "error": {
+                    "message": "an input is too long for this model",
+                    "type": "invalid_request_error",
+                }
+            }
         dimension = wanted.get("dimensions") or wanted.get("output_dimension") or self.dimension
         rows = [self.vector(text, dimension) for text in asked.texts]
         if asked.path.endswith("/api/embed"):
@@ -138,7 +159,10 @@ class EmbeddingService:
             packed = wanted.get("encoding_format") == "base64"
             data = [{"object": "embedding", "index": k, "embedding": _packed(row) if packed else row}
                     for k, row in enumerate(rows)]  # fmt: skip
-            usage = {"prompt_tokens": 1, "total_tokens": sum(len(text.split()) for text in asked.texts)}
+            usage = {
+                "prompt_tokens": 1,
+                "total_tokens": sum(len(text.split()) for text in asked.texts),
+            }
             return 200, {"object": "list", "data": data, "model": wanted["model"], "usage": usage}
         return 404, {"error": f"there is no {asked.path}"}
 
@@ -175,7 +199,9 @@ class _Handler(BaseHTTPRequestHandler):
         body = behaviour.body if behaviour.body is not None else json.dumps(changed).encode()
         self.send_response(behaviour.status if behaviour.status != 200 else status)
         length = {"Connection": "close"} if behaviour.drip else {"Content-Length": str(len(body))}
-        for name, value in ({"Content-Type": "application/json"} | length | behaviour.headers).items():
+        for name, value in (
+            {"Content-Type": "application/json"} | length | behaviour.headers
+        ).items():
             self.send_header(name, value)
         self.end_headers()
         if not behaviour.drip:

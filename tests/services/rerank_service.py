@@ -41,7 +41,11 @@ class RerankService(EmbeddingService):
 
     def sent(self) -> list[str]:
         """Every passage that was ever sent here."""
-        return [text for asked in self.asked for text in asked.json.get("documents", asked.json.get("texts", []))]
+        return [
+            text
+            for asked in self.asked
+            for text in asked.json.get("documents", asked.json.get("texts", []))
+        ]
 
     def answer(self, asked: Asked) -> tuple[int, Any]:
         """What a service in good health says: the best first, each with the number of its text."""
@@ -53,8 +57,17 @@ class RerankService(EmbeddingService):
                 return 400, {"message": "invalid request: model is required"}
             rows = self._rows(wanted["query"], wanted["documents"], "relevance_score")
             if path == "/v1/rerank":
-                return 200, {"object": "list", "data": rows, "model": wanted["model"], "usage": {"total_tokens": 9}}
-            return 200, {"id": "07734bd2", "results": rows, "meta": {"api_version": {"version": "2"}}}
+                return 200, {
+                    "object": "list",
+                    "data": rows,
+                    "model": wanted["model"],
+                    "usage": {"total_tokens": 9},
+                }
+            return 200, {
+                "id": "07734bd2",
+                "results": rows,
+                "meta": {"api_version": {"version": "2"}},
+            }
         if path == "/rerank":
             if "texts" not in wanted:
                 return 422, {"error": "missing field `texts`", "error_type": "validation"}

@@ -21,19 +21,29 @@ def test_both_protocols_ask_for_the_shape(provider: str, path: str) -> None:
     with ChatService(lambda said: {"answer": said["said"].upper()}) as service:
         assert ask(Chat(provider, "m", url=service.url + path)) == {"answer": "HELLO"}
         sent = service.asked[0].json
-    wanted = sent["format"] if provider == "ollama" else sent["response_format"]["json_schema"]["schema"]
+    wanted = (
+        sent["format"] if provider == "ollama" else sent["response_format"]["json_schema"]["schema"]
+    )
     assert wanted["required"] == ["answer"] and wanted["additionalProperties"] is False
-    assert sent["model"] == "m" and [each["role"] for each in sent["messages"]] == ["system", "user"]
+    assert sent["model"] == "m" and [each["role"] for each in sent["messages"]] == [
+        "system",
+        "user",
+    ]
 
 
 def test_a_server_without_schemas_is_asked_for_json() -> None:
     with ChatService(lambda _: {"answer": "yes"}) as service:
         service.knows_schemas = False
         assert ask(Chat("openai", "m", url=service.url)) == {"answer": "yes"}
-        assert [each.json["response_format"]["type"] for each in service.asked] == ["json_schema", "json_object"]
+        assert [each.json["response_format"]["type"] for each in service.asked] == [
+            "json_schema",
+            "json_object",
+        ]
 
 
-@pytest.mark.parametrize("said", ["I think so.", "[1]", '{"other": 1}', '{"answer": "a", "more": 1}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "said", ["I think so.", "[1]", '{"other": 1}', '{"answer": "a", "more": 1}', "[" * 100_000]
+)
 def test_an_answer_of_another_shape_is_none(said: str) -> None:
     with ChatService(lambda _: said) as service, pytest.raises(Unavailable, match="answer"):
         ask(Chat("openai", "m", url=service.url))

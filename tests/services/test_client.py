@@ -41,7 +41,9 @@ def test_an_answer_over_the_limit_is_not_read(
     assert len(service.asked) == 1
 
 
-def test_an_answer_that_comes_a_byte_at_a_time_is_left_and_its_connection_closed(service: EmbeddingService) -> None:
+def test_an_answer_that_comes_a_byte_at_a_time_is_left_and_its_connection_closed(
+    service: EmbeddingService,
+) -> None:
     service.always = TRICKLE
     asking = remote(service, timeout=0.3, attempts=1)
     with pytest.raises(Unavailable, match=r"no answer within|too slowly"):
@@ -60,7 +62,9 @@ def test_a_time_that_makes_no_sense_is_no_time(service: EmbeddingService, value:
 def test_a_redirect_is_not_followed_with_the_key(service: EmbeddingService) -> None:
     with EmbeddingService() as elsewhere:
         service.always = Answer(307, b"", {"Location": f"{elsewhere.url}/v1/embeddings"})
-        keyed = ServiceClient("the service", address_of(service.url), Key(SecretStr("sk-1234567890")))
+        keyed = ServiceClient(
+            "the service", address_of(service.url), Key(SecretStr("sk-1234567890"))
+        )
         with pytest.raises(Unavailable, match="has moved to another address"):
             asked_of(keyed)
         assert elsewhere.asked == []
@@ -106,7 +110,8 @@ def test_a_sentence_that_repeats_what_was_sent_is_not_passed_on(sentence: str) -
 
 
 @pytest.mark.parametrize(
-    "sentence", [f"wrong key {KEY}", f"Bearer {KEY}", "no key pa-AbCdEfGhIjKlMnOp", "sk-abc***xyz123"]
+    "sentence",
+    [f"wrong key {KEY}", f"Bearer {KEY}", "no key pa-AbCdEfGhIjKlMnOp", "sk-abc***xyz123"],
 )
 def test_a_key_is_left_out_even_one_that_is_not_ours(sentence: str) -> None:
     shown = quoted(json.dumps({"error": sentence}).encode(), SENT, KEY)

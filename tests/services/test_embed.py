@@ -9,14 +9,29 @@ from typing import Any
 
 import numpy as np
 import pytest
-from embedding_service import CUT, ENDLESS, HANGS_UP, PAGE, Answer, EmbeddingService, failing, limited, slow, spoilt
+from embedding_service import (
+    CUT,
+    ENDLESS,
+    HANGS_UP,
+    PAGE,
+    Answer,
+    EmbeddingService,
+    failing,
+    limited,
+    slow,
+    spoilt,
+)
 from pydantic import SecretStr
 
 from simplemem.errors import Invalid, Unavailable
 from simplemem.services.client import Refused
 from simplemem.services.embed import Choice, Embedder, embedder_named, prefixes_of
 
-TEXTS = ["the harbour crane was repaired", "a puppy at the veterinarian", "income tax for last year"]
+TEXTS = [
+    "the harbour crane was repaired",
+    "a puppy at the veterinarian",
+    "income tax for last year",
+]
 KEY = "sk-test-0123456789abcdefghij"
 
 
@@ -52,8 +67,15 @@ def test_what_is_sent_is_what_the_protocol_wants_and_a_key_only_where_it_belongs
     assert embedder.query("crane") == embedder.query("crane") and embedder.dimension == 64
     asked, plain = service.asked
     assert asked.path == "/v1/embeddings"
-    assert asked.json == {"model": "tiny", "input": TEXTS, "encoding_format": "float", "dimensions": 16}
-    assert asked.headers["Authorization"] == f"Bearer {KEY}" and "Authorization" not in plain.headers
+    assert asked.json == {
+        "model": "tiny",
+        "input": TEXTS,
+        "encoding_format": "float",
+        "dimensions": 16,
+    }
+    assert (
+        asked.headers["Authorization"] == f"Bearer {KEY}" and "Authorization" not in plain.headers
+    )
 
 
 def test_an_empty_text_is_near_to_nothing_and_is_never_sent(service: EmbeddingService) -> None:
@@ -71,18 +93,34 @@ def test_no_text_is_too_strange_to_be_sent(service: EmbeddingService) -> None:
 
 def test_a_name_tells_apart_whatever_gives_other_vectors(service: EmbeddingService) -> None:
     here: dict[str, Any] = {"model": "a", "url": service.url}
-    choices = [{}, {"model": "text-embedding-3-large"}, {"dimensions": 256}, here, here | {"model": "b"}]
-    choices += [here | {"url": "http://127.0.0.1:1/v1"}, here | {"dimensions": 256}, here | {"document_prefix": "p: "}]
+    choices = [
+        {},
+        {"model": "text-embedding-3-large"},
+        {"dimensions": 256},
+        here,
+        here | {"model": "b"},
+    ]
+    choices += [
+        here | {"url": "http://127.0.0.1:1/v1"},
+        here | {"dimensions": 256},
+        here | {"document_prefix": "p: "},
+    ]
     names = [named(**choice).name for choice in choices]
     assert len(set(names)) == len(names) and names[0] == "openai/text-embedding-3-small"
-    assert named(**here, query_prefix="ask: ", api_key=SecretStr(KEY), batch=3).name == named(**here).name
+    assert (
+        named(**here, query_prefix="ask: ", api_key=SecretStr(KEY), batch=3).name
+        == named(**here).name
+    )
 
 
 @pytest.mark.parametrize(
     ("host", "leaves"),
     [
         *((host, False) for host in ("localhost:1234", "127.0.0.1:1234", "[::1]:8080")),
-        *((host, True) for host in ("192.168.1.20:1234", "localhost.example.com", "127.0.0.1.example.com")),
+        *(
+            (host, True)
+            for host in ("192.168.1.20:1234", "localhost.example.com", "127.0.0.1.example.com")
+        ),
     ],
 )
 def test_only_this_machine_counts_as_local(host: str, leaves: bool) -> None:
@@ -91,7 +129,14 @@ def test_only_this_machine_counts_as_local(host: str, leaves: bool) -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["localhost:1234", "ftp://host/v1", "http://", "http://me:secret@host", "http://host?key=secret", "http://h:x"],
+    [
+        "localhost:1234",
+        "ftp://host/v1",
+        "http://",
+        "http://me:secret@host",
+        "http://host?key=secret",
+        "http://h:x",
+    ],
 )
 def test_a_url_that_cannot_be_one_is_refused_without_showing_what_it_holds(url: str) -> None:
     with pytest.raises(Invalid, match=r"embed\.url") as caught:
@@ -102,7 +147,9 @@ def test_a_url_that_cannot_be_one_is_refused_without_showing_what_it_holds(url: 
 # -- a service that is not well
 
 
-@pytest.mark.parametrize("trouble", [limited(), limited(None), failing(500), failing(503), CUT, HANGS_UP])
+@pytest.mark.parametrize(
+    "trouble", [limited(), limited(None), failing(500), failing(503), CUT, HANGS_UP]
+)
 def test_a_failure_that_passes_is_not_noticed(service: EmbeddingService, trouble: Answer) -> None:
     service.next(trouble)
     assert cosine(openai(service).documents(TEXTS)[1], service.vector(TEXTS[1], 64)) > 0.999
@@ -125,11 +172,16 @@ def test_a_failure_that_passes_is_not_noticed(service: EmbeddingService, trouble
         (spoilt(lambda rows: rows[:-1]), "2 vectors for 3 texts"),
         (spoilt(lambda rows: [row[:-1] for row in rows[:1]] + rows[1:]), "63 dimensions where 64"),
         (spoilt(lambda rows: [["a"] * 64 for _ in rows]), "values other than numbers"),
-        (spoilt(lambda rows: [*rows[:2], [math.inf, *rows[2][1:]]]), "NaN or infinity in it for 1 text of 3"),
+        (
+            spoilt(lambda rows: [*rows[:2], [math.inf, *rows[2][1:]]]),
+            "NaN or infinity in it for 1 text of 3",
+        ),
         (spoilt(lambda rows: [[0.0] * 64, *rows[1:]]), "zeros only for 1 text"),
     ],
 )
-def test_what_is_no_vector_is_named_and_never_given_out(service: EmbeddingService, trouble: Answer, says: str) -> None:
+def test_what_is_no_vector_is_named_and_never_given_out(
+    service: EmbeddingService, trouble: Answer, says: str
+) -> None:
     service.always = trouble
     embedder = openai(service, timeout_seconds=0.4 if trouble.seconds else 20.0)
     with pytest.raises(Unavailable) as caught:
@@ -146,9 +198,13 @@ def test_vectors_that_come_in_another_order_find_their_texts(service: EmbeddingS
 
 
 @pytest.mark.parametrize("indexes", [[0, 0, 1], [0, 1, 3], [0, 1, None], [0, 1, "2"]])
-def test_vectors_that_do_not_say_whose_they_are_are_not_guessed(service: EmbeddingService, indexes: list[Any]) -> None:
+def test_vectors_that_do_not_say_whose_they_are_are_not_guessed(
+    service: EmbeddingService, indexes: list[Any]
+) -> None:
     service.always = Answer(
-        change=lambda answer: {"data": [row | {"index": i} for row, i in zip(answer["data"], indexes, strict=True)]}
+        change=lambda answer: {
+            "data": [row | {"index": i} for row, i in zip(answer["data"], indexes, strict=True)]
+        }
     )
     with pytest.raises(Unavailable, match="which vector belongs"):
         openai(service).documents(TEXTS)
@@ -173,7 +229,10 @@ def test_one_text_that_is_refused_says_nothing_about_the_service(service: Embedd
 @pytest.mark.parametrize(
     "trouble",
     [
-        failing(400, f"Incorrect API key provided: {KEY}. The input was 'the harbour crane was repaired'."),
+        failing(
+            400,
+            f"Incorrect API key provided: {KEY}. The input was 'the harbour crane was repaired'.",
+        ),
         Answer(500, f"plain text with {KEY} and the harbour crane was repaired in it".encode()),
         Answer(200, f"<html>{KEY} the harbour crane</html>".encode()),
     ],
@@ -208,11 +267,16 @@ def test_ollama_is_sent_what_its_protocol_wants(service: EmbeddingService) -> No
     named(**here).documents(TEXTS)
     named(**here, keep_alive="30m", dimensions=16).documents(TEXTS)
     plain, asked = service.asked
-    assert (plain.path, plain.json) == ("/api/embed", {"model": "tiny", "input": TEXTS, "truncate": True})
+    assert (plain.path, plain.json) == (
+        "/api/embed",
+        {"model": "tiny", "input": TEXTS, "truncate": True},
+    )
     assert asked.json == plain.json | {"keep_alive": "30m", "dimensions": 16}
 
 
-def test_a_model_that_is_not_there_is_named_with_the_command_that_fetches_it(service: EmbeddingService) -> None:
+def test_a_model_that_is_not_there_is_named_with_the_command_that_fetches_it(
+    service: EmbeddingService,
+) -> None:
     service.always = Answer(404, b'{"error": "model \\"tiny\\" not found, try pulling it first"}')
     with pytest.raises(Unavailable, match="not found, try pulling it first") as caught:
         named("ollama", model="tiny", url=service.url).query("crane")
@@ -233,9 +297,14 @@ def test_a_model_that_is_not_there_is_named_with_the_command_that_fetches_it(ser
         ("text-embedding-3-small", "", ""),
     ],
 )
-def test_known_models_are_told_what_their_makers_say_and_others_nothing(model: str, query: str, document: str) -> None:
+def test_known_models_are_told_what_their_makers_say_and_others_nothing(
+    model: str, query: str, document: str
+) -> None:
     assert prefixes_of(model) == {"query": query, "document": document}
-    assert prefixes_of(model, "", None) == {"query": "", "document": document}  # the settings win, and may say nothing
+    assert prefixes_of(model, "", None) == {
+        "query": "",
+        "document": document,
+    }  # the settings win, and may say nothing
 
 
 # -- batches

@@ -18,7 +18,9 @@ def test_a_key_may_be_given_as_it_is() -> None:
     assert key.value() == SECRET and SECRET not in repr(key)
 
 
-def test_a_key_may_lie_in_the_environment_and_is_read_when_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_may_lie_in_the_environment_and_is_read_when_it_is_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     key = Key({"env": "MY_KEY"})
     monkeypatch.setenv("MY_KEY", SECRET)
     assert key.value() == SECRET
@@ -30,21 +32,29 @@ def test_a_key_may_lie_in_the_environment_and_is_read_when_it_is_used(monkeypatc
 
 
 @pytest.mark.parametrize("text", [f"{SECRET}\n", f"\ufeff{SECRET}\r\n", f"  {SECRET}"])
-def test_a_key_may_lie_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_a_key_may_lie_in_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "my.key").write_text(text, encoding="utf-8")
     assert Key({"path": str(tmp_path / "my.key")}).value() == SECRET
     assert Key({"path": "~/my.key"}).value() == SECRET
-    assert Key(SecretStr("~/my.key")).value() == SECRET  # as the original took it from the environment
+    assert (
+        Key(SecretStr("~/my.key")).value() == SECRET
+    )  # as the original took it from the environment
 
 
-def test_no_key_is_no_error_and_another_variable_may_serve_then(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_key_is_no_error_and_another_variable_may_serve_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert Key(None).value() is None and Key(None, otherwise="MY_KEY").value() is None
     monkeypatch.setenv("MY_KEY", SECRET)
     assert Key(None, otherwise="MY_KEY").value() == SECRET
 
 
-@pytest.mark.parametrize("text", ["", "\n", "two words", "one\ntwo", "schlüssel", "\x00\x01", "x" * 20_000])
+@pytest.mark.parametrize(
+    "text", ["", "\n", "two words", "one\ntwo", "schlüssel", "\x00\x01", "x" * 20_000]
+)
 def test_what_is_no_key_is_not_sent_and_not_shown(tmp_path: Path, text: str) -> None:
     file = tmp_path / "my.key"
     file.write_text(text, encoding="utf-8")

@@ -16,7 +16,9 @@ from simplemem.services.client import Passing, Patience, Refused
 class Fails:
     """An attempt that fails so many times, then answers."""
 
-    def __init__(self, times: int, failure: Callable[[], Exception] = lambda: Passing("busy")) -> None:
+    def __init__(
+        self, times: int, failure: Callable[[], Exception] = lambda: Passing("busy")
+    ) -> None:
         self.times = times
         self.calls = 0
         self._failure = failure
@@ -45,14 +47,20 @@ def test_what_passes_is_tried_again_and_what_does_not_is_not() -> None:
     with pytest.raises(Unavailable, match="the service does not answer: busy"):
         patience().call(stubborn)
     assert stubborn.calls == 4
-    for failure in (lambda: Unavailable("wrong key"), lambda: Refused("too long"), lambda: RuntimeError("a bug")):
+    for failure in (
+        lambda: Unavailable("wrong key"),
+        lambda: Refused("too long"),
+        lambda: RuntimeError("a bug"),
+    ):
         for_good = Fails(9, failure)
         with pytest.raises((Unavailable, RuntimeError)):
             patience().call(for_good)
         assert for_good.calls == 1
 
 
-def test_a_service_that_wants_to_be_left_alone_for_long_is_given_up_at_once_with_what_it_said() -> None:
+def test_a_service_that_wants_to_be_left_alone_for_long_is_given_up_at_once_with_what_it_said() -> (
+    None
+):
     attempt, waiting = Fails(1, lambda: Passing("429", retry_after=3600)), patience()
     with pytest.raises(Unavailable) as caught:
         waiting.call(attempt)
@@ -84,7 +92,9 @@ def test_a_wish_to_stop_is_heard_during_an_attempt_and_between_two() -> None:
     assert attempt.calls == 1
 
 
-def test_after_some_failed_calls_it_is_left_alone_then_tried_and_used_again(short_rests: None) -> None:
+def test_after_some_failed_calls_it_is_left_alone_then_tried_and_used_again(
+    short_rests: None,
+) -> None:
     waiting, attempt = patience(attempts=1), Fails(4)
     for _ in range(10):
         with pytest.raises(Unavailable, match="busy"):
@@ -109,7 +119,9 @@ def test_refusals_and_stops_say_nothing_about_the_service() -> None:
     assert waiting.call(Fails(0)) == "answer 1"
 
 
-def test_a_service_too_slow_for_a_question_still_serves_the_background_but_not_the_other_way_round() -> None:
+def test_a_service_too_slow_for_a_question_still_serves_the_background_but_not_the_other_way_round() -> (
+    None
+):
     released = threading.Event()
     slow = patience(attempts=1)
     for _ in range(5):

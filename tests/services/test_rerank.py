@@ -33,7 +33,11 @@ def reranker(url: str, model: str = "", **more: object) -> Reranker:
 
 @pytest.fixture(params=["cohere", "tei"])
 def asking(request: pytest.FixtureRequest, service: RerankService) -> Iterator[Reranker]:
-    made = reranker(service.cohere, "rerank-v3.5") if request.param == "cohere" else reranker(service.tei)
+    made = (
+        reranker(service.cohere, "rerank-v3.5")
+        if request.param == "cohere"
+        else reranker(service.tei)
+    )
     yield made
     made.close()
 
@@ -64,14 +68,25 @@ def test_the_last_word_of_the_address_may_be_left_out(service: RerankService, pa
     assert service.asked[0].path == "/v2/rerank"
 
 
-def test_its_name_says_which_model_and_where_and_only_this_machine_is_not_remote(service: RerankService) -> None:
+def test_its_name_says_which_model_and_where_and_only_this_machine_is_not_remote(
+    service: RerankService,
+) -> None:
     here = reranker(service.cohere, "m")
-    assert (here.name, here.remote, reranker(service.tei).name) == (f"m at {service.host}", False, service.host)
-    assert reranker("https://api.cohere.com/v2/rerank", "m").remote and reranker("http://192.168.1.7/rerank").remote
+    assert (here.name, here.remote, reranker(service.tei).name) == (
+        f"m at {service.host}",
+        False,
+        service.host,
+    )
+    assert (
+        reranker("https://api.cohere.com/v2/rerank", "m").remote
+        and reranker("http://192.168.1.7/rerank").remote
+    )
 
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG.keys())
-def test_an_answer_that_is_not_whole_is_no_answer(service: RerankService, asking: Reranker, wrong: Answer) -> None:
+def test_an_answer_that_is_not_whole_is_no_answer(
+    service: RerankService, asking: Reranker, wrong: Answer
+) -> None:
     service.always = wrong
     with pytest.raises(Unavailable) as refused:
         scored(asking)
@@ -83,7 +98,9 @@ def test_an_answer_that_is_not_whole_is_no_answer(service: RerankService, asking
 
 def test_logits_become_shares() -> None:
     assert from_0_to_1([0.0, 0.25, 1.0]) == [0.0, 0.25, 1.0]
-    assert from_0_to_1([0.0, 7.74, -2.34, -11.0]) == pytest.approx([0.5, 0.99956, 0.0879, 0.0000167], rel=1e-3)
+    assert from_0_to_1([0.0, 7.74, -2.34, -11.0]) == pytest.approx(
+        [0.5, 0.99956, 0.0879, 0.0000167], rel=1e-3
+    )
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=30))

@@ -16,9 +16,15 @@ from simplemem.errors import Unavailable
 from simplemem.services.embed import Choice, Embedder, embedder_named
 from simplemem.services.rerank import Reranker
 
-pytestmark = pytest.mark.skipif(find_spec("voyageai") is None, reason="the package voyageai is not installed")
+pytestmark = pytest.mark.skipif(
+    find_spec("voyageai") is None, reason="the package voyageai is not installed"
+)
 KEY = "pa-test-0123456789abcdefghij"
-TEXTS = ["the harbour crane was repaired", "a puppy at the veterinarian", "income tax for last year"]
+TEXTS = [
+    "the harbour crane was repaired",
+    "a puppy at the veterinarian",
+    "income tax for last year",
+]
 
 
 def voyage(service: EmbeddingService, **more: Any) -> Embedder:
@@ -100,7 +106,15 @@ def test_a_reranker_scores_each_text_and_counts_as_remote_as_a_proxy_may_lie_bet
     with RerankService() as service, RerankService() as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)
         made = Reranker("voyage", url=service.voyage, model="rerank-2.5-lite", key=SecretStr(KEY))
-        assert made.remote and made.scores("cold valve", texts, time.monotonic() + 10) == [0.0, 1.0, 0.5]
+        assert made.remote and made.scores("cold valve", texts, time.monotonic() + 10) == [
+            0.0,
+            1.0,
+            0.5,
+        ]
         (asked,) = proxy.asked
-        assert {"model": "rerank-2.5-lite", "query": "cold valve", "documents": texts}.items() <= asked.json.items()
+        assert {
+            "model": "rerank-2.5-lite",
+            "query": "cold valve",
+            "documents": texts,
+        }.items() <= asked.json.items()
         assert asked.headers["Authorization"] == f"Bearer {KEY}"

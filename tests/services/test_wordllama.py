@@ -51,7 +51,9 @@ def cosine(one: NDArray[np.float32], two: NDArray[np.float32]) -> float:
 
 
 def test_the_files_are_those_of_the_published_model() -> None:
-    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in MODEL.iterdir()}
+    digests = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in MODEL.iterdir()
+    }
     assert digests["l2_supercat_256.safetensors"] == "64b47a2dc493cb8e"
     assert digests["l2_supercat_tokenizer_config.json"] == "bf467c9e0f536bda"
 
@@ -72,8 +74,12 @@ def test_what_spells_a_special_token_is_one(word: str) -> None:
 
 def mean_of_token_vectors(text: str) -> NDArray[np.float32]:
     """What the model's own package gives: all tokens of the text, their vectors from the weights, the mean."""
-    weights = np.fromfile(MODEL / "l2_supercat_256.safetensors", np.float16, offset=96).reshape(-1, 256)
-    return weights[ORACLE.encode(text, add_special_tokens=False).ids].astype(np.float32).mean(axis=0)
+    weights = np.fromfile(MODEL / "l2_supercat_256.safetensors", np.float16, offset=96).reshape(
+        -1, 256
+    )
+    return (
+        weights[ORACLE.encode(text, add_special_tokens=False).ids].astype(np.float32).mean(axis=0)
+    )
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -138,7 +144,9 @@ print(sorted({"tokenizers", "huggingface_hub", "requests", "httpx", "safetensors
 """
 
 
-def test_a_first_use_asks_no_network_and_loads_no_package_that_could(vault: Path, tmp_path: Path) -> None:
+def test_a_first_use_asks_no_network_and_loads_no_package_that_could(
+    vault: Path, tmp_path: Path
+) -> None:
     home = tmp_path / "empty home"
     home.mkdir()
     done = subprocess.run(
@@ -164,8 +172,14 @@ def test_without_its_files_words_still_find_and_the_answer_says_so(
 
 
 def test_a_word_that_is_a_token_of_the_model_is_that_token() -> None:
-    words = [piece[1:] for piece in ORACLE.get_vocab() if piece.startswith("\u2581") and not piece[1:].isspace()]
+    words = [
+        piece[1:]
+        for piece in ORACLE.get_vocab()
+        if piece.startswith("\u2581") and not piece[1:].isspace()
+    ]
     every = [word for word in words if word and "\u2581" not in word]
     assert len(every) > 16_000
-    for word, asked in zip(every, ORACLE.encode_batch(every, add_special_tokens=False), strict=True):
+    for word, asked in zip(
+        every, ORACLE.encode_batch(every, add_special_tokens=False), strict=True
+    ):
         assert list(TOKENS.tokens(word)) == asked.ids

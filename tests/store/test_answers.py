@@ -30,24 +30,40 @@ def test_only_the_notes_that_are_given_are_ranked(kitchen: EnhancedStore) -> Non
     found = kitchen.bench.answers("which window seat on flights?", given, 10)
     assert next(iter(found.notes)) == "a/window.md" and found.notes.keys() <= set(given)
     assert list(found.notes.values()) == sorted(found.notes.values(), reverse=True)
-    assert found.notes["a/window.md"] == 1.0 and not found.passages and not found.reranker and not found.only_nearest
+    assert (
+        found.notes["a/window.md"] == 1.0
+        and not found.passages
+        and not found.reranker
+        and not found.only_nearest
+    )
 
 
 def test_passages_come_best_first_with_where_they_stand(kitchen: EnhancedStore) -> None:
-    found = kitchen.bench.answers("At which gate is the window seat?", ["a/long.md", "a/window.md"], 5, passages=3)
+    found = kitchen.bench.answers(
+        "At which gate is the window seat?", ["a/long.md", "a/window.md"], 5, passages=3
+    )
     best = next(piece for piece in found.passages if piece.name == "a/long")
     assert "gate nine" in best.text and best.heading.endswith("Boarding") and best.line > 1
     assert 0 < len(found.passages) <= 3 and all(0 <= piece.score <= 1 for piece in found.passages)
 
 
-def test_of_no_notes_nothing_is_asked(kitchen: EnhancedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_no_notes_nothing_is_asked(
+    kitchen: EnhancedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Sidecar, "ask", lambda *given: pytest.fail("the index is asked"))
     assert kitchen.bench.answers("window", [], 5, passages=3).notes == {}
 
 
 @pytest.mark.parametrize(
     "question",
-    ['"window seats"', "type:entity window", "-window seats", "window*", "path:b/ window", "author:x window"],
+    [
+        '"window seats"',
+        "type:entity window",
+        "-window seats",
+        "window*",
+        "path:b/ window",
+        "author:x window",
+    ],
 )
 def test_a_question_is_words_only(kitchen: EnhancedStore, question: str) -> None:
     given = ["a/window.md", "a/garlic.md"]
@@ -66,7 +82,9 @@ def test_the_index_is_asked_once(kitchen: EnhancedStore, monkeypatch: pytest.Mon
 def test_the_most_alike_are_the_best_of_all_that_are(kitchen: EnhancedStore) -> None:
     given = ["a/window.md", "a/garlic.md", "a/long.md"]
     every, few = (kitchen.bench.likeness("window seats on flights", given, most) for most in (0, 1))
-    assert len(every.meaning) == 3 and max(every.meaning, key=every.meaning.__getitem__) in few.meaning
+    assert (
+        len(every.meaning) == 3 and max(every.meaning, key=every.meaning.__getitem__) in few.meaning
+    )
     assert all(every.meaning[path] == value for path, value in few.meaning.items())
 
 

@@ -33,7 +33,12 @@ def by_line(*versions: tuple[str, Origin], lost: str | None = None) -> list[Orig
 
 
 def test_every_line_has_who_changed_it_last() -> None:
-    assert by_line(("a\nb\nc\n", HUMAN), ("a\nB\nc\n", ADA), ("new\na\nB\nc\n", BOB)) == [BOB, HUMAN, ADA, HUMAN]
+    assert by_line(("a\nb\nc\n", HUMAN), ("a\nB\nc\n", ADA), ("new\na\nB\nc\n", BOB)) == [
+        BOB,
+        HUMAN,
+        ADA,
+        HUMAN,
+    ]
     assert by_line(("a\nb\n", HUMAN)) == [HUMAN, HUMAN]
 
 
@@ -44,17 +49,31 @@ def test_a_text_that_comes_back_brings_its_authors_along() -> None:
 def test_where_a_text_is_lost_nobody_is_named_who_may_not_have_written_a_line() -> None:
     versions = (("a\n", HUMAN), ("a\nb\n", ADA), ("a\nb\nc\n", BOB))
     assert by_line(*versions, lost="a\nb\n") == [HUMAN, None, None]
-    assert by_line(("a\n", ADA), ("a\nb\n", HUMAN), ("a\nb\nc\n", BOB), lost="a\nb\n") == [ADA, None, None]
+    assert by_line(("a\n", ADA), ("a\nb\n", HUMAN), ("a\nb\nc\n", BOB), lost="a\nb\n") == [
+        ADA,
+        None,
+        None,
+    ]
 
 
-@given(st.lists(st.tuples(st.text("ab\n", max_size=12), st.sampled_from([HUMAN, ADA, BOB])), min_size=1, max_size=6))
+@given(
+    st.lists(
+        st.tuples(st.text("ab\n", max_size=12), st.sampled_from([HUMAN, ADA, BOB])),
+        min_size=1,
+        max_size=6,
+    )
+)
 def test_every_line_has_an_author_among_those_who_wrote(versions: list[tuple[str, Origin]]) -> None:
     found = by_line(*versions)
-    assert len(found) == versions[-1][0].count("\n") + (not versions[-1][0].endswith("\n") and versions[-1][0] != "")
+    assert len(found) == versions[-1][0].count("\n") + (
+        not versions[-1][0].endswith("\n") and versions[-1][0] != ""
+    )
     assert set(found) <= {by for _, by in versions}
 
 
-def test_of_a_memory_lines_by_hand_and_by_agents_are_told_apart(plain_store: EnhancedStore, vault: Path) -> None:
+def test_of_a_memory_lines_by_hand_and_by_agents_are_told_apart(
+    plain_store: EnhancedStore, vault: Path
+) -> None:
     (vault / "a.md").write_text("one\ntwo\n")
     plain_store.sync()
     plain_store.update("a", append="three", who="claude-ai 1.2", tool="update_memory")
@@ -96,9 +115,14 @@ def test_a_filter_by_author_leaves_the_notes_that_they_changed_last(harbour: Enh
     assert "inspected" not in harbour.context("crane author:human").text
 
 
-def test_a_hit_says_who_changed_its_note_last_and_when_if_that_is_asked(harbour: EnhancedStore) -> None:
+def test_a_hit_says_who_changed_its_note_last_and_when_if_that_is_asked(
+    harbour: EnhancedStore,
+) -> None:
     found = {hit.name: hit for hit in harbour.search("crane", authors=True).hits}
-    assert {name: hit.authors for name, hit in found.items()} == {"hand": ("human",), "machine": ("ada-code 1.0",)}
+    assert {name: hit.authors for name, hit in found.items()} == {
+        "hand": ("human",),
+        "machine": ("ada-code 1.0",),
+    }
     made = harbour.history("machine")[0].when
     assert found["machine"].written is not None and made[14:16] == found["machine"].written[14:16]
     assert found["hand"].written is None  # nobody knows

@@ -21,7 +21,10 @@ Write = Callable[[str, str | bytes], Path]
 
 
 def opened(vault: Path, *folders: Path) -> EnhancedStore:
-    given = {"embed": {"provider": "none"}, "git": {"commit": "each", "folders": [str(each) for each in folders]}}
+    given = {
+        "embed": {"provider": "none"},
+        "git": {"commit": "each", "folders": [str(each) for each in folders]},
+    }
     return EnhancedStore(vault, Settings.model_validate(given))
 
 
@@ -46,7 +49,13 @@ def test_nothing_is_committed_unless_it_is_switched_on(git: Any, vault: Path) ->
 def test_each_change_is_a_commit_with_who_asked_and_why(git: Any, vault: Path) -> None:
     git.commit("Begin")
     with opened(vault) as store:
-        store.create("projects/apollo", "one", who="claude-code 2.0", tool="create_memory", reason="the user said so")
+        store.create(
+            "projects/apollo",
+            "one",
+            who="claude-code 2.0",
+            tool="create_memory",
+            reason="the user said so",
+        )
         store.update("projects/apollo", append="two", who="claude-code 2.0", tool="update_memory")
         store.move("projects/apollo", "archive/apollo", who="claude-code 2.0", tool="move_memory")
         store.delete("archive/apollo", who="command line", tool="delete")
@@ -70,7 +79,9 @@ def test_each_change_is_a_commit_with_who_asked_and_why(git: Any, vault: Path) -
     assert "one" in git("show", "HEAD~3:projects/apollo.md")
 
 
-def test_a_vault_deep_in_a_repository_commits_beneath_itself(git: Any, vault: Path, write: Write) -> None:
+def test_a_vault_deep_in_a_repository_commits_beneath_itself(
+    git: Any, vault: Path, write: Write
+) -> None:
     write("code/main.c", "int main;\n")
     write("docs/notes/a.md", "one\n")
     git.commit("Begin")
@@ -80,14 +91,20 @@ def test_a_vault_deep_in_a_repository_commits_beneath_itself(git: Any, vault: Pa
         store.create("Köln/with 'quotes' -- and", "text")
     assert git("status", "--porcelain", "--untracked-files=all").split() == ["M", "code/main.c"]
     assert (
-        git("show", "--format=", "--name-only", "-z", "HEAD").strip("\0\n") == "docs/notes/Köln/with 'quotes' -- and.md"
+        git("show", "--format=", "--name-only", "-z", "HEAD").strip("\0\n")
+        == "docs/notes/Köln/with 'quotes' -- and.md"
     )
 
 
 def test_what_was_asked_for_cannot_forge_a_trailer(git: Any, vault: Path) -> None:
     git.commit("Begin")
     with opened(vault) as store:
-        store.create("a", "text", who="agent\nSimplemem-Actor: Ida", reason="because\n\nSigned-off-by: Ida\x1b[2J")
+        store.create(
+            "a",
+            "text",
+            who="agent\nSimplemem-Actor: Ida",
+            reason="because\n\nSigned-off-by: Ida\x1b[2J",
+        )
     trailers = git("log", "-1", "--format=%(trailers:only)").strip().splitlines()
     assert [line.partition(":")[0] for line in trailers] == [
         "Simplemem-Actor", "Simplemem-Tool", "Simplemem-Reason", "Simplemem-Version"
@@ -100,16 +117,23 @@ def test_without_an_identity_a_plain_one_stands_in(git: Any, vault: Path) -> Non
     git("config", "--unset", "user.name")
     git("config", "--unset", "user.email")
     for level in (ConfigLevel.GLOBAL, ConfigLevel.XDG, ConfigLevel.SYSTEM):
-        pygit2.settings.search_path[level] = str(vault / "nowhere")  # libgit2 looked for a home before the test had one
+        pygit2.settings.search_path[level] = str(
+            vault / "nowhere"
+        )  # libgit2 looked for a home before the test had one
     with opened(vault) as store:
         store.create("a", "text")
-    assert git("log", "-1", "--format=%an <%ae>|%cn").strip() == "simplemem <simplemem@localhost>|simplemem"
+    assert (
+        git("log", "-1", "--format=%an <%ae>|%cn").strip()
+        == "simplemem <simplemem@localhost>|simplemem"
+    )
 
 
 # -- what is the person's
 
 
-def test_what_is_staged_stays_staged_and_is_the_persons_to_commit(git: Any, vault: Path, write: Write) -> None:
+def test_what_is_staged_stays_staged_and_is_the_persons_to_commit(
+    git: Any, vault: Path, write: Write
+) -> None:
     for name in ("a", "b", "c", "d"):
         write(f"{name}.md", f"{name}\n")
     git.commit("Begin")
@@ -129,7 +153,9 @@ def test_what_is_staged_stays_staged_and_is_the_persons_to_commit(git: Any, vaul
     assert git("diff", "--name-only").split() == ["b.md"]
 
 
-def test_an_edit_in_the_very_moment_of_staging_is_still_seen(git: Any, vault: Path, write: Write) -> None:
+def test_an_edit_in_the_very_moment_of_staging_is_still_seen(
+    git: Any, vault: Path, write: Write
+) -> None:
     git("config", "core.trustctime", "false")
     git.commit("Begin")
     moment = 1_700_000_000 * 10**9
@@ -144,7 +170,9 @@ def test_an_edit_in_the_very_moment_of_staging_is_still_seen(git: Any, vault: Pa
     assert git("show", ":b.md") == "1" and git("diff", "--name-only") == "b.md\n"
 
 
-def test_a_note_with_uncommitted_edits_is_left_to_the_person(git: Any, vault: Path, write: Write) -> None:
+def test_a_note_with_uncommitted_edits_is_left_to_the_person(
+    git: Any, vault: Path, write: Write
+) -> None:
     write("a.md", "one\n")
     write("b.md", "b\n")
     git.commit("Begin")
@@ -157,12 +185,20 @@ def test_a_note_with_uncommitted_edits_is_left_to_the_person(git: Any, vault: Pa
         store.update("draft", append="ours")
         store.move("draft", "drafts/one")
     assert subjects(git)[1:] == ["simplemem: update b", "simplemem: move b to c"]
-    assert git("status", "--porcelain").split() == ["M", "a.md", "??", "drafts/"] and in_head(git, "a.md") == "one\n"
-    assert any("'a.md'" in sentence and "commit it yourself" in sentence for sentence in store._core.committing.said)
+    assert (
+        git("status", "--porcelain").split() == ["M", "a.md", "??", "drafts/"]
+        and in_head(git, "a.md") == "one\n"
+    )
+    assert any(
+        "'a.md'" in sentence and "commit it yourself" in sentence
+        for sentence in store._core.committing.said
+    )
 
 
 @pytest.mark.parametrize("how", ["--skip-worktree", "--assume-unchanged"])
-def test_a_note_that_git_was_told_not_to_look_at_is_left_so(git: Any, vault: Path, write: Write, how: str) -> None:
+def test_a_note_that_git_was_told_not_to_look_at_is_left_so(
+    git: Any, vault: Path, write: Write, how: str
+) -> None:
     write("a.md", "one\n")
     write("b.md", "b\n")
     git.commit("Begin")
@@ -172,7 +208,10 @@ def test_a_note_that_git_was_told_not_to_look_at_is_left_so(git: Any, vault: Pat
     with opened(vault) as store:
         store.update("a", append="ours")
         store.update("b", append="ours")
-    assert any("'a.md'" in sentence and "commit it yourself" in sentence for sentence in store._core.committing.said)
+    assert any(
+        "'a.md'" in sentence and "commit it yourself" in sentence
+        for sentence in store._core.committing.said
+    )
     assert subjects(git)[1:] == ["simplemem: update b"]
     assert git("ls-files", "-v") == flags and in_head(git, "a.md") == "one\n"
 
@@ -191,21 +230,31 @@ def test_what_is_ignored_is_not_committed(git: Any, vault: Path, write: Write) -
         "simplemem: move shown to private/shown",
         "simplemem: move private/shown to again",
     ]
-    assert git("ls-files").split() == [".gitignore", "again.md"] and git("status", "--porcelain") == ""
+    assert (
+        git("ls-files").split() == [".gitignore", "again.md"] and git("status", "--porcelain") == ""
+    )
 
 
-def test_a_note_behind_a_filter_is_never_stored_in_the_clear(git: Any, vault: Path, write: Write) -> None:
+def test_a_note_behind_a_filter_is_never_stored_in_the_clear(
+    git: Any, vault: Path, write: Write
+) -> None:
     write(".gitattributes", "secret/** filter=git-crypt diff=git-crypt\n")
     git.commit("Begin")
     with opened(vault) as store:
         store.create("secret/a", "the launch code")
         store.create("b", "text")
     assert subjects(git)[1:] == ["simplemem: create b"]
-    kept = [row.split() for row in git("cat-file", "--batch-check", "--batch-all-objects").splitlines()]
-    assert not any("launch code" in git("cat-file", "blob", oid) for oid, kind, _ in kept if kind == "blob")
+    kept = [
+        row.split() for row in git("cat-file", "--batch-check", "--batch-all-objects").splitlines()
+    ]
+    assert not any(
+        "launch code" in git("cat-file", "blob", oid) for oid, kind, _ in kept if kind == "blob"
+    )
 
 
-def test_line_ends_are_stored_as_the_repository_wants_them(git: Any, vault: Path, write: Write) -> None:
+def test_line_ends_are_stored_as_the_repository_wants_them(
+    git: Any, vault: Path, write: Write
+) -> None:
     write(".gitattributes", "*.md text=auto\n")
     write("a.md", b"one\r\ntwo\r\n")
     git.commit("Begin")
@@ -218,7 +267,9 @@ def test_line_ends_are_stored_as_the_repository_wants_them(git: Any, vault: Path
 # -- kinds of repositories
 
 
-@pytest.mark.parametrize("kind", ["worktree", "submodule", "sha256", "split index", "sparse", "packed"])
+@pytest.mark.parametrize(
+    "kind", ["worktree", "submodule", "sha256", "split index", "sparse", "packed"]
+)
 def test_repositories_of_every_kind_are_committed_to_or_it_is_said_why_not(
     git: Any, vault: Path, write: Write, tmp_path: Path, kind: str
 ) -> None:
@@ -237,7 +288,15 @@ def test_repositories_of_every_kind_are_committed_to_or_it_is_said_why_not(
     elif kind == "submodule":
         (tmp_path / "outer").mkdir()
         outer = type(git)(tmp_path / "outer")
-        outer("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", vault.as_uri(), "inner")
+        outer(
+            "-c",
+            "protocol.file.allow=always",
+            "submodule",
+            "--quiet",
+            "add",
+            vault.as_uri(),
+            "inner",
+        )
         place = tmp_path / "outer" / "inner"
     elif kind == "split index":
         git("update-index", "--split-index")
@@ -254,7 +313,9 @@ def test_repositories_of_every_kind_are_committed_to_or_it_is_said_why_not(
         store.create("c", "text")
         told = {entry.source for entry in store.history("a")}
     if kind in ("sha256", "split index", "sparse"):
-        assert "libgit2 cannot use the repository" in store._core.committing.said[0] and subjects(here) == ["Begin"]
+        assert "libgit2 cannot use the repository" in store._core.committing.said[0] and subjects(
+            here
+        ) == ["Begin"]
         return
     assert told == {"simplemem", "git"}
     assert store._core.committing.said == []
@@ -273,7 +334,12 @@ def test_what_is_changed_while_the_repository_is_busy_is_left_to_the_person(
     write("a.md", "one\n")
     git.commit("Begin")
     folder = vault / ".git"
-    files = {"merge": "MERGE_HEAD", "rebase": "rebase-merge", "bisect": "BISECT_LOG", "lock": "index.lock"}
+    files = {
+        "merge": "MERGE_HEAD",
+        "rebase": "rebase-merge",
+        "bisect": "BISECT_LOG",
+        "lock": "index.lock",
+    }
     if state == "detached":
         git("checkout", "--quiet", "--detach")
     elif state == "rebase":
@@ -329,17 +395,24 @@ def test_what_a_dead_process_had_not_committed_is_left_to_the_person_and_what_it
 ) -> None:
     write("a.md", "one\n")
     git.commit("Begin")
-    ended = subprocess.run([sys.executable, "-c", DYING, str(vault), at], capture_output=True, check=False, timeout=60)
+    ended = subprocess.run(
+        [sys.executable, "-c", DYING, str(vault), at], capture_output=True, check=False, timeout=60
+    )
     assert ended.returncode == 9, ended.stderr.decode()
     (vault / ".git" / "index.lock").unlink(missing_ok=True)  # as git tells a person whose git died
     assert git("status", "--porcelain") == (" M a.md\n" if at == "commit" else "M  a.md\n")
     with opened(vault) as store:
         store.create("b", "text")
-    assert subjects(git)[1:] == [*(["simplemem: update a"] if at == "branch" else []), "simplemem: create b"]
+    assert subjects(git)[1:] == [
+        *(["simplemem: update a"] if at == "branch" else []),
+        "simplemem: create b",
+    ]
     assert git("status", "--porcelain") == (" M a.md\n" if at == "commit" else "")
 
 
-def test_eight_processes_on_one_repository_commit_each_change_once(git: Any, vault: Path, write: Write) -> None:
+def test_eight_processes_on_one_repository_commit_each_change_once(
+    git: Any, vault: Path, write: Write
+) -> None:
     write("mine.md", "mine\n")
     git.commit("Begin")
     writer = """
@@ -355,7 +428,10 @@ with EnhancedStore(Path(sys.argv[1]), Settings.model_validate(given)) as store:
         store.create(f"by {sys.argv[2]}/note {n}", "text", who=sys.argv[2])
 """
     running = [
-        subprocess.Popen([sys.executable, "-c", writer, str(vault), f"p{n}"], stderr=subprocess.PIPE) for n in range(8)
+        subprocess.Popen(
+            [sys.executable, "-c", writer, str(vault), f"p{n}"], stderr=subprocess.PIPE
+        )
+        for n in range(8)
     ]
     for n in range(6):  # the person works on
         write("mine.md", f"mine {n}\n")
@@ -365,7 +441,11 @@ with EnhancedStore(Path(sys.argv[1]), Settings.model_validate(given)) as store:
         _, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors.decode()
     said = [subject for subject in subjects(git) if subject.startswith("simplemem: create by p")]
-    left = [row for row in git("status", "--porcelain", "--untracked-files=all").splitlines() if "by p" in row]
+    left = [
+        row
+        for row in git("status", "--porcelain", "--untracked-files=all").splitlines()
+        if "by p" in row
+    ]
     # An end waits some seconds only: what is not committed then is there for the person.
     assert len(set(said)) == len(said) and len(said) + len(left) == 24 and len(said) > 12
     assert "error" not in git("fsck", "--strict")

@@ -41,7 +41,9 @@ def parted(plain_store: EnhancedStore, write: Write) -> EnhancedStore:
     return plain_store
 
 
-def test_a_merge_takes_the_changes_and_the_deletions_of_both(parted: EnhancedStore, vault: Path) -> None:
+def test_a_merge_takes_the_changes_and_the_deletions_of_both(
+    parted: EnhancedStore, vault: Path
+) -> None:
     found = only(parted)
     assert found.clean
     assert found.base == "the version before v000001"
@@ -53,7 +55,10 @@ def test_a_merge_takes_the_changes_and_the_deletions_of_both(parted: EnhancedSto
     assert merged.changed
     assert parted.conflict_copies() == ()
     assert parted.search("LINE 7").hits[0].name == "Kite"
-    assert {(entry.op, entry.who) for entry in parted.history(limit=2)} == {("update", "a test"), ("delete", "a test")}
+    assert {(entry.op, entry.who) for entry in parted.history(limit=2)} == {
+        ("update", "a test"),
+        ("delete", "a test"),
+    }
     parted.undo(merged.version)
     assert {path.name: path.read_bytes() for path in vault.glob("*.md")} == before
     assert [copy.name for copy in parted.conflict_copies()] == [COPY]
@@ -70,7 +75,9 @@ def test_a_copy_that_is_an_earlier_version_of_the_note_has_nothing_new(
     found = only(plain_store)
     assert (found.clean, found.diff) == (True, "")
     plain_store.merge_conflict(found)
-    assert (vault / "Kite.md").read_text() == TEXT.replace(f"{LINES[1]}\n", "") and not (vault / f"{COPY}.md").exists()
+    assert (vault / "Kite.md").read_text() == TEXT.replace(f"{LINES[1]}\n", "") and not (
+        vault / f"{COPY}.md"
+    ).exists()
 
 
 def test_without_a_history_every_line_is_kept_and_what_differs_is_marked(
@@ -112,7 +119,9 @@ def test_what_changed_after_the_look_is_not_merged(
     assert {path.name: path.read_bytes() for path in vault.glob("*.md")} == before
 
 
-def test_a_copy_is_found_by_its_name_and_all_by_the_name_of_their_note(parted: EnhancedStore, write: Write) -> None:
+def test_a_copy_is_found_by_its_name_and_all_by_the_name_of_their_note(
+    parted: EnhancedStore, write: Write
+) -> None:
     write("Kite (Ada's conflicted copy 2026-01-01).md", TEXT)
     parted.sync()
     assert [found.copy.name for found in parted.conflict_merges("Kite")] == [

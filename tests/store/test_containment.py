@@ -32,7 +32,11 @@ def outside(tmp_path: Path) -> Path:
 
 
 def everything(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    return {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in folder.rglob("*")
+        if file.is_file()
+    }
 
 
 def test_links_that_lead_out_are_in_no_answer(vault: Path, outside: Path) -> None:
@@ -43,7 +47,15 @@ def test_links_that_lead_out_are_in_no_answer(vault: Path, outside: Path) -> Non
     with EnhancedStore(vault, WORDS) as store:
         store.sync()
         assert store.names() == ["tea"]
-        said = repr([store.search(CANARY), store.context(CANARY).text, store.inspect(), store.stats(), store.doctor()])
+        said = repr(
+            [
+                store.search(CANARY),
+                store.context(CANARY).text,
+                store.inspect(),
+                store.stats(),
+                store.doctor(),
+            ]
+        )
         assert f"{CANARY} was here" not in said
         for name in ("way out", "folder/diary"):
             for ask in (
@@ -60,7 +72,9 @@ def test_links_that_lead_out_are_in_no_answer(vault: Path, outside: Path) -> Non
 
 
 def test_settings_of_obsidian_that_are_a_link_are_not_read(vault: Path, outside: Path) -> None:
-    (outside / "app.json").write_text(json.dumps({"userIgnoreFilters": ["tea"], "newLinkFormat": "absolute"}))
+    (outside / "app.json").write_text(
+        json.dumps({"userIgnoreFilters": ["tea"], "newLinkFormat": "absolute"})
+    )
     (vault / ".obsidian").mkdir()
     (vault / ".obsidian" / "app.json").symlink_to(outside / "app.json")
     (vault / "tea.md").write_text("Oolong.\n")
@@ -70,7 +84,9 @@ def test_settings_of_obsidian_that_are_a_link_are_not_read(vault: Path, outside:
         assert store.search("oolong").hits
 
 
-def test_a_note_swapped_for_a_link_at_any_moment_gives_nothing_away(vault: Path, outside: Path) -> None:
+def test_a_note_swapped_for_a_link_at_any_moment_gives_nothing_away(
+    vault: Path, outside: Path
+) -> None:
     """F39, through the whole store: reading, searching, writing, while the note flips between itself and a way out."""
     note, spare = vault / "note.md", vault / "spare"
     note.write_text("Oolong inside.\n")

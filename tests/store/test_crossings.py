@@ -38,14 +38,23 @@ def crossings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def harbour(store: EnhancedStore, write: Write) -> EnhancedStore:
     for k in range(40):
         links = f"[[n{(k + 1) % 40}]] [[n{(k + 7) % 40}]]"
-        write(f"n{k}.md", f"---\ntags: [t{k % 3}]\n---\n\n# Crane {k}\n\nThe crane of pier {k} was greased. {links}\n")
+        write(
+            f"n{k}.md",
+            f"---\ntags: [t{k % 3}]\n---\n\n# Crane {k}\n\nThe crane of pier {k} was greased. {links}\n",
+        )
     store.sync()
     return store
 
 
-def test_a_search_crosses_the_door_three_times_however_many_hits(harbour: EnhancedStore, crossings: list[str]) -> None:
+def test_a_search_crosses_the_door_three_times_however_many_hits(
+    harbour: EnhancedStore, crossings: list[str]
+) -> None:
     for mode in ("hybrid", "text", "semantic"):
-        for question in ("crane of the pier", "When was the crane greased in 2026?", '"crane of pier" tag:t1'):
+        for question in (
+            "crane of the pier",
+            "When was the crane greased in 2026?",
+            '"crane of pier" tag:t1',
+        ):
             crossings.clear()
             assert len(harbour.search(question, mode=mode, limit=10).hits) == 10
             assert crossings == ["vocabulary", "ask", "shown"], (mode, question)
@@ -57,7 +66,9 @@ def test_what_a_question_needs_of_long_notes_is_read_once(
     read: list[str] = []
     vault = harbour._core.vault
     of_file = vault.read
-    monkeypatch.setattr(vault, "read", lambda path, *more: read.append(path) or of_file(path, *more))
+    monkeypatch.setattr(
+        vault, "read", lambda path, *more: read.append(path) or of_file(path, *more)
+    )
     first = harbour.search("When was the crane greased?", limit=3)
     assert len(set(read)) >= 10  # the notes that are compared
     read.clear()
@@ -74,14 +85,18 @@ def test_what_is_near_in_meaning_is_found_once_and_kept(
 ) -> None:
     compared: list[object] = []
     nearest = VectorsInMemory.nearest
-    monkeypatch.setattr(VectorsInMemory, "nearest", lambda *given: compared.append(given) or nearest(*given))
+    monkeypatch.setattr(
+        VectorsInMemory, "nearest", lambda *given: compared.append(given) or nearest(*given)
+    )
     near = harbour.related("n3")
     assert len(near) == 3 and harbour.related("n3") == near and len(compared) == 1
     harbour.delete(near[0])
     assert near[0] not in harbour.related("n3") and len(compared) == 2
 
 
-def test_what_is_near_in_meaning_needs_no_note_read(harbour: EnhancedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_near_in_meaning_needs_no_note_read(
+    harbour: EnhancedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(harbour._core.vault, "read", lambda path: pytest.fail(f"{path} is read"))
     assert len(harbour.related("n3")) == 3
 

@@ -39,9 +39,17 @@ def test_formats_of_moment_are_read_as_obsidian_reads_them(form: str, said: str)
 
 def test_the_daily_note_has_the_name_and_the_template_of_obsidians_settings(tmp_path: Path) -> None:
     assert Conventions().daily_note(_DAY) == "2026-03-01"
-    obsidian(tmp_path, "daily-notes", folder="Journal", format="YYYY/[Day] DDDD", template="Templates/Day")
+    obsidian(
+        tmp_path,
+        "daily-notes",
+        folder="Journal",
+        format="YYYY/[Day] DDDD",
+        template="Templates/Day",
+    )
     (tmp_path / "Templates").mkdir()
-    (tmp_path / "Templates/Day.md").write_bytes(b"---\r\ntags: [day]\r\n---\r\n# {{title}} {{ date:D.M. }}\r\n")
+    (tmp_path / "Templates/Day.md").write_bytes(
+        b"---\r\ntags: [day]\r\n---\r\n# {{title}} {{ date:D.M. }}\r\n"
+    )
     with EnhancedStore(tmp_path) as store:
         with pytest.raises(NotFound, match="no daily note"):
             store.read("daily")
@@ -62,7 +70,9 @@ def test_a_note_called_daily_is_meant_by_its_own_name(tmp_path: Path) -> None:
 
 
 def test_a_daily_format_that_leads_outside_is_not_followed(tmp_path: Path) -> None:
-    obsidian(tmp_path, "daily-notes", folder="../out", format="../../YYYY", template="../../etc/passwd")
+    obsidian(
+        tmp_path, "daily-notes", folder="../out", format="../../YYYY", template="../../etc/passwd"
+    )
     with EnhancedStore(tmp_path / ".") as store:
         assert (tmp_path / f"{datetime.now():%Y-%m-%d}.md").name == store.daily().path  # noqa: DTZ005
 
@@ -70,11 +80,15 @@ def test_a_daily_format_that_leads_outside_is_not_followed(tmp_path: Path) -> No
 def test_a_note_is_made_of_a_template_to_the_byte(tmp_path: Path) -> None:
     obsidian(tmp_path, "templates", folder="Templates")
     (tmp_path / "Templates").mkdir()
-    (tmp_path / "Templates/Meeting.md").write_bytes(b"\xef\xbb\xbf# {{title}}\r\n\r\n{{other}} {{Title}}")
+    (tmp_path / "Templates/Meeting.md").write_bytes(
+        b"\xef\xbb\xbf# {{title}}\r\n\r\n{{other}} {{Title}}"
+    )
     (tmp_path / "Meeting.md").write_text("Another note of that name.\n")
     with EnhancedStore(tmp_path) as store:
         store.create_from("Meeting", "meetings/Spring")
-        assert (tmp_path / "meetings/Spring.md").read_bytes() == b"\xef\xbb\xbf# Spring\r\n\r\n{{other}} {{Title}}"
+        assert (
+            tmp_path / "meetings/Spring.md"
+        ).read_bytes() == b"\xef\xbb\xbf# Spring\r\n\r\n{{other}} {{Title}}"
         (tmp_path / "meetings/Spring.md").write_text("Changed.\n")
         with pytest.raises(AlreadyExists):
             store.create_from("Meeting", "meetings/Spring")
@@ -83,7 +97,9 @@ def test_a_note_is_made_of_a_template_to_the_byte(tmp_path: Path) -> None:
     assert filled("{{time}} {{date}}", "t", _DAY, Conventions()) == "09:05 2026-03-01"
 
 
-def test_dates_and_times_in_a_template_have_the_formats_of_obsidians_settings(tmp_path: Path) -> None:
+def test_dates_and_times_in_a_template_have_the_formats_of_obsidians_settings(
+    tmp_path: Path,
+) -> None:
     obsidian(tmp_path, "templates", dateFormat="D [of] MMMM", timeFormat="[at] YYYY")
     obsidian(tmp_path, "daily-notes", template="Form")
     (tmp_path / "Form.md").write_text("{{date}}, {{time}}, {{date:YY}}")

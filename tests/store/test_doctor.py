@@ -33,7 +33,9 @@ def test_a_vault_in_order_has_no_findings_and_is_left_as_it_was(
 
     def files() -> dict[Path, bytes]:
         return {
-            path: path.read_bytes() for path in vault.rglob("*") if path.is_file() and ".simplemem" not in path.parts
+            path: path.read_bytes()
+            for path in vault.rglob("*")
+            if path.is_file() and ".simplemem" not in path.parts
         }
 
     before = files()
@@ -74,7 +76,9 @@ def test_an_index_that_is_not_what_a_rebuilt_one_would_be_is_an_error(
     with store._core.index.database.writing() as db:
         db.execute(spoil).fetchall()
     errors = [finding for finding in store.doctor() if finding.level == "error"]
-    assert errors and all(finding.check == "index" and "--rebuild" in finding.hint for finding in errors)
+    assert errors and all(
+        finding.check == "index" and "--rebuild" in finding.hint for finding in errors
+    )
     store.sync(rebuild=True)
     assert store.doctor() == ()
 
@@ -119,10 +123,26 @@ TOKEN = "ghp_" + "x7Kq9ZbT2mVw4RsD8nLc1YhPf5GjA3uE6oBi"
 @pytest.mark.parametrize(
     ("check", "files", "told"),
     [
-        ("headers", {"a.md": "---\nx: [\n---\n", "b.md": b"caf\xe9"}, {("a.md", 3): "its frontmatter cannot be read"}),
-        ("notes", {"binary.md": b"\x00\x01\x02plum"}, {("binary.md", 0): "an extension other than .md"}),
-        ("notes", {"latin.md": b"caf\xe9", "good.md": "caf\u00e9"}, {("latin.md", 0): "byte 3 is not UTF-8"}),
-        ("notes", {"huge.md": "plum " * 5000}, {("huge.md", 0): "25000 bytes; notes over 10485 are not indexed"}),
+        (
+            "headers",
+            {"a.md": "---\nx: [\n---\n", "b.md": b"caf\xe9"},
+            {("a.md", 3): "its frontmatter cannot be read"},
+        ),
+        (
+            "notes",
+            {"binary.md": b"\x00\x01\x02plum"},
+            {("binary.md", 0): "an extension other than .md"},
+        ),
+        (
+            "notes",
+            {"latin.md": b"caf\xe9", "good.md": "caf\u00e9"},
+            {("latin.md", 0): "byte 3 is not UTF-8"},
+        ),
+        (
+            "notes",
+            {"huge.md": "plum " * 5000},
+            {("huge.md", 0): "25000 bytes; notes over 10485 are not indexed"},
+        ),
         (
             "secrets",
             {"a.md": f"plum\n\nThe token is {TOKEN}\n", "b.md": "The password is with Ada."},
@@ -131,26 +151,50 @@ TOKEN = "ghp_" + "x7Kq9ZbT2mVw4RsD8nLc1YhPf5GjA3uE6oBi"
         (
             "secrets",
             {"hf_aB3dE5gH7jK9mN1pQ3sT5vX7zA9cD1fG3h.md": "Nothing else.\n"},
-            {("hf_aB3dE5gH7jK9mN1pQ3sT5vX7zA9cD1fG3h.md", 0): "its name contains a Hugging Face token: hf_…"},
+            {
+                (
+                    "hf_aB3dE5gH7jK9mN1pQ3sT5vX7zA9cD1fG3h.md",
+                    0,
+                ): "its name contains a Hugging Face token: hf_…"
+            },
         ),
         (
             "conflicts",
-            {"a.md": "1", "a.sync-conflict-20260101-120000-ABCDEFG.md": "2", "Chapter 2.md": "x", "Chapter.md": "y"},
-            {("a.sync-conflict-20260101-120000-ABCDEFG.md", 0): "a conflict copy of a by Syncthing"},
+            {
+                "a.md": "1",
+                "a.sync-conflict-20260101-120000-ABCDEFG.md": "2",
+                "Chapter 2.md": "x",
+                "Chapter.md": "y",
+            },
+            {
+                (
+                    "a.sync-conflict-20260101-120000-ABCDEFG.md",
+                    0,
+                ): "a conflict copy of a by Syncthing"
+            },
         ),
     ],
 )
 def test_what_is_wrong_with_a_note_is_told_with_its_line_and_what_to_do(
-    vault: Path, write: Write, check: str, files: dict[str, str | bytes], told: dict[tuple[str, int], str]
+    vault: Path,
+    write: Write,
+    check: str,
+    files: dict[str, str | bytes],
+    told: dict[tuple[str, int], str],
 ) -> None:
     for path, text in files.items():
         write(path, text)
-    settings = Settings.model_validate({"embed": {"provider": "none"}, "index": {"max_note_mb": 0.01}})
+    settings = Settings.model_validate(
+        {"embed": {"provider": "none"}, "index": {"max_note_mb": 0.01}}
+    )
     with EnhancedStore(vault, settings) as store:
         found = of(store, check)
     assert [(finding.path, finding.line) for finding in found] == list(told)
     assert all(finding.level == "warning" and finding.hint for finding in found)
-    assert all(said in f"{each.message} {each.hint}" for each, said in zip(found, told.values(), strict=True))
+    assert all(
+        said in f"{each.message} {each.hint}"
+        for each, said in zip(found, told.values(), strict=True)
+    )
     assert TOKEN[4:12] not in repr(found), "a secret is never shown"
 
 
@@ -166,11 +210,16 @@ def test_an_index_in_a_synced_folder_is_warned_of(tmp_path: Path) -> None:
 
     assert place("notes") == []
     (finding,) = place("Dropbox/notes")
-    assert finding.level == "warning" and "its index are in a synced folder (Dropbox)" in finding.message
+    assert (
+        finding.level == "warning"
+        and "its index are in a synced folder (Dropbox)" in finding.message
+    )
     (finding,) = place("Dropbox/notes", db=str(tmp_path / "cache/notes.db"))
     assert finding.level == "note" and "the lock" in finding.message
     (tmp_path / "shared/.stfolder").mkdir(parents=True)
-    assert [(each.level, "Syncthing" in each.message) for each in place("shared/notes")] == [("warning", True)]
+    assert [(each.level, "Syncthing" in each.message) for each in place("shared/notes")] == [
+        ("warning", True)
+    ]
 
 
 @pytest.mark.parametrize(("kind", "levels"), [("nfs4", ["note", "warning"]), ("ext4", [])])
@@ -178,6 +227,6 @@ def test_a_disk_that_other_computers_write_to_is_told(
     plain_store: EnhancedStore, monkeypatch: pytest.MonkeyPatch, kind: str, levels: list[str]
 ) -> None:
     monkeypatch.setattr("simplemem.store.doctor.file_system", lambda _path: kind)
-    assert [(each.level, "a disk of type nfs4" in each.message) for each in of(plain_store, "place")] == [
-        (e, True) for e in levels
-    ]
+    assert [
+        (each.level, "a disk of type nfs4" in each.message) for each in of(plain_store, "place")
+    ] == [(e, True) for e in levels]

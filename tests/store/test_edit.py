@@ -11,10 +11,22 @@ from simplemem.note.appending import append_content
 from simplemem.note.header import read_header
 from simplemem.note.note import Note, read_note
 from simplemem.store import EnhancedStore, write
-from simplemem.store.write import apply_edits, apply_metadata, new_text, replace_content, stamp_modified
+from simplemem.store.write import (
+    apply_edits,
+    apply_metadata,
+    new_text,
+    replace_content,
+    stamp_modified,
+)
 
 NOW = "2026-01-24T12:00:00"
-HEADERS = ["", "---\na: 1\n---\n", "---\r\na: 1\r\n---\r\n\r\n", "\ufeff---\n# c\na:   1\n---\n\n\n", "\ufeff"]
+HEADERS = [
+    "",
+    "---\na: 1\n---\n",
+    "---\r\na: 1\r\n---\r\n\r\n",
+    "\ufeff---\n# c\na:   1\n---\n\n\n",
+    "\ufeff",
+]
 PLAIN = st.text(st.sampled_from("ab \n\u2028é#-[]"), max_size=40)
 BODIES = st.one_of(PLAIN, PLAIN.map(lambda text: text.replace("\n", "\r\n")))
 
@@ -27,7 +39,14 @@ def note(text: str) -> Note:
 
 
 def test_a_new_note_has_its_header_in_the_order_a_person_would_write() -> None:
-    metadata = {"rating": 5, "tags": ["x"], "type": "idea", "description": "D", "title": "T", "x": None}
+    metadata = {
+        "rating": 5,
+        "tags": ["x"],
+        "type": "idea",
+        "description": "D",
+        "title": "T",
+        "x": None,
+    }
     assert new_text("Body", metadata, NOW) == (
         "---\ntitle: T\ndescription: D\ntype: idea\ntags:\n  - x\nrating: 5\n"
         f"created: {NOW}\nmodified: {NOW}\n---\n\nBody\n"
@@ -35,7 +54,9 @@ def test_a_new_note_has_its_header_in_the_order_a_person_would_write() -> None:
 
 
 def test_the_time_of_its_making_may_be_given_and_that_of_its_change_may_not() -> None:
-    properties = read_header(new_text("", {"created": "2020-01-01", "modified": "2020-01-01"}, NOW)).properties
+    properties = read_header(
+        new_text("", {"created": "2020-01-01", "modified": "2020-01-01"}, NOW)
+    ).properties
     assert properties == {"created": "2020-01-01", "modified": NOW}
 
 
@@ -63,17 +84,26 @@ def test_what_is_appended_stands_on_a_line_of_its_own_below_every_byte_there_was
     after = append_content(before, addition)
     assert after.startswith(before.text)
     rest = after[len(before.text) :].replace("\r\n", "\n").replace("\r", "\n")
-    above = rest[: len(rest.rstrip("\n")) - len(addition.rstrip("\n"))]  # the end of its line, and a blank one
+    above = rest[
+        : len(rest.rstrip("\n")) - len(addition.rstrip("\n"))
+    ]  # the end of its line, and a blank one
     assert above in ("", "\n", "\n\n")
     assert rest.removeprefix(above) in (addition, f"{addition}\n")
     assert after.endswith(("\n", "\r"))
-    assert before.text.endswith(("\n", "\r")) or not before.text.strip("\ufeff") or rest.startswith("\n")
+    assert (
+        before.text.endswith(("\n", "\r"))
+        or not before.text.strip("\ufeff")
+        or rest.startswith("\n")
+    )
 
 
 # -- edits
 
 
-@given(st.lists(st.sampled_from(["one", "two", "three", "four"]), unique=True, min_size=1), st.sampled_from(HEADERS))
+@given(
+    st.lists(st.sampled_from(["one", "two", "three", "four"]), unique=True, min_size=1),
+    st.sampled_from(HEADERS),
+)
 def test_edits_and_their_inverse_give_the_text_again(words: list[str], header: str) -> None:
     newline = "\r\n" if "\r" in header else "\n"
     text = header + newline.join(["one two", "three", "\u2028four"])
@@ -87,7 +117,10 @@ def test_edits_and_their_inverse_give_the_text_again(words: list[str], header: s
 def test_an_edit_reaches_only_the_body() -> None:
     with pytest.raises(Invalid):
         apply_edits(note("---\ntitle: One\n---\nTwo\n"), [{"old": "One", "new": "x"}])
-    assert apply_edits(note("---\ntitle: One\n---\nOne\n"), [{"old": "One", "new": "x"}]) == "---\ntitle: One\n---\nx\n"
+    assert (
+        apply_edits(note("---\ntitle: One\n---\nOne\n"), [{"old": "One", "new": "x"}])
+        == "---\ntitle: One\n---\nx\n"
+    )
 
 
 def test_an_edit_given_with_plain_line_ends_finds_and_leaves_those_of_the_note() -> None:
@@ -97,7 +130,9 @@ def test_an_edit_given_with_plain_line_ends_finds_and_leaves_those_of_the_note()
     )
 
 
-def test_what_would_grow_too_long_is_refused(plain_store: EnhancedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_would_grow_too_long_is_refused(
+    plain_store: EnhancedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plain_store.create("a", "x")
     monkeypatch.setattr(write, "MAX_TEXT", 100)
     for change in (

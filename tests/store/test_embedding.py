@@ -37,7 +37,9 @@ def open_with(vault: Path) -> Iterator[Open]:
     opened: list[EnhancedStore] = []
 
     def open_one(*, engine: str | None = None, **embed: Any) -> EnhancedStore:
-        asked = {"provider": "openai", "model": "tiny", "url": FAR} if "provider" not in embed else {}
+        asked = (
+            {"provider": "openai", "model": "tiny", "url": FAR} if "provider" not in embed else {}
+        )
         index = {"scan_minutes": 60, "engine": engine}
         settings = {"embed": {**asked, **embed}, "write": {"durability": "fast"}, "index": index}
         opened.append(EnhancedStore(vault, Settings.model_validate(settings)))
@@ -75,12 +77,17 @@ def test_no_byte_of_a_private_note_is_ever_sent(
     far: EmbeddingService, open_with: Open, write: Write, engine: str | None
 ) -> None:
     write("open.md", "The harbour crane was repaired.")
-    write("by-property.md", "---\nprivate: true\ntitle: Quagga one\n---\nThe quagga was first seen by the Zambezi.")
+    write(
+        "by-property.md",
+        "---\nprivate: true\ntitle: Quagga one\n---\nThe quagga was first seen by the Zambezi.",
+    )
     write("by-tag.md", "A quagga again, which is #private/animals.")
     write("journal/today.md", "I dreamt of a quagga.")
     write("broken.md", "---\nprivate: [true\n---\nThe quagga of a broken header.")
     with serving(open_with(private=["journal/"], engine=engine)) as store:
-        assert eventually(lambda: store.state().state == "ready" and meant(store, "harbour crane") == ["open"])
+        assert eventually(
+            lambda: store.state().state == "ready" and meant(store, "harbour crane") == ["open"]
+        )
         store.create("made", "The quagga was made.", {"private": True})
         store.create("later", "The crane was open to all.")
         assert eventually(lambda: any("open to all" in text for text in far.texts()))
@@ -89,7 +96,9 @@ def test_no_byte_of_a_private_note_is_ever_sent(
         store.update("made", append="And the quagga was changed.")
         store.create("journal/tomorrow", "A quagga as well.")
         store.move("made", "journal/moved")
-        store.update("journal/moved", metadata={"private": None})  # its folder still keeps it private
+        store.update(
+            "journal/moved", metadata={"private": None}
+        )  # its folder still keeps it private
         write("by-hand.md", "---\ntags: [private]\n---\nA quagga typed by hand.")
         store.sync()
         store.sync(rebuild=True)
@@ -155,7 +164,9 @@ def test_while_the_vectors_of_another_embedder_are_made_words_answer_and_the_ans
     store = open_with(url=f"{service.url}/v1", batch=1)
     store.sync(embed=False)
     found = store.search("honey")
-    assert [hit.name for hit in found.hits] == ["n1"] and "vectors of openai/tiny at 127.0.0.1" in found.degraded
+    assert [hit.name for hit in found.hits] == [
+        "n1"
+    ] and "vectors of openai/tiny at 127.0.0.1" in found.degraded
     assert "exist yet" in found.degraded and "not yet by meaning" in store.state().reason
     service.next(WELL, failing(404, "the model is gone"))
     report = store.sync()
@@ -163,7 +174,9 @@ def test_while_the_vectors_of_another_embedder_are_made_words_answer_and_the_ans
     for mode in ("hybrid", "semantic"):
         assert "404, the model is gone" in store.search("honey", mode=mode).degraded
     assert store.state().state == "partial" and store.state().pending == 2
-    assert store.context("honey").degraded != "" and store.search("honey", mode="text").degraded == ""
+    assert (
+        store.context("honey").degraded != "" and store.search("honey", mode="text").degraded == ""
+    )
     service.always = WELL
     assert store.sync().embedded == 2
     assert store.search("honey").degraded == ""
@@ -171,7 +184,9 @@ def test_while_the_vectors_of_another_embedder_are_made_words_answer_and_the_ans
     assert store.state().state == "ready"
 
 
-def test_a_rebuild_pays_for_no_text_twice(service: EmbeddingService, open_with: Open, write: Write) -> None:
+def test_a_rebuild_pays_for_no_text_twice(
+    service: EmbeddingService, open_with: Open, write: Write
+) -> None:
     for k in range(5):
         write(f"n{k}.md", f"Crane number {k}.")
     store = open_with(url=f"{service.url}/v1")
@@ -180,7 +195,9 @@ def test_a_rebuild_pays_for_no_text_twice(service: EmbeddingService, open_with: 
     write("n0.md", "Another crane.")
     store.sync(rebuild=True)
     assert [text for text in service.texts() if "rane" in text] == ["n0\nAnother crane."]
-    assert store.stats()["vectors"] == 5 and store.state().state == "ready" and meant(store, "crane")
+    assert (
+        store.stats()["vectors"] == 5 and store.state().state == "ready" and meant(store, "crane")
+    )
 
 
 def test_two_servers_with_different_embedders_do_not_undo_each_other_for_ever(
@@ -194,7 +211,9 @@ def test_two_servers_with_different_embedders_do_not_undo_each_other_for_ever(
         with serving(other):
             assert eventually(lambda: other.state().state == "ready")
             asked = len(service.asked)
-            one.create("more", "One more crane.")  # wakes the one, which leaves the other's vectors alone
+            one.create(
+                "more", "One more crane."
+            )  # wakes the one, which leaves the other's vectors alone
             other.create("still", "And still one more.")
             assert eventually(lambda: other.state().pending == 0 and len(service.asked) > asked)
             assert other.stats()["embedder"].startswith("openai/tiny")
@@ -216,7 +235,10 @@ def test_an_embedder_that_fails_touches_neither_words_nor_writes_and_is_named(
     service.always = failing(401, "this key is not known")
     store.create("b", "Another crane.")
     report = store.sync()
-    assert report.embedded == 0 and "does not accept the key: 401, this key is not known" in report.trouble
+    assert (
+        report.embedded == 0
+        and "does not accept the key: 401, this key is not known" in report.trouble
+    )
     found = store.search("crane")
     assert {hit.name for hit in found.hits} == {"a", "b"}
     assert found.degraded.startswith("The embedder openai/tiny at 127.0.0.1")
@@ -271,7 +293,9 @@ def test_a_text_that_is_refused_is_named_and_stops_no_other(
 # -- what it costs
 
 
-def test_an_interrupted_run_keeps_what_was_made(service: EmbeddingService, open_with: Open, write: Write) -> None:
+def test_an_interrupted_run_keeps_what_was_made(
+    service: EmbeddingService, open_with: Open, write: Write
+) -> None:
     for k in range(10):
         write(f"n{k}.md", f"Crane number {k}.")
     store = open_with(url=f"{service.url}/v1", batch=2)
@@ -284,7 +308,11 @@ def test_an_interrupted_run_keeps_what_was_made(service: EmbeddingService, open_
         store.sync(progress=impatient)
     assert store.state().pending == 6
     seen: list[tuple[int, int]] = []
-    store.sync(progress=lambda stage, done, total: seen.append((done, total)) if stage == "vectors" else None)
+    store.sync(
+        progress=lambda stage, done, total: (
+            seen.append((done, total)) if stage == "vectors" else None
+        )
+    )
     assert seen == [(2, 6), (4, 6), (6, 6)]
     assert len(service.texts()) == 10
 
@@ -298,13 +326,19 @@ def settings(**tables: dict[str, Any]) -> Settings:
     return Settings.model_validate(tables)
 
 
-def test_what_a_file_of_the_original_says_holds_for_voyage_and_for_nothing_else(tmp_path: Path) -> None:
+def test_what_a_file_of_the_original_says_holds_for_voyage_and_for_nothing_else(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "voyage.key"
     file.write_text(KEY)
     original = {"api_key": {"path": str(file)}, "model": "voyage-3-large"}
     taken = choice_of(settings(embed={"provider": "voyage"}, voyage_ai=original))
     assert (taken.model, Key(taken.api_key).value()) == ("voyage-3-large", KEY)
-    both = choice_of(settings(embed={"provider": "voyage", "model": "voyage-4", "api_key": "pa-1"}, voyage_ai=original))
+    both = choice_of(
+        settings(
+            embed={"provider": "voyage", "model": "voyage-4", "api_key": "pa-1"}, voyage_ai=original
+        )
+    )
     assert (both.model, Key(both.api_key).value()) == ("voyage-4", "pa-1")
     other = choice_of(settings(embed={"provider": "openai"}, voyage_ai=original))
     assert (other.model, other.api_key) == ("", None)

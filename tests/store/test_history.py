@@ -40,10 +40,16 @@ def test_history_is_narrowed_by_who_and_span(plain_store: EnhancedStore) -> None
 
     assert versions(by="claude-ai") == [4, 2, 1]
     assert versions(by="claude-ai 1.3") == [4, 2]
-    assert versions(by="claude") == [] and versions(by="command line") == [3] and versions(by="command") == []
+    assert (
+        versions(by="claude") == []
+        and versions(by="command line") == [3]
+        and versions(by="command") == []
+    )
     assert versions(since="v2", until="v3") == [3, 2]
     assert versions(since="yesterday") == [4, 3, 2, 1] and versions(until="yesterday") == []
-    assert [entry.version for entry in plain_store.history("a", by="claude-ai", limit=1)] == ["v000002"]
+    assert [entry.version for entry in plain_store.history("a", by="claude-ai", limit=1)] == [
+        "v000002"
+    ]
     with pytest.raises(Invalid, match="not a valid date"):
         versions(since="whenever")
 
@@ -76,14 +82,20 @@ def test_a_difference_is_of_a_version_of_two_or_of_a_note_since_a_moment(
     assert (done.name, done.before, done.after) == ("n", "before v000002", "v000002")
     assert "-one\n+two\n" in done.diff
     [between] = plain_store.diff("v1", "3")
-    assert "-one\n+three\n" in between.diff and (between.before, between.after) == ("v000001", "v000003")
+    assert "-one\n+three\n" in between.diff and (between.before, between.after) == (
+        "v000001",
+        "v000003",
+    )
     [last] = plain_store.diff("n")
     assert "-two\n+three\n" in last.diff and last.after == "now"
     [since] = plain_store.diff("n", since="v2")
     assert "-one\n+three\n" in since.diff, "what that version did is part of it"
     assert "+three\n" in plain_store.diff("n", since="today")[0].diff, "a day begins in the morning"
     plain_store.delete("n")
-    assert "-three\n" in plain_store.diff("v4")[0].diff and "-three\n" in plain_store.diff("n", since="v4")[0].diff
+    assert (
+        "-three\n" in plain_store.diff("v4")[0].diff
+        and "-three\n" in plain_store.diff("n", since="v4")[0].diff
+    )
 
 
 # -- bringing back
@@ -139,7 +151,9 @@ def test_what_cannot_be_brought_back_says_why(plain_store: EnhancedStore, vault:
     assert (vault / "n.md").read_bytes() == files[1]
 
 
-def test_a_note_is_read_as_it_was_under_the_name_it_had(plain_store: EnhancedStore, write: Write) -> None:
+def test_a_note_is_read_as_it_was_under_the_name_it_had(
+    plain_store: EnhancedStore, write: Write
+) -> None:
     plain_store.create("n", "# Part\n\none\n\n# Rest\n")
     plain_store.move("n", "m")
     write("m.md", "theirs")
@@ -177,7 +191,9 @@ def text_at(store: EnhancedStore, path: str, moment: str) -> str | None:
 
 def differing(store: EnhancedStore, moment: str) -> dict[str, bytes | None]:
     return {
-        then.path: then.data for then, differs in notes_then(store._core, moment_of(store._core, moment)) if differs
+        then.path: then.data
+        for then, differs in notes_then(store._core, moment_of(store._core, moment))
+        if differs
     }
 
 
@@ -194,7 +210,9 @@ def test_a_note_is_given_as_it_was_on_a_day(vault: Path, plain_store: EnhancedSt
 
 
 @pytest.mark.parametrize("moment", ["2 hours ago", "10 minutes ago"])
-def test_hours_and_minutes_ago_mean_that_moment(vault: Path, plain_store: EnhancedStore, moment: str) -> None:
+def test_hours_and_minutes_ago_mean_that_moment(
+    vault: Path, plain_store: EnhancedStore, moment: str
+) -> None:
     plain_store.create("n", "one")
     dated(vault, "2026-01-05")
     plain_store.create("n", "two", overwrite=True)
@@ -213,7 +231,9 @@ def test_an_edit_from_outside_is_placed_by_the_files_own_time_or_said_to_be_unsu
     file = write("n.md", "theirs")
     os.utime(file, (1_772_000_000, 1_772_000_000))  # 25 February 2026
     plain_store.sync()
-    assert at(plain_store, "n.md", "2026-03-01") == NoteThen("n.md", at(plain_store, "n.md", "now").sha256, b"theirs")
+    assert at(plain_store, "n.md", "2026-03-01") == NoteThen(
+        "n.md", at(plain_store, "n.md", "now").sha256, b"theirs"
+    )
     then = at(plain_store, "n.md", "2026-02-01")
     assert then.data is not None and b"ours" in then.data
     assert "outside simplemem" in then.doubt
@@ -227,8 +247,16 @@ def test_an_edit_from_outside_is_placed_by_the_files_own_time_or_said_to_be_unsu
     ("whens", "day", "cut"),
     [
         (("2026-01-01", "2026-01-02", "2026-01-03"), "2026-01-02", 2),
-        (("2026-01-01", "2099-01-01", "2026-01-03", "2026-01-04"), "2026-01-03", 3),  # once far ahead
-        (("2026-01-01", "2026-01-02", "2026-01-03", "1970-01-01", "2026-01-04"), "2026-01-01", 1),  # once far behind
+        (
+            ("2026-01-01", "2099-01-01", "2026-01-03", "2026-01-04"),
+            "2026-01-03",
+            3,
+        ),  # once far ahead
+        (
+            ("2026-01-01", "2026-01-02", "2026-01-03", "1970-01-01", "2026-01-04"),
+            "2026-01-01",
+            1,
+        ),  # once far behind
         (("2026-01-03", "2026-01-04", "2026-01-02", "2026-01-05"), "2026-01-04", 3),  # set right
         (("2026-01-01",), "2025-12-31", 0),
     ],

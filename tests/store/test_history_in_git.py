@@ -41,13 +41,17 @@ def test_commits_and_our_changes_are_one_history(git: Any, vault: Path, write: W
             ("git", "create", "Ida Marsh", "git", "Begin"),
         ]
         assert first.startswith(entries[2].version) and entries[2].commit == first
-        assert entries[2].sha256 == entries[1].before == sha256(b"one\n") and entries[2].before is None
+        assert (
+            entries[2].sha256 == entries[1].before == sha256(b"one\n") and entries[2].before is None
+        )
         assert entries[0].sha256 == entries[1].sha256
         assert "+one" in (entries[2].diff or "") and "+two" in (entries[0].diff or "")
         assert len(store.history("a", limit=2)) == 2 and store.history()[0].source == "simplemem"
 
 
-def test_a_commit_of_ours_is_told_once_with_the_change_it_holds(git: Any, vault: Path, write: Write) -> None:
+def test_a_commit_of_ours_is_told_once_with_the_change_it_holds(
+    git: Any, vault: Path, write: Write
+) -> None:
     write("a.md", "one\n")
     git.commit("Begin", at="2026-01-05T10:00:00+0000")
     with opened(vault, commit="each") as store:
@@ -59,7 +63,9 @@ def test_a_commit_of_ours_is_told_once_with_the_change_it_holds(git: Any, vault:
         assert entries[0].commit == head and entries[0].version == "v000001"
 
 
-def test_a_memory_is_read_compared_and_restored_at_a_commit(git: Any, vault: Path, write: Write) -> None:
+def test_a_memory_is_read_compared_and_restored_at_a_commit(
+    git: Any, vault: Path, write: Write
+) -> None:
     write("a.md", "# Old\n\none\n")
     first = git.commit("Begin")
     write("a.md", "# New\n\ntwo\n")
@@ -89,7 +95,10 @@ def test_a_note_that_only_git_remembers_comes_back(git: Any, vault: Path, write:
     (vault / "gone.md").unlink()
     git.commit("Tidy up")
     with opened(vault) as store:
-        assert [(op, reason) for _, op, reason in told(store, "gone")] == [("delete", "Tidy up"), ("create", "Begin")]
+        assert [(op, reason) for _, op, reason in told(store, "gone")] == [
+            ("delete", "Tidy up"),
+            ("create", "Begin"),
+        ]
         assert store.read("gone", version=first).text == "precious\n"
         store.restore("gone", at=first)
     assert (vault / "gone.md").read_text() == "precious\n"
@@ -112,13 +121,17 @@ with EnhancedStore(Path(sys.argv[1]), Settings.model_validate({"embed": {"provid
 """
 
 
-def test_libgit2_is_not_loaded_unless_the_past_of_a_memory_is_asked_for(git: Any, vault: Path, write: Write) -> None:
+def test_libgit2_is_not_loaded_unless_the_past_of_a_memory_is_asked_for(
+    git: Any, vault: Path, write: Write
+) -> None:
     write("a.md", "one\n")
     git.commit("Begin")
     subprocess.run([sys.executable, "-c", _ASKING, str(vault)], check=True, timeout=60)
 
 
-def test_a_git_that_cannot_answer_costs_only_what_it_would_have_told(git: Any, vault: Path, write: Write) -> None:
+def test_a_git_that_cannot_answer_costs_only_what_it_would_have_told(
+    git: Any, vault: Path, write: Write
+) -> None:
     write("a.md", "one\n")
     git.commit("Begin")
     (vault / ".git" / "objects" / "info").mkdir(exist_ok=True)
@@ -126,9 +139,14 @@ def test_a_git_that_cannot_answer_costs_only_what_it_would_have_told(git: Any, v
     with opened(vault) as store:
         store.update("a", append="two")
         assert [entry.source for entry in store.history("a")] == ["simplemem"]
-        assert "borrows objects from /somewhere/else" in store.git_trouble and "git.folders" in store.git_trouble
+        assert (
+            "borrows objects from /somewhere/else" in store.git_trouble
+            and "git.folders" in store.git_trouble
+        )
         reply = memory_history.run(store, name="a")
-        assert "git commits are not shown" in reply.text and reply.data()["warnings"] == [store.git_trouble]
+        assert "git commits are not shown" in reply.text and reply.data()["warnings"] == [
+            store.git_trouble
+        ]
         reply = memory_history.run(store)
         assert "not shown" not in reply.text and "warnings" not in reply.data()
     (vault / ".git" / "objects" / "info" / "alternates").unlink()
@@ -136,7 +154,9 @@ def test_a_git_that_cannot_answer_costs_only_what_it_would_have_told(git: Any, v
         assert [entry.source for entry in store.history("a")] == ["simplemem"]
 
 
-def test_what_is_hidden_from_a_reader_is_hidden_in_git_too(git: Any, vault: Path, write: Write) -> None:
+def test_what_is_hidden_from_a_reader_is_hidden_in_git_too(
+    git: Any, vault: Path, write: Write
+) -> None:
     text = "".join(f"the secret of line {n}\n" for n in range(20))
     write("private/a.md", text)
     first = git.commit("Begin")
@@ -148,7 +168,9 @@ def test_what_is_hidden_from_a_reader_is_hidden_in_git_too(git: Any, vault: Path
     with opened(vault) as store:
         assert len(store.history("a")) + len(store.history("private/b")) == 3
     with opened(vault, {"hidden": ["private/"]}) as store:
-        assert all("private" not in entry.name and entry.commit != first for entry in store.history("a"))
+        assert all(
+            "private" not in entry.name and entry.commit != first for entry in store.history("a")
+        )
         assert store.read("a", version=second).name == "a"
         for name, commit in (("a", first), ("private/a", first), ("private/b", third)):
             with pytest.raises(NotFound):

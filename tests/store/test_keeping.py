@@ -21,7 +21,12 @@ def test_what_is_done_by_hand_becomes_searchable_by_itself(vault: Path, write: W
         assert set(before) == {"a.md"}
         write("a.md", "pear")
         write("deep/er/b.md", "quince [[a]]")
-        assert eventually(lambda: indexed(store).get("a.md") not in (None, before["a.md"]) and len(indexed(store)) == 2)
+        assert eventually(
+            lambda: (
+                indexed(store).get("a.md") not in (None, before["a.md"])
+                and len(indexed(store)) == 2
+            )
+        )
         assert [link.name for link in store.backlinks("a", kinds=("link",))] == ["deep/er/b"]
         os.replace(vault / "a.md", vault / "c.md")
         shutil.move(vault / "deep", vault / "shallow")
@@ -51,7 +56,9 @@ def test_a_leader_hears_of_what_others_change_and_of_its_own_changes_once(vault:
 def test_who_listens_hears_nothing_of_hidden_notes(vault: Path) -> None:
     heard: list[str] = []
     (vault / "secret").mkdir()
-    settings = PLAIN.model_copy(update={"access": PLAIN.access.model_copy(update={"hidden": ("secret/",)})})
+    settings = PLAIN.model_copy(
+        update={"access": PLAIN.access.model_copy(update={"hidden": ("secret/",)})}
+    )
     with EnhancedStore(vault, settings) as store, EnhancedStore(vault, PLAIN) as other:
         store.start()
         assert store.wait_until_settled(10)

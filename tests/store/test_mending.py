@@ -22,8 +22,12 @@ def broken(store: EnhancedStore) -> Finding:
 
 def files(vault: Path) -> dict[str, bytes]:
     """Every file of the vault that is not ours."""
-    found = {path.relative_to(vault).as_posix(): path for path in vault.rglob("*") if path.is_file()}
-    return {path: file.read_bytes() for path, file in found.items() if not path.startswith(".simplemem")}
+    found = {
+        path.relative_to(vault).as_posix(): path for path in vault.rglob("*") if path.is_file()
+    }
+    return {
+        path: file.read_bytes() for path, file in found.items() if not path.startswith(".simplemem")
+    }
 
 
 def mended(store: EnhancedStore, path: str) -> str:
@@ -36,18 +40,39 @@ def mended(store: EnhancedStore, path: str) -> str:
     text = files(store.root)[path].decode()
     assert [finding.message for finding in store.doctor() if finding.level == "error"] == []
     if done.version:
-        assert {(entry.tool, entry.who) for entry in store.history()[: len(done.changed)]} == {("doctor", "tests")}
+        assert {(entry.tool, entry.who) for entry in store.history()[: len(done.changed)]} == {
+            ("doctor", "tests")
+        }
         store.undo(done.version)
         assert files(store.root) == before
     return text
 
 
-def test_what_the_doctor_mended_is_undone_to_the_byte(plain_store: EnhancedStore, write: Write) -> None:
+def test_what_the_doctor_mended_is_undone_to_the_byte(
+    plain_store: EnhancedStore, write: Write
+) -> None:
     write("people/Ada.md", "---\naliases: [Countess]\n---\nAda")
-    heads = [b"", b"\xef\xbb\xbf", b"---\r\nup: '[[team/Ada]]'   # whose\r\na:   x\r\n---\r\n", b"---\nb: [1,2\n---\n"]
-    ends = [b"", b"\n", b"\r\n\r\n", b"\n\t \n", b" %% [[team/Ada]] %%\x00", b"\n```\n[[team/Ada]]\n"]
+    heads = [
+        b"",
+        b"\xef\xbb\xbf",
+        b"---\r\nup: '[[team/Ada]]'   # whose\r\na:   x\r\n---\r\n",
+        b"---\nb: [1,2\n---\n",
+    ]
+    ends = [
+        b"",
+        b"\n",
+        b"\r\n\r\n",
+        b"\n\t \n",
+        b" %% [[team/Ada]] %%\x00",
+        b"\n```\n[[team/Ada]]\n",
+    ]
     for number, (head, end) in enumerate((head, end) for head in heads for end in ends):
-        write(f"n{number}.md", head + b"[[team/Ada]]\r\n[it](team/Ada.md) [[Countess]]\n| [[Countess]] |\xc3\xa9" + end)
+        write(
+            f"n{number}.md",
+            head
+            + b"[[team/Ada]]\r\n[it](team/Ada.md) [[Countess]]\n| [[Countess]] |\xc3\xa9"
+            + end,
+        )
     plain_store.sync()
     before, mending = files(plain_store.root), plain_store.plan_mending()
     done = plain_store.mend(mending)
@@ -66,7 +91,10 @@ def test_a_link_to_a_note_that_was_moved_is_led_to_where_the_history_says(
     plain_store.create("plans/Apollo", "To the moon.")
     plain_store.move("plans/Apollo", "archive/Apollo 11")
     plain_store.move("archive/Apollo 11", "archive/Apollo eleven")
-    write("diary.md", "one\r\n\r\nAbout [[Apollo]], [[plans/Apollo#Crew|the crew]] and [it](plans/Apollo.md).")
+    write(
+        "diary.md",
+        "one\r\n\r\nAbout [[Apollo]], [[plans/Apollo#Crew|the crew]] and [it](plans/Apollo.md).",
+    )
     plain_store.sync()
     findings = plain_store.doctor(only=["links"])
     told = {(finding.level, finding.line, finding.candidates) for finding in findings}
@@ -78,12 +106,16 @@ def test_a_link_to_a_note_that_was_moved_is_led_to_where_the_history_says(
     )
 
 
-def test_a_deleted_note_is_brought_back_by_a_person_only(plain_store: EnhancedStore, write: Write) -> None:
+def test_a_deleted_note_is_brought_back_by_a_person_only(
+    plain_store: EnhancedStore, write: Write
+) -> None:
     plain_store.create("Apollo", "To the moon.")
     write("diary.md", "[[Apollo]]\n")
     plain_store.delete("Apollo")
     finding = broken(plain_store)
-    assert "Apollo was deleted in v000002, and `simplemem undo v000002` restores it" in finding.message
+    assert (
+        "Apollo was deleted in v000002, and `simplemem undo v000002` restores it" in finding.message
+    )
     assert (finding.level, finding.fix, plain_store.plan_mending().changes) == ("warning", "", ())
 
 
@@ -100,7 +132,10 @@ def test_a_deleted_note_is_brought_back_by_a_person_only(plain_store: EnhancedSt
         ),
         ({"people/Ada.md": ""}, "`[[team/Ada]]` [[team/Ada]]", "`[[team/Ada]]` [[people/Ada]]"),
         (
-            {"people/Ada.md": "---\naliases: [Countess]\n---\n", "log/1.md": "---\ntitle: The long flight\n---\n"},
+            {
+                "people/Ada.md": "---\naliases: [Countess]\n---\n",
+                "log/1.md": "---\ntitle: The long flight\n---\n",
+            },
             "[[Countess]] [[countess#Life|her]] [[The long flight]]\n\n| a |\n| --- |\n| [[Countess]] |",
             "[[Ada|Countess]] [[Ada#Life|her]] [[1|The long flight]]\n\n| a |\n| --- |\n| [[Ada\\|Countess]] |",
         ),
@@ -110,7 +145,10 @@ def test_a_deleted_note_is_brought_back_by_a_person_only(plain_store: EnhancedSt
             '---\nup: "[[people/Ada]]"  # whose\nof: ["[[Ada|Countess]]"]\n---\ntext',
         ),
         (
-            {"people/Ada.sync-conflict-20260101-120000-ABCDEFG.md": "[[nowhere]]", "people/Ada.md": ""},
+            {
+                "people/Ada.sync-conflict-20260101-120000-ABCDEFG.md": "[[nowhere]]",
+                "people/Ada.md": "",
+            },
             "[[team/Ada]]",
             "[[people/Ada]]",
         ),
@@ -151,7 +189,9 @@ def test_names_that_are_not_alone_or_a_slip_away_are_offered_and_never_taken(
     assert (finding.level, finding.fix) == ("warning" if offered else "note", "")
 
 
-def test_a_link_that_could_mean_several_notes_is_noted(plain_store: EnhancedStore, write: Write) -> None:
+def test_a_link_that_could_mean_several_notes_is_noted(
+    plain_store: EnhancedStore, write: Write
+) -> None:
     write("a.md", "one\n\n[[Twin]] and [[{{title}}]] of a template\n")
     write("x/Twin.md", "[[a]] [[#Life]] https://example.org\n")
     write("y/Twin.md", "")
@@ -160,17 +200,25 @@ def test_a_link_that_could_mean_several_notes_is_noted(plain_store: EnhancedStor
     assert finding.message == "[[Twin]] could mean x/Twin, y/Twin"
 
 
-def test_a_note_whose_header_cannot_be_read_is_not_written(plain_store: EnhancedStore, write: Write) -> None:
+def test_a_note_whose_header_cannot_be_read_is_not_written(
+    plain_store: EnhancedStore, write: Write
+) -> None:
     write("people/Ada.md", "")
     write("a.md", "---\nx: [\n---\n[[team/Ada]]\n")
     finding = broken(plain_store)
-    assert (finding.candidates, finding.fix, plain_store.plan_mending().changes) == (("people/Ada",), "", ())
+    assert (finding.candidates, finding.fix, plain_store.plan_mending().changes) == (
+        ("people/Ada",),
+        "",
+        (),
+    )
 
 
 # -- as one change
 
 
-def test_a_note_that_changed_since_it_was_shown_stops_all_of_it(plain_store: EnhancedStore, write: Write) -> None:
+def test_a_note_that_changed_since_it_was_shown_stops_all_of_it(
+    plain_store: EnhancedStore, write: Write
+) -> None:
     write("people/Ada.md", "Ada")
     write("a.md", "[[team/Ada]]\n")
     write("b.md", "[[team/Ada]] plum\n")

@@ -24,7 +24,9 @@ def errors(store: EnhancedStore) -> list[str]:
     return [finding.message for finding in store.doctor() if finding.level == "error"]
 
 
-def test_a_move_takes_links_words_and_history_along(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
+def test_a_move_takes_links_words_and_history_along(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
     write("a.md", "---\naliases: [Al]\n---\nplum, see [[b]]\n")
     write("b.md", "[[a]], [[a|A]], ![[a#^x]], [md](a.md), `[[a]]`, [[Al]]\n")
     plain_store.sync()
@@ -39,12 +41,16 @@ def test_a_move_takes_links_words_and_history_along(plain_store: EnhancedStore, 
     assert {entry.op for entry in plain_store.history("deep/er/c")} >= {"move"}
     assert errors(plain_store) == []
     plain_store.undo(moved.version)
-    assert (vault / "b.md").read_text() == "[[a]], [[a|A]], ![[a#^x]], [md](a.md), `[[a]]`, [[Al]]\n"
+    assert (
+        vault / "b.md"
+    ).read_text() == "[[a]], [[a|A]], ![[a#^x]], [md](a.md), `[[a]]`, [[Al]]\n"
     assert found(plain_store, "plum") == ["a"]
     assert errors(plain_store) == []
 
 
-def test_a_move_onto_another_note_is_refused_as_such(plain_store: EnhancedStore, vault: Path) -> None:
+def test_a_move_onto_another_note_is_refused_as_such(
+    plain_store: EnhancedStore, vault: Path
+) -> None:
     plain_store.create("a", "one")
     plain_store.create("b", "two [[a]]")
     before = {path.name: path.read_bytes() for path in vault.glob("*.md")}
@@ -88,7 +94,9 @@ def test_a_deleted_memory_is_gone_from_every_answer_and_comes_back_whole(
 
 
 @pytest.mark.parametrize("watch", ["auto", "off"])
-def test_a_link_saved_by_hand_a_moment_before_follows_at_every_move(vault: Path, write: Write, watch: str) -> None:
+def test_a_link_saved_by_hand_a_moment_before_follows_at_every_move(
+    vault: Path, write: Write, watch: str
+) -> None:
     """With the kernel's list of changes and without it; also where the index was thrown away."""
     settings = {"embed": {"provider": "none"}, "index": {"watch": watch}}
     for number in range(3):

@@ -21,7 +21,9 @@ def refused(do: Callable[[], object], kind: type[SimplememError]) -> SimplememEr
 
 
 @pytest.mark.parametrize("old", ["status: open", "title: Tea\nstatus: open", "---\n\nOolong"])
-def test_an_edit_of_frontmatter_points_to_metadata(plain_store: EnhancedStore, write: Write, old: str) -> None:
+def test_an_edit_of_frontmatter_points_to_metadata(
+    plain_store: EnhancedStore, write: Write, old: str
+) -> None:
     file = write("tea.md", "---\ntitle: Tea\nstatus: open\n---\n\nOolong.\n")
     before = file.read_text()
     edits = [{"old": old, "new": "status: done"}]
@@ -40,7 +42,9 @@ def test_an_edit_of_text_that_stands_in_the_frontmatter_too_is_made_in_the_text(
 
 
 @pytest.mark.parametrize("version", ["999999", "v999999", " 999999 "])
-def test_an_undo_of_a_version_that_never_was_names_the_newest_one(plain_store: EnhancedStore, version: str) -> None:
+def test_an_undo_of_a_version_that_never_was_names_the_newest_one(
+    plain_store: EnhancedStore, version: str
+) -> None:
     empty = refused(lambda: plain_store.undo(version), NotFound)
     assert "no version" in empty.message
     assert empty.hint == "The history is empty."
@@ -64,7 +68,9 @@ def test_a_rename_to_a_name_that_is_taken_says_what_to_do(plain_store: EnhancedS
     assert "Choose another name" in error.hint
 
 
-def test_a_write_that_is_refused_as_read_only_says_what_to_do(plain_store: EnhancedStore, vault: Path) -> None:
+def test_a_write_that_is_refused_as_read_only_says_what_to_do(
+    plain_store: EnhancedStore, vault: Path
+) -> None:
     plain_store.create("tea", "Oolong.")
     with open_store(vault, read_only=True) as store:
         for write in (
@@ -77,7 +83,9 @@ def test_a_write_that_is_refused_as_read_only_says_what_to_do(plain_store: Enhan
             assert "--read-only" in refused(write, ReadOnly).hint
 
 
-def test_a_template_that_is_not_there_names_those_that_are(plain_store: EnhancedStore, write: Write) -> None:
+def test_a_template_that_is_not_there_names_those_that_are(
+    plain_store: EnhancedStore, write: Write
+) -> None:
     error = refused(lambda: plain_store.create_from("Nope", "new"), NotFound)
     assert error.message == "no template called 'Nope'"
     assert "No template folder is set" in error.hint

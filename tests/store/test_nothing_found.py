@@ -26,9 +26,7 @@ _NOTES = {
 }
 _ANSWERED = "When did Ines have the boiler in the cellar serviced?"
 _NEVER = "Which passport did Ines renew for the Patagonia expedition?"
-_LONG = (
-    "Plumber and electrician visit the bathroom today. When did Ines have the boiler in the cellar serviced in March?"
-)
+_LONG = "Plumber and electrician visit the bathroom today. When did Ines have the boiler in the cellar serviced in March?"
 
 
 @pytest.fixture
@@ -39,12 +37,18 @@ def house(vault: Path, write: Callable[[str, str], Path]) -> Path:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_what_nobody_answers_is_not_found_and_the_nearest_are_offered_as_such(house: Path, mode: Mode) -> None:
+def test_what_nobody_answers_is_not_found_and_the_nearest_are_offered_as_such(
+    house: Path, mode: Mode
+) -> None:
     with EnhancedStore(house, Settings()) as store:
         store.sync()
         assert not store.search(_ANSWERED, mode=mode).only_nearest
         found = store.search(_NEVER, mode=mode)
-        assert found.only_nearest and found.hits and "ines" not in [word.lower() for word in found.absent]
+        assert (
+            found.only_nearest
+            and found.hits
+            and "ines" not in [word.lower() for word in found.absent]
+        )
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -55,14 +59,21 @@ def test_the_words_around_a_long_question_do_not_hide_its_answer(house: Path, mo
         assert found.hits[0].name == "boiler" and not found.only_nearest
 
 
-def test_packs_and_an_index_of_words_alone_say_so_too(house: Path, plain_store: EnhancedStore) -> None:
+def test_packs_and_an_index_of_words_alone_say_so_too(
+    house: Path, plain_store: EnhancedStore
+) -> None:
     plain_store.sync()
     assert plain_store.search(_NEVER).only_nearest and plain_store.context(_NEVER).only_nearest
-    assert not plain_store.search(_ANSWERED).only_nearest and not plain_store.context(_ANSWERED).only_nearest
+    assert (
+        not plain_store.search(_ANSWERED).only_nearest
+        and not plain_store.context(_ANSWERED).only_nearest
+    )
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "text"])
-def test_a_score_says_how_much_of_the_question_a_memory_holds_whatever_the_others_hold(house: Path, mode: Mode) -> None:
+def test_a_score_says_how_much_of_the_question_a_memory_holds_whatever_the_others_hold(
+    house: Path, mode: Mode
+) -> None:
     with EnhancedStore(house, Settings()) as store:
         store.sync()
         best, *_, last = (hit.score for hit in store.search(_ANSWERED, mode=mode).hits)
@@ -122,7 +133,9 @@ def test_a_clear_winner_in_other_words_is_never_below_a_notice(first_weeks: Path
         store.sync()
         for question, name in _IN_OTHER_WORDS.items():
             found = store.search(question)
-            assert (found.hits[0].name, found.only_nearest, found.notice) == (name, False, ""), question
+            assert (found.hits[0].name, found.only_nearest, found.notice) == (name, False, ""), (
+                question
+            )
             assert store.context(question).notice == ""
 
 
@@ -143,9 +156,13 @@ def test_one_page_that_has_nothing_to_do_with_a_question_is_no_answer(
     store.sync()
     assert not store.search("queso").hits
     assert store.search("\u00bfQui\u00e9n gan\u00f3 la liga?").notice == NO_WORD_HELD
-    found = store.bench.answers("\u00bfQui\u00e9n gan\u00f3 la liga?", ["lighthouse.md"], 5, passages=5)
+    found = store.bench.answers(
+        "\u00bfQui\u00e9n gan\u00f3 la liga?", ["lighthouse.md"], 5, passages=5
+    )
     assert found.only_nearest and found.quality < 0.3
-    assert not store.bench.answers("Who is the keeper of the lighthouse?", ["lighthouse.md"], 5).only_nearest
+    assert not store.bench.answers(
+        "Who is the keeper of the lighthouse?", ["lighthouse.md"], 5
+    ).only_nearest
 
 
 def test_a_right_note_that_shares_only_a_name_is_listed_without_a_notice(first_weeks: Path) -> None:
@@ -163,9 +180,16 @@ def test_by_meaning_alone_a_note_that_shares_a_common_word_is_no_answer(first_we
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "semantic"])
-def test_with_another_embedder_the_words_of_a_question_suffice(first_weeks: Path, mode: Mode) -> None:
+def test_with_another_embedder_the_words_of_a_question_suffice(
+    first_weeks: Path, mode: Mode
+) -> None:
     with EmbeddingService() as service:
-        embed = {"provider": "openai", "url": f"{service.url}/v1", "model": "words", "api_key": "none"}
+        embed = {
+            "provider": "openai",
+            "url": f"{service.url}/v1",
+            "model": "words",
+            "api_key": "none",
+        }
         with EnhancedStore(first_weeks, Settings.model_validate({"embed": embed})) as store:
             store.sync()
             found = store.search("Under which bed does Pepper hide?", mode=mode)
@@ -180,7 +204,9 @@ class SynonymService(EmbeddingService):
 
     def vector(self, text: str, dimension: int) -> Vector:
         words = [self.synonyms.get(word, word) for word in text.lower().split()]
-        told = super().vector(" ".join(word for word in words if word in self.synonyms.values()) or text, dimension)
+        told = super().vector(
+            " ".join(word for word in words if word in self.synonyms.values()) or text, dimension
+        )
         own = [value * (1 - self.alike) ** 0.5 for value in told[:-1]]
         return [*own, self.alike**0.5]
 
@@ -189,7 +215,12 @@ class SynonymService(EmbeddingService):
 def test_another_embedder_is_judged_on_its_own_scale(first_weeks: Path, alike: float) -> None:
     with SynonymService() as service:
         service.alike = alike
-        embed = {"provider": "openai", "url": f"{service.url}/v1", "model": "synonyms", "api_key": "none"}
+        embed = {
+            "provider": "openai",
+            "url": f"{service.url}/v1",
+            "model": "synonyms",
+            "api_key": "none",
+        }
         with EnhancedStore(first_weeks, Settings.model_validate({"embed": embed})) as store:
             store.sync()
             found = store.search("Who repaired the vehicle?")
@@ -209,11 +240,16 @@ def test_scores_never_rise_from_hit_to_hit(first_weeks: Path, mode: Mode) -> Non
             found = store.search(question, mode=mode, limit=8).hits
             scores = [hit.score for hit in found]
             assert scores == sorted(scores, reverse=True), question
-            assert [hit.score for hit in store.search(question, mode=mode, limit=3).hits] == scores[:3]
+            assert [hit.score for hit in store.search(question, mode=mode, limit=3).hits] == scores[
+                :3
+            ]
 
             own = store.search(question, mode=mode, limit=8, own_scores=True).hits
             assert [hit.name for hit in own] == [hit.name for hit in found]
             rose |= [hit.score for hit in own] != scores
         assert rose  # else this vault shows nothing
-        packed = [item["score"] for item in store.context("Who repaired the vehicle?", budget_tokens=4000).items]
+        packed = [
+            item["score"]
+            for item in store.context("Who repaired the vehicle?", budget_tokens=4000).items
+        ]
         assert packed == sorted(packed, reverse=True)

@@ -20,8 +20,15 @@ Write = Callable[[str, str | bytes], Path]
 
 
 def on_disk(vault: Path) -> dict[str, str]:
-    found = (path for path in vault.rglob("*.md") if not any(part.startswith(".") for part in path.parts[-3:]))
-    return {path.relative_to(vault).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in found}
+    found = (
+        path
+        for path in vault.rglob("*.md")
+        if not any(part.startswith(".") for part in path.parts[-3:])
+    )
+    return {
+        path.relative_to(vault).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in found
+    }
 
 
 def in_place(note: Path, text: bytes) -> None:
@@ -90,12 +97,23 @@ def test_however_an_editor_saves_the_note_stays_the_note(
 
 
 def git(vault: Path, *words: str) -> None:
-    command = ["git", "-C", str(vault), "-c", "user.name=test", "-c", "user.email=test@localhost", *words]
+    command = [
+        "git",
+        "-C",
+        str(vault),
+        "-c",
+        "user.name=test",
+        "-c",
+        "user.email=test@localhost",
+        *words,
+    ]
     subprocess.run(command, check=True, capture_output=True)
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_a_checkout_of_a_thousand_notes_is_followed_and_only_what_is_gone_is_gone(vault: Path, write: Write) -> None:
+def test_a_checkout_of_a_thousand_notes_is_followed_and_only_what_is_gone_is_gone(
+    vault: Path, write: Write
+) -> None:
     """Nine hundred notes change, fifty go and fifty come: after it the index has each, and what stayed is the same
     note."""
     git(vault, "init", "-q", "-b", "one")
@@ -130,14 +148,18 @@ def test_a_checkout_of_a_thousand_notes_is_followed_and_only_what_is_gone_is_gon
 def write_folder(vault: Path, folder: str, count: int) -> None:
     (vault / folder).mkdir()
     for number in range(count):
-        (vault / folder / f"note {number}.md").write_text(f"The plum{number} fell into the grass.\n")
+        (vault / folder / f"note {number}.md").write_text(
+            f"The plum{number} fell into the grass.\n"
+        )
 
 
 def ids(store: EnhancedStore) -> dict[str, int]:
     return dict(store._core.index.database.rows("SELECT path, id FROM notes"))
 
 
-def test_notes_of_a_folder_that_another_program_renames_are_found_all_the_while(vault: Path) -> None:
+def test_notes_of_a_folder_that_another_program_renames_are_found_all_the_while(
+    vault: Path,
+) -> None:
     write_folder(vault, "old", 700)
     with served(vault) as store:
         before = ids(store)
@@ -147,7 +169,9 @@ def test_notes_of_a_folder_that_another_program_renames_are_found_all_the_while(
             assert [hit.name for hit in found.hits] == [f"new/note {number}"]
             assert len(indexed(store)) == 700
         assert eventually(lambda: store.state().is_ready and "new/note 1.md" in indexed(store))
-        assert ids(store) == {path.replace("old/", "new/"): note for path, note in before.items()}  # with their vectors
+        assert ids(store) == {
+            path.replace("old/", "new/"): note for path, note in before.items()
+        }  # with their vectors
         assert [each.message for each in store.doctor(only=["index"])] == []
 
 
@@ -161,7 +185,9 @@ def test_a_list_right_after_a_rename_has_the_notes_at_their_new_paths(vault: Pat
 
 
 @pytest.mark.parametrize("is_served", [True, False])
-def test_a_note_that_was_moved_twice_by_another_program_keeps_its_row(vault: Path, is_served: bool) -> None:
+def test_a_note_that_was_moved_twice_by_another_program_keeps_its_row(
+    vault: Path, is_served: bool
+) -> None:
     write_folder(vault, "old", 40)
     with served(vault) if is_served else EnhancedStore(vault, PLAIN) as store:
         store.sync()
@@ -175,7 +201,9 @@ def test_a_note_that_was_moved_twice_by_another_program_keeps_its_row(vault: Pat
         assert store.search("Kite").hits[0].name == "Kite"
 
 
-def test_a_pass_that_ends_after_the_paths_were_followed_is_completed_by_the_next(vault: Path) -> None:
+def test_a_pass_that_ends_after_the_paths_were_followed_is_completed_by_the_next(
+    vault: Path,
+) -> None:
     write_folder(vault, "old", 5)
     (vault / "old" / "Kite.md").write_text("See [[note 1]].\n")
     with EnhancedStore(vault, PLAIN) as store:
@@ -189,7 +217,9 @@ def test_a_pass_that_ends_after_the_paths_were_followed_is_completed_by_the_next
         assert [each.message for each in store.doctor(only=["index"])] == []
 
 
-def test_a_note_that_another_program_moves_to_an_excluded_folder_is_in_no_answer(vault: Path) -> None:
+def test_a_note_that_another_program_moves_to_an_excluded_folder_is_in_no_answer(
+    vault: Path,
+) -> None:
     (vault / ".obsidian").mkdir()
     (vault / ".obsidian" / "app.json").write_text('{"userIgnoreFilters": ["attic/"]}')
     write_folder(vault, "old", 30)

@@ -19,7 +19,10 @@ PLAIN = Settings.model_validate({"embed": {"provider": "none"}})
 @pytest.fixture
 def harbour(plain_store: EnhancedStore, write: Write) -> EnhancedStore:
     for k in range(12):
-        lines = [f"In year {year} the harbour crane number {k} was repaired in spring." for year in range(1 + 6 * k)]
+        lines = [
+            f"In year {year} the harbour crane number {k} was repaired in spring."
+            for year in range(1 + 6 * k)
+        ]
         write(f"n{k}.md", f"# Crane {k}\n\n" + "\n\n".join(lines))
     write("other.md", "Bees.")
     plain_store.sync()
@@ -38,9 +41,13 @@ def test_every_note_speaks_once_before_one_speaks_again(harbour: EnhancedStore) 
 
 def test_a_passage_stands_as_it_is_in_the_note_now(harbour: EnhancedStore, write: Write) -> None:
     """An edit that the index has not heard of yet moves no words into a citation that are not there."""
-    preamble = "\n\n".join(f"Preamble {k}, which speaks of nothing that anybody asked for." for k in range(40))
+    preamble = "\n\n".join(
+        f"Preamble {k}, which speaks of nothing that anybody asked for." for k in range(40)
+    )
     write("n5.md", f"# Minutes\n\n{preamble}\n\n# Sale\n\nThe quetzal harbour crane was sold.\n")
-    packed = harbour.context("quetzal harbour crane sold", budget_tokens=400, filter=Filter.of(prefix="n5"))
+    packed = harbour.context(
+        "quetzal harbour crane sold", budget_tokens=400, filter=Filter.of(prefix="n5")
+    )
     assert "The quetzal harbour crane was sold." in packed.text
     assert packed.items[0]["heading"].endswith("Sale")
 
@@ -50,12 +57,17 @@ def test_a_passage_stands_as_it_is_in_the_note_now(harbour: EnhancedStore, write
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["plain", "BOM"])
-@pytest.mark.parametrize("header", ["", "---\ntitle: Log\ntags:\n  - a\n---\n"], ids=["bare", "frontmatter"])
+@pytest.mark.parametrize(
+    "header", ["", "---\ntitle: Log\ntags:\n  - a\n---\n"], ids=["bare", "frontmatter"]
+)
 def test_a_citation_names_the_line_on_which_the_passage_begins(
     plain_store: EnhancedStore, write: Write, end: str, mark: str, header: str
 ) -> None:
     birds = ("gull", "tern", "heron", "auk")
-    days = (f"\n## Day {k}\n\n" + f"The {bird} was seen from the pier. " * 30 for k, bird in enumerate(birds))
+    days = (
+        f"\n## Day {k}\n\n" + f"The {bird} was seen from the pier. " * 30
+        for k, bird in enumerate(birds)
+    )
     body = "".join(f"{day}\u2028\n" for day in days)
     text = header + "# Birds\n" + body
     write("log.md", (mark + text.replace("\n", end)).encode())
@@ -81,7 +93,10 @@ def test_a_note_linked_with_the_best_hit_is_named_as_such_and_only_if_it_holds_a
     write("best.md", "The crane, the crane, the crane by the pier: see [[beside]] and [[silent]].")
     write("beside.md", "A crane, among " + "many other things that are nowhere near it. " * 4)
     write("silent.md", "Nothing of the kind.")
-    write("back.md", "Of a crane, after " + "very much about something else entirely. " * 4 + "See [[best]].")
+    write(
+        "back.md",
+        "Of a crane, after " + "very much about something else entirely. " * 4 + "See [[best]].",
+    )
     plain_store.sync()
     packed = plain_store.context("crane pier", budget_tokens=5000)
     via = {item["name"]: item.get("via", "") for item in packed.items}
@@ -90,11 +105,15 @@ def test_a_note_linked_with_the_best_hit_is_named_as_such_and_only_if_it_holds_a
     assert "silent" not in via
     assert names(packed)[0] == "best"
     assert "· linked from best\n" in packed.text
-    narrowed = plain_store.context("crane pier", budget_tokens=5000, filter=Filter.of(prefix="best"))
+    narrowed = plain_store.context(
+        "crane pier", budget_tokens=5000, filter=Filter.of(prefix="best")
+    )
     assert names(narrowed) == ["best"]
 
 
-def test_the_days_before_and_after_a_dated_note_are_its_neighbours(plain_store: EnhancedStore, write: Write) -> None:
+def test_the_days_before_and_after_a_dated_note_are_its_neighbours(
+    plain_store: EnhancedStore, write: Write
+) -> None:
     for k in range(30):
         write(f"c{k:02}.md", f"Number {k}: " + "the crane, the crane. " * 3)
     pad = "Of other things that were said on that day, and of some that were not. "
@@ -136,7 +155,10 @@ def test_a_pack_is_the_same_whatever_the_order_in_which_notes_were_indexed(tmp_p
                 os.utime(root / path, (1_767_225_600, 1_767_225_600))
                 store._core.look_at({path})
             packs.add(
-                "\n====\n".join(store.context(question).text for question in ("crane seen", "same crane", "words"))
+                "\n====\n".join(
+                    store.context(question).text
+                    for question in ("crane seen", "same crane", "words")
+                )
             )
     assert len(packs) == 1
 
@@ -177,7 +199,9 @@ def test_a_heading_is_found_as_it_is_quoted(plain_store: EnhancedStore, write: W
     assert "ten tons" in plain_store.read("crane", section=heading).content
 
 
-def test_a_citation_below_a_comment_names_its_line(plain_store: EnhancedStore, write: Write) -> None:
+def test_a_citation_below_a_comment_names_its_line(
+    plain_store: EnhancedStore, write: Write
+) -> None:
     comment = "<!-- " + "word " * 30 + "\n" + "more " * 30 + "-->"
     sentences = " ".join(f"The pier crane has part {k} of iron." for k in range(30))
     write("crane.md", f"# Crane\n\n{comment}\n\nThe pier heron sleeps.\n\n{sentences}\n")

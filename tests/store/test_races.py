@@ -25,7 +25,9 @@ def read(plain_store: EnhancedStore, write: Write) -> str:
     return plain_store.read("Kite").sha256
 
 
-def refused(store: EnhancedStore, read: str, content: str = BODY.replace("first", "FIRST")) -> Conflict:
+def refused(
+    store: EnhancedStore, read: str, content: str = BODY.replace("first", "FIRST")
+) -> Conflict:
     with pytest.raises(Conflict) as conflict:
         store.update("Kite", content=content, if_sha256=read)
     return conflict.value
@@ -44,7 +46,9 @@ def test_the_failure_names_base_theirs_and_ours_and_shows_the_merge(
     assert details["merged"]["text"] == theirs.replace("first", "FIRST")
     assert "+FIRST" in details["merged"]["diff"]
     assert plain_store.read("Kite", version=details["base_sha256"]).text == TEXT
-    assert plain_store.read("Kite", version=details["ours_sha256"]).text == TEXT.replace("first", "FIRST")
+    assert plain_store.read("Kite", version=details["ours_sha256"]).text == TEXT.replace(
+        "first", "FIRST"
+    )
     assert details["accept"] in refused(plain_store, read).hint
 
 
@@ -95,7 +99,10 @@ def test_changes_of_the_same_lines_are_shown_marked_and_not_offered(
     details = refused(plain_store, read).details
     assert "accept" not in details
     assert (details["merged"]["clean"], details["merged"]["conflicts"]) == (False, 1)
-    assert "<<<<<<< your change\nFIRST\n=======\ntheirs\n>>>>>>> the note as it is now\n" in details["merged"]["text"]
+    assert (
+        "<<<<<<< your change\nFIRST\n=======\ntheirs\n>>>>>>> the note as it is now\n"
+        in details["merged"]["text"]
+    )
     offer = f"{read[:16]}+{details['current_sha256'][:16]}"
     with pytest.raises(Conflict):
         plain_store.update("Kite", content=BODY.replace("first", "FIRST"), if_sha256=offer)
@@ -106,11 +113,20 @@ def test_changes_of_the_same_lines_are_shown_marked_and_not_offered(
     ("change", "theirs", "both"),
     [
         ({"append": "sixth"}, ("fifth", "FIFTH"), "fourth\nFIFTH\n\nsixth\n"),
-        ({"edits": [{"old": "fifth", "new": "last"}]}, ("fifth", "the fifth of them"), "fourth\nthe last of them\n"),
+        (
+            {"edits": [{"old": "fifth", "new": "last"}]},
+            ("fifth", "the fifth of them"),
+            "fourth\nthe last of them\n",
+        ),
     ],
 )
 def test_an_append_or_an_edit_whose_place_is_there_is_made_on_a_line_that_others_changed(
-    plain_store: EnhancedStore, write: Write, read: str, change: dict[str, Any], theirs: tuple[str, str], both: str
+    plain_store: EnhancedStore,
+    write: Write,
+    read: str,
+    change: dict[str, Any],
+    theirs: tuple[str, str],
+    both: str,
 ) -> None:
     write("Kite.md", TEXT.replace(*theirs))
     with pytest.raises(Conflict) as conflict:
@@ -119,8 +135,12 @@ def test_an_append_or_an_edit_whose_place_is_there_is_made_on_a_line_that_others
     assert plain_store.read("Kite").content.endswith(both)
 
 
-def test_a_secret_that_may_not_be_written_is_not_kept_with_an_offer_either(vault: Path, write: Write) -> None:
-    settings = Settings.model_validate({"embed": {"provider": "none"}, "write": {"secrets": "refuse"}})
+def test_a_secret_that_may_not_be_written_is_not_kept_with_an_offer_either(
+    vault: Path, write: Write
+) -> None:
+    settings = Settings.model_validate(
+        {"embed": {"provider": "none"}, "write": {"secrets": "refuse"}}
+    )
     write("Kite.md", TEXT)
     with EnhancedStore(vault, settings) as store:
         store.sync()
@@ -129,5 +149,7 @@ def test_a_secret_that_may_not_be_written_is_not_kept_with_an_offer_either(vault
         key = "AKIA" + "Q3EGRXS6ZPNOTREA"
         with pytest.raises(Invalid):
             store.update("Kite", append=f"The key is {key}", if_sha256=read)
-    kept = [path.read_bytes() for path in (vault / ".simplemem/history").rglob("*") if path.is_file()]
+    kept = [
+        path.read_bytes() for path in (vault / ".simplemem/history").rglob("*") if path.is_file()
+    ]
     assert not any(key.encode() in data for data in kept)

@@ -51,12 +51,16 @@ def named(plain_store: EnhancedStore, write: Write) -> EnhancedStore:
         ("Apollo 13", "Apollo 13"),
     ],
 )
-def test_a_memory_is_found_by_path_name_title_alias_or_link(named: EnhancedStore, said: str, meant: str) -> None:
+def test_a_memory_is_found_by_path_name_title_alias_or_link(
+    named: EnhancedStore, said: str, meant: str
+) -> None:
     assert named.resolve(said) == meant
     assert named.read(said).name == meant
 
 
-def test_a_path_beats_a_name_a_name_a_title_and_a_title_an_alias(plain_store: EnhancedStore, write: Write) -> None:
+def test_a_path_beats_a_name_a_name_a_title_and_a_title_an_alias(
+    plain_store: EnhancedStore, write: Write
+) -> None:
     write("tea.md", "path")
     write("x/Tea.md", "name")
     write("b.md", "---\ntitle: coffee\n---\n")
@@ -69,7 +73,9 @@ def test_a_path_beats_a_name_a_name_a_title_and_a_title_an_alias(plain_store: En
     assert plain_store.resolve("cocoa") == "Cocoa"
 
 
-def test_what_could_mean_several_is_an_error_that_lists_them_all(plain_store: EnhancedStore, write: Write) -> None:
+def test_what_could_mean_several_is_an_error_that_lists_them_all(
+    plain_store: EnhancedStore, write: Write
+) -> None:
     for path in ("b/Note.md", "a/Note.md", "c/note.md"):
         write(path, "x")
     write("d.md", "---\naliases: [Twin]\n---\n")
@@ -103,7 +109,9 @@ def test_names_are_completed_from_their_beginning_or_their_last_part(named: Enha
 # -- one memory
 
 
-def test_a_memory_is_read_with_everything_that_is_known_of_it(plain_store: EnhancedStore, write: Write) -> None:
+def test_a_memory_is_read_with_everything_that_is_known_of_it(
+    plain_store: EnhancedStore, write: Write
+) -> None:
     write(
         "projects/Apollo.md",
         "---\ntitle: Apollo\ndescription: To the moon\ntype: project\ncreated: 2026-01-05\n"
@@ -141,7 +149,9 @@ def test_a_memory_is_read_with_everything_that_is_known_of_it(plain_store: Enhan
         ("Late", "# Late\n\nx\n"),
     ],
 )
-def test_a_section_can_be_read_alone(plain_store: EnhancedStore, write: Write, section: str, text: str) -> None:
+def test_a_section_can_be_read_alone(
+    plain_store: EnhancedStore, write: Write, section: str, text: str
+) -> None:
     write("a.md", "# Plan\n\nAll.\n\n## Next\n\nGo. ^go\n\n# Late\n\nx\n")
     memory = plain_store.read("a", section=section)
     assert memory.content.strip() == text.strip()
@@ -151,7 +161,9 @@ def test_a_section_can_be_read_alone(plain_store: EnhancedStore, write: Write, s
 # -- what changed a moment ago
 
 
-def test_an_edit_by_hand_is_seen_by_the_next_answer_that_concerns_it(plain_store: EnhancedStore, write: Write) -> None:
+def test_an_edit_by_hand_is_seen_by_the_next_answer_that_concerns_it(
+    plain_store: EnhancedStore, write: Write
+) -> None:
     write("a.md", "---\ntags: [x]\n---\nThe plum tree.")
     plain_store.sync()
     file = write("a.md", "---\ntags: [y]\n---\nThe plum tree, and a quince.")
@@ -178,7 +190,12 @@ def test_an_answer_says_whether_it_is_whole(vault: Path, write: Write) -> None:
         second = store.search("plum", mode="text")
         assert (len(second.hits), second.index.state, second.index.pending) == (1, "partial", 1)
         store.sync()
-        assert store.search("plum").index.as_dict() == {"state": "ready", "notes": 1, "pending": 0, "reason": ""}
+        assert store.search("plum").index.as_dict() == {
+            "state": "ready",
+            "notes": 1,
+            "pending": 0,
+            "reason": "",
+        }
         assert store.search("nothing of the kind", mode="text").index.state == "ready"
     with EnhancedStore(vault, Settings()) as again:
         assert again.state().state == "ready"
@@ -198,7 +215,10 @@ def test_backlinks_show_the_line_they_stand_in(plain_store: EnhancedStore, write
         ("a", "property", 2, "boss: 'Ada'"),
         ("b", "markdown", 1, "md still line one"),
     ]
-    assert [link.also for link in links] == [(Mention("wiki", 6, "two her here"),), (Mention("embed", 3, "Ada"),)]
+    assert [link.also for link in links] == [
+        (Mention("wiki", 6, "two her here"),),
+        (Mention("embed", 3, "Ada"),),
+    ]
     assert [link.name for link in plain_store.backlinks("Ada", limit=1)] == ["a"]
     with pytest.raises(Invalid):
         plain_store.backlinks("Ada", kinds=("friends",))
@@ -227,7 +247,11 @@ def test_near_in_meaning_comes_after_links_and_a_question_puts_them_in_order(
 def test_a_read_only_store_answers_and_leaves_no_trace(vault: Path, write: Write) -> None:
     write("a.md", "plum [[b]]")
     write("b.md", "---\ntags: [x]\n---\npear")
-    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in vault.rglob("*") if path.is_file()}
+    before = {
+        path: (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in vault.rglob("*")
+        if path.is_file()
+    }
     with EnhancedStore(vault, PLAIN, read_only=True) as store:
         store.sync()
         assert found(store, "plum") == ["a"]
@@ -249,10 +273,16 @@ def test_a_read_only_store_answers_and_leaves_no_trace(vault: Path, write: Write
         assert found(store, "quince") == ["c"]
         (vault / "c.md").unlink()
         assert vault not in store._core.index.path.parents
-    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in vault.rglob("*") if path.is_file()} == before
+    assert {
+        path: (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in vault.rglob("*")
+        if path.is_file()
+    } == before
 
 
-def test_a_vault_that_went_away_is_not_an_empty_one(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
+def test_a_vault_that_went_away_is_not_an_empty_one(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
     """The disk was unplugged: nothing is made in its place, and nobody is told that there are no notes."""
     write("a.md", "plum")
     plain_store.sync()

@@ -46,7 +46,10 @@ def _filler(name: str, count: int) -> str:
 @pytest.fixture
 def notes(write: Write) -> None:
     for k, (name, worth) in enumerate(zip(ORDER, ("0.1", "0.5", "0.9", "0.3", "0.7"), strict=True)):
-        write(f"{name}.md", f"# About {name}\n\nThe harbour crane, worth {worth}. {_filler(name, 6 + 3 * k)}\n")
+        write(
+            f"{name}.md",
+            f"# About {name}\n\nThe harbour crane, worth {worth}. {_filler(name, 6 + 3 * k)}\n",
+        )
 
 
 def settings(service: RerankService, **more: Any) -> Settings:
@@ -64,7 +67,9 @@ def names(found: Found) -> list[str]:
     return [hit.name for hit in found.hits]
 
 
-def test_the_best_notes_stand_in_the_rerankers_order(vault: Path, service: RerankService, notes: None) -> None:
+def test_the_best_notes_stand_in_the_rerankers_order(
+    vault: Path, service: RerankService, notes: None
+) -> None:
     with opened(vault, service) as store:
         found = store.search(QUERY)
     assert names(found) == ["c", "e", "b", "d", "a"]
@@ -72,7 +77,9 @@ def test_the_best_notes_stand_in_the_rerankers_order(vault: Path, service: Reran
     assert found.degraded == ""
 
 
-def test_backlinks_of_a_query_stand_in_its_order_too(vault: Path, service: RerankService, notes: None) -> None:
+def test_backlinks_of_a_query_stand_in_its_order_too(
+    vault: Path, service: RerankService, notes: None
+) -> None:
     (vault / "x.md").write_text("What they are about.")
     for name in ORDER:
         (vault / f"{name}.md").write_text((vault / f"{name}.md").read_text() + "\n[[x]]\n")
@@ -85,24 +92,37 @@ def test_backlinks_of_a_query_stand_in_its_order_too(vault: Path, service: Reran
             and store.rerank_trouble == ""
         )
         service.always = failing(500)
-        assert len(store.backlinks("x", query=QUERY)) == 5 and "does not answer" in store.rerank_trouble
+        assert (
+            len(store.backlinks("x", query=QUERY)) == 5
+            and "does not answer" in store.rerank_trouble
+        )
 
 
-def test_only_the_candidates_are_sent_and_the_others_follow(vault: Path, service: RerankService, notes: None) -> None:
+def test_only_the_candidates_are_sent_and_the_others_follow(
+    vault: Path, service: RerankService, notes: None
+) -> None:
     with opened(vault, service, candidates=2) as store:
         found = store.search(QUERY)
     assert names(found) == ["b", "a", "c", "d", "e"]
     assert len(service.sent()) == 2
-    assert [hit.score for hit in found.hits] == sorted((hit.score for hit in found.hits), reverse=True)
+    assert [hit.score for hit in found.hits] == sorted(
+        (hit.score for hit in found.hits), reverse=True
+    )
 
 
-def test_why_shows_the_rerankers_score_and_the_rank_before(vault: Path, service: RerankService, notes: None) -> None:
+def test_why_shows_the_rerankers_score_and_the_rank_before(
+    vault: Path, service: RerankService, notes: None
+) -> None:
     with opened(vault, service) as store:
         found = store.search(QUERY, explain=True)
     why = dict(found.hits[0].why or {})
     assert (why["reranker"], why["rank_before"]) == (0.9, 3)
     assert "words" in why
-    assert (found.explain or {})["reranker"] == {"name": f"m at {service.host}", "remote": False, "candidates": 20}
+    assert (found.explain or {})["reranker"] == {
+        "name": f"m at {service.host}",
+        "remote": False,
+        "candidates": 20,
+    }
 
 
 # -- a reranker that fails
@@ -110,7 +130,14 @@ def test_why_shows_the_rerankers_score_and_the_rank_before(vault: Path, service:
 
 @pytest.mark.parametrize(
     "trouble",
-    [failing(429, headers={"Retry-After": "60"}), failing(500), PAGE, CUT, HANGS_UP, *WRONG.values()],
+    [
+        failing(429, headers={"Retry-After": "60"}),
+        failing(500),
+        PAGE,
+        CUT,
+        HANGS_UP,
+        *WRONG.values(),
+    ],
     ids=["429", "500", "HTML", "cut", "hung up", *WRONG],
 )
 def test_the_order_of_words_stands_and_the_answer_says_so(
@@ -187,7 +214,9 @@ def test_a_private_note_is_never_sent_and_keeps_its_place(
         store.context(QUERY)
     assert names(found).index("diary") == before.index("diary")
     assert [name for name in names(found) if name != "diary"] == ["c", "e", "b", "d", "a"]
-    assert [hit.score for hit in found.hits] == sorted((hit.score for hit in found.hits), reverse=True)
+    assert [hit.score for hit in found.hits] == sorted(
+        (hit.score for hit in found.hits), reverse=True
+    )
     assert len(service.sent()) == 10
     assert b"secret" not in service.received
     assert b"diary" not in service.received
@@ -213,10 +242,15 @@ def test_a_folder_that_a_rule_keeps_private_is_never_sent_even_before_the_index_
 def test_a_neighbour_that_no_reranker_saw_does_not_come_before_notes_it_did(
     vault: Path, service: RerankService, write: Write
 ) -> None:
-    service.score = lambda query, text: 5.0 if "n00" in text else -7.0  # shares of 0.99 and of a thousandth
+    service.score = lambda query, text: (
+        5.0 if "n00" in text else -7.0
+    )  # shares of 0.99 and of a thousandth
     for k in range(25):
         link = "See [[far]]. " if k == 0 else ""
-        write(f"n{k:02d}.md", f"# n{k:02d}\n\nHarbour crane, harbour crane. {link}{_filler(f'w{k}x', 6 if k else 1)}\n")
+        write(
+            f"n{k:02d}.md",
+            f"# n{k:02d}\n\nHarbour crane, harbour crane. {link}{_filler(f'w{k}x', 6 if k else 1)}\n",
+        )
     write("far.md", f"# Far\n\nOnce a crane. {_filler('far', 200)}\n")
     with opened(vault, service) as store:
         items = store.context(QUERY, budget_tokens=20_000).items
@@ -234,7 +268,9 @@ def shown(found: list[Ranked]) -> list[tuple[int, float]]:
 
 
 @given(
-    st.lists(st.floats(0, 1), min_size=1, max_size=12).map(lambda scores: sorted(scores, reverse=True)),
+    st.lists(st.floats(0, 1), min_size=1, max_size=12).map(
+        lambda scores: sorted(scores, reverse=True)
+    ),
     st.dictionaries(st.integers(1, 12), st.floats(-20, 20), max_size=12),
 )
 def test_nothing_is_lost_scores_fall_and_stay_shares_and_only_scored_notes_move(
@@ -246,6 +282,10 @@ def test_nothing_is_lost_scores_fall_and_stay_shares_and_only_scored_notes_move(
     assert sorted(found.note for found in after) == [found.note for found in before]
     assert all(0 <= found.score <= 1 for found in after)
     assert all(one.score >= two.score for one, two in pairwise(after))
-    assert all(old.note == new.note for old, new in zip(before, after, strict=True) if old.note not in known)
+    assert all(
+        old.note == new.note
+        for old, new in zip(before, after, strict=True)
+        if old.note not in known
+    )
     moved = [known[found.note] for found in after if found.note in known]
     assert moved == sorted(moved, reverse=True)

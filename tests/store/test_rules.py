@@ -23,7 +23,10 @@ def house(write: Write) -> None:
     """Notes to be seen, and one that is not, which links and is linked."""
     write("tea.md", "# Tea\n\nOolong. See [[Private/diary]] and [[Archive/old]].\n")
     write("Archive/old.md", "Old leaves, see [[tea]].\n")
-    write("Private/diary.md", f"---\naliases: [Secret Plans]\ntags: [{CANARY}]\n---\n{CANARY} drinks [[tea]] oolong.\n")
+    write(
+        "Private/diary.md",
+        f"---\naliases: [Secret Plans]\ntags: [{CANARY}]\n---\n{CANARY} drinks [[tea]] oolong.\n",
+    )
     write("Private/deep/more.md", f"More of {CANARY}.\n")
     write("Private/photo.png", b"\x89PNG")
 
@@ -53,12 +56,29 @@ def everything_said(store: EnhancedStore) -> str:
     def why(name: str) -> Any:
         return store.search("oolong", why=name)
 
-    for name in ("Private/diary", "diary", "Secret Plans", "[[diary]]", "private/DIARY", "Private/deep/more"):
-        for ask in (store.read, store.backlinks, store.resolve, store.history, store.undo, store.delete, why):
+    for name in (
+        "Private/diary",
+        "diary",
+        "Secret Plans",
+        "[[diary]]",
+        "private/DIARY",
+        "Private/deep/more",
+    ):
+        for ask in (
+            store.read,
+            store.backlinks,
+            store.resolve,
+            store.history,
+            store.undo,
+            store.delete,
+            why,
+        ):
             try:
                 said.append(ask(name))
             except SimplememError as error:
-                said.append({key: value for key, value in error.as_dict().items() if key != "message"})
+                said.append(
+                    {key: value for key, value in error.as_dict().items() if key != "message"}
+                )
                 assert error.code == "not_found", (ask, name)
     return repr(said)
 
@@ -74,7 +94,11 @@ def test_what_is_hidden_is_in_no_answer(opened: Open, house: None) -> None:
         said = everything_said(store)
         assert store.list().total == 2
         assert store.stats()["notes"] == 2
-    for own in (f"Found(query='{CANARY}'", f"absent=('{CANARY}',)", f"No memory holds: {CANARY}"):  # it was asked for
+    for own in (
+        f"Found(query='{CANARY}'",
+        f"absent=('{CANARY}',)",
+        f"No memory holds: {CANARY}",
+    ):  # it was asked for
         said = said.replace(own, "")
     assert CANARY not in said
     # What a note that is seen says itself is seen: its link, which leads nowhere here.
@@ -107,7 +131,10 @@ def test_what_is_hidden_was_never_in_the_index(opened: Open, house: None, vault:
 def test_a_hidden_note_and_one_that_never_was_are_refused_alike(opened: Open, house: None) -> None:
     with opened(hidden=["Private/"]) as store:
         store.sync()
-        for there, never in (("Private/diary", "Private/dairy"), ("Private/deep/more", "Private/deep/mere")):
+        for there, never in (
+            ("Private/diary", "Private/dairy"),
+            ("Private/deep/more", "Private/deep/mere"),
+        ):
             for ask in (
                 lambda name: store.read(name),
                 lambda name: store.update(name, append="x"),
@@ -131,7 +158,9 @@ def test_a_hidden_note_and_one_that_never_was_are_refused_alike(opened: Open, ho
 def test_a_version_of_a_hidden_note_is_no_version(opened: Open, house: None) -> None:
     with opened() as person:
         version = person.update("Private/diary", append="x").version
-        moved = person.move("tea", "drinks/oolong").version  # this rewrites the link in the hidden note too
+        moved = person.move(
+            "tea", "drinks/oolong"
+        ).version  # this rewrites the link in the hidden note too
     with opened(hidden=["Private/"]) as store:
         for ask in (lambda: store.read("x", version=version), lambda: store.undo(version)):
             with pytest.raises(NotFound):
@@ -158,7 +187,9 @@ def test_what_is_read_only_is_read_and_not_changed(opened: Open, house: None, va
             lambda: store.create("Archive/old", "x", overwrite=True),
             lambda: store.update("Archive/old", append="x"),
             lambda: store.change_tags("old", {"todo": True}),
-            lambda: store.write_text("Archive/old", "x", if_sha256=store.read("Archive/old").sha256),
+            lambda: store.write_text(
+                "Archive/old", "x", if_sha256=store.read("Archive/old").sha256
+            ),
             lambda: store.move("Archive/old", "new"),
             lambda: store.move("tea", "Archive/tea"),
             lambda: store.move("tea", "archive/tea"),
@@ -172,7 +203,9 @@ def test_what_is_read_only_is_read_and_not_changed(opened: Open, house: None, va
     assert sorted(path.name for path in (vault / "Archive").iterdir()) == ["old.md"]
 
 
-def test_a_move_that_would_rewrite_a_link_in_a_read_only_note_is_refused_whole(opened: Open, write: Write) -> None:
+def test_a_move_that_would_rewrite_a_link_in_a_read_only_note_is_refused_whole(
+    opened: Open, write: Write
+) -> None:
     write("a/tea.md", "Oolong.\n")
     write("Archive/old.md", "See [[a/tea]].\n")
     with opened(read_only=["Archive/"]) as store:
@@ -186,7 +219,9 @@ def test_a_move_that_would_rewrite_a_link_in_a_read_only_note_is_refused_whole(o
 # -- no delete
 
 
-def test_where_nothing_may_be_deleted_nothing_goes_by_any_way(opened: Open, house: None, vault: Path) -> None:
+def test_where_nothing_may_be_deleted_nothing_goes_by_any_way(
+    opened: Open, house: None, vault: Path
+) -> None:
     with opened(no_delete=True) as store:
         made = store.create("new", "Text.")
         for way in (
@@ -209,7 +244,9 @@ def test_where_nothing_may_be_deleted_nothing_goes_by_any_way(opened: Open, hous
 
 
 @pytest.mark.parametrize("folder", ["atoms", "documents"])
-def test_no_note_is_written_or_moved_into_a_scope_whose_folder_is_hidden(opened: Open, folder: str) -> None:
+def test_no_note_is_written_or_moved_into_a_scope_whose_folder_is_hidden(
+    opened: Open, folder: str
+) -> None:
     with opened(hidden=[f"{folder}/bob/"]) as store:
         store.create("papers/x", "The account is 666.", metadata={"scope": "bob"})
         with pytest.raises(Invalid, match="names the scope 'bob'"):

@@ -38,7 +38,9 @@ def past_of(store: EnhancedStore, names: tuple[str, ...]) -> str:
         said += [answer_of(ask) for ask in asked]
         for name in names:
             said.append(answer_of(lambda name=name, version=version: store.read(name, at=version)))
-            said.append(answer_of(lambda name=name, version=version: store.diff(name, since=version)))
+            said.append(
+                answer_of(lambda name=name, version=version: store.diff(name, since=version))
+            )
     for name in names:
         said.append(answer_of(lambda name=name: store.history(name, diff=True)))
         said.append(answer_of(lambda name=name: store.restore(name)))
@@ -102,14 +104,18 @@ def test_the_text_of_a_hidden_note_is_not_given_by_its_hash(opened: Open, write:
         assert store.read("tea", version=seen).text == "Oolong.\n"
         now = store.read("tea").sha256
         for hash_ in (hidden, f"{hidden[:12]}+{now[:12]}"):
-            told = [answer_of(lambda hash_=hash_: store.update("tea", content="x", if_sha256=hash_))]
+            told = [
+                answer_of(lambda hash_=hash_: store.update("tea", content="x", if_sha256=hash_))
+            ]
             told.append(answer_of(lambda hash_=hash_: store.read("tea", version=hash_)))
             assert CANARY not in repr(told)
         with pytest.raises(NotFound):
             store.read("tea", version=hidden)
 
 
-def test_a_note_that_was_deleted_in_a_hidden_place_leaves_no_past_outside_of_it(opened: Open, write: Write) -> None:
+def test_a_note_that_was_deleted_in_a_hidden_place_leaves_no_past_outside_of_it(
+    opened: Open, write: Write
+) -> None:
     write("tea.md", "Oolong.\n")
     write("plan.md", f"{CANARY} one.\n")
     with opened() as person:
@@ -136,7 +142,9 @@ def test_a_note_that_was_deleted_in_a_hidden_place_leaves_no_past_outside_of_it(
 # -- undoing many
 
 
-def test_undoing_many_leaves_what_may_not_be_changed_and_says_so(opened: Open, write: Write, vault: Path) -> None:
+def test_undoing_many_leaves_what_may_not_be_changed_and_says_so(
+    opened: Open, write: Write, vault: Path
+) -> None:
     write("tea.md", "Oolong.\n")
     write("a/pu-erh.md", "Dark.\n")
     write("Archive/old.md", "Old.\n")
@@ -154,7 +162,9 @@ def test_undoing_many_leaves_what_may_not_be_changed_and_says_so(opened: Open, w
             store.undo(moved.version)
         preview = store.undo_all("eve", "v1", preview=True)
         done = store.undo_all("eve", "v1", expected=preview.plan)
-        assert [note.name for note in preview.notes] == [note.name for note in done.notes] == ["tea"]
+        assert (
+            [note.name for note in preview.notes] == [note.name for note in done.notes] == ["tea"]
+        )
         why = {left.name: left.why for left in done.left}
         assert why["Archive/old"] == "it is read-only here"
         assert why["new"] == "deleting is not allowed here"
@@ -168,7 +178,9 @@ def test_undoing_many_leaves_what_may_not_be_changed_and_says_so(opened: Open, w
 # -- doctor
 
 
-def test_doctor_does_not_lead_a_link_elsewhere_that_may_lead_to_what_is_hidden(opened: Open, write: Write) -> None:
+def test_doctor_does_not_lead_a_link_elsewhere_that_may_lead_to_what_is_hidden(
+    opened: Open, write: Write
+) -> None:
     write("tea.md", "[[deep/plan]]\n")
     write("Private/deep/plan.md", "Hidden.\n")
     write("other/plan.md", "Seen.\n")
@@ -184,4 +196,6 @@ def test_doctor_does_not_lead_a_link_elsewhere_that_may_lead_to_what_is_hidden(o
         write("tea.md", "[[deeper/plan x]]\n")
         write("other/plan x.md", "Seen.\n")
         person.sync()
-        assert [change.path for change in person.plan_mending(only=("links",)).changes] == ["tea.md"]
+        assert [change.path for change in person.plan_mending(only=("links",)).changes] == [
+            "tea.md"
+        ]

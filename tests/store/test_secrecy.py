@@ -18,7 +18,9 @@ PASSWORD = "Tr0ub4dor&3"
 
 
 def opened(vault: Path, mode: str) -> EnhancedStore:
-    return EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}, "write": {"secrets": mode}}))
+    return EnhancedStore(
+        vault, Settings.model_validate({"embed": {"provider": "none"}, "write": {"secrets": mode}})
+    )
 
 
 Doing = Callable[[EnhancedStore], Any]
@@ -31,12 +33,16 @@ WRITES: dict[str, Doing] = {
     "edit": lambda store: store.update("there", edits=[{"old": "Nothing", "new": TOKEN}]),
     "metadata": lambda store: store.update("there", metadata={"api_key": TOKEN}),
     "tag": lambda store: store.change_tags("there", {TOKEN: True}),
-    "editor": lambda store: store.write_text("there", f"{TOKEN}\n", if_sha256=store.read("there").sha256),
+    "editor": lambda store: store.write_text(
+        "there", f"{TOKEN}\n", if_sha256=store.read("there").sha256
+    ),
 }
 
 
 @pytest.mark.parametrize("doing", WRITES.values(), ids=WRITES)
-def test_every_write_that_adds_a_secret_says_so(vault: Path, write: Callable[..., Path], doing: Doing) -> None:
+def test_every_write_that_adds_a_secret_says_so(
+    vault: Path, write: Callable[..., Path], doing: Doing
+) -> None:
     write("there.md", "Nothing here.\n")
     with opened(vault, "warn") as store:
         saved = doing(store)
@@ -73,7 +79,11 @@ def test_a_name_is_judged_as_well(vault: Path, write: Callable[..., Path], how: 
     write("there.md", "Nothing here.\n")
 
     def doing(store: EnhancedStore) -> Any:
-        return store.create(f"key {TOKEN}", "x") if how == "create" else store.move("there", f"key {TOKEN}")
+        return (
+            store.create(f"key {TOKEN}", "x")
+            if how == "create"
+            else store.move("there", f"key {TOKEN}")
+        )
 
     with opened(vault, "refuse") as store:
         store.sync()
@@ -85,7 +95,9 @@ def test_a_name_is_judged_as_well(vault: Path, write: Callable[..., Path], how: 
         assert store.names() == ["there"] and store.history() == ()
     with opened(vault, "warn") as store:
         assert any("the name seems to contain" in each for each in doing(store).warnings)
-        assert store.move(f"key {TOKEN}", f"keys/key {TOKEN}").warnings == (), "it had that name before"
+        assert store.move(f"key {TOKEN}", f"keys/key {TOKEN}").warnings == (), (
+            "it had that name before"
+        )
     with opened(vault, "off") as store:
         assert store.create(f"again {TOKEN}", "x").warnings == ()
 
@@ -115,9 +127,9 @@ def test_a_restore_that_brings_a_secret_back_says_so_and_is_never_refused(
         store.update("there", content="It is in the safe.")
         restored = store.restore("there", at="before v1")
         assert restored.changed and TOKEN in note.read_text()
-        assert "of there seems to contain a GitHub token" in restored.warnings[0] and TOKEN not in str(
-            restored.warnings
-        )
+        assert "of there seems to contain a GitHub token" in restored.warnings[
+            0
+        ] and TOKEN not in str(restored.warnings)
         assert store.restore("there", at="before v1").warnings == (), "nothing was added"
 
 

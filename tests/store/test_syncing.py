@@ -29,7 +29,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    (tmp_path / ".gitconfig").write_text("[user]\nname = Ida\nemail = ida@example.org\n[init]\ndefaultBranch = main\n")
+    (tmp_path / ".gitconfig").write_text(
+        "[user]\nname = Ida\nemail = ida@example.org\n[init]\ndefaultBranch = main\n"
+    )
     import pygit2
 
     pygit2.settings.search_path[pygit2.enums.ConfigLevel.GLOBAL] = str(tmp_path)
@@ -37,7 +39,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", *arguments], cwd=folder, capture_output=True, text=True, check=True
+    )
     return done.stdout
 
 
@@ -55,7 +59,14 @@ def clones(home: Path, count: int) -> list[Path]:
     every = [home / f"clone {k}" for k in range(count)]
     for each in every:
         git(home, "clone", "-q", "remote.git", each.name)
-        for name in ("pre-commit", "post-commit", "post-merge", "pre-push", "post-checkout", "reference-transaction"):
+        for name in (
+            "pre-commit",
+            "post-commit",
+            "post-merge",
+            "pre-push",
+            "post-checkout",
+            "reference-transaction",
+        ):
             (each / ".git" / "hooks" / name).write_text(HOOK.format(home / "ran"))
             (each / ".git" / "hooks" / name).chmod(0o755)
     return every
@@ -67,7 +78,11 @@ def sync(vault: Path) -> Any:
 
 
 def tree(vault: Path) -> dict[str, bytes]:
-    every = (each for each in vault.rglob("*") if each.is_file() and not {".git", ".simplemem"} & {*each.parts})
+    every = (
+        each
+        for each in vault.rglob("*")
+        if each.is_file() and not {".git", ".simplemem"} & {*each.parts}
+    )
     return {each.relative_to(vault).as_posix(): each.read_bytes() for each in every}
 
 
@@ -90,7 +105,9 @@ def test_changes_of_both_sides_come_together(home: Path) -> None:
     done = sync(two)
     assert (done.committed, done.changed, done.copies, done.pushed) == (2, ("Start.md",), (), True)
     both = settle([one, two])
-    assert both["Start.md"] == b"---\ntags:\n  - one\n  - here\n  - there\n---\nStart\nfrom two\nfrom one\n" or sorted(
+    assert both[
+        "Start.md"
+    ] == b"---\ntags:\n  - one\n  - here\n  - there\n---\nStart\nfrom two\nfrom one\n" or sorted(
         both["Start.md"].split()
     ) == sorted(b"--- tags: [one, here, there] --- Start from two from one".split())
     with open_store(two) as store:
@@ -128,11 +145,16 @@ def test_what_cannot_be_merged_lies_beside_its_note_on_both_sides(home: Path) ->
     sync(one)
     [copy] = sync(two).copies
     both = settle([one, two])
-    assert (both["Start.md"][-14:], both[f"{copy}.md"][-14:]) == (b"Two says that\n", b"One says this\n")
+    assert (both["Start.md"][-14:], both[f"{copy}.md"][-14:]) == (
+        b"Two says that\n",
+        b"One says this\n",
+    )
     for each in (one, two):
         with open_store(each) as store:
             store.sync()
-            assert [(found.name, found.of) for found in store.conflict_copies()] == [(copy, "Start")]
+            assert [(found.name, found.of) for found in store.conflict_copies()] == [
+                (copy, "Start")
+            ]
 
 
 def test_what_is_staged_stays_so_and_waits(home: Path) -> None:
@@ -143,13 +165,19 @@ def test_what_is_staged_stays_so_and_waits(home: Path) -> None:
     (two / "Other.md").write_text("other\n")
     sync(two)
     assert sync(one).waiting == ("Start.md",)
-    assert git(one, "show", ":Start.md") == "staged\n" and (one / "Start.md").read_text() == "staged\nand not\n"
+    assert (
+        git(one, "show", ":Start.md") == "staged\n"
+        and (one / "Start.md").read_text() == "staged\nand not\n"
+    )
     assert (one / "Other.md").read_text() == "other\n"
     (two / "Start.md").write_text("changed there\n")
     sync(two)
     with pytest.raises(Unavailable, match="is staged here"):
         sync(one)
-    assert git(one, "show", ":Start.md") == "staged\n" and (one / "Start.md").read_text() == "staged\nand not\n"
+    assert (
+        git(one, "show", ":Start.md") == "staged\n"
+        and (one / "Start.md").read_text() == "staged\nand not\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -164,7 +192,9 @@ def test_what_is_staged_stays_so_and_waits(home: Path) -> None:
         (["git config remote.origin.url https://127.0.0.1:9/x.git"], "cannot be reached"),
     ],
 )
-def test_what_stands_in_the_way_is_a_sentence_and_no_change(home: Path, state: list[str], said: str) -> None:
+def test_what_stands_in_the_way_is_a_sentence_and_no_change(
+    home: Path, state: list[str], said: str
+) -> None:
     [one] = clones(home, 1)
     for each in state:
         subprocess.run(each, shell=True, cwd=one, check=True)
@@ -179,9 +209,21 @@ def test_nothing_that_a_clone_says_is_run(home: Path) -> None:
     [one] = clones(home, 1)
     trace = home / "ran"
     run = f"touch '{trace}'; false"
-    for key in ("core.sshCommand", "core.fsmonitor", "core.askPass", "credential.helper", "core.editor", "gpg.program"):
+    for key in (
+        "core.sshCommand",
+        "core.fsmonitor",
+        "core.askPass",
+        "credential.helper",
+        "core.editor",
+        "gpg.program",
+    ):
         git(one, "config", key, f"!{run}" if key == "credential.helper" else run)
-    for key in ("remote.origin.uploadpack", "remote.origin.receivepack", "filter.x.clean", "filter.x.smudge"):
+    for key in (
+        "remote.origin.uploadpack",
+        "remote.origin.receivepack",
+        "filter.x.clean",
+        "filter.x.smudge",
+    ):
         git(one, "config", key, run)
     git(one, "config", "core.hooksPath", str(one / ".git" / "hooks"))
     trace.unlink(missing_ok=True)
@@ -219,7 +261,11 @@ def test_a_tree_that_no_git_makes_is_refused(home: Path, name: str) -> None:
     blob = bytes.fromhex(git(two, "hash-object", "-w", "Start.md").strip())
     entry = b"100644 " + name.encode() + b"\0" + blob
     made = ["git", "hash-object", "-t", "tree", "-w", "--literally", "--stdin"]
-    evil = subprocess.run(made, cwd=two, input=entry, capture_output=True, check=True).stdout.decode().strip()
+    evil = (
+        subprocess.run(made, cwd=two, input=entry, capture_output=True, check=True)
+        .stdout.decode()
+        .strip()
+    )
     commit = git(two, "commit-tree", evil, "-p", "HEAD", "-m", "evil").strip()
     git(two, "-c", "core.hooksPath=/dev/null", "push", "-q", "origin", f"{commit}:main")
     before = tree(one)
@@ -311,7 +357,9 @@ def test_a_server_exchanges_now_and_then_if_the_person_says_so(home: Path) -> No
         git(two, "-c", "core.hooksPath=/dev/null", "commit", "-qam", "by hand")
         told = store.stats()["git"]
         assert (told["remote"], told["ahead"], told["behind"]) == ("origin", 1, 0)
-        assert [each.hint for each in store.doctor(only=["git"])] == ["`simplemem sync` exchanges them."]
+        assert [each.hint for each in store.doctor(only=["git"])] == [
+            "`simplemem sync` exchanges them."
+        ]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -343,7 +391,11 @@ def act(vault: Path, dice: random.Random, token: str, gone: set[str]) -> None:
     """Something a person or an agent does; `gone` takes what is lost on purpose."""
     notes = sorted(each for each in tree(vault) if each.endswith(".md") and ".REMOTE." not in each)
     by_hand, name = dice.random() < 0.5, dice.choice(notes) if notes else ""
-    what = dice.choice(["create", "append", "append", "append", "edit", "move", "delete", "tag"]) if notes else "create"
+    what = (
+        dice.choice(["create", "append", "append", "append", "edit", "move", "delete", "tag"])
+        if notes
+        else "create"
+    )
     text = (vault / name).read_text() if name else ""
     with open_store(vault) as store:
         if what == "create":
@@ -377,7 +429,9 @@ def act(vault: Path, dice: random.Random, token: str, gone: set[str]) -> None:
 
 
 @pytest.mark.parametrize(("count", "seed"), [(2, 1), (2, 2), (3, 3), (3, 4)])
-def test_whatever_is_done_all_sides_end_equal_and_nothing_is_lost(home: Path, count: int, seed: int) -> None:
+def test_whatever_is_done_all_sides_end_equal_and_nothing_is_lost(
+    home: Path, count: int, seed: int
+) -> None:
     every, dice = clones(home, count), random.Random(seed)
     gone, tokens = set[str](), list[str]()
     for number in range(int(os.environ.get("ROUNDS", "25"))):

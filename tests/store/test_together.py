@@ -55,7 +55,9 @@ def test_threads_read_write_search_and_an_editor_saves_all_at_once(vault: Path) 
         chance = random.Random(seed)
         names = [f"t{k}" for k in range(6)]
         actions: list[Callable[[str], object]] = [
-            lambda name: store.create(name, f"plum {seed} [[{chance.choice(names)}]]", overwrite=True),
+            lambda name: store.create(
+                name, f"plum {seed} [[{chance.choice(names)}]]", overwrite=True
+            ),
             lambda name: store.update(name, append=f"line {chance.random()}"),
             lambda name: store.change_tags(name, {f"k{seed}": "v"}),
             lambda name: store.delete(name),
@@ -65,7 +67,14 @@ def test_threads_read_write_search_and_an_editor_saves_all_at_once(vault: Path) 
             lambda name: store.read(name),
             lambda name: store.context("plum line"),
             lambda name: store.backlinks(name),
-            lambda name: (store.list(), store.stats(), store.state(), store.inspect(), store.tags(), store.names()),
+            lambda name: (
+                store.list(),
+                store.stats(),
+                store.state(),
+                store.inspect(),
+                store.tags(),
+                store.names(),
+            ),
             lambda name: (vault / f"{name}.md").write_text(f"by hand {chance.random()} plum"),
             lambda name: (vault / f"{name}.md").unlink(missing_ok=True),
         ]
@@ -80,7 +89,9 @@ def test_threads_read_write_search_and_an_editor_saves_all_at_once(vault: Path) 
     with store:
         assert all_at_once(*(work(seed) for seed in range(4))) == []
         store.sync()
-        assert {path.stem for path in vault.glob("*.md")} == {item.name for item in store.list().items}
+        assert {path.stem for path in vault.glob("*.md")} == {
+            item.name for item in store.list().items
+        }
     with EnhancedStore(vault, store.settings) as after:
         after.sync()
         assert errors(after) == []
@@ -116,23 +127,37 @@ def test_a_store_can_be_closed_twice_and_from_within_its_background(vault: Path)
     store.start()
     store.close()
     store.close()
-    assert not [thread for thread in set(threading.enumerate()) - before if thread.name == "simplemem-background"]
+    assert not [
+        thread
+        for thread in set(threading.enumerate()) - before
+        if thread.name == "simplemem-background"
+    ]
 
 
-def test_closing_in_the_middle_of_the_first_scan_ends_it_there(vault: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_closing_in_the_middle_of_the_first_scan_ends_it_there(
+    vault: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     before = set(threading.enumerate())
     for k in range(1200):
-        (vault / f"n{k}.md").write_text(f"# Note {k}\n\n" + "Some words about harbour cranes and boats.\n\n" * 12)
+        (vault / f"n{k}.md").write_text(
+            f"# Note {k}\n\n" + "Some words about harbour cranes and boats.\n\n" * 12
+        )
     store = EnhancedStore(vault, PLAIN)
     store.start()
     while store.state().notes == 0:
         assert not store.wait_until_settled(0.005)
     store.close()
-    assert not [thread for thread in set(threading.enumerate()) - before if thread.name == "simplemem-background"]
+    assert not [
+        thread
+        for thread in set(threading.enumerate()) - before
+        if thread.name == "simplemem-background"
+    ]
     assert caplog.records == []
     with EnhancedStore(vault, PLAIN) as again:
         left = again.state()
         assert left.notes > 0
-        assert left.notes == 1200 or left.state == "indexing"  # and says that it does not know the whole vault
+        assert (
+            left.notes == 1200 or left.state == "indexing"
+        )  # and says that it does not know the whole vault
         again.sync()
         assert again.state().notes == 1200

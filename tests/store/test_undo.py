@@ -21,7 +21,9 @@ def files(vault: Path) -> dict[str, bytes]:
 
 
 def becomes(store: EnhancedStore, since: str) -> dict[str, str]:
-    return {note.name: note.becomes for note in store.undo_all("claude-ai", since, preview=True).notes}
+    return {
+        note.name: note.becomes for note in store.undo_all("claude-ai", since, preview=True).notes
+    }
 
 
 def left(store: EnhancedStore, since: str) -> dict[str, str]:
@@ -37,7 +39,9 @@ def grown(vault: Path, plain_store: EnhancedStore) -> EnhancedStore:
     return plain_store
 
 
-def test_all_that_a_client_did_is_taken_back_as_one_and_can_be_done_again(grown: EnhancedStore, vault: Path) -> None:
+def test_all_that_a_client_did_is_taken_back_as_one_and_can_be_done_again(
+    grown: EnhancedStore, vault: Path
+) -> None:
     before = files(vault)
     grown.update("edited", append="one", who=AGENT)
     grown.update("edited", append="two", who=AGENT)
@@ -63,10 +67,14 @@ def test_all_that_a_client_did_is_taken_back_as_one_and_can_be_done_again(grown:
     assert len(entries) == 5 and {entry.reason for entry in entries} == {"it was wrong"}
     again = grown.undo(done.version, who="me")
     assert files(vault) == after and "and 4 more changes" in again.what
-    assert grown.backlinks("deeper/away", kinds=["link"])[0].name == "links", "and the index has followed"
+    assert grown.backlinks("deeper/away", kinds=["link"])[0].name == "links", (
+        "and the index has followed"
+    )
 
 
-def test_what_somebody_else_changed_since_is_left_and_named(grown: EnhancedStore, vault: Path, write: Write) -> None:
+def test_what_somebody_else_changed_since_is_left_and_named(
+    grown: EnhancedStore, vault: Path, write: Write
+) -> None:
     for name in ("edited", "kept", "gone"):
         grown.update(name, append="theirs", who=AGENT)
     grown.update("edited", append="mine", who="me")
@@ -82,7 +90,9 @@ def test_what_somebody_else_changed_since_is_left_and_named(grown: EnhancedStore
     assert "mine" in grown.read("edited").content and "theirs" not in grown.read("gone").content
 
 
-def test_an_operation_is_taken_back_as_a_whole_or_not_at_all(grown: EnhancedStore, vault: Path) -> None:
+def test_an_operation_is_taken_back_as_a_whole_or_not_at_all(
+    grown: EnhancedStore, vault: Path
+) -> None:
     grown.move("moved", "there", who=AGENT)  # writes the link in `links` as well
     grown.update("links", append="mine", who="me")
     grown.update("there", append="theirs", who=AGENT)
@@ -92,7 +102,9 @@ def test_an_operation_is_taken_back_as_a_whole_or_not_at_all(grown: EnhancedStor
     assert set(left(grown, "v6")) == {"links", "there", "moved"}
     assert "together with links" in left(grown, "v6")["there"]
     grown.undo_all("claude-ai", "v6")
-    assert {path for path, data in files(vault).items() if data != before.get(path)} == {"edited.md"}
+    assert {path for path, data in files(vault).items() if data != before.get(path)} == {
+        "edited.md"
+    }
 
 
 def test_what_was_taken_back_already_is_passed_over(grown: EnhancedStore) -> None:
@@ -105,7 +117,9 @@ def test_what_was_taken_back_already_is_passed_over(grown: EnhancedStore) -> Non
     assert [note.name for note in shown.notes] == ["kept"] and shown.left == ()
 
 
-def test_a_respelled_name_goes_back_and_a_twin_is_never_overwritten(grown: EnhancedStore, vault: Path) -> None:
+def test_a_respelled_name_goes_back_and_a_twin_is_never_overwritten(
+    grown: EnhancedStore, vault: Path
+) -> None:
     before = files(vault)
     grown.move("edited", "Edited", who=AGENT)
     grown.undo_all("claude-ai", "v6")
@@ -143,7 +157,9 @@ def test_who_and_since_must_mean_something(grown: EnhancedStore, vault: Path) ->
             reading.undo_all("claude-ai", "v6")
 
 
-def test_undo_twice_undoes_two_steps_and_redo_goes_forward(grown: EnhancedStore, vault: Path) -> None:
+def test_undo_twice_undoes_two_steps_and_redo_goes_forward(
+    grown: EnhancedStore, vault: Path
+) -> None:
     states = [files(vault)]
     for change in (
         lambda: grown.update("edited", append="one"),
@@ -162,7 +178,9 @@ def test_undo_twice_undoes_two_steps_and_redo_goes_forward(grown: EnhancedStore,
         assert [undo(), files(vault)] == ["undid the change of edited", states[0]]
         assert [undo(redo=True), files(vault)] == ["redid the change of edited", states[1]]
         assert [undo(), files(vault)] == ["undid the change of edited", states[0]]
-        for k, what in enumerate(["change of edited", "move of moved to away", "deletion of gone"], 1):
+        for k, what in enumerate(
+            ["change of edited", "move of moved to away", "deletion of gone"], 1
+        ):
             assert [undo(redo=True), files(vault)] == [f"redid the {what}", states[k]]
         with pytest.raises(NotFound, match="nothing to redo"):
             undo(redo=True)
@@ -179,11 +197,16 @@ def test_the_version_of_an_undo_is_undone_to_go_forward(grown: EnhancedStore, va
     moved = grown.move("moved", "away")
     after = files(vault)
     undone = grown.undo(moved.version)
-    assert grown.undo(undone.version).what == "redid the move of moved to away" and files(vault) == after
+    assert (
+        grown.undo(undone.version).what == "redid the move of moved to away"
+        and files(vault) == after
+    )
     assert grown.history("away", limit=2)[1].reason == f"undoes {moved.version}"
 
 
-def test_after_an_undo_by_author_the_next_undo_goes_further_back(grown: EnhancedStore, vault: Path) -> None:
+def test_after_an_undo_by_author_the_next_undo_goes_further_back(
+    grown: EnhancedStore, vault: Path
+) -> None:
     grown.update("kept", append="mine", who="me")
     mine = files(vault)
     grown.update("edited", append="theirs", who=AGENT)
@@ -192,14 +215,18 @@ def test_after_an_undo_by_author_the_next_undo_goes_further_back(grown: Enhanced
     grown.undo_all("claude-ai", "v7", who="me", reason="it was wrong")
     assert files(vault) == mine
     assert grown.last_step() == "v000006", "the change before theirs"
-    assert grown.undo(grown.last_step(undone=True)).what and files(vault) == theirs, "redo brings their changes again"
+    assert grown.undo(grown.last_step(undone=True)).what and files(vault) == theirs, (
+        "redo brings their changes again"
+    )
     assert grown.undo(grown.last_step()).what.startswith("undid the move of moved to away")
     assert grown.undo(grown.last_step()).what == "undid the change of edited"
     assert files(vault) == mine
     assert grown.undo(grown.last_step()).what == "undid the change of kept"
 
 
-def test_an_undo_of_one_note_after_an_undo_by_author_goes_further_back(grown: EnhancedStore) -> None:
+def test_an_undo_of_one_note_after_an_undo_by_author_goes_further_back(
+    grown: EnhancedStore,
+) -> None:
     grown.update("kept", append="mine", who="me")
     grown.update("kept", append="theirs", who=AGENT)
     grown.undo_all("claude-ai", "v7", who="me")
@@ -207,10 +234,16 @@ def test_an_undo_of_one_note_after_an_undo_by_author_goes_further_back(grown: En
     assert "mine" not in grown.read("kept").content and "theirs" not in grown.read("kept").content
 
 
-def test_a_change_that_was_taken_back_before_does_not_protect_the_same_change_made_again(grown: EnhancedStore) -> None:
+def test_a_change_that_was_taken_back_before_does_not_protect_the_same_change_made_again(
+    grown: EnhancedStore,
+) -> None:
     for _ in range(2):
         grown.update("edited", append="theirs", who=AGENT)
         grown.move("moved", "away", who=AGENT)
         shown = grown.undo_all("claude-ai", "v6", who="me")
-        assert {note.name for note in shown.notes} == {"edited", "away", "links"} and shown.left == ()
+        assert {note.name for note in shown.notes} == {
+            "edited",
+            "away",
+            "links",
+        } and shown.left == ()
     assert "theirs" not in grown.read("edited").content and grown.has("moved")

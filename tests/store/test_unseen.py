@@ -54,9 +54,16 @@ def check_refused(vault: Path, change: Callable[[], Any]) -> None:
 
 def targets_of(vault: Path, path: str) -> list[str | None]:
     """The files that the links of a note lead to in the whole vault."""
-    files = [file.relative_to(vault).as_posix() for file in vault.rglob("*.*") if ".simplemem" not in file.parts]
+    files = [
+        file.relative_to(vault).as_posix()
+        for file in vault.rglob("*.*")
+        if ".simplemem" not in file.parts
+    ]
     named = named_in_memory(files)
-    return [resolve(link.target, path, named).path for link in read_note((vault / path).read_bytes()).links]
+    return [
+        resolve(link.target, path, named).path
+        for link in read_note((vault / path).read_bytes()).links
+    ]
 
 
 # -- moves
@@ -79,7 +86,11 @@ def test_a_move_that_would_break_a_link_in_a_note_that_is_not_seen_is_refused(
 @in_each_view
 @pytest.mark.parametrize(
     ("name", "link"),
-    [("my_plan", r"[plan](../team/my\_plan.md)"), ("café", "[plan](../team/caf&eacute;.md)"), ("++", "[[team/++]]")],
+    [
+        ("my_plan", r"[plan](../team/my\_plan.md)"),
+        ("café", "[plan](../team/caf&eacute;.md)"),
+        ("++", "[[team/++]]"),
+    ],
 )
 def test_a_link_that_spells_a_name_in_another_way_counts_too(
     opened: Open, write: Write, vault: Path, rules: Rules, name: str, link: str
@@ -120,7 +131,9 @@ def test_a_move_that_breaks_no_link_is_made_and_links_that_are_seen_follow(
 
 
 @in_each_view
-def test_a_bare_link_that_still_means_the_note_does_not_stop_a_move(opened: Open, write: Write, rules: Rules) -> None:
+def test_a_bare_link_that_still_means_the_note_does_not_stop_a_move(
+    opened: Open, write: Write, rules: Rules
+) -> None:
     write("team/plan.md", "Text.\n")
     write("Private/diary.md", "See [[plan]].\n")
     with opened(**rules) as store:
@@ -141,7 +154,9 @@ def test_a_new_name_takes_no_link_of_a_note_that_is_not_seen(
         check_refused(vault, lambda: store.move("draft", "team/goals"))
 
 
-def test_who_sees_the_whole_vault_moves_the_note_and_the_links_follow(opened: Open, write: Write, vault: Path) -> None:
+def test_who_sees_the_whole_vault_moves_the_note_and_the_links_follow(
+    opened: Open, write: Write, vault: Path
+) -> None:
     write("team/plan.md", "Text.\n")
     write("Private/diary.md", "See [[team/plan]].\n")
     with opened() as store:
@@ -151,19 +166,26 @@ def test_who_sees_the_whole_vault_moves_the_note_and_the_links_follow(opened: Op
 
 
 @in_each_view
-@pytest.mark.parametrize("link", ["[[team/trip/rome]]", "[[trip/rome]]", "[x](../team/trip/rome.md)"])
+@pytest.mark.parametrize(
+    "link", ["[[team/trip/rome]]", "[[trip/rome]]", "[x](../team/trip/rome.md)"]
+)
 def test_a_link_to_one_of_the_notes_that_move_together_stops_them_all(
     opened: Open, write: Write, vault: Path, rules: Rules, link: str
 ) -> None:
     for name in ("athens", "paris", "rome"):
         write(f"team/trip/{name}.md", "Text.\n")
     write(f"Private/{SECRET}.md", f"{link}\n")
-    new_paths = {f"team/trip/{name}.md": f"team/past/{name}.md" for name in ("athens", "paris", "rome")}
+    new_paths = {
+        f"team/trip/{name}.md": f"team/past/{name}.md" for name in ("athens", "paris", "rome")
+    }
     with opened(**rules) as store:
         store.sync()
         check_refused(vault, lambda: store.bench.move(new_paths))
         del new_paths["team/trip/rome.md"]
-        assert [moved.name for moved in store.bench.move(new_paths)] == ["team/past/athens", "team/past/paris"]
+        assert [moved.name for moved in store.bench.move(new_paths)] == [
+            "team/past/athens",
+            "team/past/paris",
+        ]
 
 
 # -- what takes a move back
@@ -186,7 +208,11 @@ def moved_since(write: Write) -> Callable[[EnhancedStore], str]:
 
 @in_each_view
 def test_an_undo_that_would_break_a_link_in_a_note_that_is_not_seen_is_refused(
-    opened: Open, write: Write, vault: Path, rules: Rules, moved_since: Callable[[EnhancedStore], str]
+    opened: Open,
+    write: Write,
+    vault: Path,
+    rules: Rules,
+    moved_since: Callable[[EnhancedStore], str],
 ) -> None:
     with opened(**rules) as store:
         version = moved_since(store)
@@ -223,11 +249,27 @@ def test_an_undo_of_all_leaves_a_move_whose_link_is_not_seen_and_takes_back_the_
 
 
 CREATED: dict[str, tuple[Mapping[str, str], str, bool]] = {
-    "a bare link would lead to the new note": ({"team/old/archive/plan.md": "[[plan]]"}, "team/plan", True),
-    "so would the end of a path": ({"team/old/archive/x/plan.md": "[[x/plan]]"}, "team/x/plan", True),
+    "a bare link would lead to the new note": (
+        {"team/old/archive/plan.md": "[[plan]]"},
+        "team/plan",
+        True,
+    ),
+    "so would the end of a path": (
+        {"team/old/archive/x/plan.md": "[[x/plan]]"},
+        "team/x/plan",
+        True,
+    ),
     "so would a whole path": ({"team/old/archive/x/plan.md": "[[x/plan.md]]"}, "x/plan", True),
-    "the link is to the path of the other note": ({"team/old/archive/plan.md": "[[archive/plan]]"}, "team/plan", False),
-    "the link leads to the other note as before": ({"team/plan.md": "[[plan]]"}, "team/old/archive/plan", False),
+    "the link is to the path of the other note": (
+        {"team/old/archive/plan.md": "[[archive/plan]]"},
+        "team/plan",
+        False,
+    ),
+    "the link leads to the other note as before": (
+        {"team/plan.md": "[[plan]]"},
+        "team/old/archive/plan",
+        False,
+    ),
     "the link leads nowhere": ({"team/other.md": "[[plan]]"}, "team/plan", False),
     "the link is code": ({"team/old/archive/plan.md": "`[[plan]]`"}, "team/plan", False),
 }
@@ -236,7 +278,13 @@ CREATED: dict[str, tuple[Mapping[str, str], str, bool]] = {
 @pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize(("there", "name", "is_refused"), CREATED.values(), ids=CREATED)
 def test_a_new_note_takes_no_link_of_a_note_that_is_not_seen(
-    opened: Open, write: Write, vault: Path, there: Mapping[str, str], name: str, is_refused: bool, overwrite: bool
+    opened: Open,
+    write: Write,
+    vault: Path,
+    there: Mapping[str, str],
+    name: str,
+    is_refused: bool,
+    overwrite: bool,
 ) -> None:
     for path, link in there.items():
         write(path, "Text.\n")
@@ -260,7 +308,9 @@ def test_a_new_note_takes_no_link_that_leads_to_a_note_that_is_not_seen(
         assert store.create("team/another plan", "Text.").changed
 
 
-def test_a_folder_above_the_view_prefers_the_notes_below_it(opened: Open, write: Write, vault: Path) -> None:
+def test_a_folder_above_the_view_prefers_the_notes_below_it(
+    opened: Open, write: Write, vault: Path
+) -> None:
     write("Plan.md", "Text.\n")
     write(f"work/{SECRET}.md", "See [[a/plan]].\n")
     write("z/a/plan.md", "Text.\n")
@@ -280,7 +330,10 @@ RELATIVE_LINKS = {
     "Markdown": (f"[x](../Private/{SECRET}.md)", f"[x](../../Private/{SECRET}.md)"),
     "with a blank": ("[x](../Private/my%20diary.md)", "[x](../../Private/my%20diary.md)"),
     "attachment": ("![x](../Private/photo.png)", "![x](../../Private/photo.png)"),
-    "property": (f'---\nabout: "[[../Private/{SECRET}]]"\n---\n', f'---\nabout: "[[../../Private/{SECRET}]]"\n---\n'),
+    "property": (
+        f'---\nabout: "[[../Private/{SECRET}]]"\n---\n',
+        f'---\nabout: "[[../../Private/{SECRET}]]"\n---\n',
+    ),
 }
 
 
@@ -307,7 +360,14 @@ def test_relative_links_to_what_is_not_seen_follow_alike_whether_or_not_it_is_th
 
 @in_each_view
 @pytest.mark.parametrize(
-    "link", [f"[[Private/{SECRET}]]", f"[[/Private/{SECRET}]]", f"[[{SECRET}]]", "[[./nothing]]", "[[../../outside]]"]
+    "link",
+    [
+        f"[[Private/{SECRET}]]",
+        f"[[/Private/{SECRET}]]",
+        f"[[{SECRET}]]",
+        "[[./nothing]]",
+        "[[../../outside]]",
+    ],
 )
 def test_links_that_mean_the_same_in_every_folder_or_nothing_stay_as_they_are(
     opened: Open, write: Write, vault: Path, rules: Rules, link: str

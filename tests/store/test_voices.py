@@ -26,11 +26,19 @@ def strange(text: str) -> int:
     return len(text) ** 2 // 40
 
 
-@given(st.lists(WORDS, max_size=16), st.integers(1, 200), st.sampled_from([count_tokens, letters, strange]))
-def test_a_pack_never_exceeds_its_budget_and_counts_what_it_left_out(texts, budget: int, count) -> None:
+@given(
+    st.lists(WORDS, max_size=16),
+    st.integers(1, 200),
+    st.sampled_from([count_tokens, letters, strange]),
+)
+def test_a_pack_never_exceeds_its_budget_and_counts_what_it_left_out(
+    texts, budget: int, count
+) -> None:
     packed = pack([piece(text, f"n{k}") for k, text in enumerate(texts)], budget, count)
     assert packed.tokens == count(packed.text) <= budget
-    assert len(packed.items) + packed.left_out + packed.duplicates == sum(bool(text.strip()) for text in texts)
+    assert len(packed.items) + packed.left_out + packed.duplicates == sum(
+        bool(text.strip()) for text in texts
+    )
     assert len(packed.omitted) == packed.left_out + packed.duplicates
     for item in packed.items:
         text = texts[int(item["name"][1:])]
@@ -57,32 +65,56 @@ def test_the_same_passage_goes_in_once_with_the_other_place_beside_it() -> None:
 
 
 def test_an_older_sentence_that_disagrees_stands_beneath_with_its_place_and_day() -> None:
-    old = Piece("old", "Old", "", 3, "2024-05-01T00:00:00", "The wind limit for launches is 8 m/s.", 1.0)
+    old = Piece(
+        "old", "Old", "", 3, "2024-05-01T00:00:00", "The wind limit for launches is 8 m/s.", 1.0
+    )
     packed = pack([old, piece("The wind limit for launches is 6 m/s.")], 500)
     assert packed.text == (
         "### Title › A > B\n[n:7] 2026-01-24\n\nThe wind limit for launches is 6 m/s.\n\n"
         'older: "The wind limit for launches is 8 m/s." [old:3] 2024-05-01'
     )
     assert packed.items[0]["said"] == [
-        {"label": "older", "text": "The wind limit for launches is 8 m/s.", "cited": "old:3", "when": "2024-05-01"}
+        {
+            "label": "older",
+            "text": "The wind limit for launches is 8 m/s.",
+            "cited": "old:3",
+            "when": "2024-05-01",
+        }
     ]
 
 
 def test_a_piece_is_cited_with_title_heading_name_line_and_day() -> None:
-    assert pack([piece("The crane.", "a/b")], 500).text == "### Title › A > B\n[a/b:7] 2026-01-24\n\nThe crane."
+    assert (
+        pack([piece("The crane.", "a/b")], 500).text
+        == "### Title › A > B\n[a/b:7] 2026-01-24\n\nThe crane."
+    )
     under_its_title = Piece("a", "Crane", "Crane > Rust", 7, DAY, "Red.", 1.0, via="linked from b")
-    assert pack([under_its_title], 500).text == "### Crane › Rust\n[a:7] 2026-01-24 · linked from b\n\nRed."
+    assert (
+        pack([under_its_title], 500).text
+        == "### Crane › Rust\n[a:7] 2026-01-24 · linked from b\n\nRed."
+    )
     only_its_title = Piece("a", "Crane", "Crane", 7, DAY, "Red.", 1.0)
     assert pack([only_its_title], 500).text.startswith("### Crane\n")
 
 
 def test_overlapping_passages_of_a_note_say_each_line_once_under_its_own_number() -> None:
-    lines = [f"Line {word} of the log.\r\n" for word in ("one", "two", "three", "four", "five", "six")]
+    lines = [
+        f"Line {word} of the log.\r\n" for word in ("one", "two", "three", "four", "five", "six")
+    ]
     text = "".join(lines)
     first, second = text[: text.index("Line five")], text[text.index("Line three") :]
     for order in ([first, second], [second, first]):
         pieces = [
-            Piece("log", "Log", "", 10 + text.count("\n", 0, text.index(part)), DAY, part, 1.0, text.index(part))
+            Piece(
+                "log",
+                "Log",
+                "",
+                10 + text.count("\n", 0, text.index(part)),
+                DAY,
+                part,
+                1.0,
+                text.index(part),
+            )
             for part in order
         ]
         packed = pack(pieces, 500)
@@ -90,14 +122,21 @@ def test_overlapping_passages_of_a_note_say_each_line_once_under_its_own_number(
         assert "\r" not in packed.text
         cited = {item["line"] for item in packed.items}
         assert cited == ({10, 14} if order[0] is first else {12, 10})
-    packed = pack([pieces[0], Piece("log", "Log", "", 13, DAY, lines[3], 1.0, text.index("Line four"))], 500)
+    packed = pack(
+        [pieces[0], Piece("log", "Log", "", 13, DAY, lines[3], 1.0, text.index("Line four"))], 500
+    )
     assert (len(packed.items), packed.duplicates) == (1, 1)
 
 
 def test_the_best_passage_is_cut_after_a_sentence_rather_than_left_out() -> None:
-    text = "It rained all day long in the harbour of Sandhaven.\n\nThe crane was sold. It was red. " + "More. " * 90
+    text = (
+        "It rained all day long in the harbour of Sandhaven.\n\nThe crane was sold. It was red. "
+        + "More. " * 90
+    )
     packed = pack([piece(text, at=text.index("The crane")), piece("x " * 400, "b")], 50)
-    assert packed.text.startswith("### Title › A > B\n[n:9] 2026-01-24\n\nThe crane was sold. It was red.")
+    assert packed.text.startswith(
+        "### Title › A > B\n[n:9] 2026-01-24\n\nThe crane was sold. It was red."
+    )
     assert packed.text.endswith(" …")
     assert packed.tokens <= 50
     assert packed.left_out == 1
@@ -132,12 +171,19 @@ def test_an_older_passage_that_says_more_stays_behind_the_newer_one() -> None:
 
 def test_no_more_is_quoted_than_a_reader_wants_and_the_rest_speaks_for_itself() -> None:
     pieces = [
-        a_piece(f"n{chr(97 + k)}", f"The tide gauge at the pier reads {k} metres.", f"2026-01-{k + 10}")
+        a_piece(
+            f"n{chr(97 + k)}", f"The tide gauge at the pier reads {k} metres.", f"2026-01-{k + 10}"
+        )
         for k in range(9)
     ]
     speaking, taken_up = voices(pieces)
     assert speaking[0].piece.name == "ni"
-    assert [each[3] for each in said(speaking[0])] == ["2026-01-17", "2026-01-16", "2026-01-15", "2026-01-14"]
+    assert [each[3] for each in said(speaking[0])] == [
+        "2026-01-17",
+        "2026-01-16",
+        "2026-01-15",
+        "2026-01-14",
+    ]
     assert speaking[0].more == 9 - 1 - MOST_SAID
     assert len(speaking) == 9 - MOST_SAID and len(taken_up) == MOST_SAID
 
@@ -155,11 +201,15 @@ PIECES = st.lists(
 
 
 @given(PIECES)
-def test_every_sentence_of_every_passage_is_said_somewhere(given_pieces: list[tuple[str, list[str], str]]) -> None:
+def test_every_sentence_of_every_passage_is_said_somewhere(
+    given_pieces: list[tuple[str, list[str], str]],
+) -> None:
     pieces = [a_piece(name, "\n\n".join(lines), day) for name, lines, day in given_pieces]
     speaking, taken_up = voices(pieces)
     assert len(speaking) + len(taken_up) == len(pieces)
-    heard = "\n".join(voice.piece.text + "".join(f"\n{each['text']}" for each in voice.said) for voice in speaking)
+    heard = "\n".join(
+        voice.piece.text + "".join(f"\n{each['text']}" for each in voice.said) for voice in speaking
+    )
     for each in pieces:
         for line in each.text.split("\n\n"):
             assert line.startswith("#") or line.removeprefix("- ") in heard

@@ -24,7 +24,10 @@ def why(store: EnhancedStore, question: str, name: str, **more: Any) -> dict[str
 @pytest.fixture
 def harbour(plain_store: EnhancedStore, write: Write) -> EnhancedStore:
     for k in range(8):
-        write(f"log/{k}.md", f"# Day {k}\n\n" + "The crane. " * (8 - k) + "Rain and wind and waves. " * k)
+        write(
+            f"log/{k}.md",
+            f"# Day {k}\n\n" + "The crane. " * (8 - k) + "Rain and wind and waves. " * k,
+        )
     write("bees.md", "---\ntitle: The hive\n---\nHoney and wax.")
     plain_store.sync()
     return plain_store
@@ -39,7 +42,9 @@ def test_a_hit_is_told_its_place_and_its_numbers(harbour: EnhancedStore) -> None
     assert told["matched"] == ["crane"]
 
 
-def test_a_note_behind_the_last_hit_is_told_its_number_and_what_it_lacked(harbour: EnhancedStore) -> None:
+def test_a_note_behind_the_last_hit_is_told_its_number_and_what_it_lacked(
+    harbour: EnhancedStore,
+) -> None:
     every = [hit.name for hit in harbour.search("crane storm", limit=50).hits]
     told = why(harbour, "crane storm", every[6], limit=2)
     assert (told["verdict"], told["rank"], told["of"], told["limit"]) == ("below", 7, 8, 2)
@@ -65,7 +70,9 @@ def test_the_filter_that_removes_it_is_named(harbour: EnhancedStore) -> None:
     assert [each["filter"] for each in told["filters"]] == ["tag", "without"]
 
 
-def test_what_is_left_out_of_recall_is_told_by_which_rule(harbour: EnhancedStore, write: Write) -> None:
+def test_what_is_left_out_of_recall_is_told_by_which_rule(
+    harbour: EnhancedStore, write: Write
+) -> None:
     write(".obsidian/app.json", '{"userIgnoreFilters": ["attic/"]}')
     write(".obsidian/templates.json", '{"folder": "forms"}')
     write("attic/old.md", "An old crane.")
@@ -73,7 +80,11 @@ def test_what_is_left_out_of_recall_is_told_by_which_rule(harbour: EnhancedStore
     write("log/0.sync-conflict-20260124-120000-ABCDEF.md", "The crane.")
     write("log/0.md", "The crane again.")
     harbour.sync()
-    rules = {"attic/old": "attic/", "forms/Day": "template", "log/0.sync-conflict-20260124-120000-ABCDEF": "conflict"}
+    rules = {
+        "attic/old": "attic/",
+        "forms/Day": "template",
+        "log/0.sync-conflict-20260124-120000-ABCDEF": "conflict",
+    }
     for name, rule in rules.items():
         told = why(harbour, "crane", name)
         assert told["verdict"] == "hidden"
@@ -86,8 +97,14 @@ def test_what_is_left_out_of_recall_is_told_by_which_rule(harbour: EnhancedStore
 
 @pytest.fixture
 def shore(store: EnhancedStore, write: Write) -> EnhancedStore:
-    write("log/one.md", "---\ntags: [status/done]\ntype: log\n---\nThe harbour crane was repaired; a crane of steel.\n")
-    write("log/two.md", "---\ntags: [status/open]\ntype: log\n---\nThe crane stood by the harbour all winter.\n")
+    write(
+        "log/one.md",
+        "---\ntags: [status/done]\ntype: log\n---\nThe harbour crane was repaired; a crane of steel.\n",
+    )
+    write(
+        "log/two.md",
+        "---\ntags: [status/open]\ntype: log\n---\nThe crane stood by the harbour all winter.\n",
+    )
     write("log/three.md", "---\ntags: [status/done]\n---\nOf the rust on the old crane.\n")
     write("port.md", "Hoisting machinery for ships stood on the quay of the port.\n")
     write("bees.md", "Honey and wax.\n")
@@ -109,10 +126,14 @@ def test_a_score_is_the_weighed_sum_of_its_parts(shore: EnhancedStore, mode: str
     assert sum(weights.values()) == pytest.approx(1.0)
     for hit in found.hits:
         assert hit.why is not None
-        assert hit.why["rank_score"] == pytest.approx(sum(weights[part] * hit.why[part] for part in weights), abs=2e-3)
+        assert hit.why["rank_score"] == pytest.approx(
+            sum(weights[part] * hit.why[part] for part in weights), abs=2e-3
+        )
 
 
-def test_the_words_that_a_note_holds_and_lacks_are_named_in_every_form(shore: EnhancedStore) -> None:
+def test_the_words_that_a_note_holds_and_lacks_are_named_in_every_form(
+    shore: EnhancedStore,
+) -> None:
     found = shore.search("the harbours, cranes and a quetzal", explain=True, limit=10)
     whys = {hit.name: hit.why for hit in found.hits if hit.why}
     assert whys["log/one"]["matched"] == ["harbours", "cranes"]
@@ -124,7 +145,9 @@ def test_the_words_that_a_note_holds_and_lacks_are_named_in_every_form(shore: En
 
 
 def test_filters_tell_how_many_notes_each_removed_in_turn_and_alone(shore: EnhancedStore) -> None:
-    told = explained(shore, "crane -rust tag:status=done", filter=Filter.of(type="log", prefix="log/"))
+    told = explained(
+        shore, "crane -rust tag:status=done", filter=Filter.of(type="log", prefix="log/")
+    )
     assert told["filters"] == [
         {"filter": "tag", "value": "status=done", "removed": 3, "left": 2},
         {"filter": "type", "value": "log", "removed": 1, "left": 1},

@@ -34,7 +34,9 @@ def errors(store: EnhancedStore) -> list[str]:
 
 def test_a_created_memory_is_a_file_found_at_once(plain_store: EnhancedStore, vault: Path) -> None:
     saved = plain_store.create(
-        "ideas/tea", "Oolong first.", {"title": "Tea", "tags": {"status": "done", "todo": True}, "rating": 5}
+        "ideas/tea",
+        "Oolong first.",
+        {"title": "Tea", "tags": {"status": "done", "todo": True}, "rating": 5},
     )
     text = (vault / "ideas/tea.md").read_text()
     memory = plain_store.read("ideas/tea")
@@ -50,7 +52,9 @@ def test_a_created_memory_is_a_file_found_at_once(plain_store: EnhancedStore, va
     assert errors(plain_store) == []
 
 
-def test_a_name_that_is_taken_is_not_overwritten_unless_asked(plain_store: EnhancedStore, vault: Path) -> None:
+def test_a_name_that_is_taken_is_not_overwritten_unless_asked(
+    plain_store: EnhancedStore, vault: Path
+) -> None:
     plain_store.create("a", "one")
     with pytest.raises(AlreadyExists) as refused:
         plain_store.create("a", "two")
@@ -64,9 +68,12 @@ def test_a_name_that_is_taken_is_not_overwritten_unless_asked(plain_store: Enhan
 
 
 @pytest.mark.parametrize(
-    "name", ["../x", "a/../../x", "a\0b", "CON", "a//b", ".hidden", "", " ", "a/.", "x" * 300, "a:b"]
+    "name",
+    ["../x", "a/../../x", "a\0b", "CON", "a//b", ".hidden", "", " ", "a/.", "x" * 300, "a:b"],
 )
-def test_a_name_that_cannot_be_a_file_everywhere_makes_none(plain_store: EnhancedStore, vault: Path, name: str) -> None:
+def test_a_name_that_cannot_be_a_file_everywhere_makes_none(
+    plain_store: EnhancedStore, vault: Path, name: str
+) -> None:
     before = sorted(vault.parent.rglob("*.md"))
     with pytest.raises((Invalid, TooLong)):
         plain_store.create(name, "text")
@@ -75,7 +82,14 @@ def test_a_name_that_cannot_be_a_file_everywhere_makes_none(plain_store: Enhance
 
 @pytest.mark.parametrize(
     "metadata",
-    [{"": "x"}, {"a\nb": "x"}, {"tags": {"": "x"}}, {"x": "\ud800"}, {"x": object()}, {"x": {"y": object()}}],
+    [
+        {"": "x"},
+        {"a\nb": "x"},
+        {"tags": {"": "x"}},
+        {"x": "\ud800"},
+        {"x": object()},
+        {"x": {"y": object()}},
+    ],
 )
 def test_metadata_that_cannot_be_written_makes_no_note(
     plain_store: EnhancedStore, vault: Path, metadata: dict[str, Any]
@@ -85,14 +99,19 @@ def test_metadata_that_cannot_be_written_makes_no_note(
     assert list(vault.glob("*.md")) == []
 
 
-def test_a_new_note_rewrites_no_other_unless_told(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
+def test_a_new_note_rewrites_no_other_unless_told(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
     write("far/Ada.md", "the first Ada")
     write("diary.md", "I met [[Ada]] and `[[Ada]]`.")
     plain_store.sync()
     with pytest.raises(AlreadyExists, match="in diary") as raised:
         plain_store.create("Ada", "another Ada")
     assert "another name" in raised.value.hint and "overwrite" in raised.value.hint
-    assert not (vault / "Ada.md").exists() and (vault / "diary.md").read_text() == "I met [[Ada]] and `[[Ada]]`."
+    assert (
+        not (vault / "Ada.md").exists()
+        and (vault / "diary.md").read_text() == "I met [[Ada]] and `[[Ada]]`."
+    )
     saved = plain_store.create("Ada", "another Ada", overwrite=True)
     assert errors(plain_store) == []
     assert plain_store.read("diary").links[0].target == "far/Ada"
@@ -100,17 +119,27 @@ def test_a_new_note_rewrites_no_other_unless_told(plain_store: EnhancedStore, wr
     assert any("diary" in warning for warning in saved.warnings)
 
 
-def test_a_new_note_names_what_it_links_to_in_vain_and_what_says_nearly_the_same(plain_store: EnhancedStore) -> None:
-    plain_store.create("crane", "The harbour crane lifts forty tonnes and was repaired by Ida in spring.")
+def test_a_new_note_names_what_it_links_to_in_vain_and_what_says_nearly_the_same(
+    plain_store: EnhancedStore,
+) -> None:
+    plain_store.create(
+        "crane", "The harbour crane lifts forty tonnes and was repaired by Ida in spring."
+    )
     plain_store.create("tea", "Oolong is steeped three minutes by everybody in the office.")
     saved = plain_store.create(
-        "lift", "Ida repaired the harbour crane in spring. It lifts forty tonnes. See [[tea]], [[Ida]]."
+        "lift",
+        "Ida repaired the harbour crane in spring. It lifts forty tonnes. See [[tea]], [[Ida]].",
     )
     assert saved.warnings == (
         "unresolved links: [[Ida]]",
         "crane is nearly the same (80% of the words): one of the two may be enough",
     )
-    assert plain_store.create("other", "The crane stands by the water, as cranes do. [[lift]]").warnings == ()
+    assert (
+        plain_store.create(
+            "other", "The crane stands by the water, as cranes do. [[lift]]"
+        ).warnings
+        == ()
+    )
 
 
 # -- update
@@ -145,14 +174,18 @@ def test_an_append_is_not_absorbed_by_the_table_it_follows(
     assert (vault / "prices.md").read_text() == f"{table}\n\nHelium went up.\n"
 
 
-def test_an_append_into_code_that_is_not_closed_says_so(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
+def test_an_append_into_code_that_is_not_closed_says_so(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
     write("log.md", "```\ncode\n")
     [warning] = plain_store.update("log", append="Words.").warnings
     assert "the note ends in a code block that is not closed" in warning
     assert (vault / "log.md").read_text() == "```\ncode\nWords.\n"
 
 
-def test_a_change_that_changes_nothing_is_no_change(plain_store: EnhancedStore, vault: Path) -> None:
+def test_a_change_that_changes_nothing_is_no_change(
+    plain_store: EnhancedStore, vault: Path
+) -> None:
     plain_store.create("a", "one", {"modified": "x"})
     before = (vault / "a.md").stat()
     saved = plain_store.update("a", content="one\n")
@@ -211,7 +244,9 @@ def test_a_repeated_create_and_move_succeed(plain_store: EnhancedStore) -> None:
     assert len(plain_store.history()) == 2
 
 
-def test_a_file_is_put_in_place_as_an_editor_saves_it(plain_store: EnhancedStore, write: Write, vault: Path) -> None:
+def test_a_file_is_put_in_place_as_an_editor_saves_it(
+    plain_store: EnhancedStore, write: Write, vault: Path
+) -> None:
     write("a.md", ODD)
     read = plain_store.read("a")
     saved = plain_store.write_text("a", ODD.replace("alpha: 1", "alpha: 2"), if_sha256=read.sha256)
@@ -244,7 +279,9 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize("text", [*BROKEN, b"---\ntitle: x\n---\nbody plum caf\xe9\n", b"\xff\xfeplum"])
+@pytest.mark.parametrize(
+    "text", [*BROKEN, b"---\ntitle: x\n---\nbody plum caf\xe9\n", b"\xff\xfeplum"]
+)
 def test_a_note_that_cannot_be_read_whole_is_served_and_never_rewritten(
     plain_store: EnhancedStore, write: Write, vault: Path, text: str | bytes
 ) -> None:
@@ -268,7 +305,9 @@ def test_a_note_that_cannot_be_read_whole_is_served_and_never_rewritten(
 # -- whoever listens
 
 
-def test_who_listens_hears_of_every_change_once_it_can_be_found(plain_store: EnhancedStore, write: Write) -> None:
+def test_who_listens_hears_of_every_change_once_it_can_be_found(
+    plain_store: EnhancedStore, write: Write
+) -> None:
     heard: list[tuple[frozenset[str], int]] = []
     plain_store.on_change(lambda names: heard.append((names, len(found(plain_store, "plum")))))
     plain_store.create("a", "plum")
@@ -292,10 +331,15 @@ def test_an_error_of_a_listener_is_no_error_of_the_change(
     plain_store.on_change(heard.append)
     assert plain_store.create("a", "plum").name == "a"
     assert heard == [frozenset({"a"})]
-    assert "a function passed to on_change raised an error" in caplog.text and "KeyError" in caplog.text
+    assert (
+        "a function passed to on_change raised an error" in caplog.text
+        and "KeyError" in caplog.text
+    )
 
 
-def test_the_answer_says_so_when_a_new_note_will_be_hidden_from_search(plain_store: EnhancedStore, vault: Path) -> None:
+def test_the_answer_says_so_when_a_new_note_will_be_hidden_from_search(
+    plain_store: EnhancedStore, vault: Path
+) -> None:
     (vault / ".obsidian").mkdir()
     (vault / ".obsidian" / "app.json").write_text('{"userIgnoreFilters": ["drafts/"]}')
     saved = plain_store.create("drafts/Plan", "A plan of the harbour.")
@@ -311,7 +355,9 @@ def test_a_profile_whose_answers_have_no_warnings_says_it_beside_the_answer(vaul
     (vault / ".obsidian").mkdir()
     (vault / ".obsidian" / "app.json").write_text('{"userIgnoreFilters": ["graph/"]}')
     tools = {tool.name: tool for tool in choose(PROFILES["server-memory"])}
-    door = Door(lambda: EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}})))
+    door = Door(
+        lambda: EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}}))
+    )
     sent = {"entities": [{"name": "Ada", "entityType": "person", "observations": ["flies"]}]}
     answer, notice = perform(tools["create_entities"], door, sent, "test 1").content
     assert json.loads(answer.text)[0]["name"] == "Ada"

@@ -42,7 +42,9 @@ def test_a_swap_puts_the_new_in_place_and_the_old_where_the_new_was(vault: Path,
         temp = staged(here, b"new")
         disk.swap(here, temp, "n.md", expected=sha256(b"old"), ours=sha256(b"new"))
     assert (vault / "n.md").read_bytes() == b"new" and (vault / temp).read_bytes() == b"old"
-    assert kind == "neither" or os.stat(vault / temp).st_ino == old, "an editor may have that very file open"
+    assert kind == "neither" or os.stat(vault / temp).st_ino == old, (
+        "an editor may have that very file open"
+    )
     assert sorted(os.listdir(vault)) == sorted([temp, "n.md"])
 
 
@@ -74,7 +76,9 @@ def test_of_two_saves_in_between_the_later_stays_and_the_earlier_is_left_to_be_k
         temp = staged(here, b"new")
         with pytest.raises(Intruded):
             disk.swap(here, temp, "n.md", expected=sha256(b"old"), ours=sha256(b"new"))
-    assert (vault / "n.md").read_bytes() == b"second save" and (vault / temp).read_bytes() == b"first save"
+    assert (vault / "n.md").read_bytes() == b"second save" and (
+        vault / temp
+    ).read_bytes() == b"first save"
 
 
 def test_carry_never_lands_on_something(vault: Path, kind: str) -> None:
@@ -84,7 +88,10 @@ def test_carry_never_lands_on_something(vault: Path, kind: str) -> None:
         with pytest.raises(FileExistsError):
             disk.carry(here, "a.md", "b.md")
         disk.carry(here, "a.md", "c.md")
-    assert {name: (vault / name).read_bytes() for name in os.listdir(vault)} == {"b.md": b"b", "c.md": b"a"}
+    assert {name: (vault / name).read_bytes() for name in os.listdir(vault)} == {
+        "b.md": b"b",
+        "c.md": b"a",
+    }
 
 
 @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="needs a second disk")
@@ -129,7 +136,9 @@ def test_mode_and_attributes_of_a_note_are_kept(vault: Path, kind: str) -> None:
         assert (vault / "m.md").stat().st_uid == 1234
 
 
-def test_a_file_outside_that_shares_its_bytes_by_a_hard_link_is_untouched(vault: Path, kind: str) -> None:
+def test_a_file_outside_that_shares_its_bytes_by_a_hard_link_is_untouched(
+    vault: Path, kind: str
+) -> None:
     outside = vault.with_name("outside.md")
     outside.write_bytes(b"old")
     os.link(outside, vault / "n.md")
@@ -144,7 +153,13 @@ def test_a_file_outside_that_shares_its_bytes_by_a_hard_link_is_untouched(vault:
 
 
 def test_files_of_others_beside_a_note_are_untouched(vault: Path) -> None:
-    strangers = {"note.tmp": b"1", ".note.md.swp": b"2", "note.md~": b"3", "4913": b"4", ".simplemem-notes.tmp": b"5"}
+    strangers = {
+        "note.tmp": b"1",
+        ".note.md.swp": b"2",
+        "note.md~": b"3",
+        "4913": b"4",
+        ".simplemem-notes.tmp": b"5",
+    }
     for name, data in strangers.items():
         (vault / name).write_bytes(data)
     opened = Vault(vault)
@@ -154,7 +169,9 @@ def test_files_of_others_beside_a_note_are_untouched(vault: Path) -> None:
     assert {name: (vault / name).read_bytes() for name in strangers} == strangers
 
 
-@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.skipif(
+    sys.platform == "win32" or os.geteuid() == 0, reason="root may write everywhere"
+)
 def test_a_vault_that_cannot_be_written_is_read(vault: Path) -> None:
     (vault / "n.md").write_bytes(b"old")
     os.chmod(vault, 0o555)
@@ -206,7 +223,9 @@ def test_every_file_is_synced_once_and_a_disk_that_fails_is_told(
     for path in paths:
         (tmp_path / path).write_text(path)
     synced: list[int] = []
-    monkeypatch.setattr(disk, "sync_file", lambda fd, last=False: synced.append(os.fstat(fd).st_ino))
+    monkeypatch.setattr(
+        disk, "sync_file", lambda fd, last=False: synced.append(os.fstat(fd).st_ino)
+    )
     disk.sync_paths(str(tmp_path), paths)
     assert sorted(synced) == sorted((tmp_path / path).stat().st_ino for path in paths)
     monkeypatch.setattr(disk, "sync_file", fails)

@@ -32,7 +32,9 @@ def displaced(vault: Path) -> list[Path]:
 
 
 def kept(vault: Path) -> set[str]:
-    return {path.name for path in (vault / ".simplemem/history/objects").rglob("*") if path.is_file()}
+    return {
+        path.name for path in (vault / ".simplemem/history/objects").rglob("*") if path.is_file()
+    }
 
 
 def ids(opened: Vault) -> list[str]:
@@ -91,7 +93,8 @@ def test_a_long_log_is_read_whole_and_its_order_holds_beyond_a_million_changes(v
     grow(opened, "n.md", b"one")
     line = json.loads(log_of(vault).read_bytes())
     others = [
-        json.dumps(line | {"id": f"v{k}", "group": f"v{k}", "path": f"{k}.md", "reason": "é" * 500}) + "\n"
+        json.dumps(line | {"id": f"v{k}", "group": f"v{k}", "path": f"{k}.md", "reason": "é" * 500})
+        + "\n"
         for k in range(997_000, 999_999)
     ]
     log_of(vault).write_text(json.dumps(line) + "\n" + "".join(others), encoding="utf-8")
@@ -135,13 +138,20 @@ def test_a_late_save_into_the_displaced_file_becomes_a_version(vault: Path) -> N
     assert opened.recover()[0] == 1
     saved = next(opened.history.log.of("n.md"))
     assert saved.op == "recovered" and saved.before is None
-    assert opened.history.content(saved.after or "") == b"written by an editor that had the old file open"
+    assert (
+        opened.history.content(saved.after or "")
+        == b"written by an editor that had the old file open"
+    )
     assert opened.history.content(sha256(b"one")) == b"one"
     assert opened.recover()[0] == 0
 
 
-@pytest.mark.skipif(os.utime not in os.supports_fd, reason="no time of an open file can be set here")
-def test_a_late_save_that_set_its_time_back_is_found_before_anything_is_dropped(vault: Path) -> None:
+@pytest.mark.skipif(
+    os.utime not in os.supports_fd, reason="no time of an open file can be set here"
+)
+def test_a_late_save_that_set_its_time_back_is_found_before_anything_is_dropped(
+    vault: Path,
+) -> None:
     opened = Vault(vault, keep_mb=0)
     opened.create("n.md", b"one", CHANGE)
     with (vault / "n.md").open("r+b") as editor:
@@ -176,7 +186,9 @@ def test_days_are_counted_back_from_the_newest_changes(vault: Path) -> None:
     grow(opened, "n.md", b"1", b"2", b"3", b"4", b"5")
     dated(vault, "2020-01-01", "2020-01-02", "2020-02-15", "2020-02-16", "2020-02-17")
     assert opened.thin_history() == [sha256(b"1")], "though by the clock all of it is years old"
-    assert opened.history.content(sha256(b"2")) == b"2", "what was there thirty days ago can still come back"
+    assert opened.history.content(sha256(b"2")) == b"2", (
+        "what was there thirty days ago can still come back"
+    )
     assert len(ids(opened)) == 5, "what was done remains known"
     assert opened.thin_history() == []
 

@@ -63,7 +63,9 @@ def test_a_tie_is_decided_by_path_and_reported() -> None:
 def rewritten(text: str, files: list[str], old: str | None, new: str, source: str = "A.md") -> str:
     after = named_in_memory([path for path in files if path != old] + [new])
     moves = Moves({}, (new,)) if old is None else Moves({old: new})
-    return rewrite_links(read_note(text.encode()), source, moves, named_in_memory(files), after, "shortest")
+    return rewrite_links(
+        read_note(text.encode()), source, moves, named_in_memory(files), after, "shortest"
+    )
 
 
 MOVED_AMONG = ["A.md", "Target.md", "a/Dup.md", "b/Other.md", "a/M.md", "a/N.md", "T.md"]
@@ -107,5 +109,6 @@ def test_a_new_note_steals_no_link() -> None:
 def test_relative_links_of_a_moved_note_are_rebased() -> None:
     before = "[x](../T.md) [y](./N.md) [[Target]]"
     assert (
-        rewritten(before, MOVED_AMONG, "a/M.md", "b/c/M.md", "a/M.md") == "[x](../../T.md) [y](../../a/N.md) [[Target]]"
+        rewritten(before, MOVED_AMONG, "a/M.md", "b/c/M.md", "a/M.md")
+        == "[x](../../T.md) [y](../../a/N.md) [[Target]]"
     )

@@ -28,7 +28,9 @@ with Vault(Path(sys.argv[1])).lock():
 @pytest.fixture
 def holder(vault: Path) -> subprocess.Popen[str]:
     """Another process that holds the vault."""
-    process = subprocess.Popen([sys.executable, "-c", HOLD, str(vault)], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(vault)], stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None and process.stdout.readline() == "held\n"
     yield process
     process.kill()
@@ -54,7 +56,9 @@ def test_who_waits_too_long_is_told_the_holder(vault: Path, holder: subprocess.P
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_a_holder_that_stands_still_is_never_robbed(vault: Path, holder: subprocess.Popen[str]) -> None:
+def test_a_holder_that_stands_still_is_never_robbed(
+    vault: Path, holder: subprocess.Popen[str]
+) -> None:
     os.kill(holder.pid, signal.SIGSTOP)
     try:
         with pytest.raises(Unavailable), Vault(vault).lock(0.1):
@@ -79,7 +83,9 @@ def test_the_folder_for_what_is_ours_is_made_with_its_gitignore(vault: Path) -> 
     (vault / ".simplemem/.gitignore").write_text("!mine\n")
     assert opened.sidecar() == vault / ".simplemem"
     with opened.lock():
-        assert (vault / ".simplemem/.gitignore").read_text() == "!mine\n", "what a person wrote there stays"
+        assert (vault / ".simplemem/.gitignore").read_text() == "!mine\n", (
+            "what a person wrote there stays"
+        )
 
 
 def test_a_folder_thrown_away_meanwhile_is_made_again(vault: Path) -> None:

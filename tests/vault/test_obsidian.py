@@ -30,12 +30,23 @@ def write(vault: Path, name: str, settings: Any) -> None:
 def test_every_setting_is_read(vault: Path) -> None:
     assert read_conventions(vault) == read_conventions(vault / "nowhere") == Conventions()
     filters = ["Archive/", "/\\.excalidraw\\.md$/"]
-    app = {"newLinkFormat": "relative", "trashOption": "local", "userIgnoreFilters": filters, "other": {"kept": "out"}}
+    app = {
+        "newLinkFormat": "relative",
+        "trashOption": "local",
+        "userIgnoreFilters": filters,
+        "other": {"kept": "out"},
+    }
     write(vault, "app", app)
     write(vault, "templates", {"folder": "/Templates/"})
-    write(vault, "daily-notes", {"folder": "days", "format": "YYYY/MM/DD", "template": "Templates/Day"})
+    write(
+        vault,
+        "daily-notes",
+        {"folder": "days", "format": "YYYY/MM/DD", "template": "Templates/Day"},
+    )
     days = ("Templates/Day", "days", "YYYY/MM/DD")
-    assert read_conventions(vault) == Conventions("relative", "obsidian", tuple(filters), "Templates", *days)
+    assert read_conventions(vault) == Conventions(
+        "relative", "obsidian", tuple(filters), "Templates", *days
+    )
 
 
 @pytest.mark.parametrize(
@@ -88,14 +99,18 @@ def test_what_is_no_file_does_not_hold_up_the_start(vault: Path) -> None:
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=5,
 )
 KEYS = ["newLinkFormat", "trashOption", "userIgnoreFilters", "folder", "template"]
 
 
 @given(settings=st.dictionaries(st.sampled_from(KEYS), json_values), path=st.text(max_size=30))
-def test_no_settings_and_no_path_raise(tmp_path_factory: pytest.TempPathFactory, settings: Any, path: str) -> None:
+def test_no_settings_and_no_path_raise(
+    tmp_path_factory: pytest.TempPathFactory, settings: Any, path: str
+) -> None:
     vault = tmp_path_factory.mktemp("vault")
     (vault / ".obsidian").mkdir()
     for name in ("app", "templates", "daily-notes"):
@@ -138,10 +153,16 @@ def test_templates_are_hidden_and_only_they() -> None:
         ("/^_/", ["_note.md", "_x/a.md"], ["a/_note.md"]),
         ("/\\.excalidraw\\.md$/", ["d/x.excalidraw.md"], ["x.excalidraw.md.md", "xexcalidraw.md"]),
         ("/(^|\\/)drafts\\//", ["drafts/a.md", "x/Drafts/a.md"], ["mydrafts/a.md"]),
-        ("/20\\d{2}-(0[1-9]|1[0-2])/", ["2026-01.md", "x/2025-12-24.md"], ["2026-13.md", "x20261.md"]),
+        (
+            "/20\\d{2}-(0[1-9]|1[0-2])/",
+            ["2026-01.md", "x/2025-12-24.md"],
+            ["2026-13.md", "x20261.md"],
+        ),
     ],
 )
-def test_excluded_files_are_those_obsidian_excludes(entry: str, hidden: list[str], kept: list[str]) -> None:
+def test_excluded_files_are_those_obsidian_excludes(
+    entry: str, hidden: list[str], kept: list[str]
+) -> None:
     conventions = Conventions(ignore_filters=(entry,))
     assert [path for path in hidden if entry not in (conventions.hidden_reason(path) or "")] == []
     assert [path for path in kept if conventions.hidden_reason(path) is not None] == []
@@ -149,7 +170,8 @@ def test_excluded_files_are_those_obsidian_excludes(entry: str, hidden: list[str
 
 
 @pytest.mark.parametrize(
-    "entry", ["/(a/", "/a\\1/", "/[z-a]/", "/" + "a" * 501 + "/", "/*/", "/((a{999}){999}){999}/", "/\\/"]
+    "entry",
+    ["/(a/", "/a\\1/", "/[z-a]/", "/" + "a" * 501 + "/", "/*/", "/((a{999}){999}){999}/", "/\\/"],
 )
 def test_a_pattern_that_is_not_understood_hides_nothing_and_is_named(entry: str) -> None:
     conventions = Conventions(ignore_filters=(entry, "Archive/"))
@@ -158,7 +180,9 @@ def test_a_pattern_that_is_not_understood_hides_nothing_and_is_named(entry: str)
     assert list(conventions.unread_filters()) == [entry]
 
 
-@pytest.mark.parametrize("pattern", ["(a|aa)+$", "(a*)*b$", "(.*a){12}bb", "((a|aa)+)+$", "(a|(?R)*b)*$", "(?R)"])
+@pytest.mark.parametrize(
+    "pattern", ["(a|aa)+$", "(a*)*b$", "(.*a){12}bb", "((a|aa)+)+$", "(a|(?R)*b)*$", "(?R)"]
+)
 def test_a_pattern_that_takes_too_long_is_switched_off_and_named(pattern: str) -> None:
     """A backtracking engine takes more than a lifetime on some of these."""
     entry = f"/{pattern}|stuck{len(pattern)}/"

@@ -57,7 +57,11 @@ def outside(tmp_path: Path) -> Path:
 
 def everything(folder: Path) -> dict[str, bytes]:
     """All files beside the vault, byte for byte."""
-    files = (path for path in folder.rglob("*") if path.is_file() and "vault" not in path.relative_to(folder).parts)
+    files = (
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and "vault" not in path.relative_to(folder).parts
+    )
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
@@ -112,7 +116,18 @@ def test_an_accepted_path_always_stays_below(path: str) -> None:
     assert not any(part.startswith(".") or not part for part in check_path(path))
 
 
-WINDOWS = ["C:/a.md", "a.md:stream", "NUL", "nul.md", "x/COM1.txt", "com¹.md", "CONIN$", "a. ", "dots./a.md", "aux "]
+WINDOWS = [
+    "C:/a.md",
+    "a.md:stream",
+    "NUL",
+    "nul.md",
+    "x/COM1.txt",
+    "com¹.md",
+    "CONIN$",
+    "a. ",
+    "dots./a.md",
+    "aux ",
+]
 
 
 @pytest.mark.parametrize("path", [*WINDOWS, "why?.md", "a|b.md", 'say "x".md', "tab\there.md"])
@@ -122,7 +137,9 @@ def test_windows_has_more_ways_out(path: str) -> None:
     assert check_path("con/consul.md".replace("con/", "c/"), windows=True)
 
 
-def test_very_long_and_very_deep_paths_are_refused_not_stumbled_over(vault: Path, kind: str) -> None:
+def test_very_long_and_very_deep_paths_are_refused_not_stumbled_over(
+    vault: Path, kind: str
+) -> None:
     opened = Vault(vault)
     with pytest.raises(TooLong):
         opened.create("x" * 400 + ".md", b"x", CHANGE)
@@ -137,17 +154,28 @@ def test_very_long_and_very_deep_paths_are_refused_not_stumbled_over(vault: Path
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
 class TestLinks:
-    def test_a_link_that_leads_out_is_neither_read_nor_written(self, vault: Path, outside: Path, kind: str) -> None:
+    def test_a_link_that_leads_out_is_neither_read_nor_written(
+        self, vault: Path, outside: Path, kind: str
+    ) -> None:
         (vault / "a.md").write_bytes(b"a\n")
         (vault / "file.md").symlink_to(outside / "secret.md")
         (vault / "relative.md").symlink_to("../secret.md")
         (vault / "folder").symlink_to(outside)
         (vault / "evil").symlink_to("../vault-evil")
         before, opened = everything(outside), Vault(vault)
-        for path in ("file.md", "relative.md", "folder/secret.md", "evil/secret.md", "folder/new.md", "evil/x/y.md"):
+        for path in (
+            "file.md",
+            "relative.md",
+            "folder/secret.md",
+            "evil/secret.md",
+            "folder/new.md",
+            "evil/x/y.md",
+        ):
             assert SECRET not in attempt_everything(opened, path), path
             assert everything(outside) == before, path
-        assert [e.path for e in opened.scan()] == ["moved.md"] or [e.path for e in opened.scan()] == ["a.md"]
+        assert [e.path for e in opened.scan()] == ["moved.md"] or [
+            e.path for e in opened.scan()
+        ] == ["a.md"]
 
     def test_a_link_to_a_note_inside_is_neither_read_nor_listed_nor_written_through(
         self, vault: Path, kind: str
@@ -179,7 +207,9 @@ class TestLinks:
             opened.create("a.md", b"a\n", CHANGE)
         assert everything(outside) == before and not (vault / "a.md").exists()
 
-    def test_what_is_no_regular_file_is_refused_without_waiting(self, vault: Path, kind: str) -> None:
+    def test_what_is_no_regular_file_is_refused_without_waiting(
+        self, vault: Path, kind: str
+    ) -> None:
         os.mkfifo(vault / "pipe.md")
         (vault / "folder.md").mkdir()
         opened = Vault(vault)
@@ -189,7 +219,9 @@ class TestLinks:
             assert opened.entry(path) is None
         assert opened.scan() == []
 
-    def test_a_folder_swapped_for_a_link_at_any_moment_leads_nowhere(self, vault: Path, outside: Path) -> None:
+    def test_a_folder_swapped_for_a_link_at_any_moment_leads_nowhere(
+        self, vault: Path, outside: Path
+    ) -> None:
         (outside / "other").mkdir()
         for folder in (vault / "d", outside / "other"):
             folder.mkdir(exist_ok=True)
@@ -227,7 +259,11 @@ def test_a_vault_that_goes_away_is_missed_and_found_again(vault: Path, kind: str
     (vault / "a.md").write_bytes(b"a\n")
     opened = Vault(vault)
     vault.rename(vault.with_name("away"))
-    for ask in (lambda: opened.read("a.md"), opened.scan, lambda: opened.create("b.md", b"", CHANGE)):
+    for ask in (
+        lambda: opened.read("a.md"),
+        opened.scan,
+        lambda: opened.create("b.md", b"", CHANGE),
+    ):
         with pytest.raises(Unavailable):
             ask()
     assert not vault.exists(), "nothing is made where the vault was"

@@ -73,7 +73,9 @@ def test_eight_processes_append_and_no_acknowledged_line_is_lost(vault: Path, ki
         (vault / f"n{k}.md").write_bytes(b"start\n")
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", APPEND, str(vault), f"p{k}", str(count), kind], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", APPEND, str(vault), f"p{k}", str(count), kind],
+            stdout=subprocess.PIPE,
+            text=True,
         )
         for k in range(8)
     ]
@@ -81,7 +83,9 @@ def test_eight_processes_append_and_no_acknowledged_line_is_lost(vault: Path, ki
     assert all(process.returncode == 0 for process in processes)
     said = [tuple(pair) for answer in answers for pair in answer[0]]
     assert len(said) == 8 * count
-    texts = {f"n{k}.md": (vault / f"n{k}.md").read_text().splitlines(keepends=True) for k in range(4)}
+    texts = {
+        f"n{k}.md": (vault / f"n{k}.md").read_text().splitlines(keepends=True) for k in range(4)
+    }
     assert all(texts[note].count(line) == 1 for note, line in said)
     assert sum(map(len, texts.values())) == len(said) + 4
     wins = [k for answer in answers for k in answer[1]]
@@ -157,13 +161,19 @@ def test_a_save_in_the_middle_of_a_group_leaves_the_whole_group_undone(
         real(self, here, act)
 
     move = Wish("move", "a.md", sha256(b"a"), "new/d.md", b"moved")
-    rewrites = [Wish.update(f"{name}.md", sha256(name.encode()), b"rewritten") for name in ("b", "c")]
+    rewrites = [
+        Wish.update(f"{name}.md", sha256(name.encode()), b"rewritten") for name in ("b", "c")
+    ]
     with monkeypatch.context() as patch:
         patch.setattr(journal.Journal, "_do", do)
         with pytest.raises(Conflict) as trouble:
             opened.carry_out([move, *rewrites], CHANGE)
     assert trouble.value.details["path"] == "c.md"
-    left = {p.name: p.read_bytes() for p in vault.rglob("*") if p.is_file() and ".simplemem" not in p.parts}
+    left = {
+        p.name: p.read_bytes()
+        for p in vault.rglob("*")
+        if p.is_file() and ".simplemem" not in p.parts
+    }
     assert left == {"a.md": b"a", "b.md": b"b", "c.md": b"theirs"} and not (vault / "new").exists()
     assert len(list(opened.history.log.backwards())) == 3
     assert opened.carry_out([move], CHANGE)[0].changed

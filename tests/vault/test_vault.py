@@ -29,10 +29,14 @@ def files(vault: Path) -> dict[str, bytes]:
     """All files outside our own folder."""
     found = (path for path in vault.rglob("*") if path.is_file())
     inside = ((path.relative_to(vault), path) for path in found)
-    return {name.as_posix(): path.read_bytes() for name, path in inside if name.parts[0] != ".simplemem"}
+    return {
+        name.as_posix(): path.read_bytes() for name, path in inside if name.parts[0] != ".simplemem"
+    }
 
 
-def moved(vault: Vault, path: str, text: bytes, new_path: str, data: bytes | None = None) -> Written:
+def moved(
+    vault: Vault, path: str, text: bytes, new_path: str, data: bytes | None = None
+) -> Written:
     return vault.carry_out([Wish("move", path, sha256(text), new_path, data)], CHANGE)[0]
 
 
@@ -48,30 +52,54 @@ def test_a_repeated_change_has_happened(vault: Path, opened: Vault) -> None:
     for number, act in enumerate(acts, 1):
         first, again = act(), act()
         assert first.changed and not again.changed
-        assert (again.version, again.sha256, again.entry) == (first.version, first.sha256, first.entry)
+        assert (again.version, again.sha256, again.entry) == (
+            first.version,
+            first.sha256,
+            first.entry,
+        )
         assert len(list(opened.history.log.backwards())) == number
     assert opened.history.content(sha256(b"one")) == b"one" and files(vault) == {"m.md": b"two"}
-    for gone in (lambda: opened.trash("n.md", None, CHANGE), lambda: opened.replace("n.md", b"x", sha256(b""), CHANGE)):
+    for gone in (
+        lambda: opened.trash("n.md", None, CHANGE),
+        lambda: opened.replace("n.md", b"x", sha256(b""), CHANGE),
+    ):
         with pytest.raises(NotFound):
             gone()
 
 
 class TestLooking:
     def test_a_scan_lists_every_file_that_is_not_hidden(self, vault: Path, opened: Vault) -> None:
-        for name in ["b.md", "a/x.md", "a/pic.png", "a.md", ".hidden.md", ".git/config", "a/.trash/y.md", "é.md"]:
+        for name in [
+            "b.md",
+            "a/x.md",
+            "a/pic.png",
+            "a.md",
+            ".hidden.md",
+            ".git/config",
+            "a/.trash/y.md",
+            "é.md",
+        ]:
             (vault / name).parent.mkdir(parents=True, exist_ok=True)
             (vault / name).write_bytes(name.encode())
         entries = opened.scan()
         assert [e.path for e in entries] == sorted(["a.md", "a/pic.png", "a/x.md", "b.md", "é.md"])
         found, entry = os.stat(vault / "a/x.md"), opened.entry("a/x.md")
         assert entry in entries and entry is not None and entry == opened.read("a/x.md").entry
-        assert (entry.size, entry.mtime_ns, entry.inode) == (found.st_size, found.st_mtime_ns, found.st_ino)
+        assert (entry.size, entry.mtime_ns, entry.inode) == (
+            found.st_size,
+            found.st_mtime_ns,
+            found.st_ino,
+        )
         assert opened.problems == {}
         assert opened.paths() == [e.path for e in entries]
         assert [e.path for e in opened.entries_below("a")] == ["a/pic.png", "a/x.md"]
         assert opened.entries_below("") == entries
         assert opened.entries_below("nowhere") == opened.entries_below("a.md") == []
-        assert opened.entry("nowhere.md") is None and opened.entry("a") is None and opened.entry("a.md/b") is None
+        assert (
+            opened.entry("nowhere.md") is None
+            and opened.entry("a") is None
+            and opened.entry("a.md/b") is None
+        )
 
     @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no such files")
     def test_only_regular_files_that_may_be_seen_have_paths(self, vault: Path) -> None:
@@ -83,19 +111,29 @@ class TestLooking:
         (vault / "link.md").symlink_to("good.md")
         (vault / "linked").symlink_to("Private")
         seeing_all = Vault(vault)
-        assert seeing_all.paths() == [e.path for e in seeing_all.scan()] == ["Private/diary.md", "good.md"]
+        assert (
+            seeing_all.paths()
+            == [e.path for e in seeing_all.scan()]
+            == ["Private/diary.md", "good.md"]
+        )
         assert Vault(vault, access=Access(hidden=("Private/",))).paths() == ["good.md"]
 
     @pytest.mark.skipif(sys.platform != "linux", reason="other systems know no such names")
-    def test_names_that_cannot_be_spelled_are_reported_not_listed(self, vault: Path, opened: Vault) -> None:
+    def test_names_that_cannot_be_spelled_are_reported_not_listed(
+        self, vault: Path, opened: Vault
+    ) -> None:
         (vault / "back\\slash.md").write_bytes(b"x")
         (Path(os.fsdecode(os.fsencode(vault) + b"/latin\xe9.md"))).write_bytes(b"x")
         (vault / "good.md").write_bytes(b"x")
         assert [e.path for e in opened.scan()] == opened.paths() == ["good.md"]
         assert len(opened.problems) == 2 and all(path.isascii() for path in opened.problems)
 
-    @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may look everywhere")
-    def test_a_folder_that_may_not_be_listed_is_a_problem_not_empty(self, vault: Path, opened: Vault) -> None:
+    @pytest.mark.skipif(
+        sys.platform == "win32" or os.geteuid() == 0, reason="root may look everywhere"
+    )
+    def test_a_folder_that_may_not_be_listed_is_a_problem_not_empty(
+        self, vault: Path, opened: Vault
+    ) -> None:
         (vault / "shut").mkdir(mode=0o000)
         assert opened.scan() == []
         assert list(opened.problems) == ["shut"]
@@ -136,12 +174,16 @@ class TestCreating:
             (vault / "other.md").write_bytes(b"other")
             with pytest.raises(AlreadyExists) as trouble:
                 write()
-            assert unicodedata.normalize("NFC", trouble.value.details["path"]) == unicodedata.normalize("NFC", there)
+            assert unicodedata.normalize(
+                "NFC", trouble.value.details["path"]
+            ) == unicodedata.normalize("NFC", there)
             assert files(vault) == {there: b"first", "other.md": b"other"}
 
 
 class TestReplacing:
-    def test_a_conflict_says_what_is_there_and_how_it_differs(self, vault: Path, opened: Vault) -> None:
+    def test_a_conflict_says_what_is_there_and_how_it_differs(
+        self, vault: Path, opened: Vault
+    ) -> None:
         text = b"".join(b"line %d\n" % k for k in range(100))
         opened.create("n.md", text, CHANGE)
         theirs = text.replace(b"line 50\n", b"line fifty\n")
@@ -154,7 +196,10 @@ class TestReplacing:
         assert "line 10\n" not in details["diff"] and "the text you had" in details["diff"]
         with pytest.raises(Conflict) as trouble:
             opened.replace("n.md", text + b"more\n", sha256(b"never seen"), CHANGE)
-        assert "the text you want" in trouble.value.details["diff"] and "-more\n" in trouble.value.details["diff"]
+        assert (
+            "the text you want" in trouble.value.details["diff"]
+            and "-more\n" in trouble.value.details["diff"]
+        )
         assert files(vault) == {"n.md": theirs}
 
 
@@ -169,7 +214,9 @@ class TestTrashAndUndo:
         assert written.sha256 is None and written.entry is None and opened.scan() == []
         place = opened.history.log.find(written.version).trash
         assert place is not None and (vault / place).read_bytes() == b"text"
-        assert place == (".trash/a/n.md" if trash == "obsidian" else f".simplemem/trash/{written.version}/a/n.md")
+        assert place == (
+            ".trash/a/n.md" if trash == "obsidian" else f".simplemem/trash/{written.version}/a/n.md"
+        )
         opened.undo(written.version, CHANGE)
         assert (vault / "a/n.md").read_bytes() == b"text" and not (vault / place).exists()
         assert (vault / "a/n.md").stat().st_mtime == 1_000_000_000
@@ -189,7 +236,10 @@ class TestTrashAndUndo:
     def test_an_emptied_or_edited_trash_loses_nothing(self, vault: Path, trash: str) -> None:
         opened = Vault(vault, trash=trash)  # type: ignore[arg-type]
         opened.create("n.md", b"text", CHANGE)
-        for ruin in (shutil.rmtree, lambda folder: next(p for p in folder.rglob("n.md")).write_bytes(b"edited")):
+        for ruin in (
+            shutil.rmtree,
+            lambda folder: next(p for p in folder.rglob("n.md")).write_bytes(b"edited"),
+        ):
             written = opened.trash("n.md", None, CHANGE)
             ruin(vault / (".trash" if trash == "obsidian" else ".simplemem/trash"))
             opened.undo(written.version, CHANGE)
@@ -232,7 +282,9 @@ class TestTrashAndUndo:
 
 
 class TestRecovering:
-    def test_strays_of_ours_are_cleared_and_their_text_is_kept(self, vault: Path, opened: Vault) -> None:
+    def test_strays_of_ours_are_cleared_and_their_text_is_kept(
+        self, vault: Path, opened: Vault
+    ) -> None:
         opened.create("a/n.md", b"text", CHANGE)
         strays = {
             f"a/.simplemem-99999-{'0' * 24}.tmp": b"a text found nowhere else",
@@ -249,7 +301,9 @@ class TestRecovering:
         with pytest.raises(Invalid):
             opened.undo(found.version if hasattr(found, "version") else found.id, CHANGE)
 
-    def test_a_plan_from_elsewhere_cannot_reach_hidden_files(self, vault: Path, opened: Vault) -> None:
+    def test_a_plan_from_elsewhere_cannot_reach_hidden_files(
+        self, vault: Path, opened: Vault
+    ) -> None:
         opened.create("n.md", b"x", CHANGE)
         evil = f".simplemem-1-{'1' * 24}.tmp"
         (vault / ".git/hooks").mkdir(parents=True)
@@ -260,10 +314,24 @@ class TestRecovering:
             ("o.md", "n.md"),
         ):
             (vault / evil).write_bytes(b"#!/bin/sh\n")
-            version = {"id": "v000009", "group": "v000009", "path": path, "when": "", "op": "create"}
-            version |= {"after": sha256(b"#!/bin/sh\n"), "temp": temp, "who": "", "tool": "", "reason": ""}
+            version = {
+                "id": "v000009",
+                "group": "v000009",
+                "path": path,
+                "when": "",
+                "op": "create",
+            }
+            version |= {
+                "after": sha256(b"#!/bin/sh\n"),
+                "temp": temp,
+                "who": "",
+                "tool": "",
+                "reason": "",
+            }
             plan = json.dumps({"folders": [], "steps": [version]}).encode()
-            (vault / ".simplemem/journal/plan").write_bytes(sha256(plan).encode() + b"\n" + plan + b"\n")
+            (vault / ".simplemem/journal/plan").write_bytes(
+                sha256(plan).encode() + b"\n" + plan + b"\n"
+            )
             opened.recover()
             assert files(vault) == {"n.md": b"x"} and os.listdir(vault / ".git/hooks") == []
         assert not vault.with_name("out.md").exists()
@@ -284,12 +352,16 @@ class TestRecovering:
             )
             move = move._replace(after=move.before)
         line = json.dumps({"folders": [], "steps": [move._asdict() | {"temp": None}]}).encode()
-        (vault / ".simplemem/journal/plan").write_bytes(sha256(line).encode() + b"\n" + line + b"\n")
+        (vault / ".simplemem/journal/plan").write_bytes(
+            sha256(line).encode() + b"\n" + line + b"\n"
+        )
         before = files(vault)
         opened.recover()
         assert files(vault) == before
 
-    @pytest.mark.parametrize("plan", [b"", b"\0" * 4096, b"{", b"[" * 100_000, b"null\n", b"\xff\n{}\n"])
+    @pytest.mark.parametrize(
+        "plan", [b"", b"\0" * 4096, b"{", b"[" * 100_000, b"null\n", b"\xff\n{}\n"]
+    )
     def test_a_damaged_plan_is_no_plan(self, vault: Path, opened: Vault, plan: bytes) -> None:
         opened.create("n.md", b"x", CHANGE)
         (vault / ".simplemem/journal/plan").write_bytes(plan)

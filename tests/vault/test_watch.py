@@ -40,7 +40,9 @@ class Heard:
             parts = path.split("/")
             return any("/".join(parts[:n]) in self.paths for n in range(len(parts) + 1))
 
-        assert eventually(lambda: self.listen(0.05) or all(map(is_covered, paths)), DEADLINE), set(paths) - self.paths
+        assert eventually(lambda: self.listen(0.05) or all(map(is_covered, paths)), DEADLINE), (
+            set(paths) - self.paths
+        )
 
     def listen(self, seconds: float) -> None:
         self.paths |= self.watch.paths(seconds)
@@ -108,18 +110,28 @@ def test_a_new_folder_full_of_notes_is_reported(vault: Path, heard: Heard) -> No
         (deep / "note.md").write_text("early\n")
     heard.wait_for(*(f"new {number}/deeper/deepest/note.md" for number in range(20)))
     for number in (0, 19):
-        assert eventually(lambda at=number: heard.is_told_alone(vault, f"new {at}/deeper/deepest/late.md"))
+        assert eventually(
+            lambda at=number: heard.is_told_alone(vault, f"new {at}/deeper/deepest/late.md")
+        )
 
 
 def test_hidden_folders_are_passed_over(vault: Path, heard: Heard) -> None:
     (vault / "logs" / ".hidden").mkdir()
-    for name in (".simplemem/index.db", ".git/index", ".obsidian/workspace.json", "logs/.hidden/a.md", "last.md"):
+    for name in (
+        ".simplemem/index.db",
+        ".git/index",
+        ".obsidian/workspace.json",
+        "logs/.hidden/a.md",
+        "last.md",
+    ):
         (vault / name).write_text("x")
     heard.wait_for("last.md")
     assert heard.paths == {"last.md"}
 
 
-def test_the_files_of_conventions_are_reported_also_when_their_folder_arrives(vault: Path, heard: Heard) -> None:
+def test_the_files_of_conventions_are_reported_also_when_their_folder_arrives(
+    vault: Path, heard: Heard
+) -> None:
     (vault / ".obsidian" / "templates.json").write_text("{}")
     heard.wait_for(".obsidian/templates.json")
     assert heard.paths == {".obsidian/templates.json"}
@@ -131,8 +143,12 @@ def test_the_files_of_conventions_are_reported_also_when_their_folder_arrives(va
     heard.wait_for(".obsidian/app.json")
 
 
-@pytest.mark.parametrize("how", ["comes back later", "is made anew at once", "is replaced by another"])
-def test_a_root_that_goes_is_watched_when_one_is_there_again(vault: Path, heard: Heard, how: str) -> None:
+@pytest.mark.parametrize(
+    "how", ["comes back later", "is made anew at once", "is replaced by another"]
+)
+def test_a_root_that_goes_is_watched_when_one_is_there_again(
+    vault: Path, heard: Heard, how: str
+) -> None:
     """A folder made anew often gets the very inode number of the old one."""
     other = vault.parent / "other"
     other.mkdir()
@@ -176,9 +192,19 @@ _UNDER_A_LIMIT = """
 )
 @pytest.mark.parametrize("limit", ["2", "9"])
 def test_the_limit_of_watched_folders_falls_back_with_one_warning(vault: Path, limit: str) -> None:
-    command = ["unshare", "-Ur", sys.executable, "-c", textwrap.dedent(_UNDER_A_LIMIT), str(vault), limit]
+    command = [
+        "unshare",
+        "-Ur",
+        sys.executable,
+        "-c",
+        textwrap.dedent(_UNDER_A_LIMIT),
+        str(vault),
+        limit,
+    ]
     here = Path(__file__).parents[2]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=here, timeout=120)
+    run = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=here, timeout=120
+    )
     assert run.stdout.split() == [str(limit == "2"), "1", "True", "True"], run.stderr
 
 
@@ -208,7 +234,9 @@ def watched_folders() -> int:
 
 
 @ON_LINUX
-def test_when_the_kernel_has_thrown_events_away_everything_is_looked_at(vault: Path, heard: Heard) -> None:
+def test_when_the_kernel_has_thrown_events_away_everything_is_looked_at(
+    vault: Path, heard: Heard
+) -> None:
     """F72. Whoever takes changes in was busy too long; a folder that came meanwhile is listened to all the same."""
     room = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     if room > 200_000:
@@ -244,7 +272,9 @@ def test_where_nothing_is_told_of_everything_may_have_changed_now_and_then(vault
     assert heard.warnings == []
 
 
-def test_watchfiles_tells_the_same_where_the_system_is_not_linux(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watchfiles_tells_the_same_where_the_system_is_not_linux(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """F72. As it does not say when the system threw events away, everything is looked at a while after it told of
     some."""
     monkeypatch.setattr(watch, "sys", SimpleNamespace(platform="darwin"))

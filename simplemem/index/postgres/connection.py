@@ -91,9 +91,17 @@ class Connection:
 
     def __init__(self, raw: psycopg.Connection[Any], *, is_of_replica: bool = False) -> None:
         self.raw, self.is_of_replica, self._pipeline = raw, is_of_replica, ExitStack()
-        self.seen: tuple[str, str] = ("", "")  # whose tables they are, and the last transaction, when it last looked
-        self._indexed: tuple[object, bool] = (None, False)  # whether vectors have an index of theirs, as of a state
-        self.in_transaction = False  # of ours, even if the server has ended it: what is in one is done as a whole
+        self.seen: tuple[str, str] = (
+            "",
+            "",
+        )  # whose tables they are, and the last transaction, when it last looked
+        self._indexed: tuple[object, bool] = (
+            None,
+            False,
+        )  # whether vectors have an index of theirs, as of a state
+        self.in_transaction = (
+            False  # of ours, even if the server has ended it: what is in one is done as a whole
+        )
 
     @property
     def is_cut(self) -> bool:
@@ -127,7 +135,9 @@ class Connection:
     def execute(self, statement: str, values: Any = None) -> Cursor:
         spoken, names = translated(statement)
         given = [values[name] for name in names] if isinstance(values, dict) else list(values or ())
-        return Cursor(self.raw).execute(spoken, [_storable(value) for value in given] or None, binary=True)
+        return Cursor(self.raw).execute(
+            spoken, [_storable(value) for value in given] or None, binary=True
+        )
 
     def together(self, *asked: tuple[str, Any]) -> list[list[Any]]:
         """The answers of several statements; of one that reads in one round trip."""
@@ -149,7 +159,9 @@ class Connection:
     def state(self) -> object:
         return self.seen
 
-    def nearest(self, query: bytes, ids: Ids, limit: int, also: Iterable[int]) -> dict[int, Nearness] | None:
+    def nearest(
+        self, query: bytes, ids: Ids, limit: int, also: Iterable[int]
+    ) -> dict[int, Nearness] | None:
         if self._indexed[0] != (self.seen, len(query)):
             self._indexed = (self.seen, len(query)), near.is_indexed(self, len(query))
         return near.nearest(self, query, ids, limit, also) if self._indexed[1] else None
@@ -167,14 +179,21 @@ class Connection:
 
     def holders(self, stretches: Sequence[Sequence[str]], name: str) -> tuple[str, Any]:
         """A subquery for the notes that hold all these, word for word, and the value `name` in it."""
-        return f"SELECT value FROM unnest(:{name}::bigint[]) AS many(value)", PackedWords(0).all_of(self, stretches)
+        return f"SELECT value FROM unnest(:{name}::bigint[]) AS many(value)", PackedWords(0).all_of(
+            self, stretches
+        )
 
 
 class Connections:
     """Connections to one server, one a thread, made again where they were cut."""
 
     def __init__(self, url: str, schema: str, *, is_of_replica: bool = False) -> None:
-        self.engine, self._url, self._schema, self._is_of_replica = "PostgreSQL", url, schema, is_of_replica
+        self.engine, self._url, self._schema, self._is_of_replica = (
+            "PostgreSQL",
+            url,
+            schema,
+            is_of_replica,
+        )
         self._open: dict[threading.Thread, Connection] = {}
         self._guard = threading.Lock()
 

@@ -44,7 +44,9 @@ class PostgresDatabase:
     """One vault's tables. `path` is where this machine keeps what only it needs. What only reads is asked of a `replica`,
     where there is one that has reached all that this process has seen."""
 
-    most_held = 256_000_000  # numbers of passages that are compared one by one: of a million of 256 numbers
+    most_held = (
+        256_000_000  # numbers of passages that are compared one by one: of a million of 256 numbers
+    )
 
     def __init__(self, url: str, schema: str, path: Path, replica: str = "") -> None:
         self.url, self.schema, self.path = url, schema, path
@@ -56,7 +58,10 @@ class PostgresDatabase:
         self._local = threading.local()
         self._guard = threading.Lock()
         self.generation, self._has_grown = 0, False
-        self._made, self._newest = "", 0  # which tables they are, once the server has answered, and their last state
+        self._made, self._newest = (
+            "",
+            0,
+        )  # which tables they are, once the server has answered, and their last state
         with suppress(Unavailable), _errors_as_ours():
             self._connect()
 
@@ -79,7 +84,12 @@ class PostgresDatabase:
                 for each in (f"DROP SCHEMA IF EXISTS {name} CASCADE", f"CREATE SCHEMA {name}"):
                     db.execute(each)
                 Cursor(db.raw).execute(_tables())
-                facts = {"shape": SHAPE, "made": uuid.uuid4().hex, "state": "0", LEADER: f"{number} 0"}
+                facts = {
+                    "shape": SHAPE,
+                    "made": uuid.uuid4().hex,
+                    "state": "0",
+                    LEADER: f"{number} 0",
+                }
                 db.executemany(SET_META, facts.items())
         self._made = str(db.execute("SELECT value FROM meta WHERE key = 'made'").get)
 
@@ -186,7 +196,9 @@ class PostgresDatabase:
                 self._look(db)
                 if (ours := getattr(self._local, "fence", 0)) and ours != leader_in(db)[0]:
                     hint = "This server continues as a follower. Nothing needs to be done."
-                    raise Unavailable("another server is the leader now, and nothing was written", hint=hint)
+                    raise Unavailable(
+                        "another server is the leader now, and nothing was written", hint=hint
+                    )
                 if generation not in (None, self.generation):
                     raise Replaced
                 yield db
@@ -209,7 +221,10 @@ class PostgresDatabase:
         db.settle()
         with self._transaction(db, "BEGIN"):
             lock = hashlib.sha256(self.schema.encode()).digest()[:8]
-            db.execute("SELECT pg_advisory_xact_lock(?::bigint)", (int.from_bytes(lock, "big", signed=True),))
+            db.execute(
+                "SELECT pg_advisory_xact_lock(?::bigint)",
+                (int.from_bytes(lock, "big", signed=True),),
+            )
             yield
 
     @contextmanager
@@ -239,7 +254,9 @@ class PostgresDatabase:
         self._local.fence = number
 
     def meta(self, key: str) -> str | None:
-        with self.reading() as db:  # which looks: a replica that has not reached this is not asked from now on
+        with (
+            self.reading() as db
+        ):  # which looks: a replica that has not reached this is not asked from now on
             found = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).get
         return None if found is None else str(found)
 
@@ -262,7 +279,15 @@ class PostgresDatabase:
                 words.merge(db, [segment for segment in words.to_merge(db) if segment in some])
         if self._has_grown:  # else it would plan for empty tables until it looks by itself
             self._has_grown = False
-            for table in ("notes", "places", "tags", "tag_pairs", "links", "note_words", "postings"):
+            for table in (
+                "notes",
+                "places",
+                "tags",
+                "tag_pairs",
+                "links",
+                "note_words",
+                "postings",
+            ):
                 self.rows(f"ANALYZE {table}")
 
     def checkpoint(self, _most: int = 0) -> None:
@@ -290,7 +315,9 @@ class PostgresDatabase:
 
     def beside(self) -> PostgresDatabase:
         """Empty tables, private to this process until `replace_with` puts them in the place of these."""
-        return PostgresDatabase(self.url, f"{self.schema[:40]}_new_{uuid.uuid4().hex[:8]}", self.path)
+        return PostgresDatabase(
+            self.url, f"{self.schema[:40]}_new_{uuid.uuid4().hex[:8]}", self.path
+        )
 
     def drop(self) -> None:
         """Remove them."""
@@ -309,11 +336,16 @@ class PostgresDatabase:
         """Put these completely built tables in the place of ours."""
         fresh.checkpoint()  # with an index of its vectors, if ours may have one
         fresh.close()
-        ours, theirs = sql.Identifier(self.schema).as_string(), sql.Identifier(fresh.schema).as_string()
+        ours, theirs = (
+            sql.Identifier(self.schema).as_string(),
+            sql.Identifier(fresh.schema).as_string(),
+        )
         with _errors_as_ours():
             db = self._connect()
             with self._locked(db):
-                if db.execute("SELECT to_regclass(?)", (f"{self.schema}.meta",)).get:  # no number is used twice
+                if db.execute(
+                    "SELECT to_regclass(?)", (f"{self.schema}.meta",)
+                ).get:  # no number is used twice
                     copied = f"SELECT * FROM {ours}.meta WHERE key = '{LEADER}'"
                     db.execute(f"INSERT INTO {theirs}.meta {copied} ON CONFLICT (key) DO NOTHING")
                 db.execute(f"DROP SCHEMA IF EXISTS {ours} CASCADE")
@@ -329,7 +361,12 @@ class PostgresDatabase:
 
 def _tables() -> str:
     """The tables of the sidecar but for its words, and then our own."""
-    common = _SCHEMA.parents[1].joinpath(_SCHEMA.name).read_text(encoding="utf-8").partition("CREATE VIRTUAL")[0]
+    common = (
+        _SCHEMA.parents[1]
+        .joinpath(_SCHEMA.name)
+        .read_text(encoding="utf-8")
+        .partition("CREATE VIRTUAL")[0]
+    )
     for ours, theirs in _SPOKEN.items():
         common = common.replace(ours, theirs)
     return common + _SCHEMA.read_text(encoding="utf-8")
@@ -341,8 +378,12 @@ def address_of(url: str, setting: str = "index.engine") -> str:
         parts = conninfo_to_dict(url)
     except psycopg.ProgrammingError:  # whose message quotes it
         hint = "Write postgresql://USER@HOST/DATABASE, and put the password in ~/.pgpass or PGPASSWORD."
-        raise Invalid(f"the setting {setting} does not name the address of a PostgreSQL database", hint=hint) from None
-    user, host, port, name = (str(parts.get(key) or "") for key in ("user", "host", "port", "dbname"))
+        raise Invalid(
+            f"the setting {setting} does not name the address of a PostgreSQL database", hint=hint
+        ) from None
+    user, host, port, name = (
+        str(parts.get(key) or "") for key in ("user", "host", "port", "dbname")
+    )
     return f"postgresql://{user and f'{user}@'}{host}{port and f':{port}'}/{name}"
 
 
@@ -355,10 +396,12 @@ def _errors_as_ours() -> Iterator[None]:
         raise Damaged(str(error)) from error
     except errors.InsufficientPrivilege as error:
         hint = "Each vault needs its own schema and role: docs/engine.md has the SQL. The notes are safe."
-        raise Unavailable(f"the database of the index refuses this user ({error})", hint=hint) from error
+        raise Unavailable(
+            f"the database of the index refuses this user ({error})", hint=hint
+        ) from error
     except (psycopg.OperationalError, errors.IdleInTransactionSessionTimeout) as error:
-        hint = (
-            "Check that the database of `index.engine` is running and that this user may connect. The notes are safe."
-        )
+        hint = "Check that the database of `index.engine` is running and that this user may connect. The notes are safe."
         said = str(error).strip().partition("\n")[0]
-        raise Unavailable(f"the database of the index does not answer ({said})", hint=hint) from error
+        raise Unavailable(
+            f"the database of the index does not answer ({said})", hint=hint
+        ) from error

@@ -56,7 +56,9 @@ def renew(db: Connection, number: int) -> None:
 
 def leader_in(db: Connection) -> tuple[int, float]:
     """Who leads, and until when."""
-    number, until = (db.execute("SELECT value FROM meta WHERE key = ?", (LEADER,)).get or "0 0").split()
+    number, until = (
+        db.execute("SELECT value FROM meta WHERE key = ?", (LEADER,)).get or "0 0"
+    ).split()
     return int(number), float(until)
 
 

@@ -40,7 +40,9 @@ _OURS = f"{_THERE} WHERE i.indrelid = to_regclass('vectors') AND c.relname LIKE 
 def build(db: Connection, beyond: int) -> bool:
     """Make the index of passages, if they hold more numbers than that and the extension is there or may be had."""
     are_made = "NOT EXISTS (SELECT 1 FROM notes WHERE embedded = 0)"
-    rows = "(SELECT reltuples FROM pg_class WHERE oid = to_regclass('vectors'))"  # -1: never looked at
+    rows = (
+        "(SELECT reltuples FROM pg_class WHERE oid = to_regclass('vectors'))"  # -1: never looked at
+    )
     sql = f"SELECT pg_table_size('vectors'), max(dimension), {are_made}, {rows} FROM vector_space"
     size, dimension, is_whole, rows_known = next(db.execute(sql))
     if is_whole and rows_known < 0:  # it would plan for an empty table until it looks by itself
@@ -78,13 +80,19 @@ def is_indexed(db: Connection, dimension: int) -> bool:
     return (_NAME.format(dimension), True) in db.execute(_OURS).fetchall()
 
 
-def nearest(db: Connection, query: bytes, ids: Ids, limit: int, also: Iterable[int]) -> dict[int, Nearness]:
+def nearest(
+    db: Connection, query: bytes, ids: Ids, limit: int, also: Iterable[int]
+) -> dict[int, Nearness]:
     """The notes with the nearest passages, among `ids`, and those in `also`."""
     also = set(also)
     if ids is None or len(ids) > _FEW:
         some = _chosen(db, query, ids, limit)
     else:
-        some = ids if len(ids) <= limit else _best(_compared(db, query, ids, passages_alone=True), limit)
+        some = (
+            ids
+            if len(ids) <= limit
+            else _best(_compared(db, query, ids, passages_alone=True), limit)
+        )
     found = _compared(db, query, also.union(some))
     best = _best({note: found[note] for note in some if note in found}, limit)
     return {note: found[note] for note in also.union(best) if note in found}
@@ -107,7 +115,10 @@ def _chosen(db: Connection, query: bytes, ids: Ids, limit: int) -> Collection[in
     asked = str(np.frombuffer(query, np.int8).tolist())
     settings = "SELECT set_config('hnsw.ef_search', ?, true), set_config('hnsw.iterative_scan', 'relaxed_order', true)"
     _, rows = db.together(
-        (settings, (str(_MOST_SOUGHT),)),  # the more it looks at, the fewer it misses, at little cost
+        (
+            settings,
+            (str(_MOST_SOUGHT),),
+        ),  # the more it looks at, the fewer it misses, at little cost
         (statement.format(dimension), (asked,) if is_large else (asked, list(ids or ()))),
     )
     found = {note for (note,) in rows}

@@ -29,7 +29,9 @@ class PackedWords:
     def __init__(self, notes: int) -> None:
         self.notes = notes
         self._counts: dict[str, tuple[int, int]] = {}  # how many notes and blocks hold a word
-        self._packed: dict[str, dict[tuple[str, int], _Packed]] = {}  # of what is asked for, by word and segment
+        self._packed: dict[
+            str, dict[tuple[str, int], _Packed]
+        ] = {}  # of what is asked for, by word and segment
         self._size = 0  # of these
         self._of: dict[Phrase, Any] = {}
         self._in_blocks: dict[Phrase, int] = {}
@@ -61,11 +63,15 @@ class PackedWords:
                     self._keep(word, word, segment, data, None)
             self._packed |= {word: {} for word in unknown if self._counts[word] == (0, 0)}
 
-    def _keep(self, asked: str, word: str, segment: int, data: bytes | None, places: bytes | None) -> None:
+    def _keep(
+        self, asked: str, word: str, segment: int, data: bytes | None, places: bytes | None
+    ) -> None:
         of = self._packed.setdefault(asked, {})
         if data is not None:
             rows = np.frombuffer(data, POSTING)
-            of[word, segment] = _Packed(rows, stored.alive_in(rows, (self._gone or {}).get(segment)), None)
+            of[word, segment] = _Packed(
+                rows, stored.alive_in(rows, (self._gone or {}).get(segment)), None
+            )
         if places is not None:
             packed = of[word, segment]
             of[word, segment] = packed._replace(places=stored.places_of(places, packed.rows))
@@ -78,7 +84,9 @@ class PackedWords:
             if phrase not in self._of:
                 wanted |= {word: len(phrase) > 1 or wanted.get(word, False) for word in phrase}
         for word, some in self._packed.items():
-            if word in wanted and not (wanted[word] and any(each.places is None for each in some.values())):
+            if word in wanted and not (
+                wanted[word] and any(each.places is None for each in some.values())
+            ):
                 del wanted[word]
         unread = [word for word in wanted if word not in self._packed]
         of_phrases = [word for word in wanted if wanted[word]]
@@ -90,7 +98,12 @@ class PackedWords:
         found: list[tuple[str, Any]] = [(chosen, (unread, of_phrases, words))] if words else []
         for word in wanted.keys() - words:
             beginning = f"word >= ?3 AND word < ?3 || '{LAST}'"
-            found.append((sql.format("?1::text", "data", "?2::int = 1", beginning), (word, wanted[word], word[:-1])))
+            found.append(
+                (
+                    sql.format("?1::text", "data", "?2::int = 1", beginning),
+                    (word, wanted[word], word[:-1]),
+                )
+            )
             self._packed.pop(word, None)
         self._packed |= {word: {} for word in unread}
         return found
@@ -107,7 +120,9 @@ class PackedWords:
             self._count(db, ())
         if lacking := self._lacking(asked):
             self._take(db.together(*lacking))
-        return {phrase: self._of[phrase] for phrase in asked if phrase in self._of or self._make(phrase)}
+        return {
+            phrase: self._of[phrase] for phrase in asked if phrase in self._of or self._make(phrase)
+        }
 
     def _make(self, phrase: Phrase) -> bool:
         """The postings of a phrase, of those of its words."""
@@ -125,7 +140,10 @@ class PackedWords:
         if not len(candidates):
             return np.empty(0, POSTING)
         marks = _marked([candidates])
-        stands = (np.concatenate([each.keys(marks) for each in self._packed[word].values()]) for word in phrase)
+        stands = (
+            np.concatenate([each.keys(marks) for each in self._packed[word].values()])
+            for word in phrase
+        )
         keys = [keys - k for k, keys in enumerate(stands)]  # where the phrase would begin
         found = np.sort(reduce(partial(np.intersect1d, assume_unique=True), sorted(keys, key=len)))
         notes, of = np.unique(found >> 33, return_inverse=True)
@@ -136,13 +154,18 @@ class PackedWords:
         in_body = (found >> 32 & 1).astype(bool)
         rows["note"], rows["words"] = notes, sizes[notes]
         rows["title"], rows["body"] = (
-            np.minimum(stored.MOST, np.bincount(of[some], minlength=len(notes))) for some in (~in_body, in_body)
+            np.minimum(stored.MOST, np.bincount(of[some], minlength=len(notes)))
+            for some in (~in_body, in_body)
         )
         return rows
 
     def _candidates(self, phrase: Phrase) -> Any:
         """The notes that hold all words of a phrase somewhere."""
-        every = [self._of[word,] for word in dict.fromkeys(phrase) if (word,) in self._of or self._make((word,))]
+        every = [
+            self._of[word,]
+            for word in dict.fromkeys(phrase)
+            if (word,) in self._of or self._make((word,))
+        ]
         return _in_all([rows["note"] for rows in every])
 
     def _blocks_with(self, db: Connection, phrase: Phrase) -> int:
@@ -156,7 +179,9 @@ class PackedWords:
             sql = "SELECT title, blocks FROM note_words WHERE note_id IN (SELECT value FROM carray(:ids))"
             wanted = stored.sought(phrase)
             self._in_blocks[phrase] = sum(
-                blocks.count("\n") if wanted in title else sum(wanted in line for line in blocks.split("\n")[:-1])
+                blocks.count("\n")
+                if wanted in title
+                else sum(wanted in line for line in blocks.split("\n")[:-1])
                 for title, blocks in db.execute(sql, {"ids": some})
             )
         return self._in_blocks[phrase]
@@ -165,7 +190,9 @@ class PackedWords:
         asked = phrases([term])
         if not asked:
             return 0
-        return self._blocks_with(db, asked[0]) if name == "block" else self.vocabulary(db, [[term]])[0]
+        return (
+            self._blocks_with(db, asked[0]) if name == "block" else self.vocabulary(db, [[term]])[0]
+        )
 
     def blocks(self, db: Any) -> int:
         self._read(db, ())
@@ -181,14 +208,17 @@ class PackedWords:
         counted |= dict(zip(others, map(len, self._holders(db, others)), strict=True))
         return [counted[tuple(group)] for group in groups]
 
-    def holding(self, db: Any, groups: Sequence[Sequence[Term]], some: Sequence[int]) -> list[tuple[int, set[int]]]:
+    def holding(
+        self, db: Any, groups: Sequence[Sequence[Term]], some: Sequence[int]
+    ) -> list[tuple[int, set[int]]]:
         every = self._holders(db, list(map(phrases, groups)))
         return [(len(notes), set(notes.tolist()) & set(some)) for notes in every]
 
     def _holders(self, db: Connection, groups: Sequence[Sequence[Phrase]]) -> list[Any]:
         found = self._read(db, list(dict.fromkeys(phrase for group in groups for phrase in group)))
         return [
-            np.flatnonzero(_marked([stored.in_notes(found[phrase])["note"] for phrase in group])) for group in groups
+            np.flatnonzero(_marked([stored.in_notes(found[phrase])["note"] for phrase in group]))
+            for group in groups
         ]
 
     def all_of(self, db: Connection, stretches: Sequence[Sequence[str]]) -> list[int]:
@@ -197,9 +227,15 @@ class PackedWords:
         return _in_all(every).tolist() if every else []
 
     def rank(self, db: Any, question: Question, ids: Ids) -> tuple[Leg, Leg, Leg]:
-        self._count(db, [phrase[0] for phrase in phrases(question.terms) if not phrase[0].endswith("*")])
-        common = set(phrases(question.terms)).difference(phrases(door.telling(self, db, "note", question.terms)))
-        self._next = [pair for pair in phrases(question.pairs) if common.isdisjoint((word,) for word in pair)]
+        self._count(
+            db, [phrase[0] for phrase in phrases(question.terms) if not phrase[0].endswith("*")]
+        )
+        common = set(phrases(question.terms)).difference(
+            phrases(door.telling(self, db, "note", question.terms))
+        )
+        self._next = [
+            pair for pair in phrases(question.pairs) if common.isdisjoint((word,) for word in pair)
+        ]
         return door.rank(self, db, question, ids)
 
     def leg(self, db: Any, name: str, terms: Sequence[Term], limit: int, ids: Ids) -> Leg:
@@ -211,8 +247,12 @@ class PackedWords:
             found = self._read(db, asked)
             every = [[stored.in_notes(found[phrase]) for phrase in group] for group in by_word]
             return self._best_notes(every, limit, ids)
-        self._count(db, [phrase[0] for phrase in asked if len(phrase) == 1 and not phrase[0].endswith("*")])
-        counts = [[(phrase, self._blocks_with(db, phrase)) for phrase in group] for group in by_word]
+        self._count(
+            db, [phrase[0] for phrase in asked if len(phrase) == 1 and not phrase[0].endswith("*")]
+        )
+        counts = [
+            [(phrase, self._blocks_with(db, phrase)) for phrase in group] for group in by_word
+        ]
         return self._best_blocks(db, counts, limit, ids or ())
 
     def _best_notes(self, by_word: Sequence[Sequence[Any]], limit: int, ids: Ids) -> Leg:
@@ -232,7 +272,10 @@ class PackedWords:
                 if chosen is not None:
                     rows = rows[chosen[rows["note"]]]
                 held = door.TITLE_WEIGHT * rows["title"] + door.BODY_WEIGHT * rows["body"]
-                flat = door.K1 * (1 - door.B) + (door.K1 * door.B * count / max(1, words)) * rows["words"]
+                flat = (
+                    door.K1 * (1 - door.B)
+                    + (door.K1 * door.B * count / max(1, words)) * rows["words"]
+                )
                 scores = (idf * (door.K1 + 1)) * (held / (held + flat))
                 if best_form is sums:
                     sums[rows["note"]] += scores
@@ -244,10 +287,17 @@ class PackedWords:
         if limit < len(found):
             found = found[sums[found] >= np.partition(sums[found], -limit)[-limit]]
         best = found[np.argsort(-sums[found], kind="stable")][:limit]
-        return [Match(note, 0, score) for note, score in zip(best.tolist(), sums[best].tolist(), strict=True)]
+        return [
+            Match(note, 0, score)
+            for note, score in zip(best.tolist(), sums[best].tolist(), strict=True)
+        ]
 
     def _best_blocks(
-        self, db: Connection, by_word: Sequence[Sequence[tuple[Phrase, int]]], limit: int, some: Sequence[int]
+        self,
+        db: Connection,
+        by_word: Sequence[Sequence[tuple[Phrase, int]]],
+        limit: int,
+        some: Sequence[int],
     ) -> Leg:
         """The best blocks of some notes, by the forms of words and how many blocks hold each: as `_best_notes`."""
         _, _, count, words = self._totals
@@ -312,13 +362,19 @@ class _Packed(NamedTuple):
     def keys(self, marks: Any) -> Any:
         """Where the word stands in marked notes: note, column and place as one number."""
         notes, times = self.rows["note"], stored.times_of(self.rows)
-        chosen = np.flatnonzero(self.alive & marks[np.minimum(notes, len(marks) - 1)] & (notes < len(marks)))
+        chosen = np.flatnonzero(
+            self.alive & marks[np.minimum(notes, len(marks) - 1)] & (notes < len(marks))
+        )
         first = (np.cumsum(times) - times)[chosen]  # of the places of each
         rows, times = self.rows[chosen], times[chosen]
         within = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
         places = self.places[np.repeat(first, times) + within].astype(np.int64)
         in_body = within >= np.repeat(rows["title"], times)
-        return np.repeat(rows["note"].astype(np.int64) << 33, times) + (in_body.astype(np.int64) << 32) + places
+        return (
+            np.repeat(rows["note"].astype(np.int64) << 33, times)
+            + (in_body.astype(np.int64) << 32)
+            + places
+        )
 
 
 def _marked(some: Sequence[Any]) -> Any:

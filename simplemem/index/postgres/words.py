@@ -38,7 +38,9 @@ def tokens(text: str) -> list[str]:
     if not hasattr(_local, "split"):
         _local.split = apsw.Connection(":memory:").fts5_tokenizer("porter", list(_TOKENIZER))
     flags = apsw.FTS5_TOKENIZE_DOCUMENT
-    found: list[str] = _local.split(text.encode(), flags, None, include_offsets=False, include_colocated=False)
+    found: list[str] = _local.split(
+        text.encode(), flags, None, include_offsets=False, include_colocated=False
+    )
     return found
 
 
@@ -75,7 +77,11 @@ def occurrences(wanted: str, text: str) -> int:
 def _blocks_of(blocks: str, title: Collection[str]) -> tuple[Counter[str], int, int]:
     """In how many blocks each word of a note stands, a title in all of them; how many these are, and their words."""
     lines = [line.split()[1:] for line in blocks.split("\n")[:-1]]
-    return Counter(word for line in lines for word in {*line, *title}), len(lines), sum(map(len, lines))
+    return (
+        Counter(word for line in lines for word in {*line, *title}),
+        len(lines),
+        sum(map(len, lines)),
+    )
 
 
 def write(db: Connection, rows: Sequence[tuple[int, str, str, str]]) -> None:
@@ -102,7 +108,10 @@ def write(db: Connection, rows: Sequence[tuple[int, str, str, str]]) -> None:
             places[word] += chain(*some)
     db.copy("note_words (note_id, title, body, blocks)", rows)
     db.copy("held (note_id, segment, words, blocks, block_words)", held)
-    every = ((word, np.array(packed[word], POSTING), np.array(places[word], "<u4")) for word in sorted(packed))
+    every = (
+        (word, np.array(packed[word], POSTING), np.array(places[word], "<u4"))
+        for word in sorted(packed)
+    )
     _put_postings(db, segment, ((word, in_blocks[word], rows, at) for word, rows, at in every))
     sums = tuple(sum(row[k] for row in held) for k in (2, 3, 4))
     _add(db, len(held), *sums)
@@ -135,7 +144,9 @@ def times_of(rows: Any) -> Any:
 def in_notes(rows: Any) -> Any:
     """Those whose note holds the word as a whole: in its title or body."""
     some = (rows["title"] | rows["body"]) > 0
-    return rows if some.all() else rows[some]  # mostly all, and a copy takes ten times as long as a look
+    return (
+        rows if some.all() else rows[some]
+    )  # mostly all, and a copy takes ten times as long as a look
 
 
 def _add(db: Connection, *by: int) -> None:
@@ -165,7 +176,9 @@ def remove(db: Connection, note: int, _places: Sequence[int]) -> None:
 def to_merge(db: Connection) -> list[int]:
     """Segments of which too many are of a like size, the smallest first; nothing where all is well."""
     by_size: dict[int, list[int]] = {}
-    for segment, notes in db.execute("SELECT segment, notes FROM segments ORDER BY notes, segment").fetchall():
+    for segment, notes in db.execute(
+        "SELECT segment, notes FROM segments ORDER BY notes, segment"
+    ).fetchall():
         by_size.setdefault(int(math.log(max(1, notes), _MERGED)), []).append(segment)
     return next((some for some in by_size.values() if len(some) >= _MERGED), [])
 
@@ -173,8 +186,12 @@ def to_merge(db: Connection) -> list[int]:
 def merge(db: Connection, some: Sequence[int]) -> None:
     """Make one segment of some, without what is gone."""
     chosen, values = "segment IN (SELECT value FROM carray(:ids))", {"ids": list(some)}
-    segment = _segment(db, db.execute(f"SELECT sum(notes)::bigint FROM segments WHERE {chosen}", values).get)
-    gone = by_segment(db.execute(f"SELECT segment, note_id FROM gone WHERE {chosen}", values).fetchall())
+    segment = _segment(
+        db, db.execute(f"SELECT sum(notes)::bigint FROM segments WHERE {chosen}", values).get
+    )
+    gone = by_segment(
+        db.execute(f"SELECT segment, note_id FROM gone WHERE {chosen}", values).fetchall()
+    )
     sql = f"""DECLARE merged CURSOR FOR SELECT word, segment, blocks, data, places FROM postings
               WHERE {chosen} ORDER BY 1, 2"""
     db.execute(sql, values)
@@ -188,7 +205,9 @@ def merge(db: Connection, some: Sequence[int]) -> None:
     db.execute(f"UPDATE held SET segment = :segment WHERE {chosen}", {"segment": segment, **values})
 
 
-def _merged(word: str, parts: Iterable[Any], gone: dict[int, list[int]]) -> tuple[str, int, Any, Any]:
+def _merged(
+    word: str, parts: Iterable[Any], gone: dict[int, list[int]]
+) -> tuple[str, int, Any, Any]:
     """A word of several segments: in how many blocks it stands, its postings, and their places."""
     count, every, at = 0, [], []
     for _, of, blocks, data, places in parts:
@@ -219,5 +238,7 @@ def alive_in(rows: Any, gone: Collection[int] | None) -> Any:
 
 def put(rows: Rows, note: int, title: str, body: str, blocks: Sequence[tuple[int, str]]) -> None:
     """Keep the words of a note and its blocks in `rows`."""
-    lines = "".join(f"{place & (1 << SHIFT) - 1}:{spaced(tokens(words))}\n" for place, words in blocks)
+    lines = "".join(
+        f"{place & (1 << SHIFT) - 1}:{spaced(tokens(words))}\n" for place, words in blocks
+    )
     rows.add(PUT, [(note, spaced(tokens(title)), spaced(tokens(body)), lines)])

@@ -24,7 +24,9 @@ from simplemem.services.chat import Chat
 _MOST_FACTS, _MOST_FACT, _MOST_ANSWER = 50, 1000, 4000  # characters but for the first
 _MOST_SENT, _OVERLAP = 6000, 200  # tokens of one request
 _LEAST: Final = 0.6  # confidence of a ruling
-_QUESTIONS: Final = tomllib.loads(Path(__file__).with_name("questions.toml").read_text(encoding="utf-8"))
+_QUESTIONS: Final = tomllib.loads(
+    Path(__file__).with_name("questions.toml").read_text(encoding="utf-8")
+)
 _RELATIONS: Final = {"UPDATE": "UPDATES", "EXTEND": "EXTENDS", "DERIVE": "DERIVES"}
 
 
@@ -47,7 +49,12 @@ def _ask(keeper: Keeper, chat: Chat, task: str, said: Mapping[str, Any]) -> Any:
         outcome = error.code
         raise
     finally:
-        line = {"at": now().isoformat(), "task": task, "asked": text_hash(repr(said)).hex()[:16], "model": chat.name}
+        line = {
+            "at": now().isoformat(),
+            "task": task,
+            "asked": text_hash(repr(said)).hex()[:16],
+            "model": chat.name,
+        }
         log.add(line | {"ms": round(1000 * (time.monotonic() - began)), "outcome": outcome})
 
 
@@ -57,7 +64,9 @@ def _rows(found: Any) -> Iterator[defaultdict[str, str]]:
         raise Unavailable("the model's answer does not have the requested format")
     for row in found:
         told = row.items() if isinstance(row, dict) else ()
-        yield defaultdict(str, {key: " ".join(str(value).split()) for key, value in told if value is not None})
+        yield defaultdict(
+            str, {key: " ".join(str(value).split()) for key, value in told if value is not None}
+        )
 
 
 def _sureness(row: Mapping[str, str]) -> float:
@@ -106,7 +115,9 @@ def _end_of(row: Mapping[str, str]) -> datetime | None:
     end = moment(row["valid_to"], ends=True)
     if end is None or row["type"] == "episode":
         return end
-    is_stated = states_end(row["text"], is_ahead=end > now()) or states_end(row["quote"], is_ahead=end > now())
+    is_stated = states_end(row["text"], is_ahead=end > now()) or states_end(
+        row["quote"], is_ahead=end > now()
+    )
     return end if is_stated else None
 
 
@@ -135,7 +146,10 @@ def _portions(text: str) -> list[str]:
 def classify(keeper: Keeper, chat: Chat, new: str, existing: Sequence[Atom]) -> list[Ruling]:
     """What a model says that a new statement does to those that are there."""
     ids = {str(number): atom for number, atom in enumerate(existing, 1)}
-    said = {"new": new, "existing": [{"id": id_, "text": atom.statement} for id_, atom in ids.items()]}
+    said = {
+        "new": new,
+        "existing": [{"id": id_, "text": atom.statement} for id_, atom in ids.items()],
+    }
     found = list[Ruling]()
     for row in _rows(_ask(keeper, chat, "classify", said)["relations"]):
         target, relation = ids.get(row["existingMemoryId"]), _RELATIONS.get(row["relationType"])
@@ -145,10 +159,15 @@ def classify(keeper: Keeper, chat: Chat, new: str, existing: Sequence[Atom]) -> 
     return found
 
 
-def answer(keeper: Keeper, chat: Chat, question: str, memories: Sequence[tuple[str, datetime | None]]) -> str:
+def answer(
+    keeper: Keeper, chat: Chat, question: str, memories: Sequence[tuple[str, datetime | None]]
+) -> str:
     """The answer that a model gives from memories, citing some of them; "" when it gives none."""
     ids = {str(number): each for number, each in enumerate(memories, 1)}
-    shown = [{"id": id_, "text": text, "when": when and f"{when:%Y-%m-%d}"} for id_, (text, when) in ids.items()]
+    shown = [
+        {"id": id_, "text": text, "when": when and f"{when:%Y-%m-%d}"}
+        for id_, (text, when) in ids.items()
+    ]
     found = _ask(keeper, chat, "answer", {"question": question, "memories": shown})
     said, cites = found["answer"], found["cites"]
     is_cited = isinstance(cites, list) and bool(cites) and all(str(each) in ids for each in cites)

@@ -20,7 +20,10 @@ from simplemem.store import Read
 
 MEMORY_TYPES: Final = ("fact", "preference", "episode", "derived")
 STATUSES: Final = ("active", "disputed", "superseded", "forgotten")
-HELD: Final = ("active", "disputed")  # of what is shown: a later statement puts a disputed one in doubt
+HELD: Final = (
+    "active",
+    "disputed",
+)  # of what is shown: a later statement puts a disputed one in doubt
 _MOST_NAME = 80  # characters
 _LINKS: Final = ("updates", "extends", "source", "superseded_by", "disputed_by")
 _MOMENTS: Final = ("valid_from", "valid_to", "reinforced", "disputed")
@@ -110,21 +113,32 @@ def new_atom(atom: Atom, quote: str = "") -> str:
     about |= {"confidence": 1 if atom.confidence == 1 else round(atom.confidence, 4)}
     about |= {key: stamp(at) for key in _MOMENTS if (at := getattr(atom, key))}
     about |= {key: f"[[{link_in(link)}]]" for key in _LINKS if (link := getattr(atom, key))}
-    about |= {"derived_from": [f"[[{link_in(each)}]]" for each in atom.derived_from], "status": atom.status}
+    about |= {
+        "derived_from": [f"[[{link_in(each)}]]" for each in atom.derived_from],
+        "status": atom.status,
+    }
     about |= {"decided_by": atom.decided_by or None}
-    quoted = "".join(f"> {line}\n" for line in quote.splitlines()) if quote and quote != atom.statement else ""
+    quoted = (
+        "".join(f"> {line}\n" for line in quote.splitlines())
+        if quote and quote != atom.statement
+        else ""
+    )
     return ATOM.render(about, atom.statement + "\n" + (quoted and f"\n{quoted}"), atom.created)
 
 
 def reworded(text: str, statement: str) -> str:
     """The note with other words in the place of its statement; all else stays."""
     at, end = _place(text, read_header(text).body_start)
-    return f"{text[:at]}{statement}{text[end:]}" if at < end else f"{text.rstrip()}\n\n{statement}\n"
+    return (
+        f"{text[:at]}{statement}{text[end:]}" if at < end else f"{text.rstrip()}\n\n{statement}\n"
+    )
 
 
 def _place(text: str, start: int) -> tuple[int, int]:
     """Where the statement stands: the first paragraph that is no quotation, without the blanks around it."""
-    spans = (found.span() for found in _PARAGRAPH.finditer(text, start) if text[found.start()] != ">")
+    spans = (
+        found.span() for found in _PARAGRAPH.finditer(text, start) if text[found.start()] != ">"
+    )
     return next(spans, (len(text), len(text)))
 
 
@@ -138,15 +152,26 @@ def read_atom(read: Read) -> Atom:
 
     if FACT.holds(read.path, word("type")):
         fact = read_fact(read)
-        said, slot = fact.sentence or f"{fact.key}: {fact.value}", Slot("", fact.key.replace("_", " "), fact.value)
+        said, slot = (
+            fact.sentence or f"{fact.key}: {fact.value}",
+            Slot("", fact.key.replace("_", " "), fact.value),
+        )
         if fact.disputed is not None:
             about |= {"status": "disputed", "disputed": fact.disputed}
-        about |= {"problem": "conversations keep it", "confidence": fact.confidence, "valid_from": fact.valid_from}
+        about |= {
+            "problem": "conversations keep it",
+            "confidence": fact.confidence,
+            "valid_from": fact.valid_from,
+        }
         return Atom(id=name, statement=said, scope="default", slot=slot, **about)
-    about |= {key: link_in(word(key)) for key in _LINKS} | {key: word(key) for key in ("decided_by", "created")}
+    about |= {key: link_in(word(key)) for key in _LINKS} | {
+        key: word(key) for key in ("decided_by", "created")
+    }
     about |= {key: moment(word(key), ends=key == "valid_to") for key in _MOMENTS}
     kind, at = word("memory_type"), slice(*_place(note.text, note.header.body_start))
-    status = "superseded" if about["superseded_by"] and word("status") != "forgotten" else word("status")
+    status = (
+        "superseded" if about["superseded_by"] and word("status") != "forgotten" else word("status")
+    )
     sure, derived = note.header.get("confidence"), note.header.get("derived_from") or []
     return Atom(
         id=word("id") or name,
@@ -156,7 +181,9 @@ def read_atom(read: Read) -> Atom:
         slot=Slot(*map(word, Slot._fields)) if word("relation") else None,
         confidence=float(sure) if isinstance(sure, (int, float)) and 0 <= sure <= 1 else 1.0,
         status=status if status in STATUSES else "active",
-        derived_from=tuple(link_in(str(each)) for each in (derived if isinstance(derived, list) else [derived])),
+        derived_from=tuple(
+            link_in(str(each)) for each in (derived if isinstance(derived, list) else [derived])
+        ),
         **about,
     )
 
@@ -174,4 +201,6 @@ def moment(text: str, *, ends: bool = False) -> datetime | None:
     return moment_of(text)
 
 
-ATOM: Final[Kind[Atom]] = Kind("atoms", "atom", read=read_atom, place=lambda atom: atom.path, also=(FACT,))
+ATOM: Final[Kind[Atom]] = Kind(
+    "atoms", "atom", read=read_atom, place=lambda atom: atom.path, also=(FACT,)
+)

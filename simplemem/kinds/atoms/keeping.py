@@ -93,39 +93,65 @@ class Memories(Keeper):
         """The same, for whoever holds the shelf."""
         scopes, at = self.shelf.scopes, now()
         some = [*scopes.values()] if scope is None else [scopes.get(scope, ({}, {}))]
-        ends = [each for ending, _ in some for each in ending.values() if expired or self.holds(each, at)]
+        ends = [
+            each
+            for ending, _ in some
+            for each in ending.values()
+            if expired or self.holds(each, at)
+        ]
         return [*ends, *(each for _, lasting in some for each in lasting.values())]
 
     def holds(self, atom: Atom, at: datetime) -> bool:
         """Whether a statement holds; a derived one does not outlive what it was derived from."""
-        paths = self.bench.meant([(link, atom.path) for link in atom.derived_from]) if atom.derived_from else ()
+        paths = (
+            self.bench.meant([(link, atom.path) for link in atom.derived_from])
+            if atom.derived_from
+            else ()
+        )
         parents = (self.shelf.items.get(path or "") for path in paths)
         return life.holds(atom, at) and all(each is None or each.status in HELD for each in parents)
 
     def find(self, id_: str, scope: str) -> Atom:
         """The statement of this id, to be changed. NotFound says nothing of another scope's."""
-        found = next((each for each in self.atoms(check_scope(scope), expired=True) if each.id == id_), None)
+        found = next(
+            (each for each in self.atoms(check_scope(scope), expired=True) if each.id == id_), None
+        )
         if found is None:
             raise self.no_memory(id_)
         if found.problem:
-            raise Unreadable(f"{found.path[:-3]} cannot be changed: {found.problem}", hint="Change it in an editor.")
+            raise Unreadable(
+                f"{found.path[:-3]} cannot be changed: {found.problem}",
+                hint="Change it in an editor.",
+            )
         return found
 
     @staticmethod
     def no_memory(id_: str) -> NotFound:
         """The error for an id that no memory of the scope has."""
-        return NotFound(f"no memory with the id {id_[:80]!r}", hint="search_memory returns the ids.")
+        return NotFound(
+            f"no memory with the id {id_[:80]!r}", hint="search_memory returns the ids."
+        )
 
     def add(
-        self, scope: str, statements: Sequence[Statement], *, source: str = "", outside: bool = False, **by: Unpack[By]
+        self,
+        scope: str,
+        statements: Sequence[Statement],
+        *,
+        source: str = "",
+        outside: bool = False,
+        **by: Unpack[By],
     ) -> Added:
         """Keep statements, drawn from the note `source`, as one step. Those from outside replace nothing said here."""
         added, scope = Added([], [], "rules", []), check_scope(scope)
         # A model is asked about one statement after the other, each in view of those before it; else all are one step.
         for some in [[each] for each in statements] if self.chat else [statements]:
-            advice = [ruling for each in some for ruling in self._advice(scope, each.text, source, added)]
+            advice = [
+                ruling for each in some for ruling in self._advice(scope, each.text, source, added)
+            ]
 
-            def draft(step: ChangeSet, some: Sequence[Statement] = some, advice: list[Ruling] = advice) -> Added:
+            def draft(
+                step: ChangeSet, some: Sequence[Statement] = some, advice: list[Ruling] = advice
+            ) -> Added:
                 told = {event["id"] for event in added.events}
                 adding = _Adding(self, step, scope, source, outside, told)
                 for statement in some:
@@ -148,7 +174,9 @@ class Memories(Keeper):
 
     def _advice(self, scope: str, text: str, source: str, added: Added) -> list[Ruling]:
         """What a model says of a statement that no rule decides; never asked while the vault is held."""
-        if (chat := self.model_for(scope, text, source)) is None or len(added.events) >= _MOST_ASKED:
+        if (chat := self.model_for(scope, text, source)) is None or len(
+            added.events
+        ) >= _MOST_ASKED:
             return []
         from simplemem.kinds.atoms.asking import classify
 
@@ -161,19 +189,30 @@ class Memories(Keeper):
             added.warnings.extend({error.message} - {*added.warnings})
             return []
 
-    def decide(self, text: str, held: Collection[Atom]) -> tuple[Verdict, Atom | None, list[tuple[Atom, float]]]:
+    def decide(
+        self, text: str, held: Collection[Atom]
+    ) -> tuple[Verdict, Atom | None, list[tuple[Atom, float]]]:
         """What the rules say of a statement among those that hold, of which one, and which are how near in meaning."""
         wanted, by_path = to_forget(text), {each.path: each for each in held}
         alike = self.bench.likeness(text, by_path, _NEAREST)
-        best = (sorted(each, key=each.__getitem__, reverse=True)[:_NEAREST] for each in (alike.meaning, alike.words))
-        near = [(by_path[path], alike.meaning.get(path, 0.0)) for path in dict.fromkeys(chain(*best))]
+        best = (
+            sorted(each, key=each.__getitem__, reverse=True)[:_NEAREST]
+            for each in (alike.meaning, alike.words)
+        )
+        near = [
+            (by_path[path], alike.meaning.get(path, 0.0)) for path in dict.fromkeys(chain(*best))
+        ]
         reading, is_few = read_statement(wanted or text), len(held) <= _FEW
 
         def is_candidate(atom: Atom) -> bool:  # what this step has just written is not indexed yet
             is_slot = reading.slot and atom.slot and atom.slot.relation == reading.slot.relation
             return is_few or not atom.sha256 or bool(is_slot)
 
-        known = [*{e.path: e for e in (*filter(is_candidate, held), *(atom for atom, _ in near))}.values()]
+        known = [
+            *{
+                e.path: e for e in (*filter(is_candidate, held), *(atom for atom, _ in near))
+            }.values()
+        ]
         verdict = reconcile(reading, [read_statement(each.statement) for each in known])
         target = known[verdict.place] if verdict.place is not None else None
         if wanted:
@@ -183,7 +222,9 @@ class Memories(Keeper):
 
     def update(self, id_: str, text: str, scope: str, **by: Unpack[By]) -> Carried:
         """Give a statement other words; its id stays, and the history has the old ones."""
-        text = " ".join(clean_text(text, "content", _MOST_CHARACTERS, "Give a shorter one.").split())
+        text = " ".join(
+            clean_text(text, "content", _MOST_CHARACTERS, "Give a shorter one.").split()
+        )
         if not re.search(r"\w", text):
             raise Invalid("the content contains no word", hint="Give a text that contains a word.")
         atom, slot = self.find(id_, scope), read_statement(text).slot or Slot()
@@ -231,7 +272,9 @@ class Memories(Keeper):
 
     def settle_disputes(self, step: ChangeSet, path: str) -> None:
         """Mark as active again what the statement at `path` alone has put in doubt."""
-        disputed = [each for each in self.shelf.items.values() if each.disputed_by and not each.problem]
+        disputed = [
+            each for each in self.shelf.items.values() if each.disputed_by and not each.problem
+        ]
         causes = self.bench.meant([(each.disputed_by, each.path) for each in disputed])
         for atom, cause in zip(disputed, causes, strict=True):
             if cause == path and atom.is_disputed:
@@ -265,9 +308,20 @@ class Memories(Keeper):
         """Put what has not held for so long into the trash, as one step; what that is, or would be."""
 
         def draft(step: ChangeSet) -> list[Atom]:
-            over = (e for e in self.held(None, expired=True) if not e.problem and not self.holds(e, now()))
-            ends = [(e, (e.memory_type != "episode" and e.valid_to) or life.forgotten_at(e)) for e in over]
-            old = [each for each, at in ends if (last := at or each.valid_from) and last < now() - older_than]
+            over = (
+                e
+                for e in self.held(None, expired=True)
+                if not e.problem and not self.holds(e, now())
+            )
+            ends = [
+                (e, (e.memory_type != "episode" and e.valid_to) or life.forgotten_at(e))
+                for e in over
+            ]
+            old = [
+                each
+                for each, at in ends
+                if (last := at or each.valid_from) and last < now() - older_than
+            ]
             for each in old if not dry_run else ():
                 step.drop(each.path)
             return old
@@ -296,16 +350,30 @@ class _Adding:
     """Statements as they are taken into one step, each knowing those before it."""
 
     def __init__(
-        self, memories: Memories, step: ChangeSet, scope: str, source: str, outside: bool, told: Collection[str] = ()
+        self,
+        memories: Memories,
+        step: ChangeSet,
+        scope: str,
+        source: str,
+        outside: bool,
+        told: Collection[str] = (),
     ) -> None:
-        self.memories, self.step, self.scope, self.source, self.outside = memories, step, scope, source, outside
+        self.memories, self.step, self.scope, self.source, self.outside = (
+            memories,
+            step,
+            scope,
+            source,
+            outside,
+        )
         self.told = told  # ids of what the same call has told before
         self.held = {each.path: each for each in memories.held(scope)}
         self.added = Added([], [], "rules", [])
 
     def take(self, statement: Statement, advice: Sequence[Ruling]) -> None:
         """Decide on one statement, and do what that takes."""
-        (event, relation, _, rule), target, near = self.memories.decide(statement.text, self.held.values())
+        (event, relation, _, rule), target, near = self.memories.decide(
+            statement.text, self.held.values()
+        )
         if event == "DELETE":
             self._forget(target, rule)
             return
@@ -313,15 +381,25 @@ class _Adding:
             self._say_again(target, rule)
             self._dispute(self.held[target.path], self._put_in_doubt(statement.text))
             return
-        sound = [each for each in advice if event == "ADD" and self.held.get(each.target.path) is each.target]
+        sound = [
+            each
+            for each in advice
+            if event == "ADD" and self.held.get(each.target.path) is each.target
+        ]
         told = next((each for each in sound if each.relation != "DERIVES"), None)
         if told is not None:
             event, relation, rule, target = "UPDATE", told.relation, told.method, told.target
-        if target is not None and relation == "UPDATES" and (target.problem or (self.outside and not target.source)):
+        if (
+            target is not None
+            and relation == "UPDATES"
+            and (target.problem or (self.outside and not target.source))
+        ):
             event, relation, near, target = "ADD", None, [(target, 1.0), *near], None
         doubtful = self._put_in_doubt(statement.text)
         if doubtful and (statement.memory_type or kind_of(statement.text, now())[0]) == "episode":
-            statement = statement._replace(memory_type="fact")  # it must last as long as what it puts in doubt
+            statement = statement._replace(
+                memory_type="fact"
+            )  # it must last as long as what it puts in doubt
         new = self._write(statement, rule, target, relation or "")
         self._tell(event, relation, new, rule, target)
         self._dispute(new, [atom for atom in doubtful if atom is not target])
@@ -330,12 +408,18 @@ class _Adding:
             for each, share in near
             if event == "ADD" and share >= _NEAR and each.path in self.held
         ]
-        self.added.needs_review.extend([{"id": new.id, "candidates": candidates[:3]}] if candidates else [])
+        self.added.needs_review.extend(
+            [{"id": new.id, "candidates": candidates[:3]}] if candidates else []
+        )
         for each in sound:
             if each.relation == "DERIVES" and each.derived:
                 parents, at = (each.target, new), now()
                 sure = _DERIVED * min(life.confidence_at(parent, at) for parent in parents)
-                derived = self._write(Statement(each.derived, "derived", confidence=sure), each.method, parents=parents)
+                derived = self._write(
+                    Statement(each.derived, "derived", confidence=sure),
+                    each.method,
+                    parents=parents,
+                )
                 self._tell("ADD", "DERIVES", derived, each.method)
 
     def _forget(self, target: Atom | None, rule: str) -> None:
@@ -354,7 +438,12 @@ class _Adding:
             self.added.warnings.append(f"nothing was forgotten: {why}")
 
     def _write(
-        self, statement: Statement, rule: str, old: Atom | None = None, relation: str = "", parents: Sequence[Atom] = ()
+        self,
+        statement: Statement,
+        rule: str,
+        old: Atom | None = None,
+        relation: str = "",
+        parents: Sequence[Atom] = (),
     ) -> Atom:
         at, link = now(), self.memories.link_text
         kind, until = kind_of(statement.text, at)
@@ -381,7 +470,9 @@ class _Adding:
 
     def _put_in_doubt(self, text: str) -> list[Atom]:
         """Return the statements of which a text says that they changed, where no rule reads what they are now."""
-        return _put_in_doubt(text, [atom for atom in self.held.values() if self._may_be_disputed(atom)])
+        return _put_in_doubt(
+            text, [atom for atom in self.held.values() if self._may_be_disputed(atom)]
+        )
 
     def _may_be_disputed(self, atom: Atom) -> bool:
         """Return whether a statement lasts, may be written, and was not told in this very call."""
@@ -411,9 +502,21 @@ class _Adding:
             self.step.set(target.path, **_UNDISPUTED)
             self.held[target.path] = replace(target, status="active", disputed=None, disputed_by="")
         if target.memory_type == "preference" and not target.problem and sure < 1:
-            self.step.set(target.path, confidence=round(min(1.0, sure + _AGAIN), 4), reinforced=stamp(now()))
+            self.step.set(
+                target.path, confidence=round(min(1.0, sure + _AGAIN), 4), reinforced=stamp(now())
+            )
         self._tell("NOOP", None, target, rule)
 
-    def _tell(self, event: str, relation: str | None, atom: Atom, rule: str, old: Atom | None = None) -> None:
-        told: Event = {"event": event, "relation": relation, "id": atom.id, "memory": atom.statement, "rule": rule}
-        self.added.events.append(told | {"previous": {"id": old.id, "memory": old.statement}} if old else told)
+    def _tell(
+        self, event: str, relation: str | None, atom: Atom, rule: str, old: Atom | None = None
+    ) -> None:
+        told: Event = {
+            "event": event,
+            "relation": relation,
+            "id": atom.id,
+            "memory": atom.statement,
+            "rule": rule,
+        }
+        self.added.events.append(
+            told | {"previous": {"id": old.id, "memory": old.statement}} if old else told
+        )

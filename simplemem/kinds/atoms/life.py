@@ -8,7 +8,9 @@ from typing import Final
 
 from simplemem.kinds.atoms.atom import HELD, Atom
 
-_HALF_LIVES: Final = {kind: timedelta(days) for kind, days in (("preference", 180), ("episode", 7), ("derived", 90))}
+_HALF_LIVES: Final = {
+    kind: timedelta(days) for kind, days in (("preference", 180), ("episode", 7), ("derived", 90))
+}
 _LASTS: Final = timedelta(days=30)  # an episode that tells no end
 _LAST_YEAR: Final = 9000  # what begins to fade later never does
 _DISPUTED: Final = 0.5  # share of its confidence that a disputed statement is shown with
@@ -51,7 +53,9 @@ def holds(atom: Atom, at: datetime) -> bool:
 def lasts(atom: Atom) -> bool:
     """Whether a statement holds at any time."""
     is_sure = atom.status in HELD and atom.confidence >= _FLOOR
-    return is_sure and atom.memory_type == "fact" and atom.valid_to is None and not atom.derived_from
+    return (
+        is_sure and atom.memory_type == "fact" and atom.valid_to is None and not atom.derived_from
+    )
 
 
 def forgotten_at(atom: Atom) -> datetime | None:

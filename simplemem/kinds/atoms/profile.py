@@ -24,16 +24,28 @@ _SURE: Final = 0.7  # of what lasts
 _LATELY: Final = timedelta(days=30)
 
 
-def profile_of(memories: Memories, scope: str, regenerate: bool = False, **by: Unpack[By]) -> Profile:
+def profile_of(
+    memories: Memories, scope: str, regenerate: bool = False, **by: Unpack[By]
+) -> Profile:
     """What is known of a scope, and its note if that says otherwise."""
     scope, at = check_scope(scope), now()
     held = sorted(memories.atoms(scope), key=lambda each: each.path)
     kinds = ("fact", "preference")
-    static = dict.fromkeys(e for e in held if e.memory_type in kinds and life.confidence_at(e, at) >= _SURE)
-    dynamic = [e for e in held if e not in static and (e.valid_from is None or e.valid_from >= at - _LATELY)]
+    static = dict.fromkeys(
+        e for e in held if e.memory_type in kinds and life.confidence_at(e, at) >= _SURE
+    )
+    dynamic = [
+        e
+        for e in held
+        if e not in static and (e.valid_from is None or e.valid_from >= at - _LATELY)
+    ]
     parts = {"static": [*static], "dynamic": dynamic}
     parts = {key: memories.newest_first(atoms) for key, atoms in parts.items()}
-    wrote = bool(held or regenerate) and not memories.bench.read_only and _write(memories, scope, parts, by)
+    wrote = (
+        bool(held or regenerate)
+        and not memories.bench.read_only
+        and _write(memories, scope, parts, by)
+    )
     return {
         "container_tag": scope, "static": [life.shown(each) for each in parts["static"]],
         "dynamic": [life.shown(each) for each in parts["dynamic"]],
@@ -47,11 +59,17 @@ def _write(memories: Memories, scope: str, parts: dict[str, list[Atom]], by: By)
 
     def draft() -> Sequence[Draft]:
         path, before = _note_of(memories, scope)
-        after = before or PROFILE.render({"title": f"Profile of {scope}", "scope": scope}, "", local_stamp())
+        after = before or PROFILE.render(
+            {"title": f"Profile of {scope}", "scope": scope}, "", local_stamp()
+        )
         for key, atoms in parts.items():
             lines = [f"- {life.shown(each)} {memories.link_text(each.path)}" for each in atoms]
             after = _with_section(after, key, lines)
-        return [Draft(path, after, before)] if after != before and (before or any(parts.values())) else []
+        return (
+            [Draft(path, after, before)]
+            if after != before and (before or any(parts.values()))
+            else []
+        )
 
     return bool(memories.bench.change(draft, **by).written)
 

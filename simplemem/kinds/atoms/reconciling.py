@@ -32,7 +32,11 @@ def reconcile(new: Reading, known: Sequence[Reading]) -> Verdict:
     """What a new statement does among those that hold."""
     rules = [_rule(new, old) for old in known]
     rule = next((each for each in _RULES if each in rules), None)
-    return Verdict("ADD") if rule is None else Verdict(*_RULES[rule], rules.index(rule), f"rule:{rule}")
+    return (
+        Verdict("ADD")
+        if rule is None
+        else Verdict(*_RULES[rule], rules.index(rule), f"rule:{rule}")
+    )
 
 
 def _rule(new: Reading, old: Reading) -> str | None:
@@ -44,7 +48,13 @@ def _rule(new: Reading, old: Reading) -> str | None:
         return None
     if _is_one_slot(new, old):
         if new.value == old.value:
-            return _by_words(new, old) or "same" if new.sign == old.sign else "ended" if new.ended else "polarity"
+            return (
+                _by_words(new, old) or "same"
+                if new.sign == old.sign
+                else "ended"
+                if new.ended
+                else "polarity"
+            )
         if not (new.sign and old.sign):
             return None
         other = None if new.one_of_several else "slot"

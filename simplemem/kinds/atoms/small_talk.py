@@ -50,7 +50,9 @@ def is_small_talk(sentence: str) -> bool:
     if len(sentence) > _MAX_CHARACTERS:
         return False
     plain = " ".join(sentence.replace("’", "'").split())
-    return any(_is_question(plain, language) or _is_courtesy(plain, language) for language in _LANGUAGES)
+    return any(
+        _is_question(plain, language) or _is_courtesy(plain, language) for language in _LANGUAGES
+    )
 
 
 def _is_question(text: str, language: _Language) -> bool:

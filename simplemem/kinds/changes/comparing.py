@@ -26,11 +26,17 @@ def find_doubtful(subjects: Sequence[StatedSubject], change: Change) -> list[int
     A change may name a fact with fewer words than the fact has: "the alarm code" for that of the office.
     Such a fact is returned only if the change puts no other fact in doubt.
     """
-    doubtful = [index for index, stated in enumerate(subjects) if puts_in_doubt(stated.subject, change, stated.year)]
+    doubtful = [
+        index
+        for index, stated in enumerate(subjects)
+        if puts_in_doubt(stated.subject, change, stated.year)
+    ]
     if doubtful:
         return doubtful
 
-    partly_named = [index for index, stated in enumerate(subjects) if _is_partly_named(stated, change)]
+    partly_named = [
+        index for index, stated in enumerate(subjects) if _is_partly_named(stated, change)
+    ]
     return partly_named if len(partly_named) == 1 else []
 
 

@@ -21,7 +21,9 @@ SPEAKER: Final[Words] = frozenset()
 _MAX_CHARACTERS: Final = 300  # of a statement that are read
 _FILE: Final = Path(__file__).with_name("changes.toml")
 _TOKEN: Final = re.compile(r"[^\W_]+(?:[.:@'-][^\W_]+)*")
-_ACRONYM_PLURAL: Final = re.compile(r"\b([A-Z]{2,6})s\b")  # "GPs": no stemmer takes their plural off
+_ACRONYM_PLURAL: Final = re.compile(
+    r"\b([A-Z]{2,6})s\b"
+)  # "GPs": no stemmer takes their plural off
 _POSSESSIVE_ENDING: Final = re.compile(r"['’]s\b")
 _PIECE: Final = re.compile(r"\{(?P<name>[a-z_]+)\}")
 _GROUP: Final = re.compile(r"\(\?P<(?P<name>[a-z]+)\d*>")
@@ -77,7 +79,9 @@ class Language:
     unnamed_persons: Words  # pronouns of somebody whom the statement does not name
     empty: Words  # words that name nothing
     determiners_of_others: Words  # "her", "their"
-    determiners_of_speaker: Words  # those of a thing that the speaker has part in, whoever changed it
+    determiners_of_speaker: (
+        Words  # those of a thing that the speaker has part in, whoever changed it
+    )
     determiners_of_anybody: Words  # those that leave open whose a thing is: "the"
     synonyms: Mapping[str, str]
     phones: Words  # words for a phone; their value, if it is a number, is a phone number
@@ -150,7 +154,11 @@ class _LanguageReader:
         self._pieces: Mapping[str, str] = table["pieces"]
         self._stems: str = table["stems"]
         self._empty = self._word_set("empty")
-        self._synonyms = {synonym: word for word, synonyms in table["same"].items() for synonym in synonyms.split()}
+        self._synonyms = {
+            synonym: word
+            for word, synonyms in table["same"].items()
+            for synonym in synonyms.split()
+        }
 
     def read(self) -> Language:
         """Return the language. Raise KeyError or re.error if its table is not complete."""
@@ -169,7 +177,9 @@ class _LanguageReader:
             phones=self._reduced(table["numbers"]),
             number=self._reduced(table["number"]),
             providers=self._reduced(table["providers"]),
-            patterns=Patterns(**{name: self._compile(source) for name, source in table["patterns"].items()}),
+            patterns=Patterns(
+                **{name: self._compile(source) for name, source in table["patterns"].items()}
+            ),
             things=tuple(self._compile(thing["form"]) for thing in table["things"]),
             topics=tuple(self._read_topic(topic) for topic in table["topics"]),
             adjective=self._compile("{adjective}"),

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from simplemem.kinds.changes.languages import LANGUAGES, SPEAKER, Language, Topic, TopicRule, Words, groups_of
+from simplemem.kinds.changes.languages import (
+    LANGUAGES,
+    SPEAKER,
+    Language,
+    Topic,
+    TopicRule,
+    Words,
+    groups_of,
+)
 from simplemem.note.passages import sentence_spans
 
 _MAX_SEARCHED_CHARACTERS: Final = 12  # of a place: how much of it is searched for in the statement
@@ -32,7 +40,9 @@ class Change:
     provided: frozenset[Words]  # "insurance", if the company that provides it has changed
     ended_values: frozenset[Words]  # values that are no longer true
     left_employers: frozenset[Words]  # what the speaker left: an employer, but possibly a place
-    ends_named_value: bool  # a value that the statement names is no longer true, and not the new value
+    ends_named_value: (
+        bool  # a value that the statement names is no longer true, and not the new value
+    )
     words: Words  # all words of the statement
     year: int | None  # the latest year that the statement names
 

@@ -121,7 +121,9 @@ def _read_own_value(language: Language, text: str) -> Words:
         if match is None:
             continue
         groups = groups_of(match)
-        is_of_speaker = "owner" not in groups and language.read_owner(groups.get("who", "")) == SPEAKER
+        is_of_speaker = (
+            "owner" not in groups and language.read_owner(groups.get("who", "")) == SPEAKER
+        )
         if is_of_speaker:
             return language.words(patterns.value_end.sub("", groups["value"]))
 

@@ -20,7 +20,10 @@ def located(folder: Path, vault: Path) -> tuple[Path, str]:
     """Where a knowledge base lies, and how its paths begin in the vault, "" beside it. Invalid where it can be none."""
     root, base = (Path(os.path.realpath(each.expanduser())) for each in (vault, folder))
     if not base.is_dir():
-        raise Invalid(f"the knowledge base {folder} is not a folder", hint="Create the folder, or name another.")
+        raise Invalid(
+            f"the knowledge base {folder} is not a folder",
+            hint="Create the folder, or name another.",
+        )
     if root.is_relative_to(base):
         raise Invalid(
             f"the knowledge base {folder} contains the vault",
@@ -44,12 +47,17 @@ class KnowledgeBase(Keeper):
     def __init__(self, store: EnhancedStore) -> None:
         super().__init__(store)
         if (folder := self.settings.documents.knowledge_base) is None:
-            raise NotFound("no knowledge base is set", hint="Set it with `simplemem serve --knowledge-base FOLDER`.")
+            raise NotFound(
+                "no knowledge base is set",
+                hint="Set it with `simplemem serve --knowledge-base FOLDER`.",
+            )
         base, self._prefix = located(folder, store.root)
         self._base = base
         self._beside: EnhancedStore | None = None
         if not self._prefix:
-            beside = EnhancedStore(base, self.settings.model_copy(update={"db": None}), read_only=self.bench.read_only)
+            beside = EnhancedStore(
+                base, self.settings.model_copy(update={"db": None}), read_only=self.bench.read_only
+            )
             self.bench.closing.append(beside.close)
             beside.start()
             self.bench = beside.bench
@@ -76,7 +84,9 @@ class KnowledgeBase(Keeper):
     def query(self, question: str, limit: int) -> tuple[list[Passage], str]:
         """Return the passages for a question, best first, and a notice where none of them answers it."""
         self.bench.catch_up()
-        sources = {name_of(path): path for path in self.bench.indexed() if path.startswith(self._prefix)}
+        sources = {
+            name_of(path): path for path in self.bench.indexed() if path.startswith(self._prefix)
+        }
         found = self.bench.answers(question, [*sources.values()], limit, passages=limit)
         # The best passage has the score 1 among its like, however far it is from the question.
         scores = falling_scores(found.quality * piece.score for piece in found.passages)
@@ -92,7 +102,9 @@ class KnowledgeBase(Keeper):
         ]
         return passages, found.notice if passages else ""
 
-    def update(self, file_path: str, content: str, known: str | None = None, **by: Unpack[By]) -> FileChange:
+    def update(
+        self, file_path: str, content: str, known: str | None = None, **by: Unpack[By]
+    ) -> FileChange:
         """Give a file this text, to the byte, whether it is there or not.
 
         With the hash that is `known` of it, raise Conflict if it is another text by now.
@@ -107,14 +119,24 @@ class KnowledgeBase(Keeper):
         def draft() -> list[Draft]:
             before = self.bench.bytes_of(path)
             current = hashlib.sha256(before).hexdigest() if before is not None else None
-            if known and current not in (None, known) and before != content.encode("utf-8", "surrogatepass"):
+            if (
+                known
+                and current not in (None, known)
+                and before != content.encode("utf-8", "surrogatepass")
+            ):
                 hint = "query_knowledge_base shows its current text. To replace all of it, repeat the call."
-                raise Conflict(f"{file_path} has changed since it was written", current_sha256=current, hint=hint)
+                raise Conflict(
+                    f"{file_path} has changed since it was written",
+                    current_sha256=current,
+                    hint=hint,
+                )
             return [Draft(path, content, before)]
 
         written = self.bench.change(draft, **by).written[0]
         replaced = written.previous_sha256 if written.changed else None
-        return FileChange(written.sha256 or "", written.previous_sha256 is None, replaced, written.version)
+        return FileChange(
+            written.sha256 or "", written.previous_sha256 is None, replaced, written.version
+        )
 
 
 base_of = KnowledgeBase.of

@@ -20,10 +20,16 @@ from typing import Final, NamedTuple
 from simplemem.errors import Invalid, TooLong, Unavailable, Unreadable
 
 MOST_BYTES: Final = 10_000_000
-_MOST_SECONDS, _MOST_MEMORY, _MOST_CHARACTERS = 60, 1_000_000_000, 1_000_001  # one more than a document may have
+_MOST_SECONDS, _MOST_MEMORY, _MOST_CHARACTERS = (
+    60,
+    1_000_000_000,
+    1_000_001,
+)  # one more than a document may have
 _FORMS: Final = tomllib.loads(Path(__file__).with_name("forms.toml").read_text(encoding="utf-8"))
 _ONE: Final = threading.Lock()
-_HEADLESS, _UNREADABLE, _CHARSET = (re.compile(str(_FORMS[name])) for name in ("headless", "unreadable", "charset"))
+_HEADLESS, _UNREADABLE, _CHARSET = (
+    re.compile(str(_FORMS[name])) for name in ("headless", "unreadable", "charset")
+)
 _MOST_PROPERTIES: Final = 100_000  # bytes of the properties of a Word file
 _WORD_STYLES: Final = """\
 p[style-name='Title'] => h1.document-title:fresh
@@ -49,33 +55,58 @@ def form_of(data: bytes, name: str = "", content_type: str = "") -> str:
     """What a file is: pdf, docx, html or text. Invalid where nothing reads it."""
     if len(data) > MOST_BYTES:
         raise TooLong(f"{name[:60] or 'the file'} is larger than {MOST_BYTES:,} bytes")
-    by_name = "pdf" if data.startswith(b"%PDF-") else _FORMS["ending"].get(name.rpartition(".")[2].lower(), "")
+    by_name = (
+        "pdf"
+        if data.startswith(b"%PDF-")
+        else _FORMS["ending"].get(name.rpartition(".")[2].lower(), "")
+    )
     form = by_name if content_type in _FORMS["vague"] else _FORMS["type"].get(content_type, "")
     if not form:
-        raise Invalid(f"simplemem cannot read {(content_type or name or 'this format')[:60]}", hint=_FORMS["unknown"])
+        raise Invalid(
+            f"simplemem cannot read {(content_type or name or 'this format')[:60]}",
+            hint=_FORMS["unknown"],
+        )
     return str(form)
 
 
 def convert(data: bytes, form: str, charset: str = "") -> tuple[str, str]:
     """The text of a file, and what it calls itself. Unreadable says why there is none."""
     text = _decoded(data, charset) if form in ("text", "html") else ""
-    told = {"text": text} if form == "text" else _told(text.encode("utf-8", "replace") or data, form)
+    told = (
+        {"text": text} if form == "text" else _told(text.encode("utf-8", "replace") or data, form)
+    )
     if "missing" in told:
         raise Unavailable(f"{told['missing']} is not installed", hint=_FORMS["install"])
     if not re.search(r"\w", told.get("text", "")):
-        raise Unreadable(f"the file could not be read: {told.get('error', 'it contains no text')[:200]}")
+        raise Unreadable(
+            f"the file could not be read: {told.get('error', 'it contains no text')[:200]}"
+        )
     heading = _HEADING_LINE.search(told["text"])
-    return told["text"].strip(), " ".join((told.get("title") or (heading[1] if heading else "")).split())[:200]
+    return told["text"].strip(), " ".join(
+        (told.get("title") or (heading[1] if heading else "")).split()
+    )[:200]
 
 
 def _told(data: bytes, form: str) -> dict[str, str]:
     """What the process says that reads the file."""
-    env = {key: os.environ[key] for key in _FORMS["environment"] if key in os.environ}  # no key, no password
+    env = {
+        key: os.environ[key] for key in _FORMS["environment"] if key in os.environ
+    }  # no key, no password
     env["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-    command, silence, most = [sys.executable, "-P", "-m", __name__, form], subprocess.DEVNULL, _MOST_SECONDS
+    command, silence, most = (
+        [sys.executable, "-P", "-m", __name__, form],
+        subprocess.DEVNULL,
+        _MOST_SECONDS,
+    )
     with _ONE:
         try:
-            return dict(json.loads(subprocess.check_output(command, input=data, env=env, stderr=silence, timeout=most)))
+            return dict(
+                json.loads(
+                    subprocess.check_output(
+                        command, input=data, env=env, stderr=silence, timeout=most
+                    )
+                )
+            )
         except subprocess.TimeoutExpired:
             return {"error": f"it took longer than {_MOST_SECONDS} s"}
         except (ValueError, subprocess.CalledProcessError):
@@ -99,12 +130,16 @@ def _read(data: bytes, form: str) -> dict[str, str]:
         with pypdfium2.PdfDocument(data) as document:
             pages = [page.get_textpage().get_text_bounded() for page in document]
             title = str(document.get_metadata_dict().get("Title") or "")
-        text = re.sub(r"[\x02\ufffe]\n?", "", "\n\n".join(pages).replace("\r\n", "\n"))  # words divided at lines' ends
+        text = re.sub(
+            r"[\x02\ufffe]\n?", "", "\n\n".join(pages).replace("\r\n", "\n")
+        )  # words divided at lines' ends
     elif form == "docx":
         import mammoth
         import markdownify
 
-        converted = mammoth.convert_to_html(io.BytesIO(data), convert_image=lambda _: [], style_map=_WORD_STYLES)
+        converted = mammoth.convert_to_html(
+            io.BytesIO(data), convert_image=lambda _: [], style_map=_WORD_STYLES
+        )
         page = _with_heads(converted.value)
         text = markdownify.markdownify(page, heading_style="ATX", bullets="-")
         title = _first_text(_WORD_TITLE, page) or _title_of_docx(data)
@@ -122,7 +157,12 @@ def _read_html(page: str) -> tuple[str, str]:
     DEFAULT_CONFIG.set("DEFAULT", "MIN_EXTRACTED_SIZE", "1")  # a short page has its form too
 
     def extracted(page: str) -> str:
-        return trafilatura.extract(page, output_format="markdown", include_comments=False, favor_recall=True) or ""
+        return (
+            trafilatura.extract(
+                page, output_format="markdown", include_comments=False, favor_recall=True
+            )
+            or ""
+        )
 
     page = _with_heads(_UNREADABLE.sub(" ", page))
     if not re.search("<html", page, re.IGNORECASE):
@@ -134,12 +174,16 @@ def _read_html(page: str) -> tuple[str, str]:
         text = extracted(_as_article(page)) or text
 
     # A heading that stands above the part which the page is about, such as in <header>, is left out.
-    main_headings = [heading for heading in map(_plain_text, _MAIN_HEADING.findall(page)) if heading]
+    main_headings = [
+        heading for heading in map(_plain_text, _MAIN_HEADING.findall(page)) if heading
+    ]
     headings_kept = {line.strip() for line in _HEADING_LINE.findall(text)}
     if text and main_headings and headings_kept.isdisjoint(main_headings):
         text = f"# {main_headings[0]}\n\n{text}"
 
-    title = getattr(trafilatura.extract_metadata(page), "title", "") or _first_text(_PAGE_TITLE, page)
+    title = getattr(trafilatura.extract_metadata(page), "title", "") or _first_text(
+        _PAGE_TITLE, page
+    )
     return text, title
 
 
@@ -171,11 +215,15 @@ def _title_of_docx(data: bytes) -> str:
 
 def _with_heads(page: str) -> str:
     """A page with the first row of each table as its head: Markdown has no table without."""
-    return _HEADLESS.sub(lambda found: re.sub(r"(</?)td\b", r"\1th", found[0], flags=re.IGNORECASE), page)
+    return _HEADLESS.sub(
+        lambda found: re.sub(r"(</?)td\b", r"\1th", found[0], flags=re.IGNORECASE), page
+    )
 
 
 def _deny(event: str, _: object) -> None:
-    if event.startswith(("socket.", "subprocess.", "os.system", "os.exec", "os.fork", "os.posix_spawn")):
+    if event.startswith(
+        ("socket.", "subprocess.", "os.system", "os.exec", "os.fork", "os.posix_spawn")
+    ):
         raise PermissionError(event)
 
 

@@ -18,9 +18,16 @@ _MOST_SECONDS, _MOST_HOPS = 30.0, 5
 _HEADERS: Final = {"User-Agent": "simplemem", "Accept-Encoding": "identity"}
 _HINT: Final = "Give http:// or https:// and a host, without a user name or password."
 _ALLOWED: Final = "To allow it, set documents.allow_private in your own settings file."
-_PUBLIC, *_CARRIERS = map(ip_network, ("2000::/3", "::ffff:0:0/96", "64:ff9b::/96"))  # these of IPv4, in 32 last bits
+_PUBLIC, *_CARRIERS = map(
+    ip_network, ("2000::/3", "::ffff:0:0/96", "64:ff9b::/96")
+)  # these of IPv4, in 32 last bits
 # Clouds' own services, and tunnels to whatever an address carries: Python takes them for public.
-_CLOSED: Final = [*map(ip_network, "168.63.129.16 192.0.0.0/24 192.88.99.0/24 2001::/32 2002::/16 3fff::/20".split())]
+_CLOSED: Final = [
+    *map(
+        ip_network,
+        "168.63.129.16 192.0.0.0/24 192.88.99.0/24 2001::/32 2002::/16 3fff::/20".split(),
+    )
+]
 
 
 def may_fetch(host: str) -> bool:
@@ -42,7 +49,12 @@ def checked(url: str) -> httpx2.URL:
     """An address that may be fetched, without its fragment. Invalid says what is wrong."""
     with suppress(httpx2.InvalidURL, ValueError):
         found = httpx2.URL(url.strip()).copy_with(fragment=None)
-        if found.scheme in ("http", "https") and found.host and not found.userinfo and (found.port or 80) < 65_536:
+        if (
+            found.scheme in ("http", "https")
+            and found.host
+            and not found.userinfo
+            and (found.port or 80) < 65_536
+        ):
             return found
     raise Invalid(f"{url[:200]!r} is not the address of a web page", hint=_HINT)
 
@@ -56,7 +68,9 @@ def fetch(url: str, *, allow_private: bool = False) -> File:
         except (TimeoutError, httpx2.TimeoutException):
             raise Unavailable(f"{url[:200]} did not answer within {_MOST_SECONDS:g} s") from None
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
-            raise Unavailable(f"{url[:200]} could not be fetched: {error or type(error).__name__}") from error
+            raise Unavailable(
+                f"{url[:200]} could not be fetched: {error or type(error).__name__}"
+            ) from error
         finally:
             pool.shutdown(wait=False)
 
@@ -76,19 +90,32 @@ def _follow(client: httpx2.Client, url: httpx2.URL, allow_private: bool) -> File
                 if len(data) > MOST_BYTES:
                     raise TooLong(f"{shown} is larger than {MOST_BYTES:,} bytes")
             content_type = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-            return File(url.path.rpartition("/")[2], content_type, answer.charset_encoding or "", bytes(data))
+            return File(
+                url.path.rpartition("/")[2],
+                content_type,
+                answer.charset_encoding or "",
+                bytes(data),
+            )
     raise Unavailable(f"{shown} redirects more than {_MOST_HOPS} times")
 
 
 def _asked(client: httpx2.Client, url: httpx2.URL, allow_private: bool) -> httpx2.Response:
     """The answer of the first of a host's addresses that takes the connection. All of them must be public."""
     name = url.raw_host.decode()
-    known = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM) if allow_private or may_fetch(name) else []
+    known = (
+        socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+        if allow_private or may_fetch(name)
+        else []
+    )
     if not allow_private and not (known and all(may_fetch(str(each[4][0])) for each in known)):
-        raise Invalid(f"{url.host} is an address of this machine or its local network", hint=_ALLOWED)
+        raise Invalid(
+            f"{url.host} is an address of this machine or its local network", hint=_ALLOWED
+        )
     more: Any = {"headers": {"Host": url.netloc.decode()}, "extensions": {"sni_hostname": name}}
     for address in dict.fromkeys(str(each[4][0]) for each in known):
         client.cookies.clear()
         with suppress(httpx2.ConnectError):
-            return client.send(client.build_request("GET", url.copy_with(host=address), **more), stream=True)
+            return client.send(
+                client.build_request("GET", url.copy_with(host=address), **more), stream=True
+            )
     raise Unavailable(f"{url.host} refuses connections or has no valid certificate")

@@ -41,9 +41,21 @@ if TYPE_CHECKING:
 
 _MOST_CHARACTERS, _MOST_TITLE, _MOST_NAME = 1_000_000, 200, 100
 _NAME_THEMSELVES: Final = ("html", "docx")  # forms whose own title goes before the name of the file
-_PASSAGE_ID: Final = re.compile(r"(?P<document>.+):\d+")  # the document's id and the passage's first line
+_PASSAGE_ID: Final = re.compile(
+    r"(?P<document>.+):\d+"
+)  # the document's id and the passage's first line
 _NOTHING_STATED: Final = "Nothing was stored: the text states no fact."
-_WORDS: Final = ("id", "title", "content_type", "status", "error", "source_url", "fetched", "content_hash", "original")
+_WORDS: Final = (
+    "id",
+    "title",
+    "content_type",
+    "status",
+    "error",
+    "source_url",
+    "fetched",
+    "content_hash",
+    "original",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,13 +85,23 @@ class Document:
     @classmethod
     def of(cls, read: Read) -> Document:
         """The document that a note is."""
-        note, name = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256), base_name(read.path)
-        told: dict[str, Any] = {"id": name, "title": name} | {key: word for key in _WORDS if (word := note.string(key))}
+        note, name = (
+            read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256),
+            base_name(read.path),
+        )
+        told: dict[str, Any] = {"id": name, "title": name} | {
+            key: word for key in _WORDS if (word := note.string(key))
+        }
         told["came"] = moment(str(told.get("fetched", ""))) or moment(
             note.string("modified") or note.string("created") or ""
         )
-        told |= {"scope": scope_of(read.path, note.string("scope")), "problem": read.problem or note.problem or ""}
-        return cls(read.path, read.sha256, is_own=DOCUMENT.holds(read.path, note.string("type")), **told)
+        told |= {
+            "scope": scope_of(read.path, note.string("scope")),
+            "problem": read.problem or note.problem or "",
+        }
+        return cls(
+            read.path, read.sha256, is_own=DOCUMENT.holds(read.path, note.string("type")), **told
+        )
 
     def is_named_by(self, id_: str) -> bool:
         """Whether an id is the document's own, or that of one of its passages."""
@@ -94,11 +116,15 @@ class Document:
         if not before:
             return DOCUMENT.render({**own, **told}, f"{self.text}\n", local_stamp())
         for key, value in {**own, **told}.items():
-            before = remove_property(before, key) if value is None else set_property(before, key, value)
+            before = (
+                remove_property(before, key) if value is None else set_property(before, key, value)
+            )
         return f"{before[: read_header(before).body_start]}\n{self.text}\n"
 
 
-DOCUMENT: Final[Kind[Document]] = Kind("documents", "document", read=Document.of, place=lambda each: each.path)
+DOCUMENT: Final[Kind[Document]] = Kind(
+    "documents", "document", read=Document.of, place=lambda each: each.path
+)
 
 
 class MemoryChange(NamedTuple):
@@ -117,7 +143,10 @@ class Documents(Keeper):
         self.shelf = Shelf[Document](store.bench, DOCUMENT)
         self.memories = memories_of(store)
         self._ending, self._worker = threading.Event(), threading.Thread()
-        self._turn, self._next = threading.Lock(), threading.Semaphore()  # one is at work, one more may wait
+        self._turn, self._next = (
+            threading.Lock(),
+            threading.Semaphore(),
+        )  # one is at work, one more may wait
         self.bench.closing.append(self._end)
         self._draw_later()
 
@@ -127,12 +156,19 @@ class Documents(Keeper):
             return [each for each in self.shelf.in_order() if scope is None or each.scope == scope]
 
     def ingest_text(
-        self, content: str, scope: str, title: str = "", metadata: Mapping[str, Any] | None = None, **by: Unpack[By]
+        self,
+        content: str,
+        scope: str,
+        title: str = "",
+        metadata: Mapping[str, Any] | None = None,
+        **by: Unpack[By],
     ) -> Ingested:
         """Keep a text as a document, but for one that only asks to forget something."""
         return self._ingest(_document(content, title, scope, "text", more=metadata or {}), by)
 
-    def ingest_file(self, data: bytes, name: str, scope: str, title: str = "", **by: Unpack[By]) -> Ingested:
+    def ingest_file(
+        self, data: bytes, name: str, scope: str, title: str = "", **by: Unpack[By]
+    ) -> Ingested:
         """Keep a file as a document, a PDF or DOCX with its original beside it."""
         return self._convert(File(name, "", "", data), scope, title, by)
 
@@ -309,15 +345,23 @@ class Documents(Keeper):
     def _keep(self, new: Document, by: By) -> tuple[Document, Added, bool]:
         """Keep a document: as it is kept, what was drawn from it at once, and whether it was there already."""
         if new.content_type == "text" and to_forget(new.text):
-            return replace(new, title=""), self.memories.add(new.scope, [Statement(new.text)], **by), False
+            return (
+                replace(new, title=""),
+                self.memories.add(new.scope, [Statement(new.text)], **by),
+                False,
+            )
         with nullcontext() if self.chat else self._turn:
             states = self.chat or drawn_from(new.text) or changes_in(new.text)
             new = replace(new, status="extracting" if states else "done")
-            (kept, is_known, is_version), carried = self.shelf.change(lambda step: self._put(step, new), by)
+            (kept, is_known, is_version), carried = self.shelf.change(
+                lambda step: self._put(step, new), by
+            )
             warnings = [*carried.warnings]
             if is_version:
                 name = name_of(kept.path)
-                warnings.append(f"This is a new version of {name}. The history has its earlier text.")
+                warnings.append(
+                    f"This is a new version of {name}. The history has its earlier text."
+                )
             if kept.status == "extracting" and self.chat is None:
                 drawn = self._draw(kept, by)
                 drawn = drawn._replace(warnings=[*warnings, *drawn.warnings])
@@ -334,7 +378,9 @@ class Documents(Keeper):
 
     def _earlier(self, new: Document) -> Document | None:
         """The document that a new one is the same as, or a new version of."""
-        every = [each for each in self.shelf.in_order() if each.scope == new.scope and not each.problem]
+        every = [
+            each for each in self.shelf.in_order() if each.scope == new.scope and not each.problem
+        ]
         for each in every:
             if new.source_url and each.source_url == new.source_url:
                 return each
@@ -354,7 +400,11 @@ class Documents(Keeper):
         """
         was_ingested = old.content_hash != ""
         kinds = {new.content_type, old.content_type}
-        if not was_ingested or "conversation" in kinds or compare_key(new.title) != compare_key(old.title):
+        if (
+            not was_ingested
+            or "conversation" in kinds
+            or compare_key(new.title) != compare_key(old.title)
+        ):
             return False
         if new.is_titled:
             return True
@@ -365,17 +415,32 @@ class Documents(Keeper):
         there = self._earlier(new)
         if there is not None and there.content_hash == new.content_hash:
             return there, True, False
-        place = f"{DOCUMENT.folder}/{folder_of(new.scope)}/{legal_name(new.title[:_MOST_NAME].strip())}"
+        place = (
+            f"{DOCUMENT.folder}/{folder_of(new.scope)}/{legal_name(new.title[:_MOST_NAME].strip())}"
+        )
         path = there.path if there else self.free(step, place, between=" ")
         if new.file is not None:
             stem, (ending, data) = "/files/".join(name_of(path).rsplit("/", 1)), new.file
-            if there is None or self.bench.meant([(link_in(there.original), path)]) != [original := f"{stem}{ending}"]:
-                original = self.free(step, stem, between=" ", ending=ending)  # that was of another kind, or a person's
+            if there is None or self.bench.meant([(link_in(there.original), path)]) != [
+                original := f"{stem}{ending}"
+            ]:
+                original = self.free(
+                    step, stem, between=" ", ending=ending
+                )  # that was of another kind, or a person's
             step.put(original, data)
             name = original.rpartition("/")[2]
-            new = replace(new, original=f"[[{name if {*self.bench.files_called(name)} <= {original} else original}]]")
-        id_, title = (there.id, there.title) if there else (f"doc_{now():%Y%m%d}_{secrets.token_hex(3)}", new.title)
-        new = replace(new, path=path, id=id_, title=title, status="extracting" if there else new.status)
+            new = replace(
+                new,
+                original=f"[[{name if {*self.bench.files_called(name)} <= {original} else original}]]",
+            )
+        id_, title = (
+            (there.id, there.title)
+            if there
+            else (f"doc_{now():%Y%m%d}_{secrets.token_hex(3)}", new.title)
+        )
+        new = replace(
+            new, path=path, id=id_, title=title, status="extracting" if there else new.status
+        )
         step.put(path, new.note(step.text(path) if there else ""))
         return new, False, there is not None
 
@@ -385,7 +450,9 @@ class Documents(Keeper):
         text = self._text_of(path)
         chat = None if self.bench.private([path]) else self.chat
         changed = [] if document.source_url else [sentence for sentence, _ in changes_in(text)]
-        changed = [sentence for sentence in changed if self.memories.doubts(document.scope, sentence)]
+        changed = [
+            sentence for sentence in changed if self.memories.doubts(document.scope, sentence)
+        ]
         by_rules = list(dict.fromkeys([*drawn_from(text), *changed]))
         statements, method, why = self._stated(chat, text, by_rules)
         with self.shelf.reading():
@@ -393,12 +460,18 @@ class Documents(Keeper):
         if self._ending.is_set() or not stands:
             return Added([], [], "rules", [])
         self._withdraw(path, text, by)
-        drawn = self.memories.add(document.scope, statements, source=path, outside=bool(document.source_url), **by)
+        drawn = self.memories.add(
+            document.scope, statements, source=path, outside=bool(document.source_url), **by
+        )
 
         def finish(step: ChangeSet) -> None:
             if self._stands(document):
                 note = set_property(step.text(path), "status", "done")
-                said = ("extraction", why) if method else ("error", f"facts were extracted by rules, because {why}")
+                said = (
+                    ("extraction", why)
+                    if method
+                    else ("error", f"facts were extracted by rules, because {why}")
+                )
                 step.put(path, set_property(note, *said) if why else note)
 
         self.shelf.change(finish, by)
@@ -406,7 +479,9 @@ class Documents(Keeper):
 
     def _stands(self, document: Document) -> bool:
         there = self.shelf.items.get(document.path)
-        return there is not None and there.content_hash == document.content_hash and not there.problem
+        return (
+            there is not None and there.content_hash == document.content_hash and not there.problem
+        )
 
     def _is_in(self, text: str, atom: Atom) -> bool:
         """Whether a text says a statement, or the words that it was drawn from."""
@@ -415,7 +490,9 @@ class Documents(Keeper):
         said = (" ".join(each.split()).casefold() for each in (atom.statement, quote))
         return any(each and each in " ".join(text.split()).casefold() for each in said)
 
-    def _stated(self, chat: Chat | None, text: str, by_rules: list[str]) -> tuple[list[Statement], str, str]:
+    def _stated(
+        self, chat: Chat | None, text: str, by_rules: list[str]
+    ) -> tuple[list[Statement], str, str]:
         """Return what a text states, by the model or else by rules; which model; and a remark, or why it did not.
 
         A model that answers with an empty list has found no fact, and then the rules are not asked.
@@ -437,11 +514,17 @@ class Documents(Keeper):
             answer = getattr(asking, task)(self, chat, *said)
         except SimplememError as error:
             return None, "none", f"the model returned no usable answer: {error.message}"
-        return (answer, chat.method, "") if answer else (None, "none", "the model returned nothing usable")
+        return (
+            (answer, chat.method, "")
+            if answer
+            else (None, "none", "the model returned nothing usable")
+        )
 
     def _draw_later(self) -> None:
         if not self.bench.read_only and self._next.acquire(blocking=False):
-            self._worker = threading.Thread(target=self._draw_waiting, name="simplemem-documents", daemon=True)
+            self._worker = threading.Thread(
+                target=self._draw_waiting, name="simplemem-documents", daemon=True
+            )
             self._worker.start()
 
     def _draw_waiting(self) -> None:
@@ -451,7 +534,11 @@ class Documents(Keeper):
             self._next.release()
             with self.bench.side("state/documents.jsonl").held(1.0) as has_turn:
                 while has_turn and not self._ending.is_set():
-                    waiting = (e for e in self.documents(None) if e.status == "extracting" and e.sha256 not in tried)
+                    waiting = (
+                        e
+                        for e in self.documents(None)
+                        if e.status == "extracting" and e.sha256 not in tried
+                    )
                     if (document := next(waiting, None)) is None:
                         return
                     tried.add(document.sha256)
@@ -474,7 +561,11 @@ def _document(text: str, title: str, scope: str, content_type: str, **more: Any)
     called = " ".join(clean_text(title, "title", _MOST_TITLE, "Give a shorter one.").split())
     is_titled = bool(called) or re.match(r"#{1,6}\s", said) is not None
     called = called or _title_in(said)
-    more |= {"content_hash": hashlib.sha256(said.encode()).hexdigest(), "text": said, "is_titled": is_titled}
+    more |= {
+        "content_hash": hashlib.sha256(said.encode()).hexdigest(),
+        "text": said,
+        "is_titled": is_titled,
+    }
     return Document("", "", "", called, check_scope(scope), content_type, **more)
 
 

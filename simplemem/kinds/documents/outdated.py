@@ -83,13 +83,21 @@ def with_outdated_marks(documents: Documents, hits: Sequence[Hit], scope: str | 
     known = dict[str, _Known]()
     for user in {of_path[hit.path].scope for hit in passages}:
         known[user] = _Known(documents.memories.atoms(user, expired=True))
-    claims = [(of_path[hit.path], claim) for hit in passages for claim in _sentences(hit, of_path[hit.path])]
+    claims = [
+        (of_path[hit.path], claim)
+        for hit in passages
+        for claim in _sentences(hit, of_path[hit.path])
+    ]
 
     marked = list[Hit]()
     for hit in hits:
         document = of_path.get(hit.path)
         if hit.result["kind"] == "chunk" and document is not None:
-            others = [claim for of, claim in claims if of.scope == document.scope and of.path != document.path]
+            others = [
+                claim
+                for of, claim in claims
+                if of.scope == document.scope and of.path != document.path
+            ]
             marks = _marks_of(_sentences(hit, document), known[document.scope], others)
             result: Any = hit.result | marks
             marked.append(hit._replace(result=result))
@@ -109,7 +117,9 @@ def _sentences(hit: Hit, document: Document) -> list[_Claim]:
     return [_Claim(sentence, at, bool(document.source_url)) for sentence in sentences if sentence]
 
 
-def _marks_of(sentences: Sequence[_Claim], known: _Known, others: Sequence[_Claim]) -> dict[str, Any]:
+def _marks_of(
+    sentences: Sequence[_Claim], known: _Known, others: Sequence[_Claim]
+) -> dict[str, Any]:
     """Return since when a passage is outdated or disputed, and by which of its sentences."""
     replaced = dict[str, datetime]()
     doubted = dict[str, datetime]()
@@ -136,7 +146,11 @@ def _superseded_at(sentence: _Claim, known: _Known) -> Iterator[datetime]:
     if any(atom.status == "active" for atom in same):
         return
     for atom in same:
-        if atom.status == "superseded" and atom.valid_to is not None and atom.valid_to >= sentence.at:
+        if (
+            atom.status == "superseded"
+            and atom.valid_to is not None
+            and atom.valid_to >= sentence.at
+        ):
             yield atom.valid_to
 
 
@@ -146,7 +160,9 @@ def _replaced_at(sentence: _Claim, known: _Known, others: Sequence[_Claim]) -> I
     if reading.slot is None or (sentence.is_outside and not reading.slot.subject):
         return  # who says "I" on a page of the web is not the user
     for claim in (*known.by_relation[reading.slot.relation], *others):
-        may_replace = claim.reading.slot is not None and (sentence.is_outside or not claim.is_outside)
+        may_replace = claim.reading.slot is not None and (
+            sentence.is_outside or not claim.is_outside
+        )
         if claim.at <= sentence.at or not may_replace:
             continue
         if reconcile(claim.reading, [reading]).relation == "UPDATES":

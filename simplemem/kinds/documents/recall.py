@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 
 _MOST_QUESTION, _MOST_SHOWN = 2_000, 10  # characters; of what was found, to a model that answers
 _NEAREST: Final = 0.5  # of a score, where no more was found than what is nearest
-_STEPS, _MOST_WAYS, _LONGEST_NAME = (0.5, 0.25), 20, 6  # scores of a walk's steps; ways one takes; words of a name
+_STEPS, _MOST_WAYS, _LONGEST_NAME = (
+    (0.5, 0.25),
+    20,
+    6,
+)  # scores of a walk's steps; ways one takes; words of a name
 _MEANING: Final = 0.6  # of how like a question a note is; the rest is words
 
 
@@ -74,28 +78,58 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
         steps.append({"step": step, "used": bool(used), "why": why})
 
     every = documents.memories.atoms(scope, expired=asked.expired) if asked.mode != "rag" else ()
-    atoms = {each.path: each for each in every if not asked.types or each.memory_type in asked.types}
+    atoms = {
+        each.path: each for each in every if not asked.types or each.memory_type in asked.types
+    }
     texts = {each.path: each for each in documents.documents(scope)}
     graph = graph_of(store).read(scope) if asked.mode != "rag" else Graph()
     entities = {each.path: each for each in graph.entities if not each.is_note}
     slots = _filled(question, atoms.values())
-    note("slots", slots, "a fact answers the question directly" if slots else "no fact answers the question directly")
-    said, by, why = documents.asked(documents.chat, "rewrite", question) if asked.rewrite else ("", "", "not requested")
+    note(
+        "slots",
+        slots,
+        "a fact answers the question directly"
+        if slots
+        else "no fact answers the question directly",
+    )
+    said, by, why = (
+        documents.asked(documents.chat, "rewrite", question)
+        if asked.rewrite
+        else ("", "", "not requested")
+    )
     note("hyde", said, why or by)
     wider = f"{question} {said or ''}"
-    sought = [[*atoms, *entities], [*texts] if asked.mode != "memory" else []] if words_in_order(wider) else [[], []]
+    sought = (
+        [[*atoms, *entities], [*texts] if asked.mode != "memory" else []]
+        if words_in_order(wider)
+        else [[], []]
+    )
     stated = bench.answers(wider, sought[0], asked.limit, rerank=asked.rerank)
-    written = bench.answers(wider, sought[1], asked.limit, passages=2 * asked.limit, rerank=asked.rerank)
+    written = bench.answers(
+        wider, sought[1], asked.limit, passages=2 * asked.limit, rerank=asked.rerank
+    )
     degraded = " ".join(dict.fromkeys(filter(None, (stated.degraded, written.degraded))))
-    note("vectors", stated.by_meaning or written.by_meaning, degraded or bench.embedder or "there are no vectors")
+    note(
+        "vectors",
+        stated.by_meaning or written.by_meaning,
+        degraded or bench.embedder or "there are no vectors",
+    )
     share, safe = (_scale(leg) for leg in (stated, written))
     scores = {each.path: _Score(1.0, 1.0) for each in slots}
-    _raise_to(scores, {path: _Score(share * score, stated.quality * score) for path, score in stated.notes.items()})
+    _raise_to(
+        scores,
+        {
+            path: _Score(share * score, stated.quality * score)
+            for path, score in stated.notes.items()
+        },
+    )
     alike = dict[str, float]()
     if asked.least is not None:
         likeness = bench.likeness(wider, [*atoms, *texts]).scores(_MEANING, asked.least)
         alike = {path: min(1.0, score) for path, (score, _, _) in likeness.items()}
-    _raise_to(scores, {path: _Score(score, score) for path, score in alike.items() if path in atoms})
+    _raise_to(
+        scores, {path: _Score(score, score) for path, score in alike.items() if path in atoms}
+    )
     best = {path for path, score in scores.items() if score.rank > _NEAREST}
     edges, met = _walked(question, best, atoms, graph)
     _raise_to(scores, {path: _Score(score, score) for path, score in met.items()})
@@ -106,13 +140,33 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
     found = [atoms[path] for path in scores if path in atoms]
     hits = _hits_of(documents, found, scores, texts)
     hits += [
-        _hit(scores[e.path], "entity", e.name, "; ".join([e.name, *e.texts]), e.owner or SHARED, e.path)
+        _hit(
+            scores[e.path],
+            "entity",
+            e.name,
+            "; ".join([e.name, *e.texts]),
+            e.owner or SHARED,
+            e.path,
+        )
         for e in (entities[path] for path in scores if path in entities)
     ]
     for part in written.passages:
-        of, score = texts[path_of(part.name)], _Score(safe * part.score, written.quality * part.score)
+        of, score = (
+            texts[path_of(part.name)],
+            _Score(safe * part.score, written.quality * part.score),
+        )
         hits.append(
-            _hit(score, "chunk", f"{of.id}:{part.line}", part.text, of.scope, of.path, of, part.heading, part.line)
+            _hit(
+                score,
+                "chunk",
+                f"{of.id}:{part.line}",
+                part.text,
+                of.scope,
+                of.path,
+                of,
+                part.heading,
+                part.line,
+            )
         )
     hits.sort(key=lambda hit: -hit.rank)  # at a tie a statement goes before a passage
     hits = [hit for hit in hits if asked.least is None or hit.path in alike or hit.atom in slots]
@@ -128,7 +182,11 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
             tokens += size
     taken = _with_falling_scores(taken)
     left_out = len(once[: asked.limit]) - len(taken)
-    note("budget", asked.budget is not None, "no budget given" if asked.budget is None else f"{left_out} left out")
+    note(
+        "budget",
+        asked.budget is not None,
+        "no budget given" if asked.budget is None else f"{left_out} left out",
+    )
     notices = [leg.notice for leg in (stated, written) if leg.notes]
     if taken and not slots and not edges and notices and all(notices):
         degraded = f"{notices[0]} {degraded}".strip()
@@ -153,7 +211,10 @@ def _with_falling_scores(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _hits_of(
-    documents: Documents, atoms: Sequence[Atom], scores: Mapping[str, _Score], texts: Mapping[str, Document]
+    documents: Documents,
+    atoms: Sequence[Atom],
+    scores: Mapping[str, _Score],
+    texts: Mapping[str, Document],
 ) -> list[Hit]:
     """Return statements as hits, each with the document that it was drawn from."""
     origins = documents.bench.meant([(atom.source, atom.path) for atom in atoms])
@@ -173,7 +234,10 @@ def _hits_of(
 
 
 def _with_disputes(
-    documents: Documents, hits: Sequence[Hit], atoms: Mapping[str, Atom], texts: Mapping[str, Document]
+    documents: Documents,
+    hits: Sequence[Hit],
+    atoms: Mapping[str, Atom],
+    texts: Mapping[str, Document],
 ) -> list[Hit]:
     """Return hits with both sides of each dispute, the later statement right before the one it puts in doubt."""
     disputing = documents.memories.disputing(list(atoms.values()))
@@ -226,19 +290,33 @@ def _walked(
 ) -> tuple[list[Edge], dict[str, float]]:
     """The ways from the names in a question and in its best hits, and the notes met, each step with half a score."""
     called = {as_name(each.name): each.path for each in graph.entities if not each.is_note}
-    related = (Atom("", "", each.source, "", SHARED, slot=Slot(*each.key)) for each in graph.relations)
+    related = (
+        Atom("", "", each.source, "", SHARED, slot=Slot(*each.key)) for each in graph.relations
+    )
     ways = [*atoms.values(), *related]
     words, walked, met = as_name(question).split(), dict[Atom, None](), dict[str, float]()
-    names = {" ".join(words[at:end]) for at in range(len(words)) for end in range(at + 1, at + 1 + _LONGEST_NAME)}
+    names = {
+        " ".join(words[at:end])
+        for at in range(len(words))
+        for end in range(at + 1, at + 1 + _LONGEST_NAME)
+    }
     names |= {name for path in best if path in atoms for name in atoms[path].names}
     names |= {name for name, path in called.items() if path in best}
     for score in _STEPS:
-        fresh = [way for way in ways if not names.isdisjoint(way.names) and way not in walked][:_MOST_WAYS]
-        paths = [*(called[name] for name in names & called.keys()), *(way.path for way in fresh if way.path)]
+        fresh = [way for way in ways if not names.isdisjoint(way.names) and way not in walked][
+            :_MOST_WAYS
+        ]
+        paths = [
+            *(called[name] for name in names & called.keys()),
+            *(way.path for way in fresh if way.path),
+        ]
         walked, met = walked | dict.fromkeys(fresh), dict.fromkeys(paths, score) | met
         names = {name for way in fresh for name in way.names}
     ends = [(each.slot, each) for each in walked if each.slot]
-    return [{"from": s.subject or e.scope, "relation": s.relation, "to": s.object, "id": e.id} for s, e in ends], met
+    return [
+        {"from": s.subject or e.scope, "relation": s.relation, "to": s.object, "id": e.id}
+        for s, e in ends
+    ], met
 
 
 def _hit(
@@ -246,14 +324,28 @@ def _hit(
     line: int = 1, atom: Atom | None = None,
 ) -> Hit:  # fmt: skip
     """Something found, and what it is of: a document, else its own note."""
-    source: dict[str, Any] = {"id": id_, "title": text[:80], "name": name_of(path), "heading": heading, "line": line}
+    source: dict[str, Any] = {
+        "id": id_,
+        "title": text[:80],
+        "name": name_of(path),
+        "heading": heading,
+        "line": line,
+    }
     source |= {"id": of.id, "title": of.title, "name": name_of(of.path)} if of else {}
     source["url"] = (of and of.source_url) or None
-    result: Any = {"kind": kind, "id": id_, "text": text, "score": round(score.own, 4), "container_tag": scope}
+    result: Any = {
+        "kind": kind,
+        "id": id_,
+        "text": text,
+        "score": round(score.own, 4),
+        "container_tag": scope,
+    }
     if atom:
         sure, is_latest = round(life.shown_confidence(atom, now()), 4), atom.status == "active"
         result |= {"memory_type": atom.memory_type, "confidence": sure, "is_latest": is_latest}
-        result |= {key: stamp(at) for key in ("valid_from", "valid_to") if (at := getattr(atom, key))}
+        result |= {
+            key: stamp(at) for key in ("valid_from", "valid_to") if (at := getattr(atom, key))
+        }
         if atom.is_disputed:
             result["disputed"] = stamp(atom.disputed or now())
     return Hit(result | {"source": source}, path, atom, round(score.rank, 4))
@@ -264,7 +356,9 @@ def _once(hits: Iterable[Hit]) -> list[Hit]:
     kept, said, told_by = list[Hit](), set[tuple[str, str]](), defaultdict[str, list[str]](list)
     for hit in hits:
         text, of = f" {' '.join(words_in_order(hit.result['text']))} ", hit.result["source"]["id"]
-        if (key := (hit.result["container_tag"], text)) not in said and not any(text in each for each in told_by[of]):
+        if (key := (hit.result["container_tag"], text)) not in said and not any(
+            text in each for each in told_by[of]
+        ):
             kept.append(hit)
             said.add(key)
             told_by[of].append(text)
@@ -276,7 +370,11 @@ def answered(documents: Documents, query: str, found: Recalled) -> tuple[str | N
     if documents.chat is None or not found.hits:
         return None, "none", ""
     private = documents.bench.private(hit.path for hit in found.hits)
-    shown = [(_marked(hit), hit.atom and hit.atom.valid_from) for hit in found.hits if hit.path not in private]
+    shown = [
+        (_marked(hit), hit.atom and hit.atom.valid_from)
+        for hit in found.hits
+        if hit.path not in private
+    ]
     return documents.asked(documents.chat, "answer", query, shown[:_MOST_SHOWN])
 
 
@@ -290,7 +388,10 @@ def _marked(hit: Hit) -> str:
 def rows_of(store: EnhancedStore, atoms: Sequence[Atom]) -> list[Row]:
     """Statements as lists show them, with the ids of what they link to."""
     documents, moment = documents_of(store), now()
-    every: list[Atom | Document] = [*documents.memories.atoms(None, expired=True), *documents.documents(None)]
+    every: list[Atom | Document] = [
+        *documents.memories.atoms(None, expired=True),
+        *documents.documents(None),
+    ]
     ids = {(each.scope, each.path): each.id for each in every}
     # A link without a name would mean the note that it stands in, so those are not resolved.
     links = [
@@ -307,7 +408,9 @@ def rows_of(store: EnhancedStore, atoms: Sequence[Atom]) -> list[Row]:
         if link
     ]
     paths = documents.bench.meant([(link, atom.path) for atom, link in links])
-    linked = {key: ids.get((key[0].scope, path or "")) for key, path in zip(links, paths, strict=True)}
+    linked = {
+        key: ids.get((key[0].scope, path or "")) for key, path in zip(links, paths, strict=True)
+    }
 
     def told(at: datetime | None) -> str | None:
         return stamp(at) if at else None

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 from simplemem.errors import Invalid, NotFound
 from simplemem.kinds.graph import page as pages
-from simplemem.kinds.graph.page import FOLDER, Bond, Bullet, GraphPage, graph_of_pages, literal, read_page
+from simplemem.kinds.graph.page import (
+    FOLDER,
+    Bond,
+    Bullet,
+    GraphPage,
+    graph_of_pages,
+    literal,
+    read_page,
+)
 from simplemem.kinds.graph.values import SHARED, Entity, Graph, NoSuchEntity, Observation, Relation
 from simplemem.kinds.kind import ChangeSet
 from simplemem.note.names import base_name, compare_key, legal_name, name_of
@@ -32,20 +40,35 @@ class GraphEdit(ChangeSet):
         super().__init__(graph)
         self._graph = graph
         self._order = graph.last_order
-        self._new: dict[str, tuple[str, Entity, int, bool]] = {}  # by name: path, entity, order, whether it is a stub
-        self._stems: dict[str, str] = {}  # names that a file is made for, or that a new link waits for, by file name
-        self._lines: dict[tuple[str, str], list[str]] = defaultdict(list)  # that are added, by page and section
-        self._updates: list[tuple[str, Bullet, Mapping[str, Any]]] = []  # attributes that a bullet is given
+        self._new: dict[
+            str, tuple[str, Entity, int, bool]
+        ] = {}  # by name: path, entity, order, whether it is a stub
+        self._stems: dict[
+            str, str
+        ] = {}  # names that a file is made for, or that a new link waits for, by file name
+        self._lines: dict[tuple[str, str], list[str]] = defaultdict(
+            list
+        )  # that are added, by page and section
+        self._updates: list[
+            tuple[str, Bullet, Mapping[str, Any]]
+        ] = []  # attributes that a bullet is given
         self._held: dict[str, dict[Key, tuple[str, Bullet]]] = {}
         self._owner: str | None = None  # the user whose entities are changed; None: everybody's
 
     def drafts(self) -> list[Draft]:
         moment = now()
-        for path, bullet, new in sorted(self._updates, key=lambda each: -each[1].start):  # the last in a page first
+        for path, bullet, new in sorted(
+            self._updates, key=lambda each: -each[1].start
+        ):  # the last in a page first
             text = self.text(path)
-            item, held = text[bullet.start : bullet.end].rstrip(), cast("Bond", bullet.says).attributes
+            item, held = (
+                text[bullet.start : bullet.end].rstrip(),
+                cast("Bond", bullet.says).attributes,
+            )
             first = {} if "created" in held or "at" not in held else {"created": held["at"]}
-            said = pages.split_attributes(item)[0] + pages.spell_attributes({**held, **new, **first})
+            said = pages.split_attributes(item)[0] + pages.spell_attributes(
+                {**held, **new, **first}
+            )
             self.put(path, text[: bullet.start] + said + text[bullet.start + len(item) :])
         for path, entity, order, is_stub in self._new.values():
             bonds = self._lines.pop((path, "relations"), ())
@@ -72,9 +95,13 @@ class GraphEdit(ChangeSet):
                 self._make(entity)
                 continue
             self._order += 1
-            text = set_property(remove_property(self.text(there.path), "stub"), "order", self._order)
+            text = set_property(
+                remove_property(self.text(there.path), "stub"), "order", self._order
+            )
             self.put(there.path, set_property(text, "entity_type", pages.spell(entity.type)))
-            self._lines[there.path, "observations"] += map(pages.observation_line, entity.observations)
+            self._lines[there.path, "observations"] += map(
+                pages.observation_line, entity.observations
+            )
         return list(made.values())
 
     def say(
@@ -129,19 +156,29 @@ class GraphEdit(ChangeSet):
             else:
                 source = self._make(Entity(relation.source, ""), stub=True)
             link = self._link_to(relation.target, source)
-            self._lines[source, "relations"].append(pages.bond_line(relation.type, link, relation.attributes))
+            self._lines[source, "relations"].append(
+                pages.bond_line(relation.type, link, relation.attributes)
+            )
         return list(made.values())
 
     def take_in(self, graph: Graph) -> tuple[int, int, int]:
         """Take in a whole graph: how many entities, relations, and observations of others are new."""
         new = {each.name for each in self.create(graph.entities)}
-        learned = self.say([(each.name, each.observations) for each in graph.entities if each.name not in new])
-        return len(new), len(self.relate(graph.relations, again=False)), sum(len(texts) for _, texts in learned)
+        learned = self.say(
+            [(each.name, each.observations) for each in graph.entities if each.name not in new]
+        )
+        return (
+            len(new),
+            len(self.relate(graph.relations, again=False)),
+            sum(len(texts) for _, texts in learned),
+        )
 
     def update(self, relation: Relation) -> None:
         """Give a relation other attributes; those that are not named stay."""
         if (there := self._bullet_of(relation)) is None:
-            raise NotFound(f"Relation not found: {relation.source} -> {relation.target} ({relation.type})")
+            raise NotFound(
+                f"Relation not found: {relation.source} -> {relation.target} ({relation.type})"
+            )
         self._updates.append((*there, relation.attributes))
 
     def delete(self, names: Sequence[str]) -> list[str]:
@@ -150,14 +187,19 @@ class GraphEdit(ChangeSet):
         for found in every.values():
             if found and not any(page.is_own for page in found):
                 why = f"{found[0].name} is a note, not an entity, so it was not deleted"
-                raise Invalid(why, hint=f"delete_memory deletes it; its name is {name_of(found[0].path)}.")
+                raise Invalid(
+                    why, hint=f"delete_memory deletes it; its name is {name_of(found[0].path)}."
+                )
         gone = {page.path: page.name for found in every.values() for page in found if page.is_own}
         ends = [*gone.items(), *(("", name) for name in every)]
         sources = {source.path: source for end in ends for source in self._graph.pointing_at(*end)}
         for path in gone:
             self.drop(path)
         for path in sorted(sources.keys() - gone.keys()):
-            self._cut(sources[path], [one for one, said in self._relations_on(sources[path]) if said.target in every])
+            self._cut(
+                sources[path],
+                [one for one, said in self._relations_on(sources[path]) if said.target in every],
+            )
         return [name for name in names if all(page.is_stub for page in every[name])]
 
     def unsay(self, deletions: Iterable[tuple[str, Iterable[str]]]) -> tuple[int, list[str]]:
@@ -170,15 +212,26 @@ class GraphEdit(ChangeSet):
             if (page := self._graph.page_of(name)) is None:
                 absent.append(name)
                 continue
-            gone = [each for each in page.bullets if isinstance(each.says, Observation) and each.says.text in some]
+            gone = [
+                each
+                for each in page.bullets
+                if isinstance(each.says, Observation) and each.says.text in some
+            ]
             count += self._cut(page, gone)
         return count, absent
 
     def unrelate(self, relations: Iterable[Relation]) -> int:
         """Take relations out. Returns how many there were."""
         wanted = {relation.key for relation in relations}
-        some = [page for name in sorted({key[0] for key in wanted}) for page in self._graph.all_named(name)]
-        return sum(self._cut(page, [b for b, said in self._relations_on(page) if said.key in wanted]) for page in some)
+        some = [
+            page
+            for name in sorted({key[0] for key in wanted})
+            for page in self._graph.all_named(name)
+        ]
+        return sum(
+            self._cut(page, [b for b, said in self._relations_on(page) if said.key in wanted])
+            for page in some
+        )
 
     def _cut(self, page: GraphPage, gone: list[Bullet]) -> int:
         if gone:
@@ -191,12 +244,20 @@ class GraphEdit(ChangeSet):
         if source not in self._held:
             named = self._graph.all_named(source, self._owner)
             every = [(page, *each) for page in named for each in self._relations_on(page)]
-            self._held[source] = {said.key: (page.path, bullet) for page, bullet, said in reversed(every)}
+            self._held[source] = {
+                said.key: (page.path, bullet) for page, bullet, said in reversed(every)
+            }
         return self._held[source].get(relation.key)
 
     def _relations_on(self, page: GraphPage) -> list[tuple[Bullet, Relation]]:
         bonds = [each for each in page.bullets if isinstance(each.says, Bond)]
-        return list(zip(bonds, graph_of_pages([page], self._graph.ties, self._graph.items).relations, strict=True))
+        return list(
+            zip(
+                bonds,
+                graph_of_pages([page], self._graph.ties, self._graph.items).relations,
+                strict=True,
+            )
+        )
 
     def _make(self, entity: Entity, *, stub: bool = False) -> str:
         """A new page. Returns its path."""
@@ -221,7 +282,11 @@ class GraphEdit(ChangeSet):
         if (page is None or page.is_stub) and (new is None or new[3]):
             to = self.bench.meant([(name, source)])[0] if _carries(name) else ""
             if to is None or (page is not None and to == page.path):
-                return f"[[{name}]]" if self._stems.setdefault(compare_key(name), name) == name else literal(name)
+                return (
+                    f"[[{name}]]"
+                    if self._stems.setdefault(compare_key(name), name) == name
+                    else literal(name)
+                )
             page = self._graph.page_at(to) if to.lower().endswith(".md") else None
             if page is None or page.name != name or not page.is_of(self._owner):
                 return literal(name)
@@ -231,14 +296,24 @@ class GraphEdit(ChangeSet):
             assert page is not None
             shorter = (base_name(page.path), name_of(page.path))
             meant = self.bench.meant([(each, source) for each in shorter])
-            target = next((each for each, to in zip(shorter, meant, strict=True) if to == page.path), page.path)
+            target = next(
+                (each for each, to in zip(shorter, meant, strict=True) if to == page.path),
+                page.path,
+            )
         if set(target) & set("[]|#"):  # the name of a person's file, which no link can say
             return literal(name)
-        is_shown = name != target and len(name) <= 120 and pages.is_plain(name) and not set(name) & set("[]|#^")
+        is_shown = (
+            name != target
+            and len(name) <= 120
+            and pages.is_plain(name)
+            and not set(name) & set("[]|#^")
+        )
         return f"[[{target}|{name}]]" if is_shown else f"[[{target}]]"
 
 
-def file_for(name: str, is_taken: Callable[[str], bool] = lambda _path: False, owner: str = "") -> str:
+def file_for(
+    name: str, is_taken: Callable[[str], bool] = lambda _path: False, owner: str = ""
+) -> str:
     """The path of the note for a new entity: its own name where every system and link can carry it, else a near one.
 
     Entities of one name that belong to different users differ in the digest behind it.
@@ -250,7 +325,11 @@ def file_for(name: str, is_taken: Callable[[str], bool] = lambda _path: False, o
     digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
     readable = legal_name(name.replace("~", "-").encode("utf-8", "replace").decode())
     readable = readable.encode()[:120].decode("utf-8", "ignore").rstrip(" .")
-    return next(path for length in (12, 24, 64) if not is_taken(path := f"{FOLDER}/{readable}~{digest[:length]}.md"))
+    return next(
+        path
+        for length in (12, 24, 64)
+        if not is_taken(path := f"{FOLDER}/{readable}~{digest[:length]}.md")
+    )
 
 
 def _carries(name: str) -> bool:

@@ -39,7 +39,12 @@ def _step(draft: Callable[Concatenate[GraphEdit, P], R]) -> Callable[..., R]:
 
     @wraps(draft)
     def change(
-        graph: KnowledgeGraph, *args: Any, who: str = "", tool: str = "graph", reason: str = "", **more: Any
+        graph: KnowledgeGraph,
+        *args: Any,
+        who: str = "",
+        tool: str = "graph",
+        reason: str = "",
+        **more: Any,
     ) -> R:
         by = By(who=who, tool=tool, reason=reason)
         return graph.change(lambda edit: draft(edit, *args, **more), by, GraphEdit)[0]
@@ -54,7 +59,9 @@ class KnowledgeGraph(Shelf[GraphPage]):
         super().__init__(store.bench, ENTITY)
         self._named = defaultdict[str, set[str]](set)  # pages by their names
         self._linking = defaultdict[str, set[str]](set)  # ... by the names that they link to
-        self._into = defaultdict[object, set[str]](set)  # ... by the path or the name that a relation leads to
+        self._into = defaultdict[object, set[str]](
+            set
+        )  # ... by the path or the name that a relation leads to
         self.ties: dict[str, list[Tie]] = {}
         self.last_order = 0
         self._states: dict[str, States] = {}  # by path, of changes up to a number
@@ -70,7 +77,9 @@ class KnowledgeGraph(Shelf[GraphPage]):
         """The entities with this text in name, type or an observation, whatever its case, with their relations."""
         with self.reading():
             text = query.lower()
-            return self._part((page for page in self.items.values() if text in page.searched), owner)
+            return self._part(
+                (page for page in self.items.values() if text in page.searched), owner
+            )
 
     def open(self, names: Iterable[str], owner: str | None = None) -> Graph:
         """The entities with these names, with their relations."""
@@ -83,7 +92,10 @@ class KnowledgeGraph(Shelf[GraphPage]):
 
     def relation(self, source: str, kind: str, target: str) -> Relation | None:
         """The relation of that type from one name to another."""
-        return next((each for each in self.open([source]).relations if each.key == (source, kind, target)), None)
+        return next(
+            (each for each in self.open([source]).relations if each.key == (source, kind, target)),
+            None,
+        )
 
     def changed_by_others(self) -> int:
         """A number that grows when anybody but this process changes the graph, and when nobody here has read it yet."""
@@ -134,29 +146,48 @@ class KnowledgeGraph(Shelf[GraphPage]):
         """Whether a link that leads nowhere would lead to a new file, though it says another name."""
         key = _key(stem)
         ties = (tie for source in self._linking.get(key, ()) for tie in self.ties.get(source, ()))
-        return any(tie.path is None and tie.name != name and _key(tie.bond.link) == key for tie in ties)
+        return any(
+            tie.path is None and tie.name != name and _key(tie.bond.link) == key for tie in ties
+        )
 
     def _part(self, pages: Iterable[GraphPage], owner: str | None = None) -> Graph:
         """Pages as entities, with the relations that have an end among them.
 
         With `owner`, neither entities nor relations of other users are in it.
         """
-        some = sorted((page for page in pages if not page.is_stub and page.is_of(owner)), key=ENTITY.place)
-        near = {each.path: each for page in some for each in (page, *self.pointing_at(page.path, page.name))}
+        some = sorted(
+            (page for page in pages if not page.is_stub and page.is_of(owner)), key=ENTITY.place
+        )
+        near = {
+            each.path: each
+            for page in some
+            for each in (page, *self.pointing_at(page.path, page.name))
+        }
         near = {path: page for path, page in near.items() if page.is_of(owner)}
         names = {page.name for page in some}
-        every = graph_of_pages(sorted(near.values(), key=ENTITY.place), self.ties, self.items).relations
-        return Graph(tuple(some), tuple(each for each in every if each.source in names or each.target in names))
+        every = graph_of_pages(
+            sorted(near.values(), key=ENTITY.place), self.ties, self.items
+        ).relations
+        return Graph(
+            tuple(some),
+            tuple(each for each in every if each.source in names or each.target in names),
+        )
 
-    def resolved(self, pages: Iterable[GraphPage], among: Collection[str] | None = None) -> dict[str, list[Tie]]:
+    def resolved(
+        self, pages: Iterable[GraphPage], among: Collection[str] | None = None
+    ) -> dict[str, list[Tie]]:
         """What the relations of some pages lead to; as if only the files `among` were there."""
         bonds = [(page.path, bond) for page in pages for bond in page.bonds]
-        meant = iter(self.bench.meant([(bond.link, path) for path, bond in bonds if bond.link], among))
+        meant = iter(
+            self.bench.meant([(bond.link, path) for path, bond in bonds if bond.link], among)
+        )
         ties: dict[str, list[Tie]] = {}
         for path, bond in bonds:
             to = next(meant) if bond.link else None
             note = to if to is not None and to.lower().endswith(".md") else None
-            ties.setdefault(path, []).append(Tie(bond, note, bond.name or bond.link.rsplit("/", 1)[-1]))
+            ties.setdefault(path, []).append(
+                Tie(bond, note, bond.name or bond.link.rsplit("/", 1)[-1])
+            )
         return ties
 
     def place(self, item: GraphPage) -> None:
@@ -177,11 +208,16 @@ class KnowledgeGraph(Shelf[GraphPage]):
 
     def is_needed(self, path: str) -> bool:
         """Whether an entity leads to a note."""
-        return any(self.items[source].is_own for source in self._into.get(path, ()) if source in self.items)
+        return any(
+            self.items[source].is_own for source in self._into.get(path, ()) if source in self.items
+        )
 
     def settle(self, changed: Collection[str], files: Collection[str]) -> None:
         """Find out what relations of changed pages, or to one of the files, lead to, and which notes that draws in."""
-        paths = {*changed, *(source for path in files for source in self._linking.get(_key(path), ()))}
+        paths = {
+            *changed,
+            *(source for path in files for source in self._linking.get(_key(path), ())),
+        }
         ties = self.resolved(self.items[path] for path in paths if path in self.items)
         touched = set(paths)
         for path in paths:
@@ -197,7 +233,11 @@ class KnowledgeGraph(Shelf[GraphPage]):
         drawn = [self.kind.read(read) for read in self.bench.read(wanted)]
         for page in drawn:
             self.place(page)
-        idle = [p for p in touched if p in self.items and not self.items[p].is_own and not self.is_needed(p)]
+        idle = [
+            p
+            for p in touched
+            if p in self.items and not self.items[p].is_own and not self.is_needed(p)
+        ]
         for path in idle:
             self.forget(path)
         if drawn or idle:
@@ -220,7 +260,9 @@ class KnowledgeGraph(Shelf[GraphPage]):
 
         def relation_on(page: GraphPage) -> Relation | None:
             same = (bond for bond in page.bonds if bond.type == wanted.type)
-            found = next((bond for bond in same if (bond.name or base_name(bond.link)) in ends), None)
+            found = next(
+                (bond for bond in same if (bond.name or base_name(bond.link)) in ends), None
+            )
             return None if found is None else replace(wanted, attributes=found.attributes)
 
         return self._history(store, wanted.source, relation_on)
@@ -255,7 +297,11 @@ class KnowledgeGraph(Shelf[GraphPage]):
         def add(called: str, version: str | None, since: str, who: str) -> None:
             page = None
             with suppress(SimplememError):
-                page = read_page(f"{called}.md", store.read(called, version=version).text) if version != "" else None
+                page = (
+                    read_page(f"{called}.md", store.read(called, version=version).text)
+                    if version != ""
+                    else None
+                )
             # git's times, and those without an offset, are local
             states.append((page, datetime.fromisoformat(since).astimezone(UTC), who))
 
@@ -266,7 +312,12 @@ class KnowledgeGraph(Shelf[GraphPage]):
                     if entry.source != "git" and last and entry.before and entry.before != last:
                         add(entry.name, entry.before, entry.when, "")
                     last = entry.sha256 or ""
-                    add(entry.new_name or entry.name, entry.version if last else "", entry.when, entry.who)
+                    add(
+                        entry.new_name or entry.name,
+                        entry.version if last else "",
+                        entry.when,
+                        entry.who,
+                    )
         with suppress(SimplememError):
             memory = store.read(name_of(path))
             if memory.sha256 != last and memory.name == name_of(path):
@@ -288,13 +339,22 @@ class KnowledgeGraph(Shelf[GraphPage]):
             pages.pop(then.path, None)
             files.discard(then.path)
             if then.data is not None and then.path.lower().endswith(".md"):
-                pages[then.path] = read_page(then.path, then.data.decode("utf-8", "replace"), then.sha256 or "")
+                pages[then.path] = read_page(
+                    then.path, then.data.decode("utf-8", "replace"), then.sha256 or ""
+                )
                 files.add(then.path)
         shown = {path: page for path, page in pages.items() if page.is_own}
-        drawn = {tie.path for ties in self.resolved(shown.values(), files).values() for tie in ties if tie.path}
+        drawn = {
+            tie.path
+            for ties in self.resolved(shown.values(), files).values()
+            for tie in ties
+            if tie.path
+        }
         linked = (pages.get(path) or self.page_at(path) for path in drawn - shown.keys())
         shown |= {page.path: page for page in linked if page is not None}
-        return graph_of_pages(sorted(shown.values(), key=ENTITY.place), self.resolved(shown.values(), files), shown)
+        return graph_of_pages(
+            sorted(shown.values(), key=ENTITY.place), self.resolved(shown.values(), files), shown
+        )
 
 
 def _key(target: str) -> str:

@@ -48,7 +48,9 @@ def written(graph: Graph) -> str:
     """A graph as such a file."""
     lines = [{"type": "entity", **each.as_dict()} for each in graph.entities]
     lines += [{"type": "relation", **each.as_dict()} for each in graph.relations]
-    text = "".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines)
+    text = "".join(
+        json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines
+    )
     return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
@@ -63,13 +65,22 @@ def read(data: bytes, most: int = 64_000_000) -> tuple[Graph, tuple[Broken, ...]
         except (ValueError, RecursionError):
             broken.append(Broken(number, "it is not JSON"))
             continue
-        texts = said.get("observations") or [] if isinstance(said, dict) else None  # null is written too, or nothing
+        texts = (
+            said.get("observations") or [] if isinstance(said, dict) else None
+        )  # null is written too, or nothing
         fits = len(line) <= most
-        are_texts = fits and isinstance(texts, list) and all(isinstance(each, str) for each in texts)
+        are_texts = (
+            fits and isinstance(texts, list) and all(isinstance(each, str) for each in texts)
+        )
         match said:
             case None:
                 pass
-            case {"type": "relation", "from": str(source), "to": str(target), "relationType": str(kind)}:
+            case {
+                "type": "relation",
+                "from": str(source),
+                "to": str(target),
+                "relationType": str(kind),
+            }:
                 relations.setdefault((source, kind, target), Relation(source, kind, target))
             case {"type": "entity", "name": str(name), "entityType": str(kind)} if are_texts:
                 first = entities.get(name, Entity(name, kind))
@@ -77,7 +88,11 @@ def read(data: bytes, most: int = 64_000_000) -> tuple[Graph, tuple[Broken, ...]
                 more = (Observation(text) for text in texts or () if text not in known)
                 entities[name] = Entity(name, first.type, (*first.observations, *more))
             case _:
-                why = "it is neither an entity nor a relation" if fits else "it is longer than the limit for a note"
+                why = (
+                    "it is neither an entity nor a relation"
+                    if fits
+                    else "it is longer than the limit for a note"
+                )
                 broken.append(Broken(number, why))
     return Graph(tuple(entities.values()), tuple(relations.values())), tuple(broken)
 
@@ -88,7 +103,9 @@ def import_file(
     """Bring a file's graph into the vault as one step, or only count; or `once`, and None if it was. Others that import
     meanwhile wait."""
     path = os.path.abspath(file)
-    record = StateLog[set[str]](store.bench, "imports.jsonl", set, lambda files, line: files.add(str(line.get("file"))))
+    record = StateLog[set[str]](
+        store.bench, "imports.jsonl", set, lambda files, line: files.add(str(line.get("file")))
+    )
     with nullcontext() if dry_run else record.held(_PATIENCE) as add:
         if once and path in record.state():
             return None
@@ -101,8 +118,18 @@ def import_file(
         by = By(who=who, tool="import", reason=f"import of {file.name}")
         new = kept.new_of(graph) if add is None else kept.take_in(graph, **by)
         counts = dict(zip(("entities", "relations", "observations"), new, strict=True))
-        counts |= {"entities_there": len(graph.entities) - new[0], "relations_there": len(graph.relations) - new[1]}
+        counts |= {
+            "entities_there": len(graph.entities) - new[0],
+            "relations_there": len(graph.relations) - new[1],
+        }
         since = f"v{last + 1}" if store.bench.last_version() > last else ""
         if add is not None:
-            add({"when": stamp(now()), "file": path, "sha256": hashlib.sha256(data).hexdigest(), **counts})
+            add(
+                {
+                    "when": stamp(now()),
+                    "file": path,
+                    "sha256": hashlib.sha256(data).hexdigest(),
+                    **counts,
+                }
+            )
         return Imported(path, **counts, since=since, broken=broken)

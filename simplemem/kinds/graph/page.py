@@ -26,7 +26,9 @@ _UNNAMED: Final = "relates_to"  # a link without a word before it
 _BULLET: Final = re.compile(r"[-*+][ \t]+")
 _LINE: Final = re.compile(r"([^\r\n]*)(?:\r\n|\n|\r|$)")
 _HEADING: Final = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
-_LINK: Final = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)|\[\[(?P<target>[^\[\]\r\n]+)\]\]")  # or code before one
+_LINK: Final = re.compile(
+    r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)|\[\[(?P<target>[^\[\]\r\n]+)\]\]"
+)  # or code before one
 _WORDS: Final = re.compile(r"\w[\w'’-]*(?: \w[\w'’-]*){0,3}")
 # Code and comments over several lines, up to the line that closes them. One that nobody closed has a second group.
 _HIDDEN: Final = re.compile(
@@ -69,7 +71,9 @@ class GraphPage(Entity):
     bullets: tuple[Bullet, ...]
     bonds: tuple[Bond, ...]
     sections: Mapping[str, tuple[int, int]]  # where the two lists begin and end
-    opened: int  # where code or a comment begins that nobody closed: behind it nothing is read or added
+    opened: (
+        int  # where code or a comment begins that nobody closed: behind it nothing is read or added
+    )
     searched: str  # name, type and observations in lower case
 
     @property
@@ -87,7 +91,9 @@ def read_page(path: str, text: str, sha256: str = "") -> GraphPage:
     }
     title, told, order = said.get("title"), said.get("entity_type"), header.properties.get("order")
     is_entity = ENTITY.holds(path, said.get("type"))
-    bullets, sections, opened = _read_lists(text, header.body_start, name_of(path), everything=is_entity)
+    bullets, sections, opened = _read_lists(
+        text, header.body_start, name_of(path), everything=is_entity
+    )
     observations = tuple(each.says for each in bullets if isinstance(each.says, Observation))
     own = said.get("type") or ("entity" if is_entity else "note")
     if is_entity and (told is not None or own.casefold() == ENTITY.type):
@@ -102,7 +108,10 @@ def read_page(path: str, text: str, sha256: str = "") -> GraphPage:
         type=own,
         is_note=not is_entity,
         owner=unicodedata.normalize("NFC", said.get("scope", "")),
-        is_stub=is_entity and header.properties.get("stub") is True and told is None and not observations,
+        is_stub=is_entity
+        and header.properties.get("stub") is True
+        and told is None
+        and not observations,
         order=order if isinstance(order, int) and not isinstance(order, bool) else None,
         created=said.get("created", ""),
         modified=said.get("modified", ""),
@@ -120,7 +129,13 @@ ENTITY: Final[Kind[GraphPage]] = Kind(
     FOLDER,
     "entity",
     read=lambda read: read_page(read.path, read.text, read.sha256),
-    place=lambda page: (not page.is_own, page.order is None, page.order or 0, page.created, page.path),
+    place=lambda page: (
+        not page.is_own,
+        page.order is None,
+        page.order or 0,
+        page.created,
+        page.path,
+    ),
     any_type=True,
 )
 
@@ -154,12 +169,16 @@ def _read_lists(
     hidden = _HIDDEN.finditer(text, at)
     opened = next((each.start() for each in hidden if (each.lastindex or 0) > 1), len(text))
     masked = text[:at] + _HIDDEN.sub(lambda each: "\0" * len(each[0]), text[at:])
-    items: list[tuple[int, str, list[str]]] = []  # where each begins, the section it is in, its lines
+    items: list[
+        tuple[int, str, list[str]]
+    ] = []  # where each begins, the section it is in, its lines
     ends: list[int] = []
     sections: dict[str, tuple[int, int]] = {}
     section, level = "", 0  # where we are, and how deep its heading is
     above = True  # before the first heading below the title
-    is_open = in_item = False  # lines that are set in are its words; nothing is added before what comes
+    is_open = in_item = (
+        False  # lines that are set in are its words; nothing is added before what comes
+    )
     for each in _LINE.finditer(masked, at, opened):
         line, begin, end = each[1], each.start(), each.end()
         if heading := _HEADING.match(line):
@@ -197,8 +216,14 @@ def _said(content: str, section: str, itself: str) -> Observation | Bond | None:
     said, attributes = split_attributes(content)
     bond = _bond(said, attributes) if section != "observations" else None
     if bond is not None and section == "above":
-        leads_back = f"/{itself}".casefold().endswith(f"/{bond.link}".removesuffix(".md").casefold())
-        is_plain_line = said.endswith("]]") and said.startswith(f"{bond.type} [[") and _WORDS.fullmatch(bond.type)
+        leads_back = f"/{itself}".casefold().endswith(
+            f"/{bond.link}".removesuffix(".md").casefold()
+        )
+        is_plain_line = (
+            said.endswith("]]")
+            and said.startswith(f"{bond.type} [[")
+            and _WORDS.fullmatch(bond.type)
+        )
         bond = bond if is_plain_line and not leads_back else None
     return bond or (None if section == "relations" else Observation(unspelled(said), attributes))
 
@@ -217,18 +242,33 @@ def _bond(said: str, attributes: Mapping[str, Any]) -> Bond | None:
     if link is None or not target:  # `[[#Heading]]` leads to the note itself
         return None
     before = rest[: link.start()].rstrip()
-    if "\n" in before or (before if kind is not None else before.startswith("[") or before.endswith("!")):
+    if "\n" in before or (
+        before if kind is not None else before.startswith("[") or before.endswith("!")
+    ):
         return None
     return Bond(kind if kind is not None else before or _UNNAMED, target, "", attributes)
 
 
-def new_page(path: str, entity: Entity, order: int, now: str, *, stub: bool = False, bonds: Sequence[str] = ()) -> str:
+def new_page(
+    path: str,
+    entity: Entity,
+    order: int,
+    now: str,
+    *,
+    stub: bool = False,
+    bonds: Sequence[str] = (),
+) -> str:
     """The text of a new page. A stub only holds a name that relations begin at."""
-    properties: dict[str, Any] = {"title": spell(entity.name)} if base_name(path) != entity.name else {}
+    properties: dict[str, Any] = (
+        {"title": spell(entity.name)} if base_name(path) != entity.name else {}
+    )
     properties |= {"stub": True} if stub else {"entity_type": spell(entity.type)}
     if entity.owner:
         properties["scope"] = entity.owner
-    lists = {"Observations": [observation_line(each) for each in entity.observations], "Relations": bonds}
+    lists = {
+        "Observations": [observation_line(each) for each in entity.observations],
+        "Relations": bonds,
+    }
     parts = ["\n".join([f"## {title}", *lines, ""]) for title, lines in lists.items() if lines]
     return ENTITY.render(properties | {"order": order}, "\n".join(parts), now)
 
@@ -242,7 +282,13 @@ def observation_line(said: Observation) -> str:
 
 def bond_line(kind: str, target: str, attributes: Mapping[str, Any]) -> str:
     """A relation as a bullet; `target` is a link or a literal."""
-    plain = is_plain(kind) and "[[" not in kind and '"' not in kind and "`" not in kind and not kind.startswith("[")
+    plain = (
+        is_plain(kind)
+        and "[[" not in kind
+        and '"' not in kind
+        and "`" not in kind
+        and not kind.startswith("[")
+    )
     return f"- {kind if plain else literal(kind)} {target}{spell_attributes(attributes)}"
 
 
@@ -251,14 +297,19 @@ def with_lines(text: str, page: GraphPage, section: str, lines: Sequence[str]) -
     newline = "\r\n" if "\r\n" in text else "\n"
     added = "".join(f"{line}\n" for line in lines).replace("\n", newline)
     has_it, relations = section in page.sections, page.sections.get("relations")
-    at = min(page.opened, page.sections[section][1] if has_it else relations[0] if relations else len(text))
+    at = min(
+        page.opened,
+        page.sections[section][1] if has_it else relations[0] if relations else len(text),
+    )
     before, after = text[:at], text[at:]
     if before and not before.endswith(("\n", "\r")):
         before += newline
     if has_it:
         return before + added + after
     blank = "" if not before or before.endswith(newline * 2) else newline
-    return f"{before}{blank}## {section.capitalize()}{newline}{added}{newline if after else ''}{after}"
+    return (
+        f"{before}{blank}## {section.capitalize()}{newline}{added}{newline if after else ''}{after}"
+    )
 
 
 def without(text: str, gone: Iterable[Bullet]) -> str:
@@ -303,8 +354,15 @@ def spell_attributes(attributes: Mapping[str, Any]) -> str:
     """The comment that holds attributes, with the space before it: words and numbers as they are, all else as JSON."""
     said = ""
     for key, value in attributes.items():
-        spelled = json.dumps(value, separators=(",", ":")).replace(" ", "\\u0020").replace("%", "\\u0025")
-        if isinstance(value, str) and _WORD.fullmatch(value) and value.isprintable() and _read_value(value) == value:
+        spelled = (
+            json.dumps(value, separators=(",", ":")).replace(" ", "\\u0020").replace("%", "\\u0025")
+        )
+        if (
+            isinstance(value, str)
+            and _WORD.fullmatch(value)
+            and value.isprintable()
+            and _read_value(value) == value
+        ):
             spelled = value
         said += f"{key}={spelled} "
     return f" %% {said}%%" if said else ""

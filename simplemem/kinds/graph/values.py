@@ -81,7 +81,10 @@ class Graph:
 
     def as_dict(self) -> dict[str, Any]:
         """As the graph memory servers show it."""
-        entities, relations = [each.as_dict() for each in self.entities], [each.as_dict() for each in self.relations]
+        entities, relations = (
+            [each.as_dict() for each in self.entities],
+            [each.as_dict() for each in self.relations],
+        )
         return {"entities": entities, "relations": relations}
 
 
@@ -96,7 +99,12 @@ Direction = Literal["out", "in", "both"]
 
 
 def walk(
-    graph: Graph, start: str, *, kind: str | None = None, direction: Direction = "both", depth: int = 2
+    graph: Graph,
+    start: str,
+    *,
+    kind: str | None = None,
+    direction: Direction = "both",
+    depth: int = 2,
 ) -> dict[str, tuple[Relation, ...]]:
     """The names that relations, or those of a kind, lead to from `start` in so many steps, nearest first, each with the
     relations of a shortest way there. `in` goes against the arrows."""

@@ -18,7 +18,9 @@ from simplemem.note.words import shortened, words_in_order
 FOLDER: Final = "knowledge"
 _MOST_SLUG: Final = 60
 _MOST_HEADLINE: Final = 120
-_UNREAD: Final = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)|%%.*?(?:%%|\Z)", re.MULTILINE | re.DOTALL)
+_UNREAD: Final = re.compile(
+    r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)|%%.*?(?:%%|\Z)", re.MULTILINE | re.DOTALL
+)
 _MARKUP: Final = re.compile(
     r"!\[\[[^\[\]]*\]\]|\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]|!?\[([^\[\]]*)\]\([^()\s]*\)|</?[A-Za-z][^<>\n]*>|(\*\*|__|==)"
 )
@@ -103,7 +105,9 @@ def read_entry(path: str, text: str, sha256: str = "") -> KnowledgeEntry:
         sha256=sha256,
         ties=ties,
         status=said("status"),
-        superseded_by=re.sub(r"\A\[\[([^\[\]|#]++)[^\[\]]*+\]\]\Z", r"\1", said("superseded_by").strip()).strip(),
+        superseded_by=re.sub(
+            r"\A\[\[([^\[\]|#]++)[^\[\]]*+\]\]\Z", r"\1", said("superseded_by").strip()
+        ).strip(),
         superseded_at=said("superseded_at"),
         superseded_reason=said("superseded_reason"),
         is_own=is_own,
@@ -123,8 +127,13 @@ def _sections(note: Note) -> dict[str, tuple[int, int, int]]:
     sections, headings = dict[str, tuple[int, int, int]](), note.body.headings
     for number, heading in enumerate(headings):
         key = heading.text.strip().casefold()
-        if key in ("context", "relations") and note.text.startswith("## ", heading.start):  # and not in a quotation
-            end = next((later.start for later in headings[number + 1 :] if later.level <= 2), len(note.text))
+        if key in ("context", "relations") and note.text.startswith(
+            "## ", heading.start
+        ):  # and not in a quotation
+            end = next(
+                (later.start for later in headings[number + 1 :] if later.level <= 2),
+                len(note.text),
+            )
             sections[key] = heading.start, heading.end, end
     return sections
 
@@ -168,7 +177,9 @@ def reworded(text: str, content: str, context: str) -> str:
 
 def with_tie(text: str, relationship: str, link: str) -> str:
     """The note with a relation more, behind those it has."""
-    return with_lines(text, read_page("", text), "relations", [bond_line(relationship, f"[[{link}]]", {})])
+    return with_lines(
+        text, read_page("", text), "relations", [bond_line(relationship, f"[[{link}]]", {})]
+    )
 
 
 def slug_of(content: str) -> str:

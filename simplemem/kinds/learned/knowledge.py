@@ -62,7 +62,9 @@ class Knowledge(Keeper):
         self.shelf = Shelf(store.bench, LEARNED)
         self.took: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=1000))
         """Milliseconds of the last answers of each tool in this process."""
-        self._reads: StateLog[Reads] = StateLog(store.bench, "state/access.jsonl", dict, _count_line)
+        self._reads: StateLog[Reads] = StateLog(
+            store.bench, "state/access.jsonl", dict, _count_line
+        )
 
     def entries(self) -> list[KnowledgeEntry]:
         """Every entry, the oldest first."""
@@ -76,7 +78,9 @@ class Knowledge(Keeper):
     def count(self, ids: Collection[str]) -> None:
         """Note that these were read just now."""
         if ids:
-            self._reads.add({"at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "ids": list(ids)})
+            self._reads.add(
+                {"at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "ids": list(ids)}
+            )
 
     def find(self, ref: str) -> KnowledgeEntry:
         """The entry of this id, of an id that begins so, or of this name."""
@@ -94,21 +98,41 @@ class Knowledge(Keeper):
 
     def shown(self, some: Sequence[KnowledgeEntry]) -> list[dict[str, Any]]:
         """Entries with the fields that clients know, and the names of their notes."""
-        reads, related, shown = self.reads(), self.leading_to(self.entries()), list[dict[str, Any]]()
+        reads, related, shown = (
+            self.reads(),
+            self.leading_to(self.entries()),
+            list[dict[str, Any]](),
+        )
         said: dict[str, list[str]] = defaultdict(list)
         for one in self.entries() if some else ():
             for words, other in related.get(one.path, ()):
-                said[one.path].append(f'this {words.replace("_", " ")} "{other.headline}" ({other.id})')
-                said[other.path].append(f'"{one.headline}" ({one.id}) {words.replace("_", " ")} this')
+                said[one.path].append(
+                    f'this {words.replace("_", " ")} "{other.headline}" ({other.id})'
+                )
+                said[other.path].append(
+                    f'"{one.headline}" ({one.id}) {words.replace("_", " ")} this'
+                )
         for e in some:
             count, last = reads.get(e.id, NEVER)
             others = dict.fromkeys(other.id for _, other in related.get(e.path, ()))
-            facts: dict[str, Any] = {"id": e.id, "type": e.type, "content": e.content, "context": e.context}
+            facts: dict[str, Any] = {
+                "id": e.id,
+                "type": e.type,
+                "content": e.content,
+                "context": e.context,
+            }
             facts |= {"confidence": e.confidence, "verified": e.verified, "tags": list(e.tags)}
             facts |= {"timestamp": e.created, "accessCount": count, "lastAccessed": last or None}
             facts |= {"relatedIds": list(others), "name": e.name}
             facts |= {"relations": said[e.path]} if e.path in said else {}
-            shown.append(facts | ({"status": "superseded", "supersededBy": e.superseded_by} if e.is_superseded else {}))
+            shown.append(
+                facts
+                | (
+                    {"status": "superseded", "supersededBy": e.superseded_by}
+                    if e.is_superseded
+                    else {}
+                )
+            )
         return shown
 
     def search(
@@ -150,11 +174,20 @@ class Knowledge(Keeper):
         if not said:
             raise Invalid("the content is empty")
         legal, warnings = _legal_tags(tags)
-        properties: dict[str, Any] = {"tags": legal, "id": str(uuid.uuid4()), "knowledge_type": kind}
-        properties["confidence"] = _as_number(DEFAULT_CONFIDENCE if confidence is None else confidence)
+        properties: dict[str, Any] = {
+            "tags": legal,
+            "id": str(uuid.uuid4()),
+            "knowledge_type": kind,
+        }
+        properties["confidence"] = _as_number(
+            DEFAULT_CONFIDENCE if confidence is None else confidence
+        )
         properties["verified"] = bool(verified)
         text = LEARNED.render(properties, entries.body_of(said, where), now())
-        slug, new = f"{FOLDER}/{kind}/{entries.slug_of(said)}", entries.read_entry(f"{FOLDER}/{kind}/x.md", text)
+        slug, new = (
+            f"{FOLDER}/{kind}/{entries.slug_of(said)}",
+            entries.read_entry(f"{FOLDER}/{kind}/x.md", text),
+        )
 
         def draft(step: ChangeSet) -> tuple[str, list[KnowledgeEntry]]:
             twins = [
@@ -184,13 +217,17 @@ class Knowledge(Keeper):
         (path, twins), carried = self.shelf.change(draft, By(tool="save_knowledge") | by)
         return self.shelf.items[path], twins, [*warnings, *carried.warnings]
 
-    def update(self, ref: str, change: EntryChange, **by: Unpack[By]) -> tuple[KnowledgeEntry, list[str]]:
+    def update(
+        self, ref: str, change: EntryChange, **by: Unpack[By]
+    ) -> tuple[KnowledgeEntry, list[str]]:
         """Correct an entry: what is None in the change stays. Its id and its relations stay too.
 
         Returns the entry as it is now, and warnings.
         """
         if all(value is None for value in change):
-            raise Invalid("no change given", hint="Give content, context, confidence, verified or tags.")
+            raise Invalid(
+                "no change given", hint="Give content, context, confidence, verified or tags."
+            )
         warnings = list[str]()
         if change.tags is not None:
             legal, warnings = _legal_tags(change.tags)
@@ -215,7 +252,9 @@ class Knowledge(Keeper):
         content = entry.content if change.content is None else change.content
         context = entry.context if change.context is None else change.context
         if (content, context) != (entry.content, entry.context):
-            text = remove_property(step.text(entry.path), "context")  # where a person may have put it
+            text = remove_property(
+                step.text(entry.path), "context"
+            )  # where a person may have put it
             step.put(entry.path, entries.reworded(text, content, context))
         if change.tags is not None and change.tags != entry.tags:
             step.set(entry.path, tags=[*change.tags])
@@ -224,7 +263,9 @@ class Knowledge(Keeper):
         if change.verified is not None and change.verified != entry.verified:
             step.set(entry.path, verified=change.verified)
 
-    def delete(self, ref: str, **by: Unpack[By]) -> tuple[KnowledgeEntry, list[KnowledgeEntry], str]:
+    def delete(
+        self, ref: str, **by: Unpack[By]
+    ) -> tuple[KnowledgeEntry, list[KnowledgeEntry], str]:
         """Put an entry into the trash.
 
         Returns the entry, those that have a relation to it, and the version that undoes the deletion.
@@ -234,7 +275,11 @@ class Knowledge(Keeper):
             every = self.shelf.in_order()
             entry = _pick(every, ref)
             leading = self.leading_to(every)
-            related = [other for other in every if any(to.path == entry.path for _, to in leading[other.path])]
+            related = [
+                other
+                for other in every
+                if any(to.path == entry.path for _, to in leading[other.path])
+            ]
             step.drop(entry.path)
             return entry, related
 
@@ -270,7 +315,9 @@ class Knowledge(Keeper):
         """Mark an entry as superseded by another, as a client decided. Whether that was new."""
         if loser.is_superseded and self._superseder_of(loser) == winner.path:
             return False
-        if winner.is_superseded and self._superseder_of(winner) == loser.path:  # the last word counts
+        if (
+            winner.is_superseded and self._superseder_of(winner) == loser.path
+        ):  # the last word counts
             step.set(winner.path, **dict.fromkeys(_MARKS))
         self._lay_aside(step, winner, loser, "decided by a client")
         return True
@@ -281,7 +328,9 @@ class Knowledge(Keeper):
         return path
 
     @staticmethod
-    def _lay_aside(step: ChangeSet, winner: KnowledgeEntry, loser: KnowledgeEntry, reason: str) -> None:
+    def _lay_aside(
+        step: ChangeSet, winner: KnowledgeEntry, loser: KnowledgeEntry, reason: str
+    ) -> None:
         """Mark an entry as superseded: by which, when and why. It is less sure then."""
         values = ("superseded", f"[[{winner.name}]]", now(), reason)
         step.set(loser.path, **dict(zip(_MARKS, values, strict=True)))
@@ -298,14 +347,22 @@ class Knowledge(Keeper):
                 if there is None or there.sha256 != entry.sha256:
                     return entry.name  # and nothing is written
             for winner, loser, why, rule in decided:
-                step.put(winner.path, entries.with_tie(step.text(winner.path), "supersedes", loser.name))
+                step.put(
+                    winner.path, entries.with_tie(step.text(winner.path), "supersedes", loser.name)
+                )
                 self._lay_aside(step, winner, loser, f"{rule}: {why}")
             return ""
 
         reason = f"{len(decided)} contradictions resolved"
-        stale, carried = self.shelf.change(draft, By(tool="auto_resolve_contradictions", reason=reason) | by)
+        stale, carried = self.shelf.change(
+            draft, By(tool="auto_resolve_contradictions", reason=reason) | by
+        )
         if stale:
-            raise Conflict(f"{stale} has changed since it was read", current_sha256=None, hint="Repeat the call.")
+            raise Conflict(
+                f"{stale} has changed since it was read",
+                current_sha256=None,
+                hint="Repeat the call.",
+            )
         return carried.written[0].version if carried.written else ""
 
 
@@ -329,13 +386,21 @@ def hits_of_kind(
     hits: dict[str, tuple[T, Hit]] = {}
     notices: list[str] = []  # of each search, "" where it found an answer
     folder, enough = Filter(prefix=f"{kind.folder}/"), min(limit, len(items))
-    for narrowed in (*([replace(folder, properties=told)] if told else []), folder, Filter(type=kind.type)):
+    for narrowed in (
+        *([replace(folder, properties=told)] if told else []),
+        folder,
+        Filter(type=kind.type),
+    ):
         size, is_more = limit, True
         while is_more:
             found = store.search(query, filter=narrowed, limit=size, own_scores=True)
             notices += [found.notice] if found.hits else []
             there = {path_of(hit.name): hit for hit in found.hits}
-            hits |= {path: (items[path], hit) for path, hit in there.items() if path in items and path not in hits}
+            hits |= {
+                path: (items[path], hit)
+                for path, hit in there.items()
+                if path in items and path not in hits
+            }
             is_more = len(hits) < enough and len(found.hits) >= size
             size *= 4
         if len(hits) >= enough:
@@ -351,7 +416,9 @@ def hits_of_kind(
 def with_falling_scores(hits: Sequence[tuple[T, Hit]]) -> list[tuple[T, Hit]]:
     """The same hits in the same order, none with a higher score than the one above it."""
     scores = falling_scores(hit.score for _, hit in hits)
-    return [(item, replace(hit, score=score)) for (item, hit), score in zip(hits, scores, strict=True)]
+    return [
+        (item, replace(hit, score=score)) for (item, hit), score in zip(hits, scores, strict=True)
+    ]
 
 
 def _pick(every: Sequence[KnowledgeEntry], ref: str) -> KnowledgeEntry:
@@ -360,8 +427,14 @@ def _pick(every: Sequence[KnowledgeEntry], ref: str) -> KnowledgeEntry:
     key = wanted.removeprefix("[[").removesuffix("]]").removesuffix(".md").casefold()
     found = (
         [each for each in every if each.id == wanted]
-        or [each for each in every if key in (name := each.name.casefold(), name.rpartition("/")[2])]
-        or [each for each in every if len(key) >= _LEAST_PREFIX and each.id.casefold().startswith(key)]
+        or [
+            each for each in every if key in (name := each.name.casefold(), name.rpartition("/")[2])
+        ]
+        or [
+            each
+            for each in every
+            if len(key) >= _LEAST_PREFIX and each.id.casefold().startswith(key)
+        ]
     )
     if not found:
         hint = "Give an id, the first letters of an id, or the name of a note in knowledge/."
@@ -380,7 +453,9 @@ def _legal_tags(tags: Sequence[str]) -> tuple[list[str], list[str]]:
             legal += tags_for_new_note([tag])[0]
         except Invalid as refused:
             legal.append(str(refused.details.get("proposed", "tag")))
-            warnings.append(f"the tag {tag!r} was written as {legal[-1]!r}: a tag has only letters, digits, _, - and /")
+            warnings.append(
+                f"the tag {tag!r} was written as {legal[-1]!r}: a tag has only letters, digits, _, - and /"
+            )
     return list(dict.fromkeys(legal)), warnings
 
 
@@ -397,7 +472,12 @@ def _clean(text: str, what: str) -> str:
 def _count_line(counts: Reads, line: Mapping[str, Any]) -> None:
     """Take one line of the log in. What is not one of ours is passed over."""
     ids, when, times = line.get("ids"), line.get("at"), line.get("n", 1)
-    if isinstance(ids, list) and isinstance(when, str) and isinstance(times, int) and 0 < times < 1 << 53:
+    if (
+        isinstance(ids, list)
+        and isinstance(when, str)
+        and isinstance(times, int)
+        and 0 < times < 1 << 53
+    ):
         for id_ in filter(lambda each: isinstance(each, str), ids):
             count, last = counts.get(id_, NEVER)
             counts[id_] = count + times, max(last, when)

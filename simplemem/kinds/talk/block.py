@@ -26,7 +26,9 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)  # of what tells no time
 _MOST_NAME: Final = 71  # characters of a note's name: the day and a label
 _MOST_TURNS, _MOST_BYTES = 300, 500_000  # of a block; then a successor goes on
 _TURN: Final = PATTERNS["turn"]
-_FOLDED: Final = re.compile(r"^> \[!\w+\]-? (Answer|Context)[ \t\r]*+(?:\n|\Z)((?:^>.*(?:\n|\Z))*+)", re.MULTILINE)
+_FOLDED: Final = re.compile(
+    r"^> \[!\w+\]-? (Answer|Context)[ \t\r]*+(?:\n|\Z)((?:^>.*(?:\n|\Z))*+)", re.MULTILINE
+)
 _TITLE: Final = re.compile(r"\A> \[!.*\n?")
 _FENCED: Final = re.compile(r"(`{3,}+)\n(.*)\n\1", re.DOTALL)
 _ID: Final = re.compile(r"\bblock_\d{8}_\d{6}(?:_\w+)?", re.ASCII)
@@ -34,7 +36,9 @@ _DAY: Final = re.compile(r"^## (?:\w+day )?\d{1,2} \w+ \d{4}[ \t\r]*$", re.MULTI
 _ODD: Final = re.compile(r"[`#|<>\[\]]|.{301}", re.DOTALL)  # no sentence to quote in a summary
 # What would reach out of a quote, or be lost in it; the scanner is asked about all that is structure.
 _STRUCTURE: Final = {"html", "definition", "math"}
-_LEAKS: Final = re.compile(r"%%|\$\$|<[!/?A-Za-z]|\t|[ ]$|\[[ ]\]|\[!|\A[ ]*(?:```|~~~)", re.MULTILINE)
+_LEAKS: Final = re.compile(
+    r"%%|\$\$|<[!/?A-Za-z]|\t|[ ]$|\[[ ]\]|\[!|\A[ ]*(?:```|~~~)", re.MULTILINE
+)
 
 
 class Turn(NamedTuple):
@@ -92,7 +96,10 @@ class Block(Kept):
 
 def turns_out(turns: Iterable[Turn]) -> list[TurnOut]:
     """Turns as clients know them."""
-    return [TurnOut(turn_id=e.id, timestamp=stamp(e.at), user_message=e.message, ai_response=e.answer) for e in turns]
+    return [
+        TurnOut(turn_id=e.id, timestamp=stamp(e.at), user_message=e.message, ai_response=e.answer)
+        for e in turns
+    ]
 
 
 def read_block(read: Read) -> Block:
@@ -106,7 +113,9 @@ def read_block(read: Read) -> Block:
     return Block(
         id=id_,
         label=note.string("title") or base_name(read.path),
-        status=next((each for each in ("active", "paused", "closed") if f"status/{each}" in tags), "paused"),
+        status=next(
+            (each for each in ("active", "paused", "closed") if f"status/{each}" in tags), "paused"
+        ),
         created=moment_of("T".join(id_.split("_")[1:3]) + "Z") or (turns[0].at if turns else EPOCH),
         turns=turns,
         keywords=tuple(map(str, keywords)) if isinstance(keywords, list) else (),
@@ -118,7 +127,9 @@ def read_block(read: Read) -> Block:
     )
 
 
-TOPIC: Final[Kind[Block]] = Kind("topics", "topic", read=read_block, place=lambda block: (block.created, block.path))
+TOPIC: Final[Kind[Block]] = Kind(
+    "topics", "topic", read=read_block, place=lambda block: (block.created, block.path)
+)
 
 
 def _turns(text: str, start: int) -> Iterator[Turn]:
@@ -126,7 +137,11 @@ def _turns(text: str, start: int) -> Iterator[Turn]:
     for turn in _TURN.finditer(text, start):
         if turn["mark"] and (at := moment_of(f"{turn['day']}T{turn['time']}Z")):
             folded = {title: _said(quote) for title, quote in _FOLDED.findall(turn["folded"])}
-            said = (_said(_TITLE.sub("", turn["said"])), folded.get("Answer", ""), folded.get("Context", ""))
+            said = (
+                _said(_TITLE.sub("", turn["said"])),
+                folded.get("Answer", ""),
+                folded.get("Context", ""),
+            )
             yield Turn(turn["mark"].replace("-", "_"), at, *said, *turn.span())
 
 
@@ -141,7 +156,12 @@ def _quoted(title: str, text: str) -> str:
     """A text in a callout of that title, in a fence if it would be structure of the note or lose a byte otherwise."""
     plain = "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))
     body = read_body(f"> {title}\n{plain}\n\n# end\n", 0)
-    odd = body.links or body.tags or body.block_ids or {each.kind for each in body.blocks} & _STRUCTURE
+    odd = (
+        body.links
+        or body.tags
+        or body.block_ids
+        or {each.kind for each in body.blocks} & _STRUCTURE
+    )
     if odd or _LEAKS.search(text) or [heading.text for heading in body.headings] != ["end"]:
         fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
         plain = f"> {fence}\n{plain}\n> {fence}"
@@ -150,7 +170,9 @@ def _quoted(title: str, text: str) -> str:
 
 def render_turn(turn: Turn) -> str:
     """A turn as it stands in a note."""
-    said = _quoted(f"[!quote] You, {turn.at.astimezone():%H:%M}", turn.message) + f"\n^{turn.mark}\n"
+    said = (
+        _quoted(f"[!quote] You, {turn.at.astimezone():%H:%M}", turn.message) + f"\n^{turn.mark}\n"
+    )
     for title, text in (("[!note]- Answer", turn.answer), ("[!info]- Context", turn.context)):
         said += f"\n{_quoted(title, text)}" if text else ""
     return said
@@ -182,9 +204,16 @@ def with_turn(block: Block, turn: Turn) -> str:
     return head + gap + said.replace("\n", newline) + below + tail
 
 
-def new_block(label: str, turn: Turn, keywords: list[str], session: str, id_: str, continues: str = "") -> str:
+def new_block(
+    label: str, turn: Turn, keywords: list[str], session: str, id_: str, continues: str = ""
+) -> str:
     """The text of a new block's note, with its first turn."""
-    properties: dict[str, object] = {"title": label, "aliases": [id_], "tags": ["status/paused"], "keywords": keywords}
+    properties: dict[str, object] = {
+        "title": label,
+        "aliases": [id_],
+        "tags": ["status/paused"],
+        "keywords": keywords,
+    }
     properties |= {"session": session or None, "continues": continues or None}
     now = turn.at.astimezone().strftime("%Y-%m-%dT%H:%M:%S")
     return TOPIC.render(properties, f"{day_of(turn.at)}\n{render_turn(turn)}", now)
@@ -206,7 +235,11 @@ def closed_off(text: str, block: Block, status: str = "") -> str:
 
 def summary_of(block: Block) -> str:
     """The two most central sentences that the person said, quoted, in their order."""
-    said = (turn.message[start:stop] for turn in block.turns for start, stop in sentence_spans(turn.message))
+    said = (
+        turn.message[start:stop]
+        for turn in block.turns
+        for start, stop in sentence_spans(turn.message)
+    )
     every = list(dict.fromkeys(" ".join(each.split()) for each in said if not _ODD.search(each)))
     central = set(keywords_of([turn.message for turn in block.turns]))
     best = sorted(every, key=lambda each: -len(central & set(re.findall(r"\w+", each.lower()))))[:2]

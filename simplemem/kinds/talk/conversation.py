@@ -53,9 +53,13 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 T = TypeVar("T")
-_Facts = tuple[str, str, list[tuple[Turn, Statement]]]  # a block's path, the turn it is read up to, what that gave
+_Facts = tuple[
+    str, str, list[tuple[Turn, Statement]]
+]  # a block's path, the turn it is read up to, what that gave
 _MOST_SENT: Final = 20_000  # characters in one question to a model
-_QUESTIONS: Final = tomllib.loads(Path(__file__).with_name("questions.toml").read_text(encoding="utf-8"))
+_QUESTIONS: Final = tomllib.loads(
+    Path(__file__).with_name("questions.toml").read_text(encoding="utf-8")
+)
 _MOST: Final = defaultdict(lambda: 100_000, topic=120, session_id=120)  # characters
 _clean: Final = partial(clean_text, hint="Nothing was stored, in full or in part.")
 
@@ -72,7 +76,9 @@ class Saying(NamedTuple):
     @property
     def has_secret(self) -> bool:
         """Whether a credential is stated in it, or stands there and looks like one."""
-        return any(each.category == "secret" for each in self.facts) or bool(find_secrets("\n".join(self.turn[2:5])))
+        return any(each.category == "secret" for each in self.facts) or bool(
+            find_secrets("\n".join(self.turn[2:5]))
+        )
 
 
 def said_now(
@@ -85,8 +91,16 @@ def said_now(
     session: str = "",
 ) -> Saying:
     """An exchange, checked: Invalid or TooLong says what is wrong with it. `context` alone is the reply."""
-    texts = {"message": message, "context": context, "response": response or "", "topic": topic, "session_id": session}
-    message, context, answer, *names = (_clean(text, name, _MOST[name]) for name, text in texts.items())
+    texts = {
+        "message": message,
+        "context": context,
+        "response": response or "",
+        "topic": topic,
+        "session_id": session,
+    }
+    message, context, answer, *names = (
+        _clean(text, name, _MOST[name]) for name, text in texts.items()
+    )
     topic, session = (" ".join(name.split()) for name in names)
     if not message.strip():
         raise Invalid("the message is empty")
@@ -138,7 +152,9 @@ class Conversation(Keeper):
     def topics(self, *, closed: bool = False) -> list[Block]:
         """The blocks, closed ones too if that is said: active ones first, then by what was said last."""
         found = [each for each in self.items(Block) if closed or each.status != "closed"]
-        return sorted(found, key=lambda each: (each.status == "active", each.last, each.id), reverse=True)
+        return sorted(
+            found, key=lambda each: (each.status == "active", each.last, each.id), reverse=True
+        )
 
     def profile(self) -> Profile:
         """What is known of the person."""
@@ -160,7 +176,9 @@ class Conversation(Keeper):
         """Keep a turn, as one step with one undo."""
         if saying.has_secret and self.settings.write.secrets == "refuse":
             hint = "Leave the credential out, or set write.secrets = warn."
-            raise Invalid("the message contains a credential, and the settings refuse secrets", hint=hint)
+            raise Invalid(
+                "the message contains a credential, and the settings refuse secrets", hint=hint
+            )
         advice = self._advice(saying)
         stored, carried = self.shelf.change(lambda step: self._draft(step, saying, advice), by)
         stored["warnings"].extend(carried.warnings)
@@ -169,7 +187,12 @@ class Conversation(Keeper):
     def _advice(self, saying: Saying) -> tuple[str, str, str] | None:
         """A model, the id of the block it chose, "" for a new one, and a label for that, if one was asked and is of help:
         a person set it, the numbers are close, nothing is private. Never while the vault is held."""
-        if saying.topic or saying.has_secret or not self.settings.llm.route or (chat := self.chat) is None:
+        if (
+            saying.topic
+            or saying.has_secret
+            or not self.settings.llm.route
+            or (chat := self.chat) is None
+        ):
             return None
         current, decision = self.decide(saying, self.items(Block))
         private = self.bench.private(each.path for each in {*decision.ranked, current} if each)
@@ -177,7 +200,12 @@ class Conversation(Keeper):
         if not (decision.is_close and shown) or (current and current.path in private):
             return None
         topics = [
-            {"block_id": each.id, "topic": each.label, "about": each.summary, "keywords": list(each.keywords[:5])}
+            {
+                "block_id": each.id,
+                "topic": each.label,
+                "about": each.summary,
+                "keywords": list(each.keywords[:5]),
+            }
             for each in shown.values()
         ]
         said = {"topics": topics, "message": saying.turn.message[:_MOST_SENT]}
@@ -190,34 +218,56 @@ class Conversation(Keeper):
             return (chat.method, id_, label if is_said else "") if id_ in ("", *shown) else None
         return None
 
-    def _draft(self, step: ChangeSet, saying: Saying, advice: tuple[str, str, str] | None) -> Stored:
+    def _draft(
+        self, step: ChangeSet, saying: Saying, advice: tuple[str, str, str] | None
+    ) -> Stored:
         turn, topic, session, facts, _ = saying
         every = self.held(Block)
         current, decision = self.decide(saying, every)
-        meant, reason, method = decision.block, decision.reason, "agent" if topic else decision.method
+        meant, reason, method = (
+            decision.block,
+            decision.reason,
+            "agent" if topic else decision.method,
+        )
         chosen = {each.id: each for each in decision.ranked} | {"": None}
-        if advice is not None and decision.is_close and advice[1] in chosen:  # else it was closed or deleted meanwhile
+        if (
+            advice is not None and decision.is_close and advice[1] in chosen
+        ):  # else it was closed or deleted meanwhile
             reason, (method, id_, topic) = "a model decided, because the scores were close", advice
             meant = chosen[id_]
-        scenario = "shift" if meant is None else "continuation" if meant is current else "resumption"
+        scenario = (
+            "shift" if meant is None else "continuation" if meant is current else "resumption"
+        )
         scenario = f"topic_{scenario}" if every else "new_topic_first"
         label = meant.label if meant is not None else topic or label_of(turn.message)
         target, reachable = meant, within(every, session)
         is_late = any(turn.at < each.last for each in reachable if each.status == "active")
         if meant is not None and meant.is_full:
-            later = (e for e in reachable if e.label == label and e.created >= meant.created and not e.is_full)
+            later = (
+                e
+                for e in reachable
+                if e.label == label and e.created >= meant.created and not e.is_full
+            )
             target = max(later, key=attrgetter("created", "id"), default=None)
         if target is not None:
-            step.text(target.path)  # Conflict when a person has just saved it, Unreadable when it has to be mended
+            step.text(
+                target.path
+            )  # Conflict when a person has just saved it, Unreadable when it has to be mended
             path, id_, text = target.path, target.id, blocks.with_turn(target, turn)
         else:
             id_ = f"block_{turn.at:%Y%m%d_%H%M%S}"
             id_ += f"_{turn.id[-6:]}" if any(each.id == id_ for each in every) else ""
             path = self.free(step, blocks.place_of(label, turn.at), between="-")
             continues = self.link_text(meant.path) if meant is not None else ""
-            text = blocks.new_block(label, turn, keywords_of([turn.message]), session, id_, continues)
+            text = blocks.new_block(
+                label, turn, keywords_of([turn.message]), session, id_, continues
+            )
         step.put(path, text if is_late else change_tags(text, {"status": "active"}))
-        step.set(path, **({} if is_late else {"session": session}), **({"private": True} if saying.has_secret else {}))
+        step.set(
+            path,
+            **({} if is_late else {"session": session}),
+            **({"private": True} if saying.has_secret else {}),
+        )
         for each in reachable if not is_late else ():
             if each.status == "active" and each.path != path:
                 step.put(each.path, blocks.closed_off(step.text(each.path), each))
@@ -234,13 +284,23 @@ class Conversation(Keeper):
         """Keep a fact in its note, and say what is kept. One that names a noun alone is the one fact of that noun."""
         told = Told(turn.at, said.value, self.link_text(path, turn.mark)[2:-2])
         every = [each for each in self._facts_of(step) if not each.problem]
-        known = max((each for each in every if each.key == said.key), key=attrgetter("valid_from"), default=None)
-        alike = [each for each in every if said.category == "secret" and each.key.endswith(f"_{said.key}")]
+        known = max(
+            (each for each in every if each.key == said.key),
+            key=attrgetter("valid_from"),
+            default=None,
+        )
+        alike = [
+            each
+            for each in every
+            if said.category == "secret" and each.key.endswith(f"_{said.key}")
+        ]
         if known := known or (alike[0] if len(alike) == 1 else None):
             said = said._replace(key=known.key)
             step.put(known.path, with_told(step.text(known.path), known, said, told, block))
         else:
-            place = self.free(step, f"{FACT.folder}/{legal_name(said.key.replace('_', ' '))}", between="-")
+            place = self.free(
+                step, f"{FACT.folder}/{legal_name(said.key.replace('_', ' '))}", between="-"
+            )
             step.put(place, new_fact(said, told, block, now()))
         return fact_out(said, block)
 
@@ -283,12 +343,18 @@ class Conversation(Keeper):
         step.put(path, with_traits(text, saying.traits, saying.turn.at, link[2:-2]))
         return []
 
-    def garden(self, ref: str = "all", after_days: int = 60, *, dry_run: bool = False, **by: Unpack[By]) -> Closed:
+    def garden(
+        self, ref: str = "all", after_days: int = 60, *, dry_run: bool = False, **by: Unpack[By]
+    ) -> Closed:
         """Close what has been paused for so long, or one block whatever it is; a model, if there is one, reads the facts
         of closed blocks, never of private ones. `continued` are those another goes on for. One step with one undo."""
         every = self.items(Block) if ref == "all" else [self.find(ref)]
         chat, before, read = self.chat, clock.now() - timedelta(days=after_days), list[_Facts]()
-        old = [each for each in every if each.status == "paused" and each.last <= before and not each.problem]
+        old = [
+            each
+            for each in every
+            if each.status == "paused" and each.last <= before and not each.problem
+        ]
         ripe = old if ref == "all" else [each for each in every if each.status != "closed"]
         method, closed = chat.method if chat else "rules", [each.id for each in ripe]
         done = Closed(closed=closed, continued=[], facts=[], method=method, warnings=[])
@@ -301,12 +367,22 @@ class Conversation(Keeper):
                 step.put(block.path, blocks.closed_off(step.text(block.path), block, "closed"))
             for path, mark, facts in read:
                 if path in there:
-                    secret = {"private": True} if any(said.category == "secret" for _, said in facts) else {}
+                    secret = (
+                        {"private": True}
+                        if any(said.category == "secret" for _, said in facts)
+                        else {}
+                    )
                     step.set(path, facts_read=mark, **secret)
-                    done["facts"] += [self.keep(step, said, turn, path, there[path].id) for turn, said in facts]
+                    done["facts"] += [
+                        self.keep(step, said, turn, path, there[path].id) for turn, said in facts
+                    ]
 
         if chat and not dry_run:
-            unread = [each for each in every if each in ripe or (each.status == "closed" and not each.problem)]
+            unread = [
+                each
+                for each in every
+                if each in ripe or (each.status == "closed" and not each.problem)
+            ]
             private = self.bench.private(each.path for each in unread)
             try:
                 for block in unread:
@@ -314,7 +390,9 @@ class Conversation(Keeper):
             except SimplememError as error:
                 done["warnings"].append(error.message)
         if (ripe or read) and not dry_run:
-            _, carried = self.shelf.change(draft, By(reason="archived topics that were paused for a long time") | by)
+            _, carried = self.shelf.change(
+                draft, By(reason="archived topics that were paused for a long time") | by
+            )
             done["warnings"] += carried.warnings
         done["continued"] = [each.id for each in ripe if each.is_full and each.id in done["closed"]]
         return done
@@ -325,15 +403,31 @@ def _facts_read(chat: Chat, block: Block) -> Iterator[_Facts]:
     what one question may hold. Unavailable when it cannot be asked."""
     turns = [turn for turn in block.turns if turn.mark > block.facts_read]
     while turns:
-        number = max(1, sum(size <= _MOST_SENT for size in accumulate(len(turn.message) for turn in turns)))
+        number = max(
+            1, sum(size <= _MOST_SENT for size in accumulate(len(turn.message) for turn in turns))
+        )
         by_id = {turn.id: turn for turn in turns[:number]}
-        said = [{"turn_id": turn.id, "message": turn.message[:_MOST_SENT]} for turn in by_id.values()]
-        answer, found = chat.ask(_QUESTIONS["facts"], {"turns": said})["facts"], list[tuple[Turn, Statement]]()
+        said = [
+            {"turn_id": turn.id, "message": turn.message[:_MOST_SENT]} for turn in by_id.values()
+        ]
+        answer, found = (
+            chat.ask(_QUESTIONS["facts"], {"turns": said})["facts"],
+            list[tuple[Turn, Statement]](),
+        )
         for row in answer if isinstance(answer, list) else ():
             told = defaultdict(str, row if isinstance(row, dict) else {})
-            id_, name, value, evidence = (str(told[k] or "").strip() for k in ("turn_id", "key", "value", "evidence"))
+            id_, name, value, evidence = (
+                str(told[k] or "").strip() for k in ("turn_id", "key", "value", "evidence")
+            )
             turn, stated = by_id.get(id_), stated_by(chat.method, name, value, evidence, 0.7)
-            if turn and stated.key and value and evidence in turn.message and value in evidence and "\n" not in value:
+            if (
+                turn
+                and stated.key
+                and value
+                and evidence in turn.message
+                and value in evidence
+                and "\n" not in value
+            ):
                 found.append((turn, stated))
         yield block.path, turns[number - 1].mark, found
         turns = turns[number:]

@@ -26,11 +26,21 @@ from simplemem.note.properties import remove_property, set_property
 from simplemem.note.words import STOP_WORDS, shortened, stem
 from simplemem.store import Read
 
-_QUOTED: Final = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>.*?$|\"[^\"\n]*\"|“[^”\n]*”|«[^»\n]*»", re.MULTILINE | re.DOTALL)
+_QUOTED: Final = re.compile(
+    r"```.*?(?:```|\Z)|^[ \t]*>.*?$|\"[^\"\n]*\"|“[^”\n]*”|«[^»\n]*»", re.MULTILINE | re.DOTALL
+)
 _QUOTE: Final = re.compile(r"^> ?([^\r\n]*)", re.MULTILINE)
 _TELLING: Final = re.compile(r"^- (.*?) · (\S+) · \[\[([^\[\]\n]*)\]\]", re.MULTILINE)
 _MOST_SENTENCE, _MOST_QUOTE, _MOST_KEY = 500, 300, 80  # characters
-_NAMES: Final = ("key", "value", "category", "confidence", "valid_from", "block_id", "decided_by")  # of properties
+_NAMES: Final = (
+    "key",
+    "value",
+    "category",
+    "confidence",
+    "valid_from",
+    "block_id",
+    "decided_by",
+)  # of properties
 _OTHERS: Final = ("her", "his", "its", "their")
 _GENERIC, _IN_EVERY_KEY = WORDS["generic"], WORDS["key"]
 
@@ -78,7 +88,12 @@ class Fact(Kept):
 
 def fact_out(fact: Fact | Statement, block_id: str) -> FactOut:
     """A fact as clients know it."""
-    return {"key": fact.key, "value": fact.value, "block_id": block_id, "confidence": fact.confidence}
+    return {
+        "key": fact.key,
+        "value": fact.value,
+        "block_id": block_id,
+        "confidence": fact.confidence,
+    }
 
 
 def stated(message: str) -> Iterator[str]:
@@ -99,10 +114,16 @@ def changes_stated(message: str) -> dict[str, Change]:
 def statements(message: str) -> list[Statement]:
     """The facts in a user's message."""
     found: dict[str, Statement] = {}
-    subject = credential = ""  # of whom and of what was told last, for "her phone number is" and "the new one is"
-    for sentence, (category, confidence, about, rule) in product(stated(message), RULES["statements"]):
+    subject = credential = (
+        ""  # of whom and of what was told last, for "her phone number is" and "the new one is"
+    )
+    for sentence, (category, confidence, about, rule) in product(
+        stated(message), RULES["statements"]
+    ):
         for match in rule.finditer(sentence):
-            said = defaultdict(str, {name: text for name, text in match.groupdict().items() if text})
+            said = defaultdict(
+                str, {name: text for name, text in match.groupdict().items() if text}
+            )
             value = said["value"].strip().rstrip(".,;:!)")
             said["start"] = " ".join(value.split()[:5])
             if category == "name":
@@ -115,14 +136,18 @@ def statements(message: str) -> list[Statement]:
             if category == "secret":
                 name = credential = name or credential
             if (key := key_of(name)) and value:
-                found[key] = Statement(key, value, category, sentence, f"rule:{category}", confidence)
+                found[key] = Statement(
+                    key, value, category, sentence, f"rule:{category}", confidence
+                )
     return list(found.values())
 
 
 def stated_by(who: str, name: str, value: str, sentence: str, confidence: float) -> Statement:
     """What no rule read, but an agent or a model: what opens something is for nobody else."""
     key = key_of(name)
-    category = "secret" if PATTERNS["credential"].search(key.replace("_", " ")) else who.partition(":")[0]
+    category = (
+        "secret" if PATTERNS["credential"].search(key.replace("_", " ")) else who.partition(":")[0]
+    )
     return Statement(key, value, category, sentence, who, confidence)
 
 
@@ -157,7 +182,11 @@ FACT: Final[Kind[Fact]] = Kind("facts", "fact", read=read_fact, place=lambda fac
 def history_of(text: str) -> list[tuple[int, Told]]:
     """The lines of a history with where they begin."""
     lines = _TELLING.finditer(text, *(section_span(text, "History") or (0, 0)))
-    return [(line.start(), Told(at, unspelled(line[1]), line[3])) for line in lines if (at := moment_of(line[2]))]
+    return [
+        (line.start(), Told(at, unspelled(line[1]), line[3]))
+        for line in lines
+        if (at := moment_of(line[2]))
+    ]
 
 
 def new_fact(said: Statement, told: Told, block_id: str, now: str) -> str:
@@ -185,8 +214,14 @@ def with_told(text: str, fact: Fact, said: Statement, told: Told, block_id: str)
 
 
 def _properties(said: Statement, told: Told, block_id: str) -> dict[str, object]:
-    about = said._asdict() | {"value": spell(said.value), "valid_from": stamp(told.at), "block_id": block_id}
-    return {name: about[name] for name in _NAMES} | ({"private": True} if said.category == "secret" else {})
+    about = said._asdict() | {
+        "value": spell(said.value),
+        "valid_from": stamp(told.at),
+        "block_id": block_id,
+    }
+    return {name: about[name] for name in _NAMES} | (
+        {"private": True} if said.category == "secret" else {}
+    )
 
 
 def _quote(said: Statement) -> str:
@@ -203,14 +238,18 @@ def facts_for(question: str, facts: Sequence[Fact], labels: Mapping[str, str]) -
         about = key | _parts(fact.sentence) | _parts(labels.get(fact.block_id, ""))
         special, foreign = key - _GENERIC, own - about
         is_meant = bool(own) and len(foreign) * 2 <= len(own) if special else not foreign
-        is_other = (kinds and not kinds & key) or any(phrase & key and phrase & foreign for phrase in phrases)
+        is_other = (kinds and not kinds & key) or any(
+            phrase & key and phrase & foreign for phrase in phrases
+        )
         if asked & key and special <= asked and is_meant and not is_other:
             found.append((len(asked & key) / len(asked | key), fact.valid_from, fact.path, fact))
     return [each[-1] for each in sorted(found, key=lambda each: each[:3], reverse=True)]
 
 
 def _parts(text: str) -> set[str]:
-    said = (word for word in re.findall(r"(?<!['’])\b[\w-]+", text.lower()) if word not in STOP_WORDS)
+    said = (
+        word for word in re.findall(r"(?<!['’])\b[\w-]+", text.lower()) if word not in STOP_WORDS
+    )
     return {stem(SYNONYMS.get(word, word), "") for word in said}
 
 

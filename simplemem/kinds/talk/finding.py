@@ -23,13 +23,26 @@ from simplemem.note.names import path_of
 from simplemem.note.words import STOP_WORDS, count_tokens, counted, shortened, stem, words_of
 from simplemem.store import as_words
 
-_MOST_TURNS, _MOST_FACTS, _ELSEWHERE = 6, 10, 4  # turns of one block; blocks whose turns may go into a context
+_MOST_TURNS, _MOST_FACTS, _ELSEWHERE = (
+    6,
+    10,
+    4,
+)  # turns of one block; blocks whose turns may go into a context
 _MOST_QUESTION, _MOST_ANSWER = 2_000, 400  # characters
 _LEAST: Final = 1e-4  # of a score
-_IN_DOUBT: Final = 0.5  # confidence of a sentence that no rule reads, and share of that of the fact it disputes
-_PERSON: Final = 300  # tokens of a context for what is known of the person beside constraints, at most
-_FACTS, _NOW = 5, 2  # the part of what is left that facts may take, and the subject that is spoken of
-_WINDOW: Final = 20  # turns of a session, those said last, that belong into a context whatever they are about
+_IN_DOUBT: Final = (
+    0.5  # confidence of a sentence that no rule reads, and share of that of the fact it disputes
+)
+_PERSON: Final = (
+    300  # tokens of a context for what is known of the person beside constraints, at most
+)
+_FACTS, _NOW = (
+    5,
+    2,
+)  # the part of what is left that facts may take, and the subject that is spoken of
+_WINDOW: Final = (
+    20  # turns of a session, those said last, that belong into a context whatever they are about
+)
 _OMITTED: Final = 10  # tokens for a line that says how many turns are left out
 
 Lines = dict[str, dict[str, Any]]  # of a context, each with the item that it tells of
@@ -40,7 +53,9 @@ def remembered(talk: Conversation, query: str, limit: int = 5) -> Recalled:
     asked, least = query[:_MOST_QUESTION], 1.0
     with talk.shelf.reading():
         blocks, every = {each.path: each for each in talk.held(Block)}, talk.held(Fact)
-    facts = facts_for(asked, every, {block.id: block.label for block in blocks.values()})[:_MOST_FACTS]
+    facts = facts_for(asked, every, {block.id: block.label for block in blocks.values()})[
+        :_MOST_FACTS
+    ]
     shown = [row for fact in facts for row in _both_sides(fact, blocks.values())]
     answer = Recalled(memories=[], facts=shown, method="words")
     if asked.strip() and blocks:
@@ -58,8 +73,12 @@ def remembered(talk: Conversation, query: str, limit: int = 5) -> Recalled:
             answer["degraded"] = f"{answer.get('degraded', '')} {found.index.reason}".strip()
         for hit in found.hits:
             if block := blocks.get(path_of(hit.name)):
-                least = min(least, max(round(hit.score, 4), _LEAST))  # a score never grows from one to the next
-                summary = "" if block.status == "active" else block.summary  # what it was about before it was resumed
+                least = min(
+                    least, max(round(hit.score, 4), _LEAST)
+                )  # a score never grows from one to the next
+                summary = (
+                    "" if block.status == "active" else block.summary
+                )  # what it was about before it was resumed
                 answer["memories"].append({
                     "block_id": block.id, "topic": block.label, "relevance_score": least, "summary": summary,
                     "turns": turns_out(answering(block, asked)),
@@ -75,14 +94,18 @@ def _both_sides(fact: Fact, blocks: Collection[Block]) -> list[FactOut]:
     row = fact_out(fact, fact.block_id)
     if fact.disputed is None:
         return [row]
-    turns = ((block, turn) for block in blocks for turn in block.turns if turn.mark == fact.disputed_by)
+    turns = (
+        (block, turn) for block in blocks for turn in block.turns if turn.mark == fact.disputed_by
+    )
     block, turn = next(turns, (None, None))
     if block is None or turn is None:
         return [row]
 
     changes = changes_stated(turn.message)
     subjects = [StatedSubject(fact.subject, fact.valid_from.year)]
-    sentences = [sentence for sentence, change in changes.items() if find_doubtful(subjects, change)]
+    sentences = [
+        sentence for sentence, change in changes.items() if find_doubtful(subjects, change)
+    ]
     later = FactOut(
         key=fact.key,
         value=" ".join(sentences or [shortened(turn.message, _MOST_ANSWER)]),
@@ -98,9 +121,14 @@ def _both_sides(fact: Fact, blocks: Collection[Block]) -> list[FactOut]:
 
 def _telling(question: str, blocks: Collection[Block]) -> str:
     """A question without the names that most of the last blocks hold: they tell none from another (docs/decisions.md)."""
-    told, last = question, [*blocks][-50:] if question.rstrip().endswith("?") else []  # else a block may be called so
+    told, last = (
+        question,
+        [*blocks][-50:] if question.rstrip().endswith("?") else [],
+    )  # else a block may be called so
     for name in {*re.findall(r"(?<=\s)[^\W\d_]{2,}", question)} - {*day_name, *month_name}:
-        if name.istitle() and 2 * sum(bool(re.search(rf"{name}\b", each.text)) for each in last) > len(last):
+        if name.istitle() and 2 * sum(
+            bool(re.search(rf"{name}\b", each.text)) for each in last
+        ) > len(last):
             told = re.sub(rf"\b{name}(?:['’]s)?\b", "", told)
     return told if len(_stems(told)) > 1 else question  # one word alone says less than the name
 
@@ -120,7 +148,11 @@ def answering(block: Block, question: str) -> Sequence[Turn]:
 
 
 def _stems(text: str, heads: Collection[str] = ()) -> set[str]:
-    words = (word for word in words_of(text.lower()) if word not in STOP_WORDS and (not heads or word[:2] in heads))
+    words = (
+        word
+        for word in words_of(text.lower())
+        if word not in STOP_WORDS and (not heads or word[:2] in heads)
+    )
     return {stem(word, "") for word in words}
 
 
@@ -130,7 +162,10 @@ def context_for(talk: Conversation, message: str, budget: int, session: str = ""
     profile, every = talk.profile(), talk.items(Block)
     current = talk.decide(said_now(message, session=session), every)[1].block
     found, now = remembered(talk, message, _ELSEWHERE + 1), current.id if current else ""
-    must = {_constraint_line(each): {"kind": "constraint", "text": each["text"]} for each in profile.constraints}
+    must = {
+        _constraint_line(each): {"kind": "constraint", "text": each["text"]}
+        for each in profile.constraints
+    }
     sections = ["\n".join(["# Constraints", *must])] if must else []
     items, left_out, last = list[dict[str, Any]](must.values()), 0, f"# Message\n{message.strip()}"
 
@@ -153,7 +188,10 @@ def context_for(talk: Conversation, message: str, budget: int, session: str = ""
             items.extend(lines[line] for line in lines if line in taken)
 
     if (least := needed()) > budget:
-        raise TooLong(f"constraints and message need {least} tokens", hint=f"Set budget_tokens to at least {least}.")
+        raise TooLong(
+            f"constraints and message need {least} tokens",
+            hint=f"Set budget_tokens to at least {least}.",
+        )
     person = [f"Name: {profile.name}"] if profile.name else []
     person += [*profile.preferences.values(), *profile.identity]
     take("# The user", {f"- {each}": {"kind": "person", "text": each} for each in person}, _PERSON)
@@ -162,18 +200,24 @@ def context_for(talk: Conversation, message: str, budget: int, session: str = ""
     if current is not None:
         lines, most = _lines(now, turns_out(current.turns)), (budget - needed()) // _NOW
         take(f"# Current topic: {current.label}", lines, most, newest=True)
-    before = "Nothing earlier answers this; the closest is" if found.get("only_nearest") else "Earlier,"
+    before = (
+        "Nothing earlier answers this; the closest is" if found.get("only_nearest") else "Earlier,"
+    )
     earlier = [each for each in found["memories"] if each["block_id"] != now]
     if found.get("only_nearest") and not _stems(message):
         earlier = []  # "And so?" asks for nothing, so nothing is near it
     for each in earlier[:_ELSEWHERE]:
         take(f"# {before} about {each['topic']}", _lines(each["block_id"], each["turns"]), budget)
-    said = ((turn.at, each.id, turn) for each in every if each.session == session for turn in each.turns)
+    said = (
+        (turn.at, each.id, turn) for each in every if each.session == session for turn in each.turns
+    )
     window, shown = Lines(), {now, *(item.get("turn_id") for item in items)}
     for _, id_, turn in reversed(nlargest(_WINDOW, said)):
         window |= _lines(id_, turns_out([turn])) if not {id_, turn.id} & shown else {}
     take("# Last messages, on other topics", window, budget, newest=True)
-    return Context(text="\n\n".join([*sections, last]), tokens=needed(), items=items, left_out=left_out)
+    return Context(
+        text="\n\n".join([*sections, last]), tokens=needed(), items=items, left_out=left_out
+    )
 
 
 def _fact_line(fact: FactOut) -> str:
@@ -192,7 +236,10 @@ def _lines(block: str, turns: Sequence[TurnOut]) -> Lines:
     """Turns on a line or two each, with their times."""
     lines = Lines()
     for turn in turns:
-        at, answer = datetime.fromisoformat(turn["timestamp"]), shortened(turn["ai_response"], _MOST_ANSWER)
+        at, answer = (
+            datetime.fromisoformat(turn["timestamp"]),
+            shortened(turn["ai_response"], _MOST_ANSWER),
+        )
         said = f"- {at.astimezone():%Y-%m-%d %H:%M} You: {turn['user_message'].strip()}"
         said += f"\n  Answer: {answer}" if answer else ""
         lines[said] = {"kind": "turn", "block_id": block, "turn_id": turn["turn_id"]}

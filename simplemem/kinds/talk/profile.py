@@ -22,10 +22,14 @@ from simplemem.note.properties import set_property, spliced
 from simplemem.note.words import STOP_WORDS
 from simplemem.store import Read
 
-Trait = tuple[str, str]  # what a person said, behind its section, or "name", or "gone" for what is taken back
+Trait = tuple[
+    str, str
+]  # what a person said, behind its section, or "name", or "gone" for what is taken back
 SECTIONS: Final = ("Constraints", "Preferences", "Identity")
 _NO_NAMES, _IN_EVERY_TRAIT = WORDS["no_name"], STOP_WORDS | WORDS["trait"]
-_BULLET: Final = re.compile(r"(?m)^[-*+] (?P<text>.*?)(?: %%(?P<marks>[^%\n]*)%%)?(?: \[\[[^\[\]\n]*\]\])*[ \t]*\r?$")
+_BULLET: Final = re.compile(
+    r"(?m)^[-*+] (?P<text>.*?)(?: %%(?P<marks>[^%\n]*)%%)?(?: \[\[[^\[\]\n]*\]\])*[ \t]*\r?$"
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,9 @@ def severity_of(constraint: str) -> str:
 def read_profile(read: Read) -> Profile:
     """The profile that a note is; bullets a person wrote count like ours."""
     note, where = PROFILE.opened(read)
-    constraints, preferences, identity = ([said for _, said in _bullets(read.text, section)] for section in SECTIONS)
+    constraints, preferences, identity = (
+        [said for _, said in _bullets(read.text, section)] for section in SECTIONS
+    )
     return Profile(
         name=note.string("name") or "",
         constraints=tuple(_disputed_last(constraints)),
@@ -77,10 +83,16 @@ def _disputed_last(bullets: Sequence[Constraint]) -> list[Constraint]:
 
 def _shown(bullet: Constraint) -> str:
     """Return what a bullet says, with a mark where it is in doubt."""
-    return f"{bullet['text']} (disputed since {bullet['disputed']})" if "disputed" in bullet else bullet["text"]
+    return (
+        f"{bullet['text']} (disputed since {bullet['disputed']})"
+        if "disputed" in bullet
+        else bullet["text"]
+    )
 
 
-PROFILE: Final[Kind[Profile]] = Kind("profiles", "profile", read=read_profile, place=lambda profile: profile.path)
+PROFILE: Final[Kind[Profile]] = Kind(
+    "profiles", "profile", read=read_profile, place=lambda profile: profile.path
+)
 
 
 def _bullets(text: str, section: str) -> list[tuple[tuple[int, int, str], Constraint]]:
@@ -88,14 +100,21 @@ def _bullets(text: str, section: str) -> list[tuple[tuple[int, int, str], Constr
     found = list[tuple[tuple[int, int, str], Constraint]]()
     for bullet in _BULLET.finditer(text, *(section_span(text, section) or (0, 0))):
         marks = dict(re.findall(r"\b(severity|since|disputed)=(\S+)", bullet["marks"] or ""))
-        said: Any = {"text": bullet["text"], "severity": severity_of(bullet["text"]), "since": "", **marks}
+        said: Any = {
+            "text": bullet["text"],
+            "severity": severity_of(bullet["text"]),
+            "since": "",
+            **marks,
+        }
         found.append(((bullet.start(), bullet.end() + 1, ""), said))
     return found
 
 
 def noun_of(statement: str) -> str:
     """What a preference is about: its last word that says something, before what it is preferred to."""
-    words = re.findall(r"[^\W_][\w'’-]*", re.split(r" (?:to|over|than|for|when|with) ", statement.lower())[0])
+    words = re.findall(
+        r"[^\W_][\w'’-]*", re.split(r" (?:to|over|than|for|when|with) ", statement.lower())[0]
+    )
     return next((word for word in reversed(words) if word not in STOP_WORDS), statement.lower())
 
 
@@ -108,11 +127,19 @@ def with_traits(text: str, found: Sequence[Trait], at: datetime, link: str) -> s
             text = set_property(text, "name", said)
         elif section == "gone":
             every = [bullet for each in SECTIONS for bullet in _bullets(text, each)]
-            gone = [cut for cut, each in every if each["since"] <= since and core and core <= _core(each["text"])]
+            gone = [
+                cut
+                for cut, each in every
+                if each["since"] <= since and core and core <= _core(each["text"])
+            ]
             text = spliced(text, gone)
         elif all(_core(each["text"]) != core for _, each in there):
             # Of preferences, one of a kind: the line before it goes.
-            alike = [each for each in there if section == "Preferences" and noun_of(each[1]["text"]) == noun_of(said)]
+            alike = [
+                each
+                for each in there
+                if section == "Preferences" and noun_of(each[1]["text"]) == noun_of(said)
+            ]
             if all(each["since"] <= since for _, each in alike):
                 marks = f"severity={severity_of(said)} " if section == "Constraints" else ""
                 text = with_line(text, section, f"- {said} %%{marks}since={since}%% [[{link}]]")
@@ -120,7 +147,9 @@ def with_traits(text: str, found: Sequence[Trait], at: datetime, link: str) -> s
     return text
 
 
-def with_disputes(text: str, changes: Mapping[str, Change], at: datetime, link: str, *, is_read: bool) -> str:
+def with_disputes(
+    text: str, changes: Mapping[str, Change], at: datetime, link: str, *, is_read: bool
+) -> str:
     """Return the profile's note with marks on what a turn says has changed. Every other byte stays.
 
     `changes` are the sentences that say so. Where the turn states no trait that was read, the sentence itself is kept
@@ -131,7 +160,10 @@ def with_disputes(text: str, changes: Mapping[str, Change], at: datetime, link: 
         for section in SECTIONS:
             bullets = [each for each in _bullets(text, section) if each[1]["since"] <= since]
             bullets = [each for each in bullets if "disputed" not in each[1]]
-            subjects = [StatedSubject(subject_of(_as_sentence(bullet["text"])), None) for _, bullet in bullets]
+            subjects = [
+                StatedSubject(subject_of(_as_sentence(bullet["text"])), None)
+                for _, bullet in bullets
+            ]
             doubtful = find_doubtful(subjects, change)
             text = spliced(text, [_with_mark(text, bullets[index][0], since) for index in doubtful])
             if doubtful and not is_read:

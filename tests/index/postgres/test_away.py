@@ -37,7 +37,11 @@ def server(running: Server) -> Iterator[Server]:
 
 
 def opened(root: Path, url: str) -> EnhancedStore:
-    settings = {"index": {"engine": url}, "embed": {"provider": "none"}, "write": {"durability": "fast"}}
+    settings = {
+        "index": {"engine": url},
+        "embed": {"provider": "none"},
+        "write": {"durability": "fast"},
+    }
     return EnhancedStore(root, Settings.model_validate(settings))
 
 
@@ -47,14 +51,22 @@ def found(store: EnhancedStore, question: str) -> list[str]:
 
 def texts(root: Path) -> dict[str, bytes]:
     """The notes there are, without what lies in the trash."""
-    return {str(file): file.read_bytes() for file in root.glob("**/*.md") if ".simplemem" not in file.parts}
+    return {
+        str(file): file.read_bytes()
+        for file in root.glob("**/*.md")
+        if ".simplemem" not in file.parts
+    }
 
 
 def test_a_store_opens_without_it_and_answers_once_it_is_there(vault: Path, server: Server) -> None:
     (vault / "pear.md").write_text("A pear, and a [[plum]].\n")
     server.stop()
     with opened(vault, server.url) as store:
-        for ask in (lambda: store.search("pear"), lambda: store.create("new", "plum"), lambda: store.delete("pear")):
+        for ask in (
+            lambda: store.search("pear"),
+            lambda: store.create("new", "plum"),
+            lambda: store.delete("pear"),
+        ):
             with pytest.raises(Unavailable, match="does not answer") as refused:
                 ask()
             assert "The notes are safe" in refused.value.hint
@@ -65,14 +77,18 @@ def test_a_store_opens_without_it_and_answers_once_it_is_there(vault: Path, serv
         assert found(store, "pear") == ["by hand", "pear"]
 
 
-def test_what_is_kept_up_to_date_follows_by_itself_when_it_comes_back(vault: Path, server: Server) -> None:
+def test_what_is_kept_up_to_date_follows_by_itself_when_it_comes_back(
+    vault: Path, server: Server
+) -> None:
     server.stop()
     with opened(vault, server.url) as store:
         store.start()
         assert store.wait_until_settled(PATIENCE)
         (vault / "meanwhile.md").write_text("A pear.\n")
         server.start()
-        assert eventually(lambda: store.state().state == "ready" and found(store, "pear") == ["meanwhile"])
+        assert eventually(
+            lambda: store.state().state == "ready" and found(store, "pear") == ["meanwhile"]
+        )
         store.create("made", "A pear.")
         server.kill()
         (vault / "again.md").write_text("A pear.\n")
@@ -95,21 +111,33 @@ def test_a_restart_between_two_questions_is_not_noticed(
         assert found(store, "plum") == ["n"]
 
 
-def test_a_server_lists_its_tools_says_that_it_is_away_and_goes_on_when_it_is_back(vault: Path, server: Server) -> None:
+def test_a_server_lists_its_tools_says_that_it_is_away_and_goes_on_when_it_is_back(
+    vault: Path, server: Server
+) -> None:
     (vault / "pear.md").write_text("A pear.\n")
     server.stop()
     with Bare(vault, env={"SIMPLEMEM_INDEX_ENGINE": server.url}) as client:
         client.initialize()
-        assert "search_memories" in {tool["name"] for tool in client.request("tools/list")["result"]["tools"]}
+        assert "search_memories" in {
+            tool["name"] for tool in client.request("tools/list")["result"]["tools"]
+        }
 
         def ask(tool: str, **arguments: str) -> dict[str, object]:
-            return dict(client.request("tools/call", {"name": tool, "arguments": arguments})["result"])
+            return dict(
+                client.request("tools/call", {"name": tool, "arguments": arguments})["result"]
+            )
 
         refused = ask("search_memories", query="pear")
-        assert refused["isError"] and "unavailable" in str(refused) and "The notes are safe" in str(refused)
+        assert (
+            refused["isError"]
+            and "unavailable" in str(refused)
+            and "The notes are safe" in str(refused)
+        )
         assert ask("create_memory", name="new", content="x")["isError"] and len(texts(vault)) == 1
         server.start()
-        assert eventually(lambda: "'pear'" in str(ask("search_memories", query="pear").get("structuredContent")))
+        assert eventually(
+            lambda: "'pear'" in str(ask("search_memories", query="pear").get("structuredContent"))
+        )
 
 
 CHANGES: dict[str, Callable[[EnhancedStore, str], object]] = {
@@ -122,7 +150,9 @@ CHANGES: dict[str, Callable[[EnhancedStore, str], object]] = {
     "undo": lambda store, at: store.undo(f"{at}b"),
     "redo": lambda store, at: store.undo(store.last_step(f"{at}b", undone=True)),
     "restore": lambda store, at: store.restore(f"{at}gone"),
-    "relation": lambda store, at: graph_of(store).create_relations([Relation(f"{at}a", "knows", f"{at}b")]),
+    "relation": lambda store, at: graph_of(store).create_relations(
+        [Relation(f"{at}a", "knows", f"{at}b")]
+    ),
 }
 
 
@@ -138,7 +168,9 @@ def test_wherever_the_connection_breaks_a_change_is_made_or_was_not_begun(
         if change == "relation":
             there = {relation.source for relation in graph_of(store).read().relations}
             assert there == {
-                Path(path).stem.partition("~")[0] for path, text in texts(vault).items() if b"knows" in text
+                Path(path).stem.partition("~")[0]
+                for path, text in texts(vault).items()
+                if b"knows" in text
             }
         assert differences_from_anew(store) == []
 

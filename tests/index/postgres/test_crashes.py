@@ -50,7 +50,11 @@ class Writer:
 
     def __init__(self, name: str, vault: Path, url: str, folder: Path) -> None:
         self._name, self._vault, self._folder, self._lives = name, vault, folder, 0
-        self._env = {**os.environ, "SIMPLEMEM_INDEX_ENGINE": url, "SIMPLEMEM_EMBED_PROVIDER": "none"}
+        self._env = {
+            **os.environ,
+            "SIMPLEMEM_INDEX_ENGINE": url,
+            "SIMPLEMEM_EMBED_PROVIDER": "none",
+        }
         self.start()
 
     def start(self) -> None:
@@ -58,7 +62,9 @@ class Writer:
         me = f"{self._name}{self._lives}"
         command = [sys.executable, "-c", _WRITER, str(self._vault), me]
         with (self._folder / me).open("wb") as answers:
-            self.process = subprocess.Popen(command, stdout=answers, stderr=subprocess.DEVNULL, env=self._env)
+            self.process = subprocess.Popen(
+                command, stdout=answers, stderr=subprocess.DEVNULL, env=self._env
+            )
 
     def kill(self) -> None:
         self.process.kill()
@@ -69,7 +75,9 @@ class Writer:
 
 
 @pytest.mark.parametrize("seed", [1])
-def test_what_was_answered_is_there_whatever_was_killed(seed: int, vault: Path, tmp_path: Path) -> None:
+def test_what_was_answered_is_there_whatever_was_killed(
+    seed: int, vault: Path, tmp_path: Path
+) -> None:
     chance = random.Random(seed)
     answers = tmp_path / "answers"
     answers.mkdir()

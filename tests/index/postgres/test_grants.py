@@ -26,7 +26,10 @@ ROLE = ("CREATE ROLE {0} LOGIN", "GRANT CONNECT, CREATE ON DATABASE memory TO {0
 def server() -> Iterator[str]:
     with running() as url:
         with psycopg.connect(url, autocommit=True) as db:
-            for statement in (*DATABASE, *(each.format(name) for name in ("ann", "bob") for each in ROLE)):
+            for statement in (
+                *DATABASE,
+                *(each.format(name) for name in ("ann", "bob") for each in ROLE),
+            ):
                 db.execute(statement.encode())
         yield url
 
@@ -59,20 +62,35 @@ def test_no_role_reads_or_changes_the_rows_of_anothers_vault(tmp_path: Path, ser
         ann._core.sync_of(rebuilt).scan()
         with psycopg.connect(server.replace("/postgres", "/memory")) as db:  # who may see all of it
             sql = "SELECT nspname, relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace"
-            tables = db.execute(f"{sql} WHERE nspname LIKE 'ann_notes%' AND relkind = 'r'").fetchall()
+            tables = db.execute(
+                f"{sql} WHERE nspname LIKE 'ann_notes%' AND relkind = 'r'"
+            ).fetchall()
             assert {schema for schema, _ in tables} == {"ann_notes", rebuilt.schema}
             assert db.execute("SELECT body FROM ann_notes.note_words").fetchone() is not None
         with psycopg.connect(of(server, "bob"), autocommit=True) as bob:
             for schema, table in tables:
-                for statement in ("SELECT * FROM {}", "DELETE FROM {}", "DROP TABLE {}", "COPY {} TO STDOUT"):
+                for statement in (
+                    "SELECT * FROM {}",
+                    "DELETE FROM {}",
+                    "DROP TABLE {}",
+                    "COPY {} TO STDOUT",
+                ):
                     with pytest.raises(errors.InsufficientPrivilege):
                         bob.execute(statement.format(f"{schema}.{table}").encode())
-            for statement in ("DROP SCHEMA ann_notes CASCADE", "CREATE TABLE ann_notes.mine (x int)", "SET ROLE ann"):
+            for statement in (
+                "DROP SCHEMA ann_notes CASCADE",
+                "CREATE TABLE ann_notes.mine (x int)",
+                "SET ROLE ann",
+            ):
                 with pytest.raises(errors.InsufficientPrivilege):
                     bob.execute(statement.encode())
-            asked = bob.execute("SELECT query FROM pg_stat_activity WHERE usename = 'ann'").fetchall()
+            asked = bob.execute(
+                "SELECT query FROM pg_stat_activity WHERE usename = 'ann'"
+            ).fetchall()
             assert asked and "quagga" not in str(asked) and "SELECT" not in str(asked)
-            stored = bob.execute("SELECT * FROM pg_stats WHERE schemaname LIKE 'ann_notes%'").fetchall()
+            stored = bob.execute(
+                "SELECT * FROM pg_stats WHERE schemaname LIKE 'ann_notes%'"
+            ).fetchall()
             assert stored == []  # the commonest words, as the planner keeps them
         mistaken = opened(tmp_path / "b", of(server, "bob"), "ann_notes")
         with mistaken, pytest.raises(Unavailable, match="refuses this user"):

@@ -47,8 +47,12 @@ class Slot:
                     self.process = Bare(self.root, env=self.env)
                     self.process.initialize()
                     self.process.request("tools/list")
-                said = {"name": tool, "arguments": arguments} | ({"_meta": {COMMIT: commit}} if commit else {})
-                result: dict[str, Any] = self.process.answer(self.process.post("tools/call", said), 60)["result"]
+                said = {"name": tool, "arguments": arguments} | (
+                    {"_meta": {COMMIT: commit}} if commit else {}
+                )
+                result: dict[str, Any] = self.process.answer(
+                    self.process.post("tools/call", said), 60
+                )["result"]
                 return result
             except (EOFError, BrokenPipeError, OSError):
                 self.end()
@@ -77,11 +81,16 @@ class Team:
         for k in range(WRITES):
             note, line, commit = f"n{chance.randrange(NOTES)}", f"w{mark}x{k}", ""
             while not commit:
-                said = chance.choice(self.slots).call("update_memory", name=note, append=f"- {line}")
+                said = chance.choice(self.slots).call(
+                    "update_memory", name=note, append=f"- {line}"
+                )
                 if said is not None and not said["isError"]:
                     commit = said["_meta"][COMMIT]
                     self.kept.append((note, line))
-                elif said is not None and said["structuredContent"]["error"]["code"] not in ("unavailable", "conflict"):
+                elif said is not None and said["structuredContent"]["error"]["code"] not in (
+                    "unavailable",
+                    "conflict",
+                ):
                     return self.failed.put(str(said))
             other = chance.choice(self.slots)
             asked = other.call("search_memories", commit=commit, query=line, mode="text", limit=3)
@@ -110,9 +119,13 @@ class Team:
             is_pushed = not subprocess.run([*git, "push", "-q"], cwd=folder, **quiet).returncode
             if (
                 is_pushed
-                and not subprocess.run([*git, "cat-file", "-e", f"HEAD:p{k}.md"], cwd=folder, **quiet).returncode
+                and not subprocess.run(
+                    [*git, "cat-file", "-e", f"HEAD:p{k}.md"], cwd=folder, **quiet
+                ).returncode
             ):
-                head = subprocess.run([*git, "rev-parse", "HEAD"], cwd=folder, text=True, **quiet).stdout.strip()
+                head = subprocess.run(
+                    [*git, "rev-parse", "HEAD"], cwd=folder, text=True, **quiet
+                ).stdout.strip()
                 self.kept.append((f"p{k}", f"pushed{k}"))
                 self.pushed.append(head)
             k += 1
@@ -138,13 +151,20 @@ def test_nothing_acknowledged_is_lost_whoever_is_killed(tmp_path: Path) -> None:
             "SIMPLEMEM_EMBED_PROVIDER": "none",
         }
         from_replica = env | {"SIMPLEMEM_INDEX_REPLICA": standby.url}
-        slots = [Slot(tmp_path / f"server{k}", from_replica if k % 2 else env) for k in range(SERVERS)]
+        slots = [
+            Slot(tmp_path / f"server{k}", from_replica if k % 2 else env) for k in range(SERVERS)
+        ]
         for slot in slots:
             held.callback(slot.end)
         for k in range(NOTES):
-            assert not (slots[0].call("create_memory", name=f"n{k}", content="Begin.") or {})["isError"]
+            assert not (slots[0].call("create_memory", name=f"n{k}", content="Begin.") or {})[
+                "isError"
+            ]
         team = Team(slots, truth)
-        writers = [threading.Thread(target=team.write, args=(f"{k}", random.Random(k))) for k in range(2 * SERVERS)]
+        writers = [
+            threading.Thread(target=team.write, args=(f"{k}", random.Random(k)))
+            for k in range(2 * SERVERS)
+        ]
         others = [
             threading.Thread(target=team.push, args=(tmp_path / "clone",)),
             threading.Thread(target=team.kill, args=(database, chance)),
@@ -162,9 +182,15 @@ def test_nothing_acknowledged_is_lost_whoever_is_killed(tmp_path: Path) -> None:
         newest = str(repo.references["refs/heads/main"].target)
         assert [commit for commit in team.pushed if not team.stands_on(newest, commit)] == []
         tree = repo.references["refs/heads/main"].peel(pygit2.Tree)
-        lost = [(note, line) for note, line in team.kept if line.encode() not in tree[f"{note}.md"].data]
+        lost = [
+            (note, line) for note, line in team.kept if line.encode() not in tree[f"{note}.md"].data
+        ]
         assert lost == []
-        given = {"branch": {"repository": str(truth)}, "index": {"engine": database.url}, "embed": {"provider": "none"}}
+        given = {
+            "branch": {"repository": str(truth)},
+            "index": {"engine": database.url},
+            "embed": {"provider": "none"},
+        }
         with EnhancedStore(tmp_path / "late", Settings.model_validate(given)) as late:
             late.sync()
             assert late.commit() == late.commit(written=True) == newest
@@ -188,7 +214,9 @@ def test_one_leads_until_it_says_nothing_and_is_then_refused(tmp_path: Path) -> 
         first, second = one.leadership(), other.leadership()
         assert first.held() and not second.held() and first.held()
         with one.exclusively() as db:  # eight seconds without a word
-            db.execute("UPDATE meta SET value = split_part(value, ' ', 1) || ' 0' WHERE key = 'leader'")
+            db.execute(
+                "UPDATE meta SET value = split_part(value, ' ', 1) || ' 0' WHERE key = 'leader'"
+            )
         assert second.held()
         with pytest.raises(Unavailable, match="another server is the leader"):
             one.set_meta("kept", "no")
@@ -215,10 +243,15 @@ def test_one_leads_after_the_tables_were_made_anew_or_a_clock_was_put_back(tmp_p
             one.set_meta("kept", "no")
         second.give_back()
         with one.exclusively() as db:  # of a time that will not come for a while
-            db.execute("UPDATE meta SET value = split_part(value, ' ', 1) || ' 99999999999' WHERE key = 'leader'")
+            db.execute(
+                "UPDATE meta SET value = split_part(value, ' ', 1) || ' 99999999999' WHERE key = 'leader'"
+            )
         assert one.leadership().held()
         one.rows("SET idle_in_transaction_session_timeout = '100ms'")
-        with pytest.raises(Unavailable, match="idle"), one.writing() as db:  # as one that was stopped
+        with (
+            pytest.raises(Unavailable, match="idle"),
+            one.writing() as db,
+        ):  # as one that was stopped
             time.sleep(0.5)
             db.execute("SELECT 1").fetchall()
         for each in (one, other):
@@ -231,10 +264,15 @@ def three_servers(tmp_path: Path) -> Iterator[list[EnhancedStore]]:
     truth = tmp_path / "truth.git"
     pygit2.init_repository(str(truth), bare=True)
     with running() as url, ExitStack() as held:
-        given: dict[str, Any] = {"branch": {"repository": f"file://{truth}"}, "embed": {"provider": "none"}}
+        given: dict[str, Any] = {
+            "branch": {"repository": f"file://{truth}"},
+            "embed": {"provider": "none"},
+        }
         shared = given | {"index": {"engine": url}}
         places = [("one", shared), ("other", shared), ("apart", given)]
-        stores = [EnhancedStore(tmp_path / name, Settings.model_validate(said)) for name, said in places]
+        stores = [
+            EnhancedStore(tmp_path / name, Settings.model_validate(said)) for name, said in places
+        ]
         for store in stores:
             held.callback(store.close)
         yield stores
@@ -263,7 +301,10 @@ def test_one_leads_nobody_back_to_a_text_of_before_the_commit_that_the_index_is_
         for store in (other, apart):
             store._core.vault.history.log.refresh()
             store.sync()
-        for store, word in ((other, "apple"), (one, "zebra")):  # the other server has not fetched what the one has
+        for store, word in (
+            (other, "apple"),
+            (one, "zebra"),
+        ):  # the other server has not fetched what the one has
             apart.update("p", append=word)
             store._core.vault.history.log.refresh()
         reached, behind = Sync._reached, [other]

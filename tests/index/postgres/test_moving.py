@@ -61,7 +61,9 @@ def test_an_index_goes_there_and_back_and_no_text_is_embedded_twice(
         paid = sorted(service.texts())
         moved = sidecar.move_index(server)
         assert (moved.notes, moved.taken, moved.made, moved.in_use) == (2, 2, 0, False)
-        assert moved.engine.startswith("PostgreSQL ") and sidecar.stats()["engine"].startswith("SQLite ")
+        assert moved.engine.startswith("PostgreSQL ") and sidecar.stats()["engine"].startswith(
+            "SQLite "
+        )
     with opened(vault, service, server) as postgres:
         assert meant(postgres) == ["a"]
         assert postgres.stats()["index_path"] == moved.place
@@ -76,7 +78,9 @@ def test_an_index_goes_there_and_back_and_no_text_is_embedded_twice(
         assert (back.notes, back.taken, back.made) == (3, 1, 0)
     with opened(vault, service) as sidecar:
         assert sidecar.stats()["vectors"] == 3 and differences_from_anew(sidecar) == []
-    sent = [text for text in service.texts() if text not in ("memory", "harbour crane")]  # but for questions
+    sent = [
+        text for text in service.texts() if text not in ("memory", "harbour crane")
+    ]  # but for questions
     assert len(new) == 1 and sorted(sent) == sorted([*paid, *new])
 
 
@@ -91,17 +95,26 @@ def test_settings_may_be_first_and_the_sidecars_vectors_are_taken_all_the_same(
         assert (moved.taken, moved.made, moved.in_use) == (1, 0, True)
 
 
-def simplemem(*args: str, env: Mapping[str, str], code: int | None = 0) -> subprocess.CompletedProcess[str]:
+def simplemem(
+    *args: str, env: Mapping[str, str], code: int | None = 0
+) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "simplemem", *args]
-    done = subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env={**os.environ, **env}, capture_output=True, text=True, check=False
+    )
     assert code is None or done.returncode == code, done.stderr
     return done
 
 
-def test_a_move_that_was_killed_goes_on_where_it_was(vault: Path, server: str, service: EmbeddingService) -> None:
+def test_a_move_that_was_killed_goes_on_where_it_was(
+    vault: Path, server: str, service: EmbeddingService
+) -> None:
     for k in range(1_300):  # more than one batch
         (vault / f"n{k}.md").write_text(f"Number {k} of the crane.\n")
-    env = {f"SIMPLEMEM_EMBED_{key}": value for key, value in (("PROVIDER", "openai"), ("MODEL", "tiny"))}
+    env = {
+        f"SIMPLEMEM_EMBED_{key}": value
+        for key, value in (("PROVIDER", "openai"), ("MODEL", "tiny"))
+    }
     env |= {"SIMPLEMEM_EMBED_URL": f"{service.url}/v1", "SIMPLEMEM_VAULT": str(vault)}
     simplemem("index", env=env)
     paid = len(service.texts())
@@ -114,7 +127,9 @@ def test_a_move_that_was_killed_goes_on_where_it_was(vault: Path, server: str, s
 
     for what in ("notes", "vectors"):
         command = [sys.executable, "-m", "simplemem", "index", "--engine", server]
-        with subprocess.Popen(command, env={**os.environ, **env}, stdout=subprocess.DEVNULL) as moving:
+        with subprocess.Popen(
+            command, env={**os.environ, **env}, stdout=subprocess.DEVNULL
+        ) as moving:
             assert eventually(lambda what=what: counted(what) > 0)  # type: ignore[misc]
             moving.kill()
         assert simplemem("stats", "--json", env=env).stdout.count("SQLite") == 1
@@ -129,7 +144,9 @@ def with_password(url: str) -> str:
     return url.replace("memory@", "memory:s3cret@")
 
 
-def test_no_command_shows_the_password_of_an_address(vault: Path, server: str, tmp_path: Path) -> None:
+def test_no_command_shows_the_password_of_an_address(
+    vault: Path, server: str, tmp_path: Path
+) -> None:
     (vault / "a.md").write_text("The harbour crane.\n")
     key = tmp_path / "engine.url"
     key.write_text(with_password(server) + "\n")
@@ -143,13 +160,24 @@ def test_no_command_shows_the_password_of_an_address(vault: Path, server: str, t
     for case, named in secrets.items():
         env = {"SIMPLEMEM_INDEX_ENGINE": named, "SIMPLEMEM_VAULT": str(vault)}
         works = case.startswith("in")
-        for args in (["stats"], ["stats", "--json"], ["doctor"], ["index", "--engine", "settings"], ["config"]):
+        for args in (
+            ["stats"],
+            ["stats", "--json"],
+            ["doctor"],
+            ["index", "--engine", "settings"],
+            ["config"],
+        ):
             done = CliRunner().invoke(app, args, env=env)
             assert done.exit_code == (0 if works or args == ["config"] else 1), done.output
             assert "s3cret" not in done.output + repr(done.exception), (case, args)
             if works and args in (["stats"], ["doctor"]):
-                assert re.search(r"PostgreSQL \d+\.\d+, .*MB", done.output) and "//memory@" in done.output
-    refused = CliRunner().invoke(app, ["index", "--engine", with_password(server)], env={"SIMPLEMEM_VAULT": str(vault)})
+                assert (
+                    re.search(r"PostgreSQL \d+\.\d+, .*MB", done.output)
+                    and "//memory@" in done.output
+                )
+    refused = CliRunner().invoke(
+        app, ["index", "--engine", with_password(server)], env={"SIMPLEMEM_VAULT": str(vault)}
+    )
     assert refused.exit_code == 1 and ".pgpass" in refused.output and "s3cret" not in refused.output
 
 

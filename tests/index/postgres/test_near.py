@@ -21,7 +21,12 @@ if PROGRAMS is not None:
 WORDS = """harbour crane anchor sail storm captain cargo plum orchard honey bee market bread oven flour violin concert
     choir melody painter canvas museum marble doctor fever clinic bandage tax invoice ledger contract judge court train
     station ticket bridge tunnel tower garden tulip rain cloud winter snow mountain valley river trout kettle tea""".split()
-FILTERS = [Narrow(), Narrow(tags={"t1": ""}), Narrow(tags={"t1": "", "t2": ""}), Narrow(prefix="a/")]
+FILTERS = [
+    Narrow(),
+    Narrow(tags={"t1": ""}),
+    Narrow(tags={"t1": "", "t2": ""}),
+    Narrow(prefix="a/"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +42,9 @@ def vault(tmp_path: Path) -> Path:
         path = tmp_path / ("a" if k % 50 == 0 else "b") / f"n{k}.md"
         path.parent.mkdir(exist_ok=True)
         paragraphs = (" ".join(chance.choices(WORDS, k=8)).capitalize() + "." for _ in range(3))
-        path.write_text(f"---\ntags: [t{k % 3}]\n---\n\n" + "\n\n".join(paragraphs) + "\n", encoding="utf-8")
+        path.write_text(
+            f"---\ntags: [t{k % 3}]\n---\n\n" + "\n\n".join(paragraphs) + "\n", encoding="utf-8"
+        )
     return tmp_path
 
 
@@ -57,7 +64,8 @@ def nearest(store: EnhancedStore, note: str, narrow: Narrow) -> dict[str, tuple[
     """The notes nearest to one, and how near they are."""
     found = store._core.index.ask(Question(like=note, narrow=narrow, nearest=20))
     return {
-        found.paths[id_]: (round(near.passage, 6), round(near.block, 6)) for id_, near in (found.near or {}).items()
+        found.paths[id_]: (round(near.passage, 6), round(near.block, 6))
+        for id_, near in (found.near or {}).items()
     }
 
 
@@ -71,8 +79,13 @@ def test_nearly_all_of_the_nearest_are_found_each_as_near_as_by_comparing_all(
         assert indexes(postgres) == ["vectors_near_256"]
         held, wanted = 0, 0
         for k in range(0, 400, 20):
-            exact, found = (nearest(store, f"b/n{k + 1}.md", narrow) for store in (sidecar, postgres))
-            assert len(found) == len(exact) and postgres._core.index._vectors._seen == (None, -1)  # nothing in memory
+            exact, found = (
+                nearest(store, f"b/n{k + 1}.md", narrow) for store in (sidecar, postgres)
+            )
+            assert len(found) == len(exact) and postgres._core.index._vectors._seen == (
+                None,
+                -1,
+            )  # nothing in memory
             assert all(found[path] == exact[path] for path in found.keys() & exact.keys())
             held, wanted = held + len(found.keys() & exact.keys()), wanted + len(exact)
         assert held >= 0.95 * wanted > 0
@@ -95,4 +108,7 @@ def test_the_index_follows_every_change_and_comes_back_with_a_rebuild(
         store.delete("twin")
         assert "twin.md" not in nearest(other, "b/n1.md", Narrow())
         store.sync(rebuild=True)
-        assert indexes(other) == ["vectors_near_256"] and len(nearest(other, "b/n1.md", Narrow())) == 20
+        assert (
+            indexes(other) == ["vectors_near_256"]
+            and len(nearest(other, "b/n1.md", Narrow())) == 20
+        )

@@ -23,9 +23,7 @@ if PROGRAMS is not None:
 
     from simplemem.index.postgres.connection import translated
 
-WORDS = (
-    "plum pear sailing sailed harbour harbours Kiel-Canal naïve 東京都 設定 snake_case HTTPServer über don't".split()
-)
+WORDS = "plum pear sailing sailed harbour harbours Kiel-Canal naïve 東京都 設定 snake_case HTTPServer über don't".split()
 TAGS = ("fruit", "status/done", "Ann Lee", "trip")
 QUESTIONS = [
     "plum",
@@ -84,17 +82,26 @@ class Both:
             Narrow(author="human"), Narrow(since="2026-01-02", until="2026-01-09"), Narrow(hidden=True),
         ]  # fmt: skip
         picked = chance.sample(WORDS, 4)
-        terms = [Term((picked[0],)), Term(tuple(picked[1:3])), Term((picked[3][:3],), beginning=True)]
+        terms = [
+            Term((picked[0],)),
+            Term(tuple(picked[1:3])),
+            Term((picked[3][:3],), beginning=True),
+        ]
         terms += [Term(("sailing",)), Term(("sailed",))]  # two forms of one word count twice
         for narrow in narrows:
-            asked = Question(tuple(terms), (Term(tuple(picked[:2])),), title=picked[0], narrow=narrow)
+            asked = Question(
+                tuple(terms), (Term(tuple(picked[:2])),), title=picked[0], narrow=narrow
+            )
             legs = [self._legs(store, asked) for store in (self.sidecar, self.engine)]
             assert legs[0] == legs[1], (narrow, terms)
         for ask in (
             lambda store: store._core.index.vocabulary([terms, terms[:1]])[0],
-            lambda store: [row.path for row in store._core.index.page(Narrow(hidden=True), "title", 50).rows],
+            lambda store: [
+                row.path for row in store._core.index.page(Narrow(hidden=True), "title", 50).rows
+            ],
             lambda store: (
-                sorted(store._core.index.links(), key=str) and [each[1:] for each in store._core.index.links()]
+                sorted(store._core.index.links(), key=str)
+                and [each[1:] for each in store._core.index.links()]
             ),
             lambda store: store._core.index.called("n2"),
             lambda store: store._core.index.near_names("n", 5, ["a/"]),
@@ -115,10 +122,17 @@ class Both:
     def _legs(store: EnhancedStore, question: Question) -> list[Any]:
         found = store._core.index.ask(question)
         legs = [
-            sorted((found.paths[match.note], match.place & 0xFFFFF, round(match.score, 6)) for match in leg)
+            sorted(
+                (found.paths[match.note], match.place & 0xFFFFF, round(match.score, 6))
+                for match in leg
+            )
             for leg in (found.notes, found.blocks, found.pairs)
         ]
-        return [*legs, found.passed, sorted(found.paths[note] for note in found.titled if note in found.paths)]
+        return [
+            *legs,
+            found.passed,
+            sorted(found.paths[note] for note in found.titled if note in found.paths),
+        ]
 
     def as_made_anew(self) -> None:
         assert differences_from_anew(self.engine) == []
@@ -139,11 +153,19 @@ def both(tmp_path: Path, server: str) -> Iterator[Both]:
 
 
 def text(chance: random.Random) -> str:
-    paragraphs = (" ".join(chance.choices(WORDS, k=chance.randint(1, 12))) for _ in range(chance.randint(1, 4)))
+    paragraphs = (
+        " ".join(chance.choices(WORDS, k=chance.randint(1, 12)))
+        for _ in range(chance.randint(1, 4))
+    )
     kind, tags = chance.choice(("person", "memory")), ", ".join(chance.sample(TAGS, 2))
     head = f"---\ntags: [{tags}]\nrank: {chance.randint(1, 4)}\ntype: {kind}\n---\n"
     links = f"\n[[n{chance.randint(0, 6)}]] and ![[pic.png]]\n"
-    return chance.choice((head, "")) + "# Plum\n\n" + "\n\n".join(paragraphs) + chance.choice((links, ""))
+    return (
+        chance.choice((head, ""))
+        + "# Plum\n\n"
+        + "\n\n".join(paragraphs)
+        + chance.choice((links, ""))
+    )
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -154,11 +176,15 @@ def test_any_sequence_of_changes_is_answered_alike(contract: Both, seed: int) ->
             name = f"{chance.choice(('', 'a/', 'b/'))}n{chance.randint(0, 6)}"
             store = chance.choice((contract.sidecar, contract.engine))
             try:
-                match chance.choice(("create", "create", "append", "move", "delete", "by hand", "file")):
+                match chance.choice(
+                    ("create", "create", "append", "move", "delete", "by hand", "file")
+                ):
                     case "create":
                         store.create(name, text(chance), overwrite=True)
                     case "append":
-                        store.update(name, append=f"\n{chance.choice(WORDS)} {chance.choice(WORDS)}\n")
+                        store.update(
+                            name, append=f"\n{chance.choice(WORDS)} {chance.choice(WORDS)}\n"
+                        )
                     case "move":
                         store.move(name, f"{chance.choice(('', 'a/'))}n{chance.randint(0, 6)}")
                     case "delete":
@@ -176,9 +202,13 @@ def test_any_sequence_of_changes_is_answered_alike(contract: Both, seed: int) ->
     contract.as_made_anew()
 
 
-def test_what_notes_say_is_found_alike_in_a_vault_that_people_wrote(tmp_path: Path, engine: str) -> None:
+def test_what_notes_say_is_found_alike_in_a_vault_that_people_wrote(
+    tmp_path: Path, engine: str
+) -> None:
     example = Path(__file__).parents[3] / "vault-example"
-    shutil.copytree(example, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".simplemem"))
+    shutil.copytree(
+        example, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".simplemem")
+    )
     said = {
         line.strip()
         for file in tmp_path.rglob("*.md")
@@ -199,8 +229,12 @@ def test_a_stem_weighs_no_more_than_its_word_in_either_engine(contract: Both) ->
     for k in range(40):
         text = f"We tag it in project {k} before the meeting and after it, as the plan for the budget says."
         contract.sidecar.create(f"english/n{k}", text)
-    contract.sidecar.create("eins", "Der Tag war lang, und wir haben über das Haus und die Reise gesprochen.")
-    contract.sidecar.create("zwei", "Die Tage waren lang, und wir haben über das Project und das Meeting gesprochen.")
+    contract.sidecar.create(
+        "eins", "Der Tag war lang, und wir haben über das Haus und die Reise gesprochen."
+    )
+    contract.sidecar.create(
+        "zwei", "Die Tage waren lang, und wir haben über das Project und das Meeting gesprochen."
+    )
     stores = contract.each()
     for question in ("tag", "project meeting", "tag meeting", "die Tage", "langer Tag im Haus"):
         hits = [contract._hits(store, question) for store in stores]
@@ -212,12 +246,21 @@ def test_a_stem_weighs_no_more_than_its_word_in_either_engine(contract: Both) ->
 
 
 def test_names_and_aliases_are_found_alike(contract: Both) -> None:
-    contract.sidecar.create("plugins/variables", "Controls for themes.", {"aliases": ["Style Settings", "Straße 1.1"]})
-    contract.sidecar.create("style-settings-of-a-theme", "Style settings, style settings and style settings.")
+    contract.sidecar.create(
+        "plugins/variables", "Controls for themes.", {"aliases": ["Style Settings", "Straße 1.1"]}
+    )
+    contract.sidecar.create(
+        "style-settings-of-a-theme", "Style settings, style settings and style settings."
+    )
     for k in range(12):
         contract.sidecar.create(f"themes/n{k}", f"Style settings and style settings of theme {k}.")
     stores = contract.each()
-    for question in ("Style Settings", "style-settings", "strasse 1.1", "what are the style settings of themes"):
+    for question in (
+        "Style Settings",
+        "style-settings",
+        "strasse 1.1",
+        "what are the style settings of themes",
+    ):
         hits = [contract._hits(store, question) for store in stores]
         assert hits[0] == hits[1], question
     for question in ("STYLE SETTINGS", "StyleSettings", "Strasse 1.1"):
@@ -233,7 +276,9 @@ def test_names_and_aliases_are_found_alike(contract: Both) -> None:
 def test_text_of_many_notes_is_told_alike(contract: Both) -> None:
     for k in range(30):
         footer = f"[Edit in GitHub](https://github.dev/n{k}.md) | [Copy this note](https://raw.example/n{k}.md)"
-        contract.sidecar.create(f"plugins/n{k}", f"# Plugin {k}\n\nShows {WORDS[k % 14]} beside a vault.\n\n{footer}\n")
+        contract.sidecar.create(
+            f"plugins/n{k}", f"# Plugin {k}\n\nShows {WORDS[k % 14]} beside a vault.\n\n{footer}\n"
+        )
     own = "Press the pencil to edit the text in GitHub, and wait for someone to look at it before readers see it."
     contract.sidecar.create("guide", own)
     stores = contract.each()
@@ -270,10 +315,14 @@ def test_a_rebuild_takes_the_place_of_what_another_server_uses(contract: Both) -
 def test_another_log_in_its_place_is_read_anew(contract: Both) -> None:
     for name in ("n1", "n2"):
         contract.engine.create(name, "plum")
-    assert [[change.name for change in store.history()] for store in contract.each()] == [["n2", "n1"]] * 2
+    assert [[change.name for change in store.history()] for store in contract.each()] == [
+        ["n2", "n1"]
+    ] * 2
     log = contract.root / ".simplemem/history/log.jsonl"
     log.write_bytes(log.read_bytes().partition(b"\n")[2])
-    assert [[change.name for change in store.history()] for store in contract.each()] == [["n2"]] * 2
+    assert [[change.name for change in store.history()] for store in contract.each()] == [
+        ["n2"]
+    ] * 2
 
 
 def test_a_schema_that_was_dropped_comes_back(both: Both) -> None:
@@ -289,7 +338,9 @@ def test_a_search_reads_the_places_of_its_hits_alone(both: Both) -> None:
     for k in range(12):
         both.engine.create(f"n{k}", f"plum number {k}")
     with database.writing() as db:
-        db.execute("INSERT INTO places SELECT 1::bigint << 40 | i, 0, 1, 1, '[]' FROM generate_series(1, 20000) i")
+        db.execute(
+            "INSERT INTO places SELECT 1::bigint << 40 | i, 0, 1, 1, '[]' FROM generate_series(1, 20000) i"
+        )
         db.execute("ANALYZE places")
 
     def read() -> int:
@@ -307,7 +358,9 @@ def test_a_connection_that_is_cut_is_made_again(both: Both) -> None:
     both.engine.create("n1", "plum")
     with psycopg.connect(both.url, autocommit=True) as db:
         others = "pid <> pg_backend_pid() AND datname = 'postgres'"
-        db.execute(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE {others}".encode())
+        db.execute(
+            f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE {others}".encode()
+        )
     assert [hit.name for hit in both.engine.search("plum").hits] == ["n1"]
 
 
@@ -320,7 +373,9 @@ def test_two_stores_write_at_once_and_both_are_found(contract: Both) -> None:
         for k in range(20):
             store.create(f"{name}{k}", f"plum {name} number {k}")
 
-    threads = [threading.Thread(target=many, args=each) for each in ((contract.engine, "x"), (other, "y"))]
+    threads = [
+        threading.Thread(target=many, args=each) for each in ((contract.engine, "x"), (other, "y"))
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -335,10 +390,16 @@ def test_two_stores_write_at_once_and_both_are_found(contract: Both) -> None:
     [
         ("SELECT ? WHERE a = ?", "SELECT $1 WHERE a = $2"),
         ("a = ?1 OR b > ?1 || '/'", "a = $1 OR b > $1 || '/'"),
-        ("x = :b AND y = :a AND z = :b AND w = ':c?'", "x = $1 AND y = $2 AND z = $1 AND w = ':c?'"),
+        (
+            "x = :b AND y = :a AND z = :b AND w = ':c?'",
+            "x = $1 AND y = $2 AND z = $1 AND w = ':c?'",
+        ),
         ("n.id IN (SELECT value FROM carray(?))", "n.id = ANY ($1::bigint[])"),
         ("path IN (SELECT value FROM carray(?))", "path = ANY ($1::text[])"),
-        ("FROM carray(:ids) n CROSS JOIN places p", "FROM unnest($1::bigint[]) AS n(value) CROSS JOIN places p"),
+        (
+            "FROM carray(:ids) n CROSS JOIN places p",
+            "FROM unnest($1::bigint[]) AS n(value) CROSS JOIN places p",
+        ),
     ],
 )
 def test_statements_are_said_in_the_other_engines_words(said: str, meant: str) -> None:
@@ -354,5 +415,8 @@ def test_a_note_that_simplemem_created_is_no_conflict_copy_there_either(contract
     contract.sidecar.sync()
     for store in (contract.sidecar, contract.engine):
         assert [each.name for each in store.conflict_copies()] == ["Weekly 2"]
-        assert {hit.name for hit in store.search("zebra list", limit=9).hits} == {"Weekly", "Weekly 4"}
+        assert {hit.name for hit in store.search("zebra list", limit=9).hits} == {
+            "Weekly",
+            "Weekly 4",
+        }
     contract.as_made_anew()

@@ -45,7 +45,9 @@ def replica(standby: Server) -> Iterator[Relay]:
 @pytest.fixture
 def store(vault: Path, primary: Relay, replica: Relay) -> Iterator[EnhancedStore]:
     index = {"engine": primary.url, "replica": replica.url}
-    with EnhancedStore(vault, Settings.model_validate({"index": index, "embed": {"provider": "none"}})) as made:
+    with EnhancedStore(
+        vault, Settings.model_validate({"index": index, "embed": {"provider": "none"}})
+    ) as made:
         made.sync()
         yield made
 
@@ -66,7 +68,9 @@ def is_read_from(replica: Relay, primary: Relay, store: EnhancedStore, question:
     return primary.left == before[0] and replica.left < before[1]
 
 
-def test_what_only_reads_is_asked_of_it(store: EnhancedStore, primary: Relay, replica: Relay) -> None:
+def test_what_only_reads_is_asked_of_it(
+    store: EnhancedStore, primary: Relay, replica: Relay
+) -> None:
     store.create("pear", "A pear.")
     assert eventually(lambda: is_read_from(replica, primary, store, "pear"))
     assert found(store, "pear") == ["pear"]

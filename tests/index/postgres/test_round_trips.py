@@ -106,7 +106,10 @@ def test_questions_make_as_many_round_trips_for_many_notes_and_hits(
     few = {name: trips(away, ask) for name, ask in asked.items()}
     fill(store, tmp_path, range(40, 240))
     many = {name: trips(away, ask) for name, ask in asked.items()}
-    assert all(0 < many[name] <= few[name] for name in asked) and few["search"] == few["search for more"]
+    assert (
+        all(0 < many[name] <= few[name] for name in asked)
+        and few["search"] == few["search for more"]
+    )
 
 
 def test_a_search_of_ten_hits_waits_four_times_for_a_database_20_ms_away(
@@ -116,5 +119,7 @@ def test_a_search_of_ten_hits_waits_four_times_for_a_database_20_ms_away(
     away.seconds = _AWAY
     store.search("which crane", limit=10)
     before = away.trips
-    assert len(store.search("crane of the pier", limit=10).hits) == 10  # words and places that nobody asked for yet
+    assert (
+        len(store.search("crane of the pier", limit=10).hits) == 10
+    )  # words and places that nobody asked for yet
     assert (away.trips - before) * _AWAY < 0.1

@@ -44,7 +44,9 @@ def memories(vault: Path, at: object) -> Iterator[Memories]:
         yield memories_of(store)
 
 
-def add(memories: Memories, *texts: str, scope: str = "ann", **more: object) -> list[tuple[str, str | None]]:
+def add(
+    memories: Memories, *texts: str, scope: str = "ann", **more: object
+) -> list[tuple[str, str | None]]:
     added = memories.add(scope, [Statement(each) for each in texts], **more)  # type: ignore[arg-type]
     return [(each["event"], each["relation"]) for each in added.events]
 
@@ -60,12 +62,19 @@ def note_of(memories: Memories, text: str, scope: str = "ann") -> Atom:
 # -- a note is a statement
 
 
-def test_a_statement_is_a_note_with_a_flat_header_and_is_read_back(memories: Memories, vault: Path) -> None:
+def test_a_statement_is_a_note_with_a_flat_header_and_is_read_back(
+    memories: Memories, vault: Path
+) -> None:
     add(memories, "My sister Eve lives in Cork.")
     text = (vault / "atoms/ann/My sister Eve lives in Cork.md").read_text()
     assert text.endswith("---\n\nMy sister Eve lives in Cork.\n")
     kept = note_of(memories, "My sister Eve lives in Cork.")
-    assert (kept.memory_type, kept.confidence, kept.valid_from, kept.decided_by) == ("fact", 1.0, NOW, "rule:new")
+    assert (kept.memory_type, kept.confidence, kept.valid_from, kept.decided_by) == (
+        "fact",
+        1.0,
+        NOW,
+        "rule:new",
+    )
     assert kept.slot == ("sister Eve", "lives in", "Cork")
 
 
@@ -80,9 +89,16 @@ def test_a_statement_is_a_note_with_a_flat_header_and_is_read_back(memories: Mem
         ("notes/far.md", "---\ntype: atom\nscope: ann\n---\nFar away.", "Far away.", "ann"),
     ],
 )  # fmt: skip
-def test_what_a_person_writes_is_a_statement(path: str, text: str, statement: str, scope: str) -> None:
+def test_what_a_person_writes_is_a_statement(
+    path: str, text: str, statement: str, scope: str
+) -> None:
     kept = read_atom(Read(path, text, "", ""))
-    assert (kept.statement, kept.scope, kept.memory_type, kept.confidence) == (statement, scope, "fact", 1.0)
+    assert (kept.statement, kept.scope, kept.memory_type, kept.confidence) == (
+        statement,
+        scope,
+        "fact",
+        1.0,
+    )
     assert kept.is_own and not kept.problem
 
 
@@ -107,12 +123,18 @@ def test_what_is_no_scope_is_refused(scope: str) -> None:
 # -- what a new one does
 
 
-def test_another_value_supersedes_in_one_step_that_one_undo_takes_back(memories: Memories, vault: Path) -> None:
+def test_another_value_supersedes_in_one_step_that_one_undo_takes_back(
+    memories: Memories, vault: Path
+) -> None:
     add(memories, "I live in Berlin.")
     before = {path: path.read_bytes() for path in vault.glob("atoms/**/*.md")}
     assert add(memories, "I moved to Lisbon.") == [("UPDATE", "UPDATES")]
     old, new = note_of(memories, "I live in Berlin."), note_of(memories, "I moved to Lisbon.")
-    assert (old.status, old.superseded_by, old.valid_to) == ("superseded", "I moved to Lisbon", new.valid_from)
+    assert (old.status, old.superseded_by, old.valid_to) == (
+        "superseded",
+        "I moved to Lisbon",
+        new.valid_from,
+    )
     assert (new.updates, new.status) == ("I live in Berlin", "active")
     assert said(memories) == ["I moved to Lisbon."]
     memories.store.undo(memories.store.history(limit=1)[0].version)
@@ -160,7 +182,11 @@ def test_a_scope_sees_nothing_of_another(memories: Memories) -> None:
     theirs = note_of(memories, "I live in Berlin", "bob").id
     assert add(memories, "I moved to Lisbon", scope="ann") == [("UPDATE", "UPDATES")]
     assert said(memories, "Ann") == said(memories, "bob") == ["I live in Berlin"]
-    for work, said_too in ((memories.find, ()), (memories.update, ("changed",)), (memories.forget, ())):
+    for work, said_too in (
+        (memories.find, ()),
+        (memories.update, ("changed",)),
+        (memories.forget, ()),
+    ):
         with pytest.raises(NotFound, match="no memory with the id"):
             work(theirs, *said_too, "ann")  # type: ignore[operator]
 
@@ -177,7 +203,9 @@ def test_what_a_person_does_counts_at_the_next_call(memories: Memories, vault: P
     (vault / "atoms/ann/I moved to Bergen.md").unlink()
     old = vault / "atoms/ann/I live in Oslo.md"
     gone = ("status:", "superseded_by:", "valid_to:")
-    old.write_text("".join(line for line in old.read_text().splitlines(True) if not line.startswith(gone)))
+    old.write_text(
+        "".join(line for line in old.read_text().splitlines(True) if not line.startswith(gone))
+    )
     assert said(memories) == ["Collects coins from Iceland", "Hates figs.", "I live in Oslo"]
     assert add(memories, "Collects coins from Iceland", "Hates figs") == [("NOOP", None)] * 2
     assert (vault / "atoms/ann/Hates figs.md").read_text() == "Hates figs.\n"
@@ -193,10 +221,14 @@ def test_a_broken_header_stops_nobody_and_is_never_written(memories: Memories, v
         memories.update("I live in Berlin", "changed", "ann")
 
 
-def test_a_fact_of_conversations_is_a_statement_of_the_scope_default(memories: Memories, vault: Path) -> None:
+def test_a_fact_of_conversations_is_a_statement_of_the_scope_default(
+    memories: Memories, vault: Path
+) -> None:
     (vault / "facts").mkdir()
     fact = vault / "facts/door code.md"
-    fact.write_text(text := "---\ntype: fact\nkey: door_code\nvalue: '4711'\n---\n\n> The door code is 4711.\n")
+    fact.write_text(
+        text := "---\ntype: fact\nkey: door_code\nvalue: '4711'\n---\n\n> The door code is 4711.\n"
+    )
     assert said(memories, "default") == ["The door code is 4711."]
     add(memories, "The door code is 1234", scope="default")
     assert fact.read_text() == text
@@ -239,7 +271,9 @@ def test_only_saying_a_preference_again_is_written(
     assert (kept.confidence, kept.reinforced) == (pytest.approx(0.65), NOW + 180 * DAY)
 
 
-def test_tidying_takes_what_ended_long_ago_and_nothing_else(memories: Memories, at: Callable[[datetime], None]) -> None:
+def test_tidying_takes_what_ended_long_ago_and_nothing_else(
+    memories: Memories, at: Callable[[datetime], None]
+) -> None:
     add(memories, "I live in Oslo", "I like tea")
     add(memories, "I moved to Bergen")
     at(NOW + 40 * DAY)
@@ -252,10 +286,16 @@ def test_tidying_takes_what_ended_long_ago_and_nothing_else(memories: Memories, 
 # -- the profile
 
 
-def test_a_profile_is_a_note_whose_other_lines_are_the_persons(memories: Memories, vault: Path) -> None:
+def test_a_profile_is_a_note_whose_other_lines_are_the_persons(
+    memories: Memories, vault: Path
+) -> None:
     add(memories, "I live in Oslo", "I prefer tea")
     made = profile_of(memories, "ann")
-    assert (made["static"], made["dynamic"], made["cached"]) == (["I live in Oslo", "I prefer tea"], [], False)
+    assert (made["static"], made["dynamic"], made["cached"]) == (
+        ["I live in Oslo", "I prefer tea"],
+        [],
+        False,
+    )
     assert profile_of(memories, "ann")["cached"] is True
     file = vault / "profiles/ann.md"
     file.write_text(f"{file.read_text()}\nMy own line.\n")
@@ -263,16 +303,24 @@ def test_a_profile_is_a_note_whose_other_lines_are_the_persons(memories: Memorie
     assert profile_of(memories, "ann")["static"] == ["I moved to Bergen", "I prefer tea"]
     text = file.read_text()
     assert "My own line." in text and "[[I moved to Bergen]]" in text and "Oslo" not in text
-    assert profile_of(memories, "nobody")["static"] == [] and not (vault / "profiles/nobody.md").exists()
+    assert (
+        profile_of(memories, "nobody")["static"] == []
+        and not (vault / "profiles/nobody.md").exists()
+    )
 
 
-def test_scopes_whose_folders_look_alike_have_a_profile_each(memories: Memories, vault: Path) -> None:
+def test_scopes_whose_folders_look_alike_have_a_profile_each(
+    memories: Memories, vault: Path
+) -> None:
     add(memories, "I live in Oslo", scope="a-b")
     add(memories, "I live in Bergen", scope="a:b")
     for _ in range(2):
         assert profile_of(memories, "a-b")["static"] == ["I live in Oslo"]
         assert profile_of(memories, "a:b")["static"] == ["I live in Bergen"]
-    assert sorted("Oslo" in file.read_text() for file in vault.glob("profiles/*.md")) == [False, True]
+    assert sorted("Oslo" in file.read_text() for file in vault.glob("profiles/*.md")) == [
+        False,
+        True,
+    ]
 
 
 # -- several processes
@@ -300,7 +348,8 @@ def test_four_processes_that_tell_the_same_keep_it_once(vault: Path) -> None:
 def test_a_kill_while_a_slot_changes_leaves_one_value(vault: Path) -> None:
     for kills in range(4):
         told = subprocess.Popen(
-            [sys.executable, "-c", _TELL, str(vault), "1000", f"My desk is number {kills}{{}}"], stdout=subprocess.PIPE
+            [sys.executable, "-c", _TELL, str(vault), "1000", f"My desk is number {kills}{{}}"],
+            stdout=subprocess.PIPE,
         )
         assert told.stdout is not None
         for _ in range(3 + kills):
@@ -317,11 +366,30 @@ def test_forget_that_takes_away_what_says_it_and_nothing_else(memories: Memories
     assert add(memories, "Forget that I like tea.") == [("DELETE", None)]
     assert add(memories, "Forget that I like cocoa.") == []
     assert said(memories, expired=True) == ["I like coffee"]
-    page = memories.add("ann", [Statement("Forget that I like coffee")], source="documents/ann/Page.md", outside=True)
-    assert not page.events and "nothing was forgotten" in page.warnings[0] and said(memories) == ["I like coffee"]
+    page = memories.add(
+        "ann",
+        [Statement("Forget that I like coffee")],
+        source="documents/ann/Page.md",
+        outside=True,
+    )
+    assert (
+        not page.events
+        and "nothing was forgotten" in page.warnings[0]
+        and said(memories) == ["I like coffee"]
+    )
 
 
-def test_a_dated_state_is_still_held_months_later(memories: Memories, at: Callable[[datetime], None]) -> None:
-    add(memories, "I started at Northlight Labs today.", "Our son Theo was born yesterday.", "Met Ruth yesterday.")
+def test_a_dated_state_is_still_held_months_later(
+    memories: Memories, at: Callable[[datetime], None]
+) -> None:
+    add(
+        memories,
+        "I started at Northlight Labs today.",
+        "Our son Theo was born yesterday.",
+        "Met Ruth yesterday.",
+    )
     at(NOW + 200 * DAY)
-    assert said(memories) == ["I started at Northlight Labs today.", "Our son Theo was born yesterday."]
+    assert said(memories) == [
+        "I started at Northlight Labs today.",
+        "Our son Theo was born yesterday.",
+    ]

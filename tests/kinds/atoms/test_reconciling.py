@@ -12,13 +12,17 @@ EVERY = list(cases())
 
 
 @pytest.mark.parametrize(
-    "case", [each for each in EVERY if not each.is_wrong], ids=lambda case: f"{case.known} {case.new}"
+    "case",
+    [each for each in EVERY if not each.is_wrong],
+    ids=lambda case: f"{case.known} {case.new}",
 )
 def test_the_rules_decide_as_a_person_would(case: Case) -> None:
     assert case.is_right(), case.verdict()
 
 
-@pytest.mark.parametrize("case", [each for each in EVERY if each.is_wrong], ids=lambda case: case.new)
+@pytest.mark.parametrize(
+    "case", [each for each in EVERY if each.is_wrong], ids=lambda case: case.new
+)
 def test_what_they_miss_is_marked_and_supersedes_nothing(case: Case) -> None:
     assert not case.is_right()
     assert case.verdict().relation != "UPDATES"

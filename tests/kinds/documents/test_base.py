@@ -55,13 +55,17 @@ def test_only_its_notes_are_asked_and_they_are_called_by_their_paths_in_it(opene
     assert found[0]["heading"] == "Intro" and found[0]["line"] >= 1 and 0 < found[0]["score"] <= 1
 
 
-def test_what_is_in_it_is_in_no_answer_of_the_store_beside_it(opened: Opened, folder: Path, vault: Path) -> None:
+def test_what_is_in_it_is_in_no_answer_of_the_store_beside_it(
+    opened: Opened, folder: Path, vault: Path
+) -> None:
     base = opened()
     names = [hit.name for hit in base.store.search("lighthouse keeper").hits]
     assert names == ["diary"] if folder.parent != vault else set(names) == {"diary", "kb/intro"}
 
 
-@pytest.mark.parametrize("text", ["# Fog\r\n\r\nAt 180 hertz.", "---\nmodified: 2020-01-01\n---\n\nFog.\n", "é\n", ""])
+@pytest.mark.parametrize(
+    "text", ["# Fog\r\n\r\nAt 180 hertz.", "---\nmodified: 2020-01-01\n---\n\nFog.\n", "é\n", ""]
+)
 def test_a_file_is_written_to_the_byte_again_too(opened: Opened, folder: Path, text: str) -> None:
     base = opened()
     made = base.update("docs/fog horn.md", text)
@@ -99,7 +103,9 @@ BAD = [
 
 
 @pytest.mark.parametrize("path", BAD, ids=lambda path: ascii(path[:20]))
-def test_a_path_that_leads_elsewhere_is_refused(opened: Opened, folder: Path, tmp_path: Path, path: str) -> None:
+def test_a_path_that_leads_elsewhere_is_refused(
+    opened: Opened, folder: Path, tmp_path: Path, path: str
+) -> None:
     base, outside = opened(), tmp_path / "outside"
     outside.mkdir()
     (outside / "kept.md").write_text("Kept.\n")
@@ -137,6 +143,8 @@ def test_without_a_folder_there_is_none(plain_store: EnhancedStore) -> None:
 
 
 def test_a_passage_of_it_holds_no_comment(opened: Opened, folder: Path) -> None:
-    (folder / "crane.md").write_text("# Crane\n\nThe zinc crane <!-- secret --> lifts %%aside%% ten tons.\n")
+    (folder / "crane.md").write_text(
+        "# Crane\n\nThe zinc crane <!-- secret --> lifts %%aside%% ten tons.\n"
+    )
     [passage] = opened().query("zinc crane", 5)[0]
     assert passage["content"] == "# Crane\n\nThe zinc crane lifts ten tons."

@@ -55,21 +55,38 @@ def test_encodings(data: bytes, charset: str, text: str) -> None:
 
 
 def test_what_is_no_text_or_has_none_is_refused() -> None:
-    for data, form in ((b" \n", "text"), (b"<html></html>", "html"), (pdf(""), "pdf"), (docx(), "docx")):
+    for data, form in (
+        (b" \n", "text"),
+        (b"<html></html>", "html"),
+        (pdf(""), "pdf"),
+        (docx(), "docx"),
+    ):
         with pytest.raises(Unreadable, match="it contains no text"):
             convert(data, form)
-    for data, form in ((b"%PDF-1.4 nothing", "pdf"), (b"PK nothing", "docx"), (pdf("cut")[:-200], "docx")):
+    for data, form in (
+        (b"%PDF-1.4 nothing", "pdf"),
+        (b"PK nothing", "docx"),
+        (pdf("cut")[:-200], "docx"),
+    ):
         with pytest.raises(Unreadable, match="could not be read"):
             convert(data, form)
 
 
 def test_pages_of_a_pdf_are_paragraphs() -> None:
-    text, title = convert(pdf("Tide tables\nHigh water: 06:12.", "The lock closes.", title="Tides  2026"), "pdf")
+    text, title = convert(
+        pdf("Tide tables\nHigh water: 06:12.", "The lock closes.", title="Tides  2026"), "pdf"
+    )
     assert (text, title) == ("Tide tables\nHigh water: 06:12.\n\nThe lock closes.", "Tides 2026")
 
 
 def test_a_word_file_keeps_headings_and_tables() -> None:
-    parts = "# Crane manual", "It lifts 12 t &amp; more_or_less.", "## Checks", "Part|Interval", "Hook|weekly"
+    parts = (
+        "# Crane manual",
+        "It lifts 12 t &amp; more_or_less.",
+        "## Checks",
+        "Part|Interval",
+        "Hook|weekly",
+    )
     text, title = convert(docx(*parts), "docx")
     assert title == "Crane manual"
     assert text == (
@@ -86,10 +103,19 @@ def test_a_word_file_cannot_bring_another_file_along() -> None:
 def test_a_page_is_what_it_is_about_and_nothing_around_it() -> None:
     text, title = convert(PAGE.encode(), "html")
     assert title == "Fog rules" and "JUNK" not in text
-    for part in ("# Fog rules\n", "**400 metres**, and code_x says so.", "\n## Captains\n", "\n- Sound the horn.\n"):
+    for part in (
+        "# Fog rules\n",
+        "**400 metres**, and code_x says so.",
+        "\n## Captains\n",
+        "\n- Sound the horn.\n",
+    ):
         assert part in text
     rows = [line.strip() for line in text.splitlines() if line.startswith("|")]
-    assert rows[0] == "| Visibility | Rule |" and set(rows[1]) <= set("|- ") and rows[2:] == ["| 400 m | stop |"]
+    assert (
+        rows[0] == "| Visibility | Rule |"
+        and set(rows[1]) <= set("|- ")
+        and rows[2:] == ["| 400 m | stop |"]
+    )
 
 
 @pytest.mark.parametrize("page", [
@@ -106,7 +132,9 @@ def test_text_has_no_character_that_a_note_cannot_carry() -> None:
     assert text.isprintable() and text[0] == "a" and "🙂 é" in text
 
 
-def test_a_reader_has_no_network_no_keys_and_starts_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_reader_has_no_network_no_keys_and_starts_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """A library that was taken over is no more than the process it runs in."""
     monkeypatch.setenv("SIMPLEMEM_LLM_API_KEY", "sk-secret")
     monkeypatch.syspath_prepend(tmp_path)
@@ -125,30 +153,42 @@ def test_a_reader_has_no_network_no_keys_and_starts_nothing(monkeypatch: pytest.
     assert "SIMPLEMEM" not in told.value.message and "PATH" in told.value.message
 
 
-def test_a_reader_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_reader_that_takes_too_long_is_ended(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(room, "_MOST_SECONDS", 1)
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "mammoth.py").write_text("import time\ndef convert_to_html(*_, **__):\n    time.sleep(60)\n")
+    (tmp_path / "mammoth.py").write_text(
+        "import time\ndef convert_to_html(*_, **__):\n    time.sleep(60)\n"
+    )
     with pytest.raises(Unreadable, match="longer than 1 s"):
         convert(b"x", "docx")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit of memory is the kernel's")
-def test_a_reader_that_wants_too_much_memory_is_ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_reader_that_wants_too_much_memory_is_ended(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "mammoth.py").write_text("def convert_to_html(*_, **__):\n    bytearray(2_000_000_000)\n")
+    (tmp_path / "mammoth.py").write_text(
+        "def convert_to_html(*_, **__):\n    bytearray(2_000_000_000)\n"
+    )
     with pytest.raises(Unreadable, match="MemoryError"):
         convert(b"x", "docx")
 
 
 def test_a_reader_that_dies_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "mammoth.py").write_text("import os\ndef convert_to_html(*_, **__):\n    os._exit(3)\n")
+    (tmp_path / "mammoth.py").write_text(
+        "import os\ndef convert_to_html(*_, **__):\n    os._exit(3)\n"
+    )
     with pytest.raises(Unreadable, match="the reader of this format crashed"):
         convert(b"x", "docx")
 
 
-def test_without_the_extra_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_the_extra_it_is_said_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     for name in ("pypdfium2", "mammoth", "trafilatura"):
         (tmp_path / f"{name}.py").write_text(f"raise ModuleNotFoundError('gone', name='{name}')\n")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
@@ -169,18 +209,19 @@ def test_without_the_extra_it_is_said_what_to_install(monkeypatch: pytest.Monkey
     "<p>No shouting after ten.</p></div>",
 ])  # fmt: skip
 def test_a_page_keeps_its_title_and_all_its_headings(body: str) -> None:
-    page = (
-        f"<html><head><title>House rules</title></head><body><nav>JUNK</nav>{body}<footer>JUNK</footer></body></html>"
-    )
+    page = f"<html><head><title>House rules</title></head><body><nav>JUNK</nav>{body}<footer>JUNK</footer></body></html>"
     text, title = convert(page.encode(), "html")
     assert title == "House rules"
-    assert text.split("\n\n") == ["# House rules", "No shoes in the hall.", "## Nights", "No shouting after ten."]
+    assert text.split("\n\n") == [
+        "# House rules",
+        "No shoes in the hall.",
+        "## Nights",
+        "No shouting after ten.",
+    ]
 
 
 def test_the_name_of_a_site_is_no_heading_of_its_page() -> None:
-    page = (
-        "<header><h1>The Daily Gull</h1></header><main><article><h1>Fog</h1><p>It was thick today.</p></article></main>"
-    )
+    page = "<header><h1>The Daily Gull</h1></header><main><article><h1>Fog</h1><p>It was thick today.</p></article></main>"
     text, _ = convert(page.encode(), "html")
     assert text == "# Fog\n\nIt was thick today."
 
@@ -191,7 +232,9 @@ def test_a_page_without_a_heading_has_the_title_of_its_head() -> None:
 
 
 def test_a_word_file_keeps_its_title() -> None:
-    text, title = convert(docx("= Crane manual", "It lifts 12 t.", "# Checks", "Weekly.", title="Template 7"), "docx")
+    text, title = convert(
+        docx("= Crane manual", "It lifts 12 t.", "# Checks", "Weekly.", title="Template 7"), "docx"
+    )
     assert title == "Crane manual"
     assert text.split("\n\n") == ["# Crane manual", "It lifts 12 t.", "# Checks", "Weekly."]
     assert convert(docx("It lifts 12 t.", title="Crane &amp; hoist"), "docx")[1] == "Crane & hoist"

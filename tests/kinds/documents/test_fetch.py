@@ -14,9 +14,7 @@ from simplemem.errors import Invalid, NotFound, TooLong, Unavailable
 from simplemem.kinds.documents import fetch as room
 from simplemem.kinds.documents.fetch import checked, fetch, may_fetch
 
-PUBLIC = (
-    "8.8.8.8 1.1.1.1 172.32.0.1 11.0.0.1 2606:4700::1111 [2001:4860:4860::8888] ::ffff:8.8.8.8 134744072 0x8.8.8.8 "
-)
+PUBLIC = "8.8.8.8 1.1.1.1 172.32.0.1 11.0.0.1 2606:4700::1111 [2001:4860:4860::8888] ::ffff:8.8.8.8 134744072 0x8.8.8.8 "
 PUBLIC += "64:ff9b::808:808 example.org example.org. localhost.example.org xn--mnchen-3ya.de"
 OTHERS = {
     "this machine": "127.0.0.1 127.8.9.1 ::1 0.0.0.0 :: 0.1.2.3 localhost LOCALHOST localhost. a.localhost",
@@ -38,7 +36,9 @@ def test_what_is_public_may_be_fetched(address: str) -> None:
     assert may_fetch(address)
 
 
-@pytest.mark.parametrize(("kind", "address"), [(kind, each) for kind, all_ in OTHERS.items() for each in all_.split()])
+@pytest.mark.parametrize(
+    ("kind", "address"), [(kind, each) for kind, all_ in OTHERS.items() for each in all_.split()]
+)
 def test_what_is_not_may_not(kind: str, address: str) -> None:
     assert not may_fetch(address), kind
 
@@ -86,7 +86,9 @@ def test_a_name_that_leads_here_is_not_asked(web: Web, monkeypatch: pytest.Monke
     assert not answers and not web.asked
 
 
-def test_what_was_checked_is_what_is_connected_to(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_checked_is_what_is_connected_to(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A name is asked for its address once a hop: a second answer may be another."""
     answers, ask = [(2, 1, 6, "", ("127.0.0.1", 0))], socket.getaddrinfo
     names: list[object] = []
@@ -98,7 +100,9 @@ def test_what_was_checked_is_what_is_connected_to(web: Web, monkeypatch: pytest.
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     web.pages["/x"] = ("text/plain", b"here")
     assert fetch(web.url("/x", "rebound.example.org"), allow_private=True).data == b"here"
-    assert web.asked[0]["host"] == f"rebound.example.org:{web.port}" and "cookie" not in web.asked[0]
+    assert (
+        web.asked[0]["host"] == f"rebound.example.org:{web.port}" and "cookie" not in web.asked[0]
+    )
     assert names.count("rebound.example.org") == 1
 
 
@@ -118,7 +122,9 @@ def test_a_secure_server_is_told_the_name_and_must_prove_it() -> None:
     assert hello[0][:1] == b"\x16" and b"localhost" in hello[0]
 
 
-def test_redirections_are_followed_each_checked_anew(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_redirections_are_followed_each_checked_anew(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
     web.pages = {f"/{at}": (302, f"/{at + 1}") for at in range(9)} | {"/5": ("text/plain", b"five")}
     assert fetch(web.url("/0"), allow_private=True).data == b"five"
     assert not any("cookie" in each for each in web.asked)
@@ -127,7 +133,9 @@ def test_redirections_are_followed_each_checked_anew(web: Web, monkeypatch: pyte
         with pytest.raises((Invalid, Unavailable)):
             fetch(web.url(path), allow_private=True)
     assert [each["path"] for each in web.asked].count("/loop") == 6
-    monkeypatch.setattr(room, "may_fetch", lambda host: host == "127.0.0.1")  # as if this server were a public one
+    monkeypatch.setattr(
+        room, "may_fetch", lambda host: host == "127.0.0.1"
+    )  # as if this server were a public one
     web.pages["/in"] = (302, web.url("/5", "127.0.0.2"))
     with pytest.raises(Invalid, match=r"127\.0\.0\.2 is an address of this machine"):
         fetch(web.url("/in"))
@@ -140,9 +148,15 @@ def test_no_proxy_of_the_environment_is_asked(web: Web, monkeypatch: pytest.Monk
     assert fetch(web.url("/"), allow_private=True).data == b"direct"
 
 
-def test_what_is_too_large_missing_or_broken_is_refused(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_too_large_missing_or_broken_is_refused(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(room, "MOST_BYTES", 1000)
-    web.pages = {"/1000": ("text/plain", b"x" * 1000), "/1001": ("text/plain", b"x" * 1001), "/500": (500, "")}
+    web.pages = {
+        "/1000": ("text/plain", b"x" * 1000),
+        "/1001": ("text/plain", b"x" * 1001),
+        "/500": (500, ""),
+    }
     assert len(fetch(web.url("/1000"), allow_private=True).data) == 1000
     for path, error in (("/1001", TooLong), ("/none", NotFound), ("/500", Unavailable)):
         with pytest.raises(error):
@@ -160,8 +174,12 @@ def test_a_name_that_nobody_knows_is_said(monkeypatch: pytest.MonkeyPatch) -> No
         fetch("http://no-such-host.invalid/")
 
 
-@pytest.mark.parametrize("drip", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n", b""])
-def test_who_answers_too_slowly_is_not_waited_for(drip: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "drip", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n", b""]
+)
+def test_who_answers_too_slowly_is_not_waited_for(
+    drip: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(room, "_MOST_SECONDS", 0.4)
     over = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -24,7 +24,14 @@ SECRET = "My API key for the tide table service is TT-4471-QX."
 
 @contextmanager
 def talking(root: Path, service: ChatService, **llm: Any) -> Iterator[Conversation]:
-    chosen = {"provider": "openai", "model": "m", "url": service.url, "route": True, "route_seconds": 5, **llm}
+    chosen = {
+        "provider": "openai",
+        "model": "m",
+        "url": service.url,
+        "route": True,
+        "route_seconds": 5,
+        **llm,
+    }
     settings = {"llm": chosen, "embed": {"private": ["Diary/"]}}
     with EnhancedStore(root, Settings.model_validate(settings)) as store:
         yield conversation_of(store)
@@ -49,7 +56,11 @@ def close(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_model_decides_where_the_numbers_are_close(tmp_path: Path) -> None:
     def model(said: dict[str, Any]) -> Any:
         jam = next(each["block_id"] for each in said["topics"] if each["topic"] == "Jam")
-        return {"block_id": jam if "quince" in said["message"] else None, "new": "boat" in said["message"], "label": ""}
+        return {
+            "block_id": jam if "quince" in said["message"] else None,
+            "new": "boat" in said["message"],
+            "label": "",
+        }
 
     with ChatService(model) as service, talking(tmp_path, service) as talk:
         jam = tell(talk, "Plum jam?", topic="Jam")
@@ -77,7 +88,9 @@ def test_a_model_decides_where_the_numbers_are_close(tmp_path: Path) -> None:
         slow(30),
     ],
 )
-def test_whatever_a_model_gets_wrong_the_rules_answer_stands(tmp_path: Path, bad: Callable[..., Any] | Answer) -> None:
+def test_whatever_a_model_gets_wrong_the_rules_answer_stands(
+    tmp_path: Path, bad: Callable[..., Any] | Answer
+) -> None:
     with (
         ChatService(bad if callable(bad) else lambda _: {}) as service,
         talking(tmp_path, service, route_seconds=2) as talk,
@@ -87,7 +100,10 @@ def test_whatever_a_model_gets_wrong_the_rules_answer_stands(tmp_path: Path, bad
         tell(talk, "Plum jam?", topic="Jam")
         clock = tell(talk, "The dial is brass.", 1, topic="Clock")
         stored = tell(talk, "And the hands?", 2)
-        assert (stored["block_id"], stored["method"]) == (clock["block_id"], "rules") and service.asked
+        assert (stored["block_id"], stored["method"]) == (
+            clock["block_id"],
+            "rules",
+        ) and service.asked
 
 
 @pytest.mark.usefixtures("close")
@@ -96,21 +112,29 @@ def test_whatever_a_model_gets_wrong_the_rules_answer_stands(tmp_path: Path, bad
     [("Boat  repairs", "Boat repairs"), ("boat", "boat"), ("Yacht", "Bought a boat"), ("", "Bought a boat"),
      ("?!", "Bought a boat"), (["boat"], "Bought a boat"), ("boat " * 40, "Bought a boat")],
 )  # fmt: skip
-def test_a_models_label_is_taken_when_its_words_were_used(tmp_path: Path, label: Any, topic: str) -> None:
+def test_a_models_label_is_taken_when_its_words_were_used(
+    tmp_path: Path, label: Any, topic: str
+) -> None:
     with (
         ChatService(lambda _: {"block_id": None, "new": True, "label": label}) as service,
         talking(tmp_path, service) as talk,
     ):
         tell(talk, "Plum jam?", topic="Jam")
         stored = tell(talk, "We bought a boat, and the repairs begin.", 1)
-        assert (stored["topic"], stored["method"], talk.find(stored["block_id"]).label) == (topic, "llm:m", topic)
+        assert (stored["topic"], stored["method"], talk.find(stored["block_id"]).label) == (
+            topic,
+            "llm:m",
+            topic,
+        )
 
 
 @pytest.mark.usefixtures("close")
 @pytest.mark.parametrize("how", ["deleted", "closed"])
 def test_the_rules_decide_when_the_chosen_block_is_gone_meanwhile(tmp_path: Path, how: str) -> None:
     def model(said: dict[str, Any]) -> Any:
-        (note,) = (path for path in (tmp_path / "topics").rglob("*.md") if "title: Jam" in path.read_text())
+        (note,) = (
+            path for path in (tmp_path / "topics").rglob("*.md") if "title: Jam" in path.read_text()
+        )
         if how == "deleted":
             note.unlink()
         else:
@@ -122,7 +146,11 @@ def test_the_rules_decide_when_the_chosen_block_is_gone_meanwhile(tmp_path: Path
         clock = tell(talk, "The dial is brass.", 1, topic="Clock")
         stored = tell(talk, "And quince?", 2)
         assert len(service.asked) == 1
-        assert (stored["block_id"], stored["method"], stored["reason"]) == (clock["block_id"], "rules", "by numbers")
+        assert (stored["block_id"], stored["method"], stored["reason"]) == (
+            clock["block_id"],
+            "rules",
+            "by numbers",
+        )
 
 
 @pytest.mark.usefixtures("close")
@@ -141,18 +169,28 @@ def test_a_secret_and_a_private_block_are_never_sent(tmp_path: Path) -> None:
         note.rename(talk.store.root / "Diary" / "Jam.md")  # a folder that the settings call private
         tell(talk, "The dial is brass.", 4, topic="Clock")
         tell(talk, "And the hands?", 5)
-        assert len(service.asked) == 2 and "Clock" in service.said()[-1] and "Jam" not in service.said()[-1]
+        assert (
+            len(service.asked) == 2
+            and "Clock" in service.said()[-1]
+            and "Jam" not in service.said()[-1]
+        )
         assert "Tide" not in service.received.decode() and "TT-" not in service.received.decode()
 
 
 @pytest.mark.usefixtures("close")
 def test_a_model_is_asked_only_when_a_person_said_so_and_within_its_budget(tmp_path: Path) -> None:
     answer = {"block_id": None, "new": False, "label": ""}
-    with ChatService(lambda _: answer) as service, talking(tmp_path / "a", service, route=False) as talk:
+    with (
+        ChatService(lambda _: answer) as service,
+        talking(tmp_path / "a", service, route=False) as talk,
+    ):
         tell(talk, "Plum jam?")
         tell(talk, "And quince?", 1)
         assert not service.asked
-    with ChatService(lambda _: answer) as service, talking(tmp_path / "b", service, max_calls_per_hour=2) as talk:
+    with (
+        ChatService(lambda _: answer) as service,
+        talking(tmp_path / "b", service, max_calls_per_hour=2) as talk,
+    ):
         for minute in range(6):
             tell(talk, "And quince?", minute)
         assert len(service.asked) == 2
@@ -161,7 +199,12 @@ def test_a_model_is_asked_only_when_a_person_said_so_and_within_its_budget(tmp_p
 def test_a_models_facts_quote_what_was_said(tmp_path: Path) -> None:
     def model(said: dict[str, Any]) -> Any:
         turn = next(each for each in said["turns"] if "oak" in each["message"])
-        good = {"key": "clock case wood", "value": "oak", "evidence": "The case is oak", "turn_id": turn["turn_id"]}
+        good = {
+            "key": "clock case wood",
+            "value": "oak",
+            "evidence": "The case is oak",
+            "turn_id": turn["turn_id"],
+        }
         return {"facts": [good, good | {"value": "ash"}, good | {"evidence": "the case is made of oak"}, {"key": 1}, "x",
                           good | {"turn_id": "turn_1"}, good | {"key": "the"}]}  # fmt: skip
 
@@ -183,13 +226,24 @@ def test_a_models_facts_quote_what_was_said(tmp_path: Path) -> None:
 
 def test_a_block_is_private_once_a_model_reads_a_credential_in_it(tmp_path: Path) -> None:
     def model(said: dict[str, Any]) -> Any:
-        told = {"key": "door code", "value": "seven crows", "evidence": "Say seven crows at the door"}
+        told = {
+            "key": "door code",
+            "value": "seven crows",
+            "evidence": "Say seven crows at the door",
+        }
         return {"facts": [told | {"turn_id": turn["turn_id"]} for turn in said["turns"]]}
 
     with ChatService(model) as service, talking(tmp_path, service) as talk:
         tell(talk, "Say seven crows at the door.", topic="Club")
         talk.garden("Club")
-        assert len(talk.bench.private([talk.find("Club").path, *(each.path for each in talk.items(Fact))])) == 2
+        assert (
+            len(
+                talk.bench.private(
+                    [talk.find("Club").path, *(each.path for each in talk.items(Fact))]
+                )
+            )
+            == 2
+        )
 
 
 def test_a_topic_that_is_named_is_read_and_no_other(tmp_path: Path) -> None:
@@ -200,17 +254,28 @@ def test_a_topic_that_is_named_is_read_and_no_other(tmp_path: Path) -> None:
         note.write_text(note.read_text().replace("status/paused", "status/closed"))
         talk.store.sync()
         talk.garden(jam["block_id"])
-        assert len(service.asked) == 1 and "Plum" in service.said()[-1] and "oak" not in service.said()[-1]
+        assert (
+            len(service.asked) == 1
+            and "Plum" in service.said()[-1]
+            and "oak" not in service.said()[-1]
+        )
 
 
 def test_a_long_block_is_read_to_its_end(tmp_path: Path) -> None:
-    with ChatService(lambda _: {"facts": []}) as service, talking(tmp_path, service, max_calls_per_hour=2) as talk:
+    with (
+        ChatService(lambda _: {"facts": []}) as service,
+        talking(tmp_path, service, max_calls_per_hour=2) as talk,
+    ):
         for minute in range(5):
             tell(talk, f"{minute} " + "word " * 2_500, minute, topic="Clock")
         tell(talk, "Plum jam?", 9, topic="Jam")
         assert talk.garden(after_days=1)["warnings"]
         (block,) = (each for each in talk.items(Block) if each.label == "Clock")
-        assert block.status == "closed" and block.facts_read == block.turns[1].mark and len(service.asked) == 2
+        assert (
+            block.status == "closed"
+            and block.facts_read == block.turns[1].mark
+            and len(service.asked) == 2
+        )
 
 
 def test_a_garden_without_an_answer_closes_all_the_same(tmp_path: Path) -> None:
@@ -219,7 +284,9 @@ def test_a_garden_without_an_answer_closes_all_the_same(tmp_path: Path) -> None:
         tell(talk, "Plum jam?", 1, topic="Jam")
         done = talk.garden(after_days=1)
         assert (
-            [talk.find(each).label for each in done["closed"]] == ["Clock"] and done["warnings"] and not done["facts"]
+            [talk.find(each).label for each in done["closed"]] == ["Clock"]
+            and done["warnings"]
+            and not done["facts"]
         )
 
 
@@ -230,7 +297,12 @@ def colours_in(said: dict[str, Any]) -> Any:
         for colour in ("red", "blue", "green"):
             evidence = f"My favourite colour is {colour}"
             if evidence in turn["message"]:
-                row = {"key": "favourite colour", "value": colour, "evidence": evidence, "turn_id": turn["turn_id"]}
+                row = {
+                    "key": "favourite colour",
+                    "value": colour,
+                    "evidence": evidence,
+                    "turn_id": turn["turn_id"],
+                }
                 rows.append(row)
     return {"facts": rows}
 
@@ -245,7 +317,11 @@ def test_a_garden_keeps_what_a_topic_states_twice_in_one_note(tmp_path: Path) ->
 
         [fact] = talk.items(Fact)
         assert [each["value"] for each in done["facts"]] == ["red", "blue"]
-        assert (fact.key, fact.value, fact.sentence) == ("favourite_colour", "blue", "My favourite colour is blue")
+        assert (fact.key, fact.value, fact.sentence) == (
+            "favourite_colour",
+            "blue",
+            "My favourite colour is blue",
+        )
         assert [told.value for _, told in history_of(fact.text)] == ["red", "blue"]
         assert [each.name for each in (tmp_path / "facts").iterdir()] == ["favourite colour.md"]
 

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.kinds.talk.block import Block, Turn, new_block, place_of, read_block, render_turn, with_turn
+from simplemem.kinds.talk.block import (
+    Block,
+    Turn,
+    new_block,
+    place_of,
+    read_block,
+    render_turn,
+    with_turn,
+)
 from simplemem.note.clock import stamp
 from simplemem.note.note import read_note
 from simplemem.note.tags import change_tags
@@ -22,8 +30,12 @@ PIECES = [
     "^id", "---", "===", "> [!quote] You, 14:05", "> quoted", "- [ ] task", "[ref]: http://x", "\t", " ", "", "word",
     "type: topic", "| a | b |", "|---|---|", "`", "tick ` open", "    code", "1. item", "日本語 🐝", "\x0b", "\u2028",
 ]  # fmt: skip
-TEXTS = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=12)), min_size=1, max_size=8).map(
-    lambda lines: "\n".join(lines).replace("\r", "").replace("\0", "").encode("utf-8", "replace").decode()
+TEXTS = st.lists(
+    st.one_of(st.sampled_from(PIECES), st.text(max_size=12)), min_size=1, max_size=8
+).map(
+    lambda lines: (
+        "\n".join(lines).replace("\r", "").replace("\0", "").encode("utf-8", "replace").decode()
+    )
 )
 
 
@@ -46,7 +58,9 @@ def told(found: Block) -> list[tuple[str, str, str]]:
 
 
 @given(st.lists(st.tuples(TEXTS, TEXTS, TEXTS, st.integers(0, 6000)), min_size=1, max_size=5))
-def test_any_turns_in_any_order_come_back_as_they_were_said(said: list[tuple[str, str, str, int]]) -> None:
+def test_any_turns_in_any_order_come_back_as_they_were_said(
+    said: list[tuple[str, str, str, int]],
+) -> None:
     turns = [turn(message, minutes, answer, context) for message, answer, context, minutes in said]
     text = begun(turns[0])
     for each in turns[1:]:
@@ -66,7 +80,9 @@ def test_a_message_is_no_structure_of_the_note(message: str) -> None:
 
 
 @given(TEXTS.filter(lambda text: "^turn" not in text), TEXTS, st.sampled_from(["\n", "\r\n"]))
-def test_what_a_person_writes_between_turns_stays_and_is_in_no_turn(remark: str, message: str, newline: str) -> None:
+def test_what_a_person_writes_between_turns_stays_and_is_in_no_turn(
+    remark: str, message: str, newline: str
+) -> None:
     mine = begun(turn("one")) + f"\nMine:\n{remark}\n"
     mine = mine.replace("\n", newline)
     after = with_turn(block(mine), turn(message, 5))
@@ -84,9 +100,20 @@ def test_a_plain_message_reads_as_markdown_and_an_odd_one_stands_in_a_fence() ->
 
 def test_a_turn_told_late_takes_its_place_under_the_heading_of_its_day() -> None:
     text = begun(turn("first"))
-    for minutes, message in ((3 * 1440, "third"), (1440, "second"), (-1440, "before"), (1, "also first")):
+    for minutes, message in (
+        (3 * 1440, "third"),
+        (1440, "second"),
+        (-1440, "before"),
+        (1, "also first"),
+    ):
         text = with_turn(block(text), turn(message, minutes))
-    assert [each.message for each in block(text).turns] == ["before", "first", "also first", "second", "third"]
+    assert [each.message for each in block(text).turns] == [
+        "before",
+        "first",
+        "also first",
+        "second",
+        "third",
+    ]
     headings = [heading.text for heading in read_note(text.encode()).body.headings]
     assert headings == [f"{day} {date} November 2026" for day, date in
                         (("Thursday", 19), ("Friday", 20), ("Saturday", 21), ("Monday", 23))]  # fmt: skip
@@ -118,10 +145,14 @@ def test_the_header_says_what_a_block_is() -> None:
 
 
 def test_a_status_changes_in_its_place_and_a_persons_tags_stay() -> None:
-    text = begun(turn("first")).replace("  - status/active\n", "  - mine\n  - status/active # kept\n  - other\n")
+    text = begun(turn("first")).replace(
+        "  - status/active\n", "  - mine\n  - status/active # kept\n  - other\n"
+    )
     assert block(change_tags(text, {"status": "paused"})).status == "paused"
     tags = [
-        tag.name for tag in read_note(change_tags(text, {"status": "closed"}).encode()).tags if tag.source == "property"
+        tag.name
+        for tag in read_note(change_tags(text, {"status": "closed"}).encode()).tags
+        if tag.source == "property"
     ]
     assert tags == ["mine", "status/closed", "other"]
     assert change_tags(text, {"status": "active"}) == text
@@ -132,7 +163,10 @@ def test_a_status_changes_in_its_place_and_a_persons_tags_stay() -> None:
     [
         ("---\ntype: topic\n---\n", "block_20261120_140510"),
         ("---\ntype: topic\naliases: block_20250101_000000_2\n---\n", "block_20250101_000000_2"),
-        ("---\ntitle: [unclosed\naliases:\n  - block_20250101_000000\n---\n", "block_20250101_000000"),
+        (
+            "---\ntitle: [unclosed\naliases:\n  - block_20250101_000000\n---\n",
+            "block_20250101_000000",
+        ),
     ],
 )
 def test_a_header_by_hand_or_broken_is_read_as_far_as_it_goes(header: str, id_: str) -> None:

@@ -28,12 +28,16 @@ def talk(tmp_path: Path) -> Iterator[Conversation]:
         yield conversation_of(store)
 
 
-def tell(talk: Conversation, message: str, at: str = "2026-11-20T09:00:00Z", **more: object) -> Stored:
+def tell(
+    talk: Conversation, message: str, at: str = "2026-11-20T09:00:00Z", **more: object
+) -> Stored:
     return talk.tell(said_now(message, timestamp=at, **more))  # type: ignore[arg-type]
 
 
 def notes(talk: Conversation, kind: str) -> list[Path]:
-    return sorted(path for path in talk.store.root.rglob("*.md") if f"type: {kind}\n" in path.read_text())
+    return sorted(
+        path for path in talk.store.root.rglob("*.md") if f"type: {kind}\n" in path.read_text()
+    )
 
 
 def labels(talk: Conversation, done: Closed) -> list[str]:
@@ -53,7 +57,9 @@ def edit(talk: Conversation, path: Path, old: str, new: str) -> None:
 def test_a_turn_is_one_step_that_one_undo_takes_back(talk: Conversation) -> None:
     tell(talk, "I want to build a rain gauge.", topic="Rain gauge")
     before = texts(talk)
-    stored = tell(talk, f"{KEY} My name is Ruth Brandt.", "2026-11-20T10:00:00Z", topic="Tide clock")
+    stored = tell(
+        talk, f"{KEY} My name is Ruth Brandt.", "2026-11-20T10:00:00Z", topic="Tide clock"
+    )
     assert len(notes(talk, "topic")) == 2 and notes(talk, "fact") and notes(talk, "profile")
     version = talk.store.history(limit=1)[0].version
     talk.store.undo(version)
@@ -61,16 +67,24 @@ def test_a_turn_is_one_step_that_one_undo_takes_back(talk: Conversation) -> None
     assert [each.id for each in talk.topics()] != [stored["block_id"]] and not talk.profile().name
 
 
-def test_what_is_told_late_takes_its_place_and_does_not_become_the_newest(talk: Conversation) -> None:
+def test_what_is_told_late_takes_its_place_and_does_not_become_the_newest(
+    talk: Conversation,
+) -> None:
     tell(talk, "The dial is brass.", topic="Tide clock")
     now = tell(talk, "Our kitten needs a name.", "2026-11-21T09:00:00Z", topic="Kitten")
     late = tell(talk, "The case is oak.", "2026-11-19T09:00:00Z", topic="Tide clock")
-    assert [turn.message for turn in talk.find(late["block_id"]).turns] == ["The case is oak.", "The dial is brass."]
+    assert [turn.message for turn in talk.find(late["block_id"]).turns] == [
+        "The case is oak.",
+        "The dial is brass.",
+    ]
     assert next((each.id, each.status) for each in talk.topics()) == (now["block_id"], "active")
     other = tell(talk, "An old idea.", "2026-11-01T09:00:00Z", topic="Sundial")
     assert talk.find(other["block_id"]).status == "paused"
     between = tell(talk, "The hands are steel.", "2026-11-20T12:00:00Z", topic="Tide clock")
-    assert (between["block_id"], talk.find(between["block_id"]).status) == (late["block_id"], "paused")
+    assert (between["block_id"], talk.find(between["block_id"]).status) == (
+        late["block_id"],
+        "paused",
+    )
     assert talk.find(now["block_id"]).status == "active"
     assert tell(talk, "Is it a tabby?", "2026-11-21T09:01:00Z")["block_id"] == now["block_id"]
 
@@ -78,31 +92,50 @@ def test_what_is_told_late_takes_its_place_and_does_not_become_the_newest(talk: 
 def test_two_sessions_have_a_block_each(talk: Conversation) -> None:
     one = tell(talk, "I write a parser for dates.", session="one")
     two = tell(talk, "The logo should be green.", "2026-11-20T09:01:00Z", session="two")
-    assert {each.status for each in talk.topics()} == {"active"} and one["block_id"] != two["block_id"]
+    assert {each.status for each in talk.topics()} == {"active"} and one["block_id"] != two[
+        "block_id"
+    ]
     assert tell(talk, "Why?", "2026-11-20T09:02:00Z", session="one")["block_id"] == one["block_id"]
     assert tell(talk, "Why?", "2026-11-20T09:03:00Z", session="two")["block_id"] == two["block_id"]
-    near = tell(talk, "The parser of dates reads what months and what days?", "2026-11-20T09:04:00Z", session="two")
+    near = tell(
+        talk,
+        "The parser of dates reads what months and what days?",
+        "2026-11-20T09:04:00Z",
+        session="two",
+    )
     assert near["block_id"] != one["block_id"] and talk.find(one["block_id"]).status == "active"
 
 
-def test_a_full_block_goes_on_in_one_that_links_back(talk: Conversation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_block_goes_on_in_one_that_links_back(
+    talk: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("simplemem.kinds.talk.block._MOST_TURNS", 2)
     first = tell(talk, "one", topic="Counting")
     tell(talk, "two", "2026-11-20T09:01:00Z")
     third = tell(talk, "three", "2026-11-20T09:02:00Z")
-    assert third["block_id"] != first["block_id"] and talk.find(first["block_id"]).status == "closed"
+    assert (
+        third["block_id"] != first["block_id"] and talk.find(first["block_id"]).status == "closed"
+    )
     link = re.escape(f"[[{Path(talk.find(first['block_id']).path).stem}]]")
-    assert any(re.search(f"\\ncontinues: .{link}.\\n", path.read_text()) for path in notes(talk, "topic"))
+    assert any(
+        re.search(f"\\ncontinues: .{link}.\\n", path.read_text()) for path in notes(talk, "topic")
+    )
     assert tell(talk, "four", "2026-11-20T09:03:00Z")["block_id"] == third["block_id"]
-    assert tell(talk, "five", "2026-11-20T09:04:00Z", topic=first["block_id"])["topic"] == "Counting"
+    assert (
+        tell(talk, "five", "2026-11-20T09:04:00Z", topic=first["block_id"])["topic"] == "Counting"
+    )
     assert sum(len(each.turns) for each in talk.items(Block)) == 5
 
 
-def test_gardening_says_which_blocks_another_goes_on_for(talk: Conversation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gardening_says_which_blocks_another_goes_on_for(
+    talk: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("simplemem.kinds.talk.block._MOST_TURNS", 2)
     tell(talk, "one", topic="Counting")
     other = tell(talk, "Our kitten needs a name.", "2026-11-20T10:00:00Z", topic="Kitten")
-    tell(talk, "two", "2026-11-20T09:01:00Z", topic="Counting")  # told late: the block is full, and stays paused
+    tell(
+        talk, "two", "2026-11-20T09:01:00Z", topic="Counting"
+    )  # told late: the block is full, and stays paused
     tell(talk, "The dial is brass.", "2026-11-20T11:00:00Z", topic="Tide clock")
     done = talk.garden(after_days=1, dry_run=True)
     assert sorted(labels(talk, done)) == ["Counting", "Kitten"]
@@ -136,7 +169,9 @@ def test_a_header_that_cannot_be_read_is_never_written(talk: Conversation) -> No
     with pytest.raises(Unreadable, match="cannot be changed"):
         tell(talk, "Does it tick?", "2026-11-20T09:05:00Z", topic=stored["block_id"])
     other = tell(
-        talk, "I'm allergic to nuts. The API key for the tide table service is TT-9020-RB.", "2026-11-20T09:06:00Z"
+        talk,
+        "I'm allergic to nuts. The API key for the tide table service is TT-9020-RB.",
+        "2026-11-20T09:06:00Z",
     )
     assert other["block_id"] != stored["block_id"]
     assert all(path.read_bytes() == data for path, data in before.items())
@@ -159,9 +194,17 @@ def test_a_credential_is_private_with_the_block_it_was_said_in(talk: Conversatio
     stored = tell(talk, KEY, topic="Tide clock")
     kept = [talk.find(stored["block_id"]).path, *(each.path for each in talk.items(Fact))]
     assert len(kept) == 2 and talk.bench.private(kept) == set(kept)
-    given = tell(talk, "Here it is.", "2026-11-20T09:01:00Z", topic="Wifi", facts=[("wifi password", "abc")])
+    given = tell(
+        talk, "Here it is.", "2026-11-20T09:01:00Z", topic="Wifi", facts=[("wifi password", "abc")]
+    )
     assert talk.bench.private([talk.find(given["block_id"]).path])
-    pasted = tell(talk, "Why is this refused?", "2026-11-20T09:02:00Z", topic="CI", response=f"Is ghp_{TOKEN} old?")
+    pasted = tell(
+        talk,
+        "Why is this refused?",
+        "2026-11-20T09:02:00Z",
+        topic="CI",
+        response=f"Is ghp_{TOKEN} old?",
+    )
     assert talk.bench.private([talk.find(pasted["block_id"]).path])
 
 
@@ -173,10 +216,16 @@ def test_a_vault_that_refuses_secrets_refuses_a_turn_with_one(tmp_path: Path) ->
 
 
 def test_an_earlier_value_is_kept_and_never_given_as_the_fact(talk: Conversation) -> None:
-    told = [("TT-2", "2026-11-02T09:00:00Z"), ("TT-3", "2026-11-03T09:00:00Z"), ("TT-1", "2026-11-01T09:00:00Z")]
+    told = [
+        ("TT-2", "2026-11-02T09:00:00Z"),
+        ("TT-3", "2026-11-03T09:00:00Z"),
+        ("TT-1", "2026-11-01T09:00:00Z"),
+    ]
     for value, at in told:
         tell(talk, f"My API key for the tide table service is {value}X9.", at, topic="Tide clock")
-    assert [each["value"] for each in remembered(talk, "tide table credential")["facts"]] == ["TT-3X9"]
+    assert [each["value"] for each in remembered(talk, "tide table credential")["facts"]] == [
+        "TT-3X9"
+    ]
     (note,) = notes(talk, "fact")
     lines = [line for line in note.read_text().splitlines() if line.startswith("- TT")]
     assert [line[2:8] for line in lines] == ["TT-1X9", "TT-2X9", "TT-3X9"]
@@ -187,12 +236,23 @@ def test_an_earlier_value_is_kept_and_never_given_as_the_fact(talk: Conversation
 def test_a_context_keeps_constraints_and_says_what_had_no_room(talk: Conversation) -> None:
     tell(talk, "I'm strictly teetotal. I prefer metric units.", topic="Menus")
     for number in range(20):
-        tell(talk, f"Course number {number} has leeks and potatoes.", f"2026-11-20T10:{number:02}:00Z")
+        tell(
+            talk,
+            f"Course number {number} has leeks and potatoes.",
+            f"2026-11-20T10:{number:02}:00Z",
+        )
     wide = context_for(talk, "What goes with leeks?", 2000)
-    assert "Course number 19" in wide["text"] and wide["text"].endswith("with leeks?") and not wide["left_out"]
+    assert (
+        "Course number 19" in wide["text"]
+        and wide["text"].endswith("with leeks?")
+        and not wide["left_out"]
+    )
     tight = context_for(talk, "What goes with leeks?", 160)
     assert tight["tokens"] <= 160 and "teetotal" in tight["text"] and tight["left_out"]
-    assert f"({21 - sum(item['kind'] == 'turn' for item in tight['items'])} earlier turns omitted)" in tight["text"]
+    assert (
+        f"({21 - sum(item['kind'] == 'turn' for item in tight['items'])} earlier turns omitted)"
+        in tight["text"]
+    )
     with pytest.raises(TooLong, match="need") as refused:
         context_for(talk, "What goes with leeks?", 5)
     least = int(refused.value.hint.rpartition(" ")[2].rstrip("."))
@@ -204,17 +264,25 @@ def test_a_context_has_what_the_session_said_last_whatever_it_is_about(talk: Con
     tell(talk, "Quinces are ripe.", "2026-11-20T09:01:00Z", topic="Jam", session="other")
     tell(talk, "Our kitten needs a name.", "2026-11-20T09:02:00Z", topic="Kitten", session="mine")
     context = context_for(talk, "And so?", 2000, "mine")["text"]
-    assert context.index("kitten needs") < context.index("bought a boat") and "Quinces" not in context
+    assert (
+        context.index("kitten needs") < context.index("bought a boat") and "Quinces" not in context
+    )
 
 
-def test_a_name_that_most_blocks_hold_says_nothing_of_where_an_answer_is(talk: Conversation) -> None:
+def test_a_name_that_most_blocks_hold_says_nothing_of_where_an_answer_is(
+    talk: Conversation,
+) -> None:
     tell(talk, "Nate and Joanna saw Nate. Joanna saw Nate.", topic="Party")
     tell(talk, f"{'We walked on along the river. ' * 5}Joanna told Nate of the mill.", topic="Walk")
-    assert remembered(talk, "What did Nate and Joanna see at the mill?")["memories"][0]["topic"] == "Walk"
+    assert (
+        remembered(talk, "What did Nate and Joanna see at the mill?")["memories"][0]["topic"]
+        == "Walk"
+    )
 
 
 @pytest.mark.parametrize(
-    "marked", ["type:fact {}", "tag:none {}", "path:x/ {}", "archive: {}", '"a name" {}', "-leaks {}"]
+    "marked",
+    ["type:fact {}", "tag:none {}", "path:x/ {}", "archive: {}", '"a name" {}', "-leaks {}"],
 )
 def test_a_question_is_words_and_nothing_else(talk: Conversation, marked: str) -> None:
     tell(talk, "The rain gauge leaks at the seam.", topic="Rain gauge")
@@ -240,7 +308,12 @@ def test_gardening_closes_what_is_long_paused_as_one_step(talk: Conversation) ->
 def test_several_threads_lose_and_double_nothing(talk: Conversation) -> None:
     def work(number: int) -> None:
         for k in range(6):
-            tell(talk, f"Line {k} of {number}.", f"2026-11-20T09:{k:02}:{number:02}Z", topic=f"Topic {number % 2}")
+            tell(
+                talk,
+                f"Line {k} of {number}.",
+                f"2026-11-20T09:{k:02}:{number:02}Z",
+                topic=f"Topic {number % 2}",
+            )
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for each in threads:
@@ -279,7 +352,9 @@ def test_a_session_keeps_its_block_when_another_names_the_same_topic(talk: Conve
 def test_a_fact_in_two_notes_goes_on_in_the_one_that_was_told_last(talk: Conversation) -> None:
     tell(talk, KEY, topic="Tide clock")
     (note,) = notes(talk, "fact")
-    note.with_name("A copy.md").write_text(note.read_text().replace("TT-4471", "TT-0000").replace("2026-11", "2025-11"))
+    note.with_name("A copy.md").write_text(
+        note.read_text().replace("TT-4471", "TT-0000").replace("2026-11", "2025-11")
+    )
     talk.store.sync()
     tell(talk, KEY.replace("4471", "9020"), "2026-11-21T09:00:00Z", topic="Tide clock")
     assert sorted(each.value for each in talk.items(Fact)) == ["TT-0000-QX", "TT-9020-QX"]

@@ -103,7 +103,11 @@ def test_what_a_person_says_of_themselves(message: str, found: list[tuple[str, s
 @pytest.mark.skipif(not LOCOMO.exists(), reason="the conversations are not beside this checkout")
 def test_what_fires_in_conversations_of_others() -> None:
     """2,760 turns, none of which tells a secret or a name: what is read in them are three statements, all of them true."""
-    turns = [text for doc in json.loads(gzip.decompress(LOCOMO.read_bytes()))["docs"] for _, text in doc["turns"]]
+    turns = [
+        text
+        for doc in json.loads(gzip.decompress(LOCOMO.read_bytes()))["docs"]
+        for _, text in doc["turns"]
+    ]
     assert len(turns) == 2760
     assert [each for text in turns for each in statements(text)] == []
     assert [trait for text in turns for _, trait in traits(text)] == [
@@ -111,7 +115,9 @@ def test_what_fires_in_conversations_of_others() -> None:
     ]  # fmt: skip
 
 
-PIECES = "my|the|key|is|for|password|:|Ab1|I'm|allergic to|call me|Ada|,|her name is|%|\n".split("|")
+PIECES = "my|the|key|is|for|password|:|Ab1|I'm|allergic to|call me|Ada|,|her name is|%|\n".split(
+    "|"
+)
 
 
 @given(st.one_of(st.text(), st.lists(st.sampled_from(PIECES)).map(" ".join)))
@@ -122,7 +128,9 @@ def test_no_text_makes_the_rules_fail(text: str) -> None:
 
 
 def told(value: str, minute: int) -> tuple[Statement, Told]:
-    statement = Statement("router_password", value, "secret", f"The password is {value}.", "rule:secret", 0.9)
+    statement = Statement(
+        "router_password", value, "secret", f"The password is {value}.", "rule:secret", 0.9
+    )
     at = datetime(2026, 10, 2, 9, minute, tzinfo=UTC)
     return statement, Told(at, value, f"2026-10-02 Router#^turn-20261002-09{minute:02}00-aaaaaa")
 
@@ -142,23 +150,33 @@ VALUES = ["a1", "0431", "%%", "two words", "- x", "[[y]]", "true", "{", "'", "a 
 
 
 @given(st.lists(st.tuples(st.sampled_from(VALUES), st.integers(0, 5)), min_size=1, max_size=4))
-def test_in_any_order_of_telling_the_value_said_last_is_current(tellings: list[tuple[str, int]]) -> None:
+def test_in_any_order_of_telling_the_value_said_last_is_current(
+    tellings: list[tuple[str, int]],
+) -> None:
     value, minute = max(tellings, key=lambda each: (each[1], each[0]))
     for order in itertools.permutations(tellings):
         found = fact(text := kept(list(order)))
         assert (found.value, found.valid_from.minute) == (value, minute)
         history = [each for _, each in history_of(text)]
         times = [each.at for each in history]
-        assert times == sorted(times) and {(each.value, each.at.minute) for each in history} == set(tellings)
+        assert times == sorted(times) and {(each.value, each.at.minute) for each in history} == set(
+            tellings
+        )
 
 
 def test_a_fact_is_a_note_that_a_person_may_change() -> None:
     text = kept([("WX-1", 1)])
-    mine = text.replace("# ", "# ").replace("value: WX-1", "value: MINE-2 # by me") + "\nMy own remark.\n"
+    mine = (
+        text.replace("# ", "# ").replace("value: WX-1", "value: MINE-2 # by me")
+        + "\nMy own remark.\n"
+    )
     assert fact(mine).value == "MINE-2"
     after = with_told(mine, fact(mine), *told("WX-3", 3), "block_3")
     assert fact(after).value == "WX-3" and "# by me" in after and after.endswith("My own remark.\n")
-    assert "> The password is WX-3." in after and [each.value for _, each in history_of(after)] == ["WX-1", "WX-3"]
+    assert "> The password is WX-3." in after and [each.value for _, each in history_of(after)] == [
+        "WX-1",
+        "WX-3",
+    ]
     assert read_note(after.encode()).header.get("private") is True
 
 
@@ -171,8 +189,19 @@ def test_a_fact_is_a_note_that_a_person_may_change() -> None:
 )  # fmt: skip
 def test_a_fact_is_given_when_it_was_asked_for(question: str, values: list[str]) -> None:
     facts = [
-        fact(new_fact(Statement(key, value, "", "", "agent", 0.9), Told(datetime.now(UTC), value, "x#^y"), "", NOW))
-        for key, value in (("router_password", "R1"), ("dentist_phone_number", "0431"), ("bicycle_lock_code", "77"))
+        fact(
+            new_fact(
+                Statement(key, value, "", "", "agent", 0.9),
+                Told(datetime.now(UTC), value, "x#^y"),
+                "",
+                NOW,
+            )
+        )
+        for key, value in (
+            ("router_password", "R1"),
+            ("dentist_phone_number", "0431"),
+            ("bicycle_lock_code", "77"),
+        )
     ]
     assert [each.value for each in facts_for(question, facts, {})] == values
 
@@ -215,16 +244,22 @@ def vault_facts() -> list[Fact]:
     stated = [each for message in SAID for each in statements(message)]
     texts = [new_fact(each, Told(moment, each.value, "x#^y"), "", NOW) for each in stated]
     assert len(texts) == len(SAID)
-    return [read_fact(Read(f"facts/{number}.md", text, "", "")) for number, text in enumerate(texts)]
+    return [
+        read_fact(Read(f"facts/{number}.md", text, "", "")) for number, text in enumerate(texts)
+    ]
 
 
 @pytest.mark.parametrize("question", NEVER_SAID)
-def test_what_was_never_said_is_not_answered_with_something_like_it(vault_facts: list[Fact], question: str) -> None:
+def test_what_was_never_said_is_not_answered_with_something_like_it(
+    vault_facts: list[Fact], question: str
+) -> None:
     assert facts_for(question, vault_facts, {}) == []
 
 
 @pytest.mark.parametrize(("question", "value"), OTHER_WORDS.items())
-def test_a_fact_is_found_by_words_that_were_not_used(vault_facts: list[Fact], question: str, value: str) -> None:
+def test_a_fact_is_found_by_words_that_were_not_used(
+    vault_facts: list[Fact], question: str, value: str
+) -> None:
     assert [each.value.startswith(value) for each in facts_for(question, vault_facts, {})] == [True]
 
 
@@ -244,7 +279,9 @@ def test_a_profile_grows_and_forgets_and_keeps_what_a_person_wrote() -> None:
     )
     found = profile(text)
     assert found.name == "Ruth Brandt" and found.preferences == {"units": "I prefer metric units"}
-    assert found.constraints == ({"text": "strictly teetotal", "severity": "strict", "since": "2026-11-20"},)
+    assert found.constraints == (
+        {"text": "strictly teetotal", "severity": "strict", "since": "2026-11-20"},
+    )
     assert learned(text, "I am strictly teetotal.", 21) == text
     assert learned(text, "I'm no longer there.", 21) == text
     mine = text.replace("Ruth Brandt", "Ruth B") + "\n## Garden\n\nMy own line.\n- I prefer roses\n"
@@ -252,7 +289,10 @@ def test_a_profile_grows_and_forgets_and_keeps_what_a_person_wrote() -> None:
     found = profile(after)
     assert (found.name, found.preferences) == ("Ruth B", {"units": "I prefer imperial units"})
     assert [each["text"] for each in found.constraints] == ["allergic to nuts"]
-    assert after.endswith("\n## Garden\n\nMy own line.\n- I prefer roses\n") and "[[2026-11-20 Menus#^turn-" in after
+    assert (
+        after.endswith("\n## Garden\n\nMy own line.\n- I prefer roses\n")
+        and "[[2026-11-20 Menus#^turn-" in after
+    )
     assert (
         learned(after, "I prefer metric units. I'm no longer allergic to nuts.", 19) == after
     )  # said before, told late

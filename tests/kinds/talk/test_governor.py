@@ -30,7 +30,9 @@ class Talk:
         self.now = START
 
     def decide(self, message: str) -> Decision:
-        return self.governor.decide(message, self.now, list(self.blocks.values()), self.blocks.get(self.current))
+        return self.governor.decide(
+            message, self.now, list(self.blocks.values()), self.blocks.get(self.current)
+        )
 
     def goes_to(self, message: str) -> str:
         block = self.decide(message).block
@@ -42,7 +44,9 @@ class Talk:
         new = Block(self.current, label_of(message), "active", self.now, (), path="")
         old = self.blocks.get(self.current, new)
         turn = Turn(f"turn_{len(self.blocks)}_{len(old.turns)}", self.now, message, reply, "")
-        self.blocks[self.current] = replace(old, turns=(*old.turns, turn), sha256=str(len(old.turns)))
+        self.blocks[self.current] = replace(
+            old, turns=(*old.turns, turn), sha256=str(len(old.turns))
+        )
         return self.current
 
 
@@ -57,16 +61,23 @@ def test_the_first_message_of_all_begins_a_block() -> None:
     assert Talk().goes_to("Why?") == ""
 
 
-@pytest.mark.parametrize("vague", ["Why?", "Tell me more.", "ok, and then?", "How do I count the tips of the bucket?"])
+@pytest.mark.parametrize(
+    "vague", ["Why?", "Tell me more.", "ok, and then?", "How do I count the tips of the bucket?"]
+)
 def test_a_vague_or_near_message_goes_on(talk: Talk, vague: str) -> None:
     assert talk.say(vague) == "block_0"
 
 
 def test_a_cue_begins_and_a_name_brings_back_weeks_later(talk: Talk) -> None:
-    assert talk.say("Anyway, help me plan the food for my father's seventieth birthday.") == "block_1"
+    assert (
+        talk.say("Anyway, help me plan the food for my father's seventieth birthday.") == "block_1"
+    )
     assert talk.say("He likes trout, but my aunt eats no fish.") == "block_1"
     assert not talk.decide("Back to the rain gauge: which bearing would rust least?").ranked
-    assert talk.say("Back to the rain gauge: which bearing would rust least?", minutes=30_000) == "block_0"
+    assert (
+        talk.say("Back to the rain gauge: which bearing would rust least?", minutes=30_000)
+        == "block_0"
+    )
     assert talk.say("Back to that thing.") == "block_0"
 
 
@@ -91,7 +102,11 @@ def test_a_block_is_read_again_when_its_note_changed() -> None:
     talk.say("Anyway, help me plan the food for my father's seventieth birthday.")
     asked = "Which yeast makes the crumb of a rye loaf light and open?"
     before = talk.decide(asked)
-    corrected = talk.blocks["block_0"].turns[0]._replace(message="My rye loaf has a dense crumb. Which yeast is best?")
+    corrected = (
+        talk.blocks["block_0"]
+        .turns[0]
+        ._replace(message="My rye loaf has a dense crumb. Which yeast is best?")
+    )
     talk.blocks["block_0"] = replace(talk.blocks["block_0"], turns=(corrected,), sha256="corrected")
     after = talk.decide(asked)
     assert (before.ranked[0].id, after.ranked[0].id) == ("block_1", "block_0")
@@ -110,16 +125,24 @@ def test_a_greeting_with_news_is_not_vague(talk: Talk) -> None:
 
 def test_closed_blocks_alone_leave_nothing_to_go_on_with(talk: Talk) -> None:
     talk.blocks["block_0"] = replace(talk.blocks["block_0"], status="closed", sha256="closed")
-    decided = talk.governor.decide("How do I count the tips?", talk.now, list(talk.blocks.values()), None)
+    decided = talk.governor.decide(
+        "How do I count the tips?", talk.now, list(talk.blocks.values()), None
+    )
     assert decided[0] is None and not decided.ranked and not decided.is_close
 
 
-@given(messages=st.lists(st.text() | st.sampled_from(["Back to the ", "By the way, ", "hey Mel! ", "?"]), max_size=6))
+@given(
+    messages=st.lists(
+        st.text() | st.sampled_from(["Back to the ", "By the way, ", "hey Mel! ", "?"]), max_size=6
+    )
+)
 def test_any_text_is_routed(messages: list[str]) -> None:
     talk = Talk()
     for message in messages:
         assert talk.say(message, reply=message) in talk.blocks
-        assert label_of(message) and len(label_of(message)) <= 50 and len(keywords_of([message])) <= 5
+        assert (
+            label_of(message) and len(label_of(message)) <= 50 and len(keywords_of([message])) <= 5
+        )
 
 
 @pytest.mark.parametrize(
@@ -134,7 +157,10 @@ def test_any_text_is_routed(messages: list[str]) -> None:
             "Food for my father's seventieth birthday",
         ),
         ("Different topic: how do I wash a down jacket?", "Wash a down jacket"),
-        ("My sourdough starter has a grey liquid on top, is it spoiled?", "Sourdough starter has a grey liquid on top"),
+        (
+            "My sourdough starter has a grey liquid on top, is it spoiled?",
+            "Sourdough starter has a grey liquid on top",
+        ),
         ("Hi, my name is Ruth. We keep bees behind our allotment.", "Bees behind our allotment"),
         ("日本語の話", "日本語の話"),
     ],
@@ -151,17 +177,26 @@ def test_a_label_is_in_words_that_were_used(message: str, label: str) -> None:
 )  # fmt: skip
 def test_what_is_gone_back_to(said: str) -> None:
     assert back_to(said.format("rain gauge") + "is it dry?") == ("rain", "gauge")
-    assert back_to("I cannot wait to be back to dancing.") is back_to("About twelve people will come.") is None
+    assert (
+        back_to("I cannot wait to be back to dancing.")
+        is back_to("About twelve people will come.")
+        is None
+    )
     assert back_to("Back to that: why?") == ()
 
 
 def test_keywords_are_the_words_of_most_messages() -> None:
-    said = ["Which pump for the greenhouse?", "How loud is the pump?", "The pump hums in the greenhouse at night."]
+    said = [
+        "Which pump for the greenhouse?",
+        "How loud is the pump?",
+        "The pump hums in the greenhouse at night.",
+    ]
     assert keywords_of(said) == ["pump", "greenhouse", "loud", "hums", "night"]
 
 
 @pytest.mark.parametrize(
-    "said", ["Side note: ", "Okay, new subject: ", "I have a different question: ", "Incidentally, "]
+    "said",
+    ["Side note: ", "Okay, new subject: ", "I have a different question: ", "Incidentally, "],
 )
 def test_what_changes_the_subject(said: str) -> None:
     assert PATTERNS["shift"].match(f"{said}how do I prune a fig?")
