@@ -115,7 +115,7 @@ def test_a_picture_of_a_large_vault_is_below_5_mb_unless_all_texts_are_asked_for
     for number in range(3):
         (vault / f"long {number}.md").write_text("word " * 500_000, encoding="utf-8")
     cut = export(run, "--format", "html", "--notes", "all")
-    assert len(cut.out) < 5_000_000 and "texts end after 4,000 characters" in cut.err
+    assert len(cut.out) < 5_000_000 and "texts are cut after 4,000 characters" in cut.err
     assert len(export(run, "--format", "html", "--notes", "all", "--texts").out) > 7_000_000
 
 

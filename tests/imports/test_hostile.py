@@ -203,7 +203,7 @@ def test_an_archive_of_archives_has_an_end(
     file = export(tmp_path, **{f"Page {A}.md": "# Page\n", "bomb.bin": bytes(3_000_000)})
     file = export(tmp_path, **{"Part-1.zip": file.read_bytes(), "Part-2.zip": file.read_bytes()})
     monkeypatch.setattr(exports, "_MOST_TOGETHER", 5_000_000)
-    with pytest.raises(SimplememError, match="more files or bytes than an export"):
+    with pytest.raises(SimplememError, match="more files or bytes than one import can read"):
         plan(store, "notion", str(file), "in", SOURCES["notion"].read(file))
     monkeypatch.setattr(exports, "_MOST_TOGETHER", 10_000_000)
     monkeypatch.setattr(taking, "_MOST_BYTES", 1_000_000)
