@@ -810,7 +810,7 @@ def check_is_setting(key: str) -> None:
         raise NotFound(f"there is no setting called {key!r}", hint=hint)
 
 
-# Variables that are no settings: what `serve` takes instead of an option, and the time.
+# Variables read outside the settings. Extend this when you read a new one.
 _OTHER_VARIABLES = frozenset(
     ENV_PREFIX + name
     for name in ("VAULT", "PROFILE", "TOOLS", "TOKEN", "TOKEN_FILE", "NOW", "COMPLETE")
@@ -818,16 +818,28 @@ _OTHER_VARIABLES = frozenset(
 
 
 def unknown_variables(env: Mapping[str, str]) -> list[str]:
-    """Return a warning for each variable that begins with `SIMPLEMEM_` and that nothing reads, with a similar name."""
-    known = {_variable_of(key) for key in _FIELDS} | _OTHER_VARIABLES
-    unknown = sorted(name for name in env if name.startswith(ENV_PREFIX) and name not in known)
+    """Return one warning per variable that simplemem does not read and whose name is like one that it reads.
 
+    Other names are left alone: Kubernetes sets `SIMPLEMEM_PORT` and more for a service called simplemem.
+    """
+    known = {_variable_of(key) for key in _FIELDS} | _OTHER_VARIABLES
+    unknown = {name for name in env if name.startswith(ENV_PREFIX)} - known
+    if not unknown:
+        return []
+
+    own_settings = _from_file(user_config_path(env)).values()
+    unknown -= {value["env"] for value in own_settings if _names_variable(value)}
     warnings = []
-    for name in unknown:
-        similar = get_close_matches(name, known, 1, 0.8)
-        suggestion = f"; did you mean {similar[0]}?" if similar else ""
-        warnings.append(f"the variable {name} has no effect{suggestion}")
+    for name in sorted(unknown):
+        similar = get_close_matches(name.upper(), known, 1, 0.85)
+        if similar:
+            warnings.append(f"the variable {name} has no effect; did you mean {similar[0]}?")
     return warnings
+
+
+def _names_variable(value: Any) -> bool:
+    """Return whether a setting is `{ env = NAME }`."""
+    return isinstance(value, dict) and "env" in value
 
 
 def _variable_of(key: str) -> str:
@@ -1016,11 +1028,10 @@ def _no_vault_around(here: str) -> NotFound:
     home = str(Path.home())
     default = home_vault(home)
     message = f"no vault in {here} or in a folder above it"
-    if is_source_checkout(default):
-        hint = f"`simplemem init ~/notes` creates one. {default} contains the source code of simplemem, not notes."
-        return NotFound(message, hint=hint)
-
     makes_vault = "`simplemem init .` makes this folder a vault"
     if contains_home(here, home):
         makes_vault = "`simplemem init FOLDER` makes a folder of notes a vault"
-    return NotFound(message, hint=f"{makes_vault}. To use another vault, pass `--vault FOLDER`.")
+    hint = f"{makes_vault}. To use another vault, pass `--vault FOLDER`."
+    if is_source_checkout(default):
+        hint += f" {default} contains the source code of simplemem, so it is not used."
+    return NotFound(message, hint=hint)

@@ -36,12 +36,25 @@ def enclosing_vault(here: str) -> str | None:
 
     That is the nearest folder, from `here` upwards, that simplemem or Obsidian uses; else `./.memories` if it exists.
     """
-    for folder in _upwards(here):
-        if any(os.path.isdir(os.path.join(folder, name)) for name in _VAULT_FOLDERS):
-            return folder
+    marked = marked_vault(here)
+    if marked is not None:
+        return marked
 
     memories = os.path.join(here, ".memories")
     return memories if os.path.isdir(memories) else None
+
+
+def marked_vault(here: str) -> str | None:
+    """Return the nearest folder, from `here` upwards, that simplemem or Obsidian uses; None if there is none."""
+    for folder in _upwards(here):
+        if _is_marked(folder):
+            return folder
+    return None
+
+
+def _is_marked(folder: str) -> bool:
+    """Return whether simplemem or Obsidian uses this folder as a vault."""
+    return any(os.path.isdir(os.path.join(folder, name)) for name in _VAULT_FOLDERS)
 
 
 def home_vault(home: str) -> str:
@@ -50,9 +63,9 @@ def home_vault(home: str) -> str:
 
 
 def may_use_home_vault(here: str, home: str) -> bool:
-    """Whether a command in the folder `here` may use the vault in the home folder: not from among other notes.
+    """Return whether a command in `here` may fall back to `~/simplemem`.
 
-    `git clone` in the home folder puts the source code of simplemem where that vault would be. It is no vault.
+    False inside other folders of notes, and if `~/simplemem` is a git clone of this program.
     """
     vault = home_vault(home)
     if is_source_checkout(vault):
@@ -61,9 +74,9 @@ def may_use_home_vault(here: str, home: str) -> bool:
 
 
 def is_source_checkout(folder: str) -> bool:
-    """Whether the folder contains the source code of simplemem, and was not made a vault as well."""
+    """Return whether the folder contains the source code of simplemem and is not used as a vault as well."""
     source = os.path.join(folder, "simplemem", "place.py")
-    return os.path.isfile(source) and not os.path.isdir(os.path.join(folder, ".simplemem"))
+    return os.path.isfile(source) and not _is_marked(folder)
 
 
 def contains_home(folder: str, home: str) -> bool:

@@ -101,8 +101,10 @@ def connect(
         return _listed(name, entry_for)
     new_vault = _vault_to_create(folder)
     entry, file = entry_for(chosen), chosen.find()
+    token_warnings = [_about_missing_token(chosen)] if http and not token_env else []
     if file is None:
         warnings = [f"{new_vault} does not exist; the server will create it"] if new_vault else []
+        warnings += token_warnings
         text = put(chosen.form, "", chosen.key, name, entry)
         return Answer({"client": chosen.name, "entry": entry}, text=text, warnings=warnings)
     before, backup, keep = _text_of(file), _backup(file, name), True
@@ -112,13 +114,12 @@ def connect(
     ):  # then kept is what was there before; nothing, if we made it
         keep = not (backup.exists() or _spliced(file, is_put_into, chosen, before or "", name, ""))
     shown = _shown(chosen, file, before, after, dry_run, new_vault)
+    shown = replace(shown, warnings=[*shown.warnings, *token_warnings])
     if before == after and new_vault is None:
         return shown
     shown = replace(
         shown, lines=[*shown.lines, [_consequence(chosen, folder or Path(), http, entry)]]
     )
-    if http and not token_env:
-        shown = replace(shown, warnings=[*shown.warnings, _about_missing_token(chosen)])
     if dry_run:
         return shown
     _confirm(shown, yes)
@@ -193,12 +194,10 @@ def _consequence(client: Client, folder: Path, http: str, entry: Mapping[str, An
 
 def _about_missing_token(client: Client) -> str:
     """What the user must do so that a server accepts a client whose entry contains no token."""
-    if client.token is None:
-        return "the entry contains no token: sign in from the client, or put the token into the file yourself"
-    return (
-        "the entry contains no token, which the server needs; if the client cannot sign in, add --token-env VARIABLE, "
-        "the environment variable with the token"
-    )
+    other = "put the token into the file yourself"
+    if client.token is not None:
+        other = "add --token-env VARIABLE with the name of the variable that contains it"
+    return f"the entry contains no token: sign in from the client, or {other}"
 
 
 def _vault_to_create(folder: Path | None) -> Path | None:

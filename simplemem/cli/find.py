@@ -40,7 +40,7 @@ from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
-    from simplemem.memory import Filter, Hit, IndexState
+    from simplemem.memory import Filter, Found, Hit, IndexState
 
 commands = typer.Typer()
 _PANEL = "Find and read"
@@ -114,20 +114,17 @@ def search(
     found = replace(found, index=with_next_step(found.index))
     lines, labels, warnings = Lines(), dict[str, str](), list[str]()
     if (why_it := found.why) is None or found.explain is not None:
-        contains_none = f"No note contains: {', '.join(found.absent)}."
         is_absence_first = bool(found.absent and found.hits and found.only_nearest)
         if is_absence_first:
-            lines.append([(one_line(contains_none), "dim")])
+            lines.append([(_absent_words(found), "dim")])
         if not found.hits:
             lines.append(["Nothing found." if found.index.is_ready else "No answer yet."])
         elif found.notice:
             lines.append([found.notice])
         for rank, hit in enumerate(found.hits, 1):
-            lines += _hit(rank, hit, found.query, is_answer=not found.only_nearest)
+            lines += _hit(rank, hit, found.query, show_score=not found.only_nearest)
         if found.absent and not is_absence_first:
-            if found.hits:
-                contains_none += " The hits match the rest of the query."
-            lines.append([(one_line(contains_none), "dim")])
+            lines.append([(_absent_words(found), "dim")])
         if found.explain is not None:
             labels = _explained(found.explain)
             left_out = found.explain["not_searched"].items()
@@ -151,11 +148,23 @@ def search(
     )
 
 
-def _hit(rank: int, hit: Hit, query: str, *, is_answer: bool) -> Lines:
-    """The lines of one hit. A score is relative to the other hits, so only a hit that `is_answer` shows it."""
+def _absent_words(found: Found) -> str:
+    """Say which words of the query no note contains."""
+    text = f"No note contains: {', '.join(found.absent)}."
+    has_answers = bool(found.hits) and not found.only_nearest
+    return one_line(
+        f"{text} The hits were found by the rest of the query." if has_answers else text
+    )
+
+
+def _hit(rank: int, hit: Hit, query: str, *, show_score: bool) -> Lines:
+    """Return the lines of one hit.
+
+    Leave the score out if no hit answers the query: it only compares the hits with each other.
+    """
     title = short_title(hit.title, hit.name)
     title = f"  {title}" if title else ""
-    score = f"  {hit.score:.2f}" if is_answer else ""
+    score = f"  {hit.score:.2f}" if show_score else ""
     lines: Lines = [[(f"{rank:>2}  ", "dim"), (hit.name, "bold cyan"), title, (score, "dim")]]
     place = " › ".join(part.strip() for part in hit.heading.split(" > ")) if hit.heading else ""
     where = " · ".join(

@@ -74,7 +74,7 @@ def run_on_server(arguments: Sequence[str]) -> int | None:
         return None
 
     vault_option = _find_vault_option(arguments)
-    if vault_option == "":  # the command line takes this for the current folder
+    if vault_option == "":  # the command itself reports the error
         return None
 
     answer = ask_server(vault_option, {"command": list(arguments), "terminal": terminal})
@@ -168,8 +168,6 @@ def _find_root(vault_option: str | None, env: Mapping[str, str]) -> str | None:
     Raises OSError if the current folder was deleted.
     """
     here = os.getcwd()
-    if vault_option == "":
-        return None
 
     named = vault_option or env.get(f"{place.ENV_PREFIX}VAULT")
     if not named:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from enum import StrEnum
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -137,6 +138,13 @@ def _is_whole_number(value: Any, bounds: Any) -> bool:
 
 class Command(_PlainHelp, TyperCommand):
     """A command."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse an empty `--vault`, which an unset variable leaves: as a path it is the current folder."""
+        has_empty_value = ("--vault", "") in pairwise(args)
+        if has_empty_value or "--vault=" in args:
+            raise typer.BadParameter("--vault is empty; name a folder, or leave the option out")
+        return super().parse_args(ctx, args)
 
 
 class Group(_PlainHelp, TyperGroup):

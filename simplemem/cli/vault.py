@@ -43,7 +43,7 @@ from simplemem.cli.output import (
 from simplemem.cli.write import undo_with
 from simplemem.errors import Invalid, NotFound
 from simplemem.note.words import counted
-from simplemem.place import enclosing_vault
+from simplemem.place import marked_vault
 
 if TYPE_CHECKING:
     from simplemem.memory import Finding, Mended, Mending, OwnFile
@@ -81,7 +81,7 @@ def init(
     is_new = not (root / ".simplemem").exists()
     if is_new:
         _refuse_home(root)
-    outer = enclosing_vault(os.path.dirname(root.absolute())) if is_new else None
+    outer = marked_vault(os.path.dirname(os.path.abspath(root))) if is_new else None
     is_created = not root.exists()
     root.mkdir(parents=True, exist_ok=True)
     with opened(root, embed=True) as store:

@@ -194,11 +194,11 @@ class LongPage(NamedTuple):
 
 def asked_page(section: str | None) -> tuple[str | None, int]:
     """The section and the page that `section` asks for: `"Log [2]"` is page 2 of Log."""
-    asked = (section or "").rstrip()
+    asked = (section or "").strip()
     number = _PAGE_NUMBER.search(asked)
     if number is None:
-        return section or None, 1
-    return asked[: number.start()].strip() or None, int(number[1])
+        return (section or None), 1
+    return (asked[: number.start()].strip() or None), int(number[1])
 
 
 def page_size(text: str, tokens: int) -> int:

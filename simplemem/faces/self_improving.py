@@ -404,7 +404,9 @@ def auto_resolve_contradictions(
     pairs = [each.data | {"loser": each.verdict[1].id} for each in decided if each.verdict]
     count = render.counted(len(pairs), "contradiction", "contradictions")
     head = f"{count} would be resolved. Nothing was written. Pass apply=true to write this as one change."
-    if apply:
+    if not pairs:
+        head = "No contradiction can be resolved by rules."
+    elif apply:
         head = f"Resolved {count}." + (
             f" To revert this, run `simplemem undo {version}`." if version else ""
         )

@@ -121,7 +121,9 @@ class Guard:
     ) -> None:
         self._check_head(head)
         path = scope["path"]
-        origin = self._check_names(head, is_probe=path in _OPEN)
+        # A load balancer that asks whether the server lives knows only its address.
+        is_probe = path in _OPEN and scope["method"] in ("GET", "HEAD") and not head.all(b"origin")
+        origin = "" if is_probe and len(head.all(b"host")) <= 1 else self._check_names(head)
         is_open = path in _OPEN or path.startswith("/.well-known/") or bool(_STATIC.fullmatch(path))
         scope["grant"] = grant = None if is_open else await self._grant(scope, head, origin=origin)
         bounded = _bounded(receive, partial(self._spent.take_bytes, grant), is_gone)
@@ -163,18 +165,14 @@ class Guard:
                 hint="Send the body without Content-Encoding.",
             )
 
-    def _check_names(self, head: _Head, *, is_probe: bool) -> str:
-        """The origin of the page that sends this, if one does: no page but our own may (DNS rebinding, CSRF).
+    def _check_names(self, head: _Head) -> str:
+        """Return the header `Origin`, or "". Raise Refused for an unknown `Host` or a foreign origin.
 
-        A probe for liveness or readiness may use any host name: a load balancer knows only the address.
+        No page but our own may send requests (DNS rebinding, CSRF).
         """
-        hosts = {each.lower() for each in self._hosts()}
-        host, origin = (
-            head.one(b"host").decode("latin-1").lower(),
-            head.one(b"origin").decode("latin-1").lower(),
-        )
-        if is_probe and not head.all(b"origin"):
-            return ""
+        hosts = {name.lower() for name in self._hosts()}
+        host = head.one(b"host").decode("latin-1").lower()
+        origin = head.one(b"origin").decode("latin-1").lower()
         if len(head.all(b"host")) != 1 or host not in hosts:
             hint = "To accept the name, start the server with --allow-host NAME."
             raise Refused(421, "this server does not accept requests for that host name", hint=hint)

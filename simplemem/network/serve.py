@@ -413,11 +413,21 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: Any) -> None:
         super().handle_exit(sig, frame)
         self._captured_signals.clear()
-        logging.getLogger("uvicorn.error").addFilter(_is_no_ended_stream)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        uvicorn_log = logging.getLogger("uvicorn.error")
+        uvicorn_log.addFilter(_is_worth_logging)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            uvicorn_log.removeFilter(_is_worth_logging)
 
 
-def _is_no_ended_stream(record: logging.LogRecord) -> bool:
-    """Whether a line of the log says more than that a stream ended with the server, which is no error."""
+def _is_worth_logging(record: logging.LogRecord) -> bool:
+    """Return False for uvicorn's error about a response that the shutdown cut off, such as an open stream.
+
+    It reads "ASGI callable returned without completing response."
+    """
     return "without completing response" not in record.getMessage()
 
 

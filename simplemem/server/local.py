@@ -67,7 +67,7 @@ class LocalServer:
         self._listening: socket.socket | None = None
         self._socket_id: tuple[int, int] | None = None  # device and inode of the socket's file
         self._free = threading.Semaphore(_MAX_COMMANDS)
-        self._code_version = local_protocol.code_version()
+        self._code_version = ""
 
     def start(self) -> None:
         """Start a thread that listens as soon as the store is ready and no other server does.
@@ -75,6 +75,12 @@ class LocalServer:
         Does nothing if the system or the vault's path does not allow it.
         """
         if not local_protocol.is_supported() or local_protocol.socket_path(self._root) is None:
+            return
+
+        try:
+            self._code_version = local_protocol.code_version()
+        except OSError as error:  # such as a checkout that git is changing at this moment
+            log.warning("commands open the vault themselves: %s", error.strerror)
             return
 
         try:

@@ -42,9 +42,10 @@ class ProtocolError(Exception):
 
 
 def code_version() -> str:
-    """Return the version of the program, in a checkout with the time at which its code last changed.
+    """Return the version of the program, in a checkout with the time of the newest `.py` or `.toml` file.
 
-    A server of a checkout goes on with the code that it was started with, which a command must not run instead of its own.
+    A running server keeps the code that it was started with. After an edit the versions differ, so commands no longer
+    use that server. Raises OSError if the files cannot be read.
     """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     if not os.path.isfile(os.path.join(os.path.dirname(package), "pyproject.toml")):
@@ -54,7 +55,9 @@ def code_version() -> str:
     folders = [package]
     for folder in folders:  # grows as it is read
         for entry in os.scandir(folder):
-            if entry.is_dir():
+            if entry.name == "__pycache__":
+                continue
+            if entry.is_dir(follow_symlinks=False):
                 folders.append(entry.path)
             elif entry.name.endswith((".py", ".toml")):
                 newest = max(newest, entry.stat().st_mtime_ns)

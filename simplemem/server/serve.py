@@ -99,11 +99,11 @@ class Door:
                 self.start()
                 if self._beside is not None:
                     self._end_beside = self._beside(self)
-            except SimplememError as error:
-                log.error("the vault cannot be opened: %s", error.message)
-                tending.release()
-            except Exception:
-                log.exception("the vault cannot be opened")
+            except Exception as error:
+                if isinstance(error, SimplememError):
+                    log.error("the vault cannot be opened: %s. %s", error.message, error.hint)
+                else:
+                    log.exception("the vault cannot be opened")
                 tending.release()  # a call of a tool tries again, and gets the whole error
 
         if tending.acquire(blocking=False):

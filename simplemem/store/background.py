@@ -264,11 +264,11 @@ class Listeners:
             return
 
         names = frozenset(map(name_of, fresh))
-        for listener in self.heard_by:
+        for listener in tuple(self.heard_by):
             try:
                 listener(names)
             except Exception:  # noqa: BLE001  (the change is made: an error of a listener must not look like its failure)
-                _LOG.exception("a function passed to on_change raised an error")
+                _LOG.exception("%r, which listens to changes, raised an error", listener)
 
     def tell_of_others(self) -> None:
         """Tell what another process has indexed since this was last asked."""

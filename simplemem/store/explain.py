@@ -14,10 +14,11 @@ from simplemem.search.rank import Ranked
 from simplemem.store.core import Core
 from simplemem.store.recall import Ranking
 
+_PAST_SESSIONS = "outside of"  # the label of the filter that leaves past sessions out
 _CONDITIONS = {  # of a filter, by what they are called
     "tags": "tag", "all_tags": "tag", "properties": "property", "type": "type", "prefix": "path", "since": "since",
     "until": "until", "link_to": "link_to", "linked_by": "linked_by", "author": "author", "phrases": "phrase",
-    "without": "without", "archive": "outside of",
+    "without": "without", "archive": _PAST_SESSIONS,
 }  # fmt: skip
 _BESIDE = {
     "tags": "require_all",
@@ -211,12 +212,14 @@ class Explained:
             numbers["filters"] = [
                 {"filter": label, "value": value} for label, value, _ in stopped_by
             ]
-            said = " and ".join(f"{label} {value}" for label, value, _ in stopped_by)
-            if stopped_by[0][0] == "outside of":
+            filters = " and ".join(
+                f"{label} {value}" for label, value, _ in stopped_by if label != _PAST_SESSIONS
+            )
+            if not filters:
                 hint = "Put `archive:` before the query to search past sessions too."
                 return "filtered", "It is a past session, which this search leaves out.", hint
             hint = "Search without this filter, or change the note."
-            return "filtered", f"It does not match the filter {said}.", hint
+            return "filtered", f"It does not match the filter {filters}.", hint
         if place and place <= self._limit:
             return (
                 "below",

@@ -11,7 +11,7 @@ import stat
 import sys
 import time
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple, Self, TypeVar
 
@@ -309,8 +309,8 @@ class Access(NamedTuple):
         """ReadOnly when this path may not be changed. A hidden one is named only when it was asked for by name."""
         where = f"{name_of(path)!r}" if asked else "a note that this would change"
         if self._is_outside(path):
-            allowed = ", ".join(self.only[:3])
-            hint = f"Only notes in {allowed} can be read and changed here. Choose a name there, or ask the user."
+            allowed = _list_places(self.only)
+            hint = "Only notes there can be read here. Choose a name there, or ask the user."
             raise ReadOnly(f"{where} is outside {allowed}, and nothing was changed", hint=hint)
         if self.hides(path):
             raise ReadOnly(f"{where} is hidden here, and nothing was changed", hint=_ELSEWHERE)
@@ -331,6 +331,12 @@ class Access(NamedTuple):
             raise ReadOnly(
                 f"deleting is not allowed here, and {name_of(path)!r} was not changed", hint=instead
             )
+
+
+def _list_places(places: Sequence[str]) -> str:
+    """Return the first three places, and how many more there are."""
+    more = len(places) - 3
+    return ", ".join(places[:3]) + (f" and {more} more" if more > 0 else "")
 
 
 def _lies_in(path: str, place: str) -> bool:

@@ -255,6 +255,8 @@ def test_init_warns_of_a_vault_inside_a_vault(run: Run, vault: Path) -> None:
     ran = run("init", str(vault / "people"), vault=None)
     assert ran.code == 0 and f"is inside the vault {vault}" in " ".join(ran.err.split())
     assert "is inside" not in run("init", str(vault / "people"), vault=None).err
+    beside = vault / "people" / ".." / ".." / "beside"
+    assert "is inside" not in run("init", str(beside), vault=None).err
 
 
 def test_init_says_that_it_created_the_folder(run: Run, tmp_path: Path) -> None:
