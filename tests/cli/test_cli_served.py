@@ -257,13 +257,13 @@ def test_a_relative_path_in_the_settings_means_the_folder_of_the_command(vault: 
         assert Ran(vault, "list", env=env, cwd=there).by_itself
 
 
-def test_an_empty_vault_option_means_the_current_folder_as_in_the_process(vault: Path) -> None:
+def test_an_empty_vault_option_is_refused_whatever_is_served(vault: Path) -> None:
     other = vault.parent / "other"
     other.mkdir()
-    (other / "only here.md").write_text("Here.\n", encoding="utf-8")
     with served(vault):
         ran = Ran(None, "list", "--vault=", env={"SIMPLEMEM_VAULT": str(vault)}, cwd=other)
-    assert ran.by_itself and "only here" in ran.out
+    assert ran.printed[0] == 2 and b"--vault is empty" in ran.printed[2]
+    assert list(other.iterdir()) == []
 
 
 def test_a_command_in_a_deleted_folder_fails_without_a_traceback(vault: Path) -> None:
