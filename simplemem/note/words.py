@@ -57,7 +57,7 @@ _UNSPACED_CHARACTER: Final = (
 # The same as the class with `+`, but `re` skips faster to a class that stands alone.
 _UNSPACED: Final = re.compile(f"{_UNSPACED_CHARACTER}{_UNSPACED_CHARACTER}*")
 
-_ASCII_WORD: Final = re.compile("[a-z0-9]+")
+_find_ascii_words: Final = re.compile("[a-z0-9]+").findall
 
 # The Unicode categories whose characters are part of words.
 _WORD_CATEGORIES: Final = frozenset(
@@ -148,7 +148,7 @@ def _fold_letters(text: str) -> str:
 def _split_words(text: str) -> list[str]:
     """Return the words of a text in lower case, split where the tokenizer of the index splits."""
     if text.isascii():
-        return _ASCII_WORD.findall(text.lower())
+        return _find_ascii_words(text.lower())
     return _fold_letters(text).lower().split()
 
 
