@@ -167,16 +167,25 @@ def stretches(text: str) -> list[list[str]]:
 
     segments: list[list[str]] = [[]]
     for word in words:
-        copied_until = 0
-        for run in _UNSPACED.finditer(word):
-            if run.start() > copied_until:
-                segments[-1].append(word[copied_until : run.start()])
-            segments[-1] += _pairs(run[0]) or [run[0]]
-            segments.append([])
-            copied_until = run.end()
-        if copied_until < len(word):
-            segments[-1].append(word[copied_until:])
+        _append_word(segments, word)
     return [segment for segment in segments if segment]
+
+
+def _append_word(segments: list[list[str]], word: str) -> None:
+    """Append a word to the last segment; begin a new segment behind each of its unspaced runs."""
+    copied_until = 0
+    for run in _UNSPACED.finditer(word):
+        spaced = word[copied_until : run.start()]
+        if spaced:
+            segments[-1].append(spaced)
+        characters = run[0]
+        segments[-1] += _pairs(characters) or [characters]
+        segments.append([])
+        copied_until = run.end()
+
+    rest = word[copied_until:]
+    if rest:
+        segments[-1].append(rest)
 
 
 def counted(number: int, thing: str, things: str = "") -> str:
@@ -317,7 +326,9 @@ def may_hold_names(text: str) -> bool:
     kinds = text.encode("utf-8", "replace").translate(_LETTER_KINDS)
     if b"aA" in kinds or b"AAa" in kinds:
         return True
-    return "C#" in text or ("+" in text and "++" in text)
+    if "C#" in text:
+        return True
+    return "+" in text and "++" in text  # the search for one character is the faster one
 
 
 def _split_names(text: str) -> list[list[str]]:
@@ -334,8 +345,10 @@ def _split_names(text: str) -> list[list[str]]:
 
 def _are_words(parts: list[str]) -> bool:
     """Return whether the parts of a name are words; those of random letters or `iPhone` are not."""
-    has_single_letter = any(len(part) == 1 and not part.isdigit() for part in parts)
-    return len(parts) > 1 and not has_single_letter
+    if len(parts) < 2:
+        return False
+    single_characters = [part for part in parts if len(part) == 1]
+    return all(map(str.isdigit, single_characters))
 
 
 def sequences_in(text: str) -> list[tuple[str, ...]]:
@@ -364,7 +377,8 @@ def _sequences_of_token(token: str, is_alone: bool) -> list[tuple[str, ...]]:
         return sequences
 
     words = tuple(words_in_order(token))
-    if len(words) > 1 and not any(map(is_unspaced, words)):
+    has_unspaced = any(map(is_unspaced, words))
+    if len(words) > 1 and not has_unspaced:
         sequences.append(words)
 
     version = _VERSION.fullmatch(token.strip(".:!?").lower())
@@ -380,7 +394,7 @@ def parts_of_names(text: str) -> str:
     if not may_hold_names(text):
         return ""
 
-    lines = [" ".join(parts) for parts in _split_names(text)]
+    lines = list(map(" ".join, _split_names(text)))
     sign_names = dict.fromkeys(map(str.lower, _SIGN_NAME.findall(text)))
     lines += [_WORDS_OF_SIGN_NAME[name] for name in sign_names]
     return "\n".join(lines)
@@ -421,12 +435,19 @@ def _index_small_words() -> dict[str, tuple[str, ...]]:
     """Return the languages of each small word, in all its spellings, but for English words."""
     languages: dict[str, tuple[str, ...]] = {}
     for language, words in _SMALL_WORDS.items():
-        spellings: set[str] = set()
-        for word in words.split():
-            spellings |= {word, _without_accents(word), word.replace("'", "’")}
-        for spelling in spellings - _ALSO_ENGLISH:
-            languages[spelling] = (*languages.get(spelling, ()), language)
+        for spelling in _spellings_of(words.split()) - _ALSO_ENGLISH:
+            previous = languages.get(spelling, ())
+            languages[spelling] = (*previous, language)
     return languages
+
+
+def _spellings_of(words: list[str]) -> set[str]:
+    """Return the words, the words without accents, and those with a typographic apostrophe."""
+    spellings = set(words)
+    for word in words:
+        spellings.add(_without_accents(word))
+        spellings.add(word.replace("'", "’"))
+    return spellings
 
 
 _LANGUAGES_OF_WORD: Final = _index_small_words()
@@ -457,17 +478,21 @@ def language_of(text: str, declared: str | None = None) -> str:
 
     scores = _score_languages(sample, words, small_words)
     best = max(LANGUAGES, key=lambda language: scores[language])
+    best_score = scores[best]
     english_score = len(STOP_WORDS & words)
-    is_clear = scores[best] >= _MIN_SCORE and scores[best] > english_score
-    return best if is_clear else ""
+    if best_score < _MIN_SCORE or best_score <= english_score:
+        return ""
+    return best
 
 
 def _sample(text: str) -> str:
     """Return the beginning and the middle of a long text, which show its language well enough."""
     if len(text) <= 2 * _SAMPLE_CHARACTERS:
         return text
-    middle = len(text) // 2
-    return f"{text[:_SAMPLE_CHARACTERS]} {text[middle : middle + _SAMPLE_CHARACTERS]}"
+    beginning = text[:_SAMPLE_CHARACTERS]
+    middle_start = len(text) // 2
+    middle = text[middle_start : middle_start + _SAMPLE_CHARACTERS]
+    return f"{beginning} {middle}"
 
 
 def _score_languages(sample: str, words: set[str], small_words: set[str]) -> Counter[str]:
