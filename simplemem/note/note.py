@@ -134,25 +134,24 @@ class Note:
 
 def _place_link(link: Link, text: str, scalar: Scalar) -> Link:
     """Return the link that a value of a property is, with its offsets in the whole text."""
-    if scalar.verbatim >= 0:
-        indent = len(scalar.value) - len(scalar.value.lstrip())
-        link = _move_link(link, scalar.verbatim + indent)
-    else:
+    property_path = ".".join(scalar.path)
+    line = 1 + count_lines(text, 0, scalar.start)
+    if scalar.verbatim < 0:
         # Escapes or folding changed the value, so that only the value as a whole has an offset.
-        link = link._replace(
+        return link._replace(
+            property=property_path,
+            line=line,
             start=scalar.start,
             end=scalar.end,
             path_start=scalar.start,
             path_end=scalar.end,
             display_start=-1,
             display_end=-1,
+            scalar=scalar,
         )
-    line = 1 + count_lines(text, 0, scalar.start)
-    return link._replace(property=".".join(scalar.path), line=line, scalar=scalar)
 
-
-def _move_link(link: Link, distance: int) -> Link:
-    """Return the link with `distance` added to its offsets."""
+    indent = len(scalar.value) - len(scalar.value.lstrip())
+    distance = scalar.verbatim + indent
     display_start = link.display_start
     display_end = link.display_end
     if display_start >= 0:  # else the link displays its target
@@ -160,12 +159,15 @@ def _move_link(link: Link, distance: int) -> Link:
         display_end += distance
 
     return link._replace(
+        property=property_path,
+        line=line,
         start=link.start + distance,
         end=link.end + distance,
         path_start=link.path_start + distance,
         path_end=link.path_end + distance,
         display_start=display_start,
         display_end=display_end,
+        scalar=scalar,
     )
 
 
