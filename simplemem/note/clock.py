@@ -1,4 +1,8 @@
-"""What time it is, for all that is stamped or judged by it. The history goes by the real clock."""
+"""The current time, and how moments are written and read.
+
+Notes, facts and tokens use this clock, which `SIMPLEMEM_NOW` can stop at a moment. The history of a
+vault uses the real time.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,15 @@ from simplemem.errors import Invalid
 
 
 def stamp(at: datetime) -> str:
-    """A moment as answers and headers say it, in UTC."""
+    """Return a moment in UTC as frontmatter and answers have it: `2026-01-24T09:00:00Z`."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def moment_of(text: str) -> datetime | None:
-    """The moment that a text of a header or a line says, in UTC; None when it says none."""
+    """Return the moment that a text in ISO 8601 names, in UTC; None if it names none.
+
+    A moment without an offset is in local time.
+    """
     try:
         return datetime.fromisoformat(text.strip()).astimezone(UTC)
     except (ValueError, OverflowError):
@@ -23,22 +30,32 @@ def moment_of(text: str) -> datetime | None:
 
 
 def now() -> datetime:
-    """The moment, with its offset; `SIMPLEMEM_NOW` fixes it for the process."""
+    """Return the current time with its offset, or the time that `SIMPLEMEM_NOW` names.
+
+    Raise Invalid if `SIMPLEMEM_NOW` is not a time.
+    """
     return _fixed() or datetime.now(UTC)
 
 
 @cache
 def _fixed() -> datetime | None:
-    if not (said := os.environ.get("SIMPLEMEM_NOW", "")):
+    """Return the time that `SIMPLEMEM_NOW` names, which is read once; None if it is not set."""
+    text = os.environ.get("SIMPLEMEM_NOW", "")
+    if not text:
         return None
-    if (at := moment_of(said)) is None:
+
+    moment = moment_of(text)
+    if moment is None:
         raise Invalid(
-            f"SIMPLEMEM_NOW is {said[:60]!r}, which is not a time",
+            f"SIMPLEMEM_NOW is {text[:60]!r}, which is not a time",
             hint="Write 2026-01-24T09:00:00Z.",
         )
-    return at
+    return moment
 
 
 def local() -> datetime:
-    """The moment on the wall, without an offset, as notes have it."""
+    """Return the current time in the local time zone without an offset, as notes have it.
+
+    Raise Invalid if `SIMPLEMEM_NOW` is not a time.
+    """
     return now().astimezone().replace(tzinfo=None)

@@ -1,5 +1,9 @@
-"""What a text holds that should not be read, or its reader does not see: secrets, unseen characters, comments. Pure.
-What is made up, a hash, a UUID or prose is no secret: a warning that is often wrong is not read. No value is shown."""
+"""Find what a note should not contain, or hides from its readers. Pure.
+
+Secrets such as passwords and keys, characters that cannot be seen, and comments. A warning that is
+often wrong is ignored, so placeholders, hashes, UUIDs and prose do not count as secrets. Nothing in
+this module returns the text of a secret.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +11,42 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from simplemem.note.words import counted
 
 
 class Secret(NamedTuple):
-    """Something that looks secret: what it is, and where. `shown` may be printed, the text between the offsets not."""
+    """A part of a text that looks like a secret."""
 
     kind: str
     line: int
     start: int
     end: int
-    shown: str
+    shown: str  # what may be printed in its place
 
 
-# Tokens that say by their first letters whose they are: the kind, those letters, what follows them.
-_ISSUED = tuple(
-    (kind, letters, re.compile(rf"({rest})(?![A-Za-z0-9])", re.ASCII))
-    for kind, several, rest in (
+class _Candidate(NamedTuple):
+    """A part of a text that may be reported as a secret."""
+
+    start: int
+    end: int
+    kind: str
+    public_length: int  # the number of characters at its beginning that are not secret
+
+
+class _KeyFormat(NamedTuple):
+    """A kind of key that is recognised by its prefix."""
+
+    kind: str
+    prefix: str
+    rest: re.Pattern[str]
+
+
+def _build_key_formats() -> list[_KeyFormat]:
+    """Return the formats of the keys that providers issue, one for each prefix."""
+    formats = []
+    for kind, prefixes, rest in (
         ("AWS access key", "AKIA ASIA", r"[A-Z2-7]{16}+"),
         ("Google key", "AIza GOCSPX- ya29.", r"[0-9A-Za-z_.-]{20,2000}+"),
         ("Azure storage key", "AccountKey=", r"[0-9A-Za-z+/]{60,120}+={0,2}+"),
@@ -46,197 +67,331 @@ _ISSUED = tuple(
         ),
         ("age secret key", "AGE-SECRET-KEY-1", r"[0-9A-Z]{50,70}+"),
         ("JSON web token", "eyJ", r"[\w-]{10,4000}+\.eyJ[\w-]{10,8000}+\.[\w-]{16,2000}+"),
-    )
-    for letters in several.split()
-)
-_PEM_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
-_PEM_LINE = re.compile(r"-----|[0-9A-Za-z+/]{40}")
-# `scheme://user:password@host`
-_IN_ADDRESS = re.compile(
-    r"://([^\s/:@\"'<>`]{0,100}+):([^\s/@\"'<>`]{3,200}+)@(?![\w.]*\bexample\b)", re.IGNORECASE
-)
+    ):
+        pattern = re.compile(rf"(?P<rest>{rest})(?![A-Za-z0-9])", re.ASCII)
+        formats += [_KeyFormat(kind, prefix, pattern) for prefix in prefixes.split()]
+    return formats
 
-# Words that a password or key stands after. `token` is weaker: it stands in much prose and code.
-_WORDS = {
-    "password": ("password", "passwd", "passphrase", "pwd", "passwort", "kennwort", "mot de passe", "contraseña",
-                 "senha", "wachtwoord", "hasło", "пароль", "密码", "密碼", "パスワード", "비밀번호"),
-    "key": ("apikey", "api_key", "api-key", "api key", "access_key", "secret_key", "access_token", "auth_token",
-            "client_secret", "secret"),
-    "token": ("token",),
-}  # fmt: skip
-_TEXT = r"[ \t]{0,8}[\"'`*_]{0,3}([^\s\"'`|,;，。]{8,256}+)"
-_VALUE = re.compile(
-    r"(?i)(?:[_-]?(?:key|token|prod|dev|live|test|value)){0,2}"
-    rf"[\"'`*_]{{0,3}}[ \t]{{0,8}}(?:::(?=[ \t])|[:=：](?!:)|\|)[ \t]{{0,8}}[\"'`*_|]{{0,3}}{_TEXT}"
-)
-_IN_PROSE = re.compile(
-    rf"[*_]{{0,3}}[ \t]{{1,3}}(?:is|was|ist|war|lautet|est|es)[ \t]{{0,3}}[:：]?[*_]{{0,3}}{_TEXT}",
+
+_KEY_FORMATS: Final = _build_key_formats()
+
+_PEM_BEGIN: Final = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_LINE_OR_END: Final = re.compile(r"-----|[0-9A-Za-z+/]{40}")
+_MAX_PEM_HEADER_CHARACTERS: Final = 400
+_MAX_PEM_CHARACTERS: Final = 20_000
+_PEM_PUBLIC_LENGTH: Final = 4
+
+# `scheme://user:password@host`
+_PASSWORD_IN_ADDRESS: Final = re.compile(
+    r"://(?P<user>[^\s/:@\"'<>`]{0,100}+):(?P<password>[^\s/@\"'<>`]{3,200}+)"
+    r"@(?![\w.]*\bexample\b)",
     re.IGNORECASE,
 )
-_MADE_UP = re.compile(
-    r"(?i)x{4}|\*{3}|\.{3}|…|[<>]|\$[{(]|\{\{|example|placeholder|change.?me|your[-_. ]|redacted|dummy|sample"
-    r"|insert|01234567|12345678|abcdefg"
-)
-# A word about a value; where the value is kept; a UUID, a date, a call.
-_NO_VALUE = re.compile(
-    r"(?i:(?:pass(?:word|wort|wd)?|secret|token|user(?:name)?|admin|root|postgres|guest|test|demo|key|hunter2|foo|bar"
-    r"|foobar|none|null|true|false)\d{0,4}[!.]?$)"
-    r"|[\[{(<$%~/&\\#]|\.{1,2}/|https?://|env[:.]|op://|vault:|file:|process\.env|os\."
-    r"|(?i:[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$)|\d{4}-\d\d-\d\d(?:[T_].*)?$|[A-Za-z_][\w.]*[(\[]"
-)
-_KEY_LETTERS = re.compile(r"[0-9A-Za-z_./+=~:-]{16,256}")
-_NAMES = re.compile(r"(?:[A-Za-z_]++\d{0,2}[._/-])*+[A-Za-z_]+\d{0,2}[.:]?")
-_HEX = re.compile(r"[0-9a-fA-F]{32,128}")
 
-_Found = Iterator[
-    tuple[int, int, str, int]
-]  # start, end, kind, and how many of its first letters are no secret
+# The words that a password or key follows. `token` is weaker: prose and code often contain it.
+_LABELS: Final = {
+    "password": (
+        "password", "passwd", "passphrase", "pwd", "passwort", "kennwort", "mot de passe",
+        "contraseña", "senha", "wachtwoord", "hasło", "пароль", "密码", "密碼", "パスワード", "비밀번호",
+    ),
+    "key": (
+        "apikey", "api_key", "api-key", "api key", "access_key", "secret_key", "access_token",
+        "auth_token", "client_secret", "secret",
+    ),
+    "token": ("token",),
+}  # fmt: skip
+_VALUE_TEXT: Final = r"[ \t]{0,8}[\"'`*_]{0,3}(?P<value>[^\s\"'`|,;，。]{8,256}+)"
+_ASSIGNED_VALUE: Final = re.compile(
+    r"(?i)(?:[_-]?(?:key|token|prod|dev|live|test|value)){0,2}"
+    r"[\"'`*_]{0,3}[ \t]{0,8}(?:::(?=[ \t])|[:=：](?!:)|\|)[ \t]{0,8}[\"'`*_|]{0,3}"
+    rf"{_VALUE_TEXT}"
+)
+_VALUE_IN_PROSE: Final = re.compile(
+    r"[*_]{0,3}[ \t]{1,3}(?:is|was|ist|war|lautet|est|es)[ \t]{0,3}[:：]?[*_]{0,3}"
+    rf"{_VALUE_TEXT}",
+    re.IGNORECASE,
+)
+_PLACEHOLDER: Final = re.compile(
+    r"(?i)x{4}|\*{3}|\.{3}|…|[<>]|\$[{(]|\{\{|example|placeholder|change.?me|your[-_. ]"
+    r"|redacted|dummy|sample|insert|01234567|12345678|abcdefg"
+)
+_NO_VALUE: Final = re.compile(
+    # a word about a value
+    r"(?i:(?:pass(?:word|wort|wd)?|secret|token|user(?:name)?|admin|root|postgres|guest|test|demo"
+    r"|key|hunter2|foo|bar|foobar|none|null|true|false)\d{0,4}[!.]?$)"
+    # the place where the value is kept
+    r"|[\[{(<$%~/&\\#]|\.{1,2}/|https?://|env[:.]|op://|vault:|file:|process\.env|os\."
+    # a UUID
+    r"|(?i:[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$)"
+    # a date
+    r"|\d{4}-\d\d-\d\d(?:[T_].*)?$"
+    # a call
+    r"|[A-Za-z_][\w.]*[(\[]"
+)
+_KEY_CHARACTERS: Final = re.compile(r"[0-9A-Za-z_./+=~:-]{16,256}")
+_NAMES: Final = re.compile(r"(?:[A-Za-z_]++\d{0,2}[._/-])*+[A-Za-z_]+\d{0,2}[.:]?")
+_HEX: Final = re.compile(r"[0-9a-fA-F]{32,128}")
+
+_MIN_VALUE_CHARACTERS: Final = 8
+_MIN_TOKEN_CHARACTERS: Final = 20
+_MIN_PASSWORD_ENTROPY: Final = 2.5  # bits per character
+_MIN_KEY_ENTROPY: Final = 3.0
+_MAX_SHOWN_CHARACTERS: Final = 4
 
 
 def find_secrets(text: str) -> list[Secret]:
-    """What looks secret in a text, in the order in which it stands there."""
-    found: dict[
-        int, tuple[int, str, int]
-    ] = {}  # by where it ends, so that the better known of two is kept
-    for start, end, kind, public in (*_issued(text), *_after_words(text)):
-        found.setdefault(end, (start, kind, public))
-    secrets: list[Secret] = []
-    line, at, covered = 1, 0, 0
-    for end, (start, kind, public) in sorted(
-        found.items(), key=lambda item: (item[1][0], -item[0])
-    ):
-        if end > covered:
-            gap = text[at:start]
-            line += gap.count("\n") + gap.count("\r") - gap.count("\r\n")
-            at, covered = start, end
-            shown = f"{text[start : start + min(4, public)]}… ({end - start} characters)"
-            secrets.append(Secret(kind, line, start, end, shown))
+    """Return what looks like a secret, in the order of the text. Takes linear time."""
+    by_end: dict[int, _Candidate] = {}
+    # The more precise kinds come first, and stay.
+    for candidate in (*_find_issued(text), *_find_labelled(text)):
+        by_end.setdefault(candidate.end, candidate)
+
+    secrets = []
+    line = 1
+    counted_until = 0
+    covered_until = 0
+    for candidate in sorted(by_end.values(), key=lambda found: (found.start, -found.end)):
+        start, end, kind, public_length = candidate
+        if end <= covered_until:
+            continue
+        line += _count_line_ends(text[counted_until:start])
+        counted_until = start
+        covered_until = end
+        visible = text[start : start + min(_MAX_SHOWN_CHARACTERS, public_length)]
+        redacted = f"{visible}… ({end - start} characters)"
+        secrets.append(Secret(kind, line, start, end, redacted))
     return secrets
 
 
-def added_secrets(before: str, after: str) -> list[Secret]:
-    """What looks secret in a text and did not stand in the one it replaces."""
-    found = find_secrets(after)
-    there = (
-        {before[secret.start : secret.end] for secret in find_secrets(before)} if found else set()
-    )
-    return [secret for secret in found if after[secret.start : secret.end] not in there]
+def added_secrets(old_text: str, new_text: str) -> list[Secret]:
+    """Return what looks like a secret in the new text, but not those that the old one contains."""
+    secrets = find_secrets(new_text)
+    if not secrets:
+        return []
+
+    old_values = {old_text[secret.start : secret.end] for secret in find_secrets(old_text)}
+    return [secret for secret in secrets if new_text[secret.start : secret.end] not in old_values]
 
 
-def _issued(text: str) -> _Found:
-    """Keys that say by their form what they are."""
+def _count_line_ends(text: str) -> int:
+    return text.count("\n") + text.count("\r") - text.count("\r\n")
+
+
+def _find_issued(text: str) -> Iterator[_Candidate]:
+    """Yield the secrets that are recognised by their form."""
+    yield from _find_private_keys(text)
+    yield from _find_prefixed_keys(text)
+    yield from _find_passwords_in_addresses(text)
+
+
+def _find_private_keys(text: str) -> Iterator[_Candidate]:
+    """Yield the private keys in PEM format. A key may lack its end."""
     for begin in _PEM_BEGIN.finditer(text):
-        line = _PEM_LINE.search(text, begin.end(), begin.end() + 400)
-        if line is not None and line[0] != "-----":
-            end = text.find("-----", line.end(), line.end() + 20_000)
-            yield begin.start(), end if end >= 0 else line.end(), "private key", 4
-    for kind, letters, pattern in _ISSUED:
-        for at, after in _places(text, letters) if letters in text else ():
-            is_begun = at and (text[at - 1].isalnum() or text[at - 1] in "_-")
-            if not is_begun and (match := pattern.match(text, after)) and _is_drawn(match[1], 3.0):
-                yield at, match.end(), kind, after - at
-    for match in _IN_ADDRESS.finditer(text):
-        user, password = match.groups()
-        if password != user and not _MADE_UP.search(password) and not _NO_VALUE.match(password):
-            yield match.start(2), match.end(2), "password in an address", 0
+        first_line = _PEM_LINE_OR_END.search(
+            text, begin.end(), begin.end() + _MAX_PEM_HEADER_CHARACTERS
+        )
+        if first_line is None or first_line[0] == "-----":
+            continue
+        end = text.find("-----", first_line.end(), first_line.end() + _MAX_PEM_CHARACTERS)
+        if end < 0:
+            end = first_line.end()
+        yield _Candidate(begin.start(), end, "private key", _PEM_PUBLIC_LENGTH)
 
 
-def _after_words(text: str) -> _Found:
-    """What stands after `password:` or `api_key =`, where it is a value and not a word about it."""
-    lowered = text.replace("İ", "i").lower()  # the one letter whose small form is longer
-    for kind, word in (
-        (kind, word) for kind, words in _WORDS.items() for word in words if word in lowered
-    ):
-        for _, after in _places(lowered, word):
-            match = _VALUE.match(text, after)
-            in_prose = None if match or kind != "password" else _IN_PROSE.match(text, after)
-            if found := match or in_prose:
-                value = found[1].rstrip(")]}>.*_:")
-                if _is_value(value, "prose" if in_prose else kind):
-                    yield found.start(1), found.start(1) + len(value), kind, 0
+def _find_prefixed_keys(text: str) -> Iterator[_Candidate]:
+    """Yield the keys whose prefix tells who issued them."""
+    for kind, prefix, rest_pattern in _KEY_FORMATS:
+        if prefix not in text:
+            continue
+        for start in _find_all(text, prefix):
+            previous = text[start - 1] if start else " "
+            if previous.isalnum() or previous in "_-":
+                continue
+            rest = rest_pattern.match(text, start + len(prefix))
+            if rest and _is_random(rest["rest"], _MIN_KEY_ENTROPY):
+                yield _Candidate(start, rest.end(), kind, len(prefix))
 
 
-def _is_value(value: str, kind: str) -> bool:
-    if len(value) < 8 or _NO_VALUE.match(value):
+def _find_passwords_in_addresses(text: str) -> Iterator[_Candidate]:
+    """Yield the passwords in addresses such as `scheme://user:password@host`."""
+    for address in _PASSWORD_IN_ADDRESS.finditer(text):
+        password = address["password"]
+        is_placeholder = password == address["user"] or _PLACEHOLDER.search(password)
+        if not is_placeholder and not _NO_VALUE.match(password):
+            start, end = address.span("password")
+            yield _Candidate(start, end, "password in an address", 0)
+
+
+def _find_labelled(text: str) -> Iterator[_Candidate]:
+    """Yield the values that follow a label, such as `password:` or `api_key =`."""
+    # The letter İ is the only one whose lower case is longer, which would move all offsets.
+    lowered = text.replace("İ", "i").lower()
+    for kind, labels in _LABELS.items():
+        for label in labels:
+            if label not in lowered:
+                continue
+            for start in _find_all(lowered, label):
+                candidate = _read_labelled(text, start + len(label), kind)
+                if candidate is not None:
+                    yield candidate
+
+
+def _read_labelled(text: str, label_end: int, kind: str) -> _Candidate | None:
+    """Return the secret that follows a label of this kind; None if none does."""
+    form = kind
+    match = _ASSIGNED_VALUE.match(text, label_end)
+    if match is None and kind == "password":
+        form = "prose"
+        match = _VALUE_IN_PROSE.match(text, label_end)
+    if match is None:
+        return None
+
+    value = match["value"].rstrip(")]}>.*_:")
+    if not _is_secret(value, form):
+        return None
+    start = match.start("value")
+    return _Candidate(start, start + len(value), kind, 0)
+
+
+def _is_secret(value: str, form: str) -> bool:
+    """Return whether a value is a secret and not a word about one.
+
+    `form` is the kind of its label, or "prose" for a password after `is` instead of a colon.
+    """
+    if len(value) < _MIN_VALUE_CHARACTERS or _NO_VALUE.match(value):
         return False
-    if kind == "password":
-        return _HEX.fullmatch(value) is None and _is_drawn(value, 2.5)
-    if (
-        kind == "prose"
-    ):  # it must be plain to see: small and capital letters and figures, and no name of a thing
-        mixed = any(map(str.islower, value)) and any(map(str.isupper, value))
-        return mixed and _NAMES.fullmatch(value) is None and _is_drawn(value, 2.5)
-    too_weak = kind == "token" and (len(value) < 20 or _HEX.fullmatch(value))
-    is_key = _KEY_LETTERS.fullmatch(value) and not _NAMES.fullmatch(value) and not too_weak
-    return bool(is_key) and sum(map(str.isdigit, value)) >= 2 and _is_drawn(value, 3.0)
 
+    if form == "password":
+        is_hash = _HEX.fullmatch(value) is not None
+        return not is_hash and _is_random(value, _MIN_PASSWORD_ENTROPY)
 
-def _is_drawn(value: str, bits: float) -> bool:
-    """Whether a value was drawn by lot: letters and figures, nothing made up, of so much entropy a character."""
-    if (
-        not any(map(str.isdigit, value))
-        or not any(map(str.isalpha, value))
-        or _MADE_UP.search(value)
-    ):
+    if form == "prose":
+        return _is_password_in_prose(value)
+
+    if form == "token" and (len(value) < _MIN_TOKEN_CHARACTERS or _HEX.fullmatch(value)):
         return False
-    return -sum(n / len(value) * math.log2(n / len(value)) for n in Counter(value).values()) >= bits
+    return _is_key(value)
 
 
-def _places(text: str, letters: str) -> Iterator[tuple[int, int]]:
-    """Where these begin and end in a text."""
-    at = text.find(letters)
-    while at >= 0:
-        yield at, at + len(letters)
-        at = text.find(letters, at + len(letters))
+def _is_password_in_prose(value: str) -> bool:
+    """Return whether a word of prose is a password: both cases, digits, and not a name."""
+    has_lower = any(map(str.islower, value))
+    has_upper = any(map(str.isupper, value))
+    if not has_lower or not has_upper or _NAMES.fullmatch(value):
+        return False
+    return _is_random(value, _MIN_PASSWORD_ENTROPY)
 
 
-# A person reads a note as it is drawn, a model as it is spelled: what only one sees may be meant to mislead the other.
-_SUSPECT = re.compile(
-    "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]+"
+def _is_key(value: str) -> bool:
+    """Return whether a value is a key and not the name of something."""
+    if not _KEY_CHARACTERS.fullmatch(value) or _NAMES.fullmatch(value):
+        return False
+    digit_count = sum(map(str.isdigit, value))
+    return digit_count >= 2 and _is_random(value, _MIN_KEY_ENTROPY)
+
+
+def _is_random(value: str, min_entropy: float) -> bool:
+    """Return whether a value has letters, digits and enough entropy, and is not a placeholder."""
+    has_digit = any(map(str.isdigit, value))
+    has_letter = any(map(str.isalpha, value))
+    if not has_digit or not has_letter or _PLACEHOLDER.search(value):
+        return False
+
+    shares = [count / len(value) for count in Counter(value).values()]
+    entropy = -sum(share * math.log2(share) for share in shares)
+    return entropy >= min_entropy
+
+
+def _find_all(text: str, part: str) -> Iterator[int]:
+    """Yield the offset of each occurrence of a part; occurrences do not overlap."""
+    start = text.find(part)
+    while start >= 0:
+        yield start
+        start = text.find(part, start + len(part))
+
+
+# A person reads a note as it is displayed, a model as it is written. What only one of them sees may
+# be meant to mislead the other.
+_SUSPECT: Final = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    "\U000e0000-\U000e0fff]+"
 )
-_FROM_THE_RIGHT = re.compile(
+_RIGHT_TO_LEFT: Final = re.compile(
     "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
 )
-_PICTURE = "[\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff\ufe0f]"
-_NEEDED = re.compile(
+_DIRECTION_MARKS: Final = "\u200e\u200f\u061c"
+_PICTURE: Final = "[\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff\ufe0f]"
+
+# The invisible characters that writing needs.
+_NEEDED: Final = re.compile(
+    # a byte order mark at the beginning of the text
     "\\A\ufeff"
-    # Letters of Arabic and its kin and of the scripts of India and South-East Asia are joined or parted.
-    "|(?<=[\u0600-\u08ff\u0900-\u0dff\u0e00-\u109f\u1780-\u18af\ua800-\ua8ff\ufb50-\ufdff\ufe70-\ufefc])[\u200c\u200d]"
+    # joiners in Arabic and related scripts, and in those of India and South-East Asia
+    "|(?<=[\u0600-\u08ff\u0900-\u0dff\u0e00-\u109f\u1780-\u18af\ua800-\ua8ff\ufb50-\ufdff"
+    "\ufe70-\ufefc])[\u200c\u200d]"
+    # joined emoji
     f"|(?<={_PICTURE})\ufe0f?\u200d(?={_PICTURE})"
+    # variants of characters
     "|(?<=\\S)[\ufe00-\ufe0f]"
     "|(?<=[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])[\U000e0100-\U000e01ef]"
-    "|(?<=\U0001f3f4)[\U000e0020-\U000e007e]{1,6}\U000e007f"  # a flag of letters
+    # the flag of a region
+    "|(?<=\U0001f3f4)[\U000e0020-\U000e007e]{1,6}\U000e007f"
+    # a soft hyphen, or a grapheme joiner, within a word
     "|(?<=[^\\W\\d_])[\xad\u034f](?=[^\\W\\d_]|[\r\n]|$)"
 )
-_FENCED = re.compile(
-    r"(?ms)^ {0,3}(?:> ?)*+(`{3,}+|~{3,}+).*?(?:^ {0,3}(?:> ?)*+\1[`~]*+[ \t]*+$|\Z)"
+_FENCED_CODE: Final = re.compile(
+    r"(?ms)^ {0,3}(?:> ?)*+(?P<fence>`{3,}+|~{3,}+).*?"
+    r"(?:^ {0,3}(?:> ?)*+(?P=fence)[`~]*+[ \t]*+$|\Z)"
 )
-_COMMENT = re.compile(r"<!--|%%(?:[^%]|%(?!%))*+(?:%%)?")
+_COMMENT: Final = re.compile(r"<!--|%%(?:[^%]|%(?!%))*+(?:%%)?")
 
 
 def find_unseen(text: str, first_line: int = 1) -> list[tuple[str, int]]:
-    """What a reader of this text does not see: `3 characters that readers do not see`, and the line of the first."""
-    ignored = "\u200e\u200f\u061c" if _FROM_THE_RIGHT.search(text) else ""
-    characters = [
-        run
-        for run in _SUSPECT.finditer(text)
-        if not ((needed := _NEEDED.match(text, run.start())) and needed.end() == run.end())
-        and run[0] not in ignored
-    ]
-    shown = text
-    if "<!--" in text or "%%" in text:
-        shown = _FENCED.sub(lambda fenced: "\n" * fenced[0].count("\n"), text)
-    comments = [*_COMMENT.finditer(shown)]
-    found = (
-        (sum(len(run[0]) for run in characters), "character", characters),
-        (len(comments), "comment", comments),
-    )
-    return [
-        (
-            f"{counted(number, kind)} that readers do not see",
-            first_line + at[0].string.count("\n", 0, at[0].start()),
-        )
-        for number, kind, at in found
-        if at
-    ]
+    """Return what a person who reads this text does not see, and the line of the first occurrence.
+
+    For example `("3 characters that readers do not see", 7)`. Characters that the writing needs and
+    comments in fenced code do not count. `first_line` is the number of the text's first line.
+    """
+    findings = []
+    runs = _find_unseen_characters(text)
+    if runs:
+        number = sum(len(run[0]) for run in runs)
+        line = first_line + _line_index(runs[0])
+        findings.append((f"{counted(number, 'character')} that readers do not see", line))
+
+    comments = _find_comments(text)
+    if comments:
+        line = first_line + _line_index(comments[0])
+        findings.append((f"{counted(len(comments), 'comment')} that readers do not see", line))
+    return findings
+
+
+def _find_unseen_characters(text: str) -> list[re.Match[str]]:
+    """Return the runs of characters that are not displayed and that the writing does not need."""
+    ignored = _DIRECTION_MARKS if _RIGHT_TO_LEFT.search(text) else ""
+    runs = []
+    for run in _SUSPECT.finditer(text):
+        needed = _NEEDED.match(text, run.start())
+        is_needed = needed is not None and needed.end() == run.end()
+        if not is_needed and run[0] not in ignored:
+            runs.append(run)
+    return runs
+
+
+def _find_comments(text: str) -> list[re.Match[str]]:
+    """Return the comments outside of fenced code. Their offsets are not those of the text."""
+    if "<!--" not in text and "%%" not in text:
+        return []
+    without_code = _FENCED_CODE.sub(_newlines_of, text)
+    return list(_COMMENT.finditer(without_code))
+
+
+def _newlines_of(match: re.Match[str]) -> str:
+    """Return the newlines within a match, so that the lines below keep their numbers."""
+    return "\n" * match[0].count("\n")
+
+
+def _line_index(match: re.Match[str]) -> int:
+    """Return the number of newlines before a match."""
+    return match.string.count("\n", 0, match.start())

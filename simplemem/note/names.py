@@ -1,5 +1,9 @@
-"""Names of notes, vault paths without `.md`: what a caller means by one, what may be one, how two compare. Pure.
-What exists is read under its name; a new one must be legal on every system and in a link (obsidian.md §5, F34, F38)."""
+"""Names of notes, which are vault paths without `.md`: check, mend and compare them. Pure.
+
+A note that exists is read under its name, whatever that is. A new name must be legal on every
+system and in a link (F34, F38 in `tests/faults.md`). The lower half of the module recognises
+conflict copies, which synchronisers leave behind.
+"""
 
 from __future__ import annotations
 
@@ -15,167 +19,227 @@ from simplemem.errors import Invalid, TooLong
 from simplemem.note.header import read_header
 from simplemem.note.words import well_formed
 
-MOST_SEGMENT_BYTES = 200
-MOST_NAME_CHARACTERS = 240
-NAMELESS = "Untitled"
+MOST_SEGMENT_BYTES: Final = 200  # of one folder or file name, in UTF-8
+MOST_NAME_CHARACTERS: Final = 240
+NAMELESS: Final = "Untitled"
 
-_DEVICE = re.compile(
-    r"(con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])[ ]*(\..*)?", re.IGNORECASE | re.DOTALL
+_MAX_SHOWN_CHARACTERS: Final = 60  # of a name in an error message
+
+# The names that Windows takes for devices, whatever their extension.
+_DEVICE: Final = re.compile(
+    r"(con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])[ ]*(\..*)?",
+    re.IGNORECASE | re.DOTALL,
 )
-# What Windows forbids in a file name, what ends a link target and what no file can hold, with the spaces around it.
-_FORBIDDEN = re.compile(
+# What Windows forbids in a file name, what ends the target of a link, and what no file name can
+# contain, with the white space around it.
+_FORBIDDEN: Final = re.compile(
     r'[\s\\/:*?"<>|#^\[\]\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]+'
 )
-# Percent signs that begin a comment in Obsidian, or that a careless reader would decode into a path.
-_PERCENT = re.compile(r"%(?=%|2e|2f|5c|00)", re.IGNORECASE)
-_DATE = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?!\d)")
+# Percent signs that begin a comment in Obsidian, or that a careless reader would decode to a path.
+_PERCENT: Final = re.compile(r"%(?=%|2e|2f|5c|00)", re.IGNORECASE)
+_LINK: Final = re.compile(r"!?\[\[(?P<inner>.*)\]\]", re.DOTALL)
+# In a link, any hash begins a heading. Elsewhere only a hash between letters does, as in
+# `Note#Part`; in `C# notes`, it is part of the name.
+_HEADING_IN_LINK: Final = re.compile("#")
+_HEADING: Final = re.compile(r"(?<=\S)#(?=[^\s.])")
+_DATE: Final = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?!\d)")
 
 
 def check_name(name: str) -> str:
-    """The name a new note may have: NFC, `/` between folders, no `.md`. Else Invalid or TooLong, with a proposal."""
-    wanted = unicodedata.normalize("NFC", name)
-    while (
-        shorter := name_of(wanted)
-    ) != wanted:  # `x.md.md` as well: as a name, `x.md` would mean `x`
-        wanted = shorter
-    parts = wanted.split("/")
-    longest = max(len(well_formed(part).encode()) for part in parts)
-    if longest > MOST_SEGMENT_BYTES or len(wanted) > MOST_NAME_CHARACTERS:
-        most = f"{MOST_NAME_CHARACTERS} characters in all and {MOST_SEGMENT_BYTES} bytes per folder or file name"
+    """Return the name as a new note may have it: in NFC, with `/` between folders, without `.md`.
+
+    Raise TooLong or Invalid if no new note may have it; the hint proposes a legal name.
+    """
+    normalized = unicodedata.normalize("NFC", name)
+    # `x.md.md` becomes `x`, because the name `x.md` would refer to the note `x`.
+    while name_of(normalized) != normalized:
+        normalized = name_of(normalized)
+
+    segments = normalized.split("/")
+    longest = max(len(well_formed(segment).encode()) for segment in segments)
+    if longest > MOST_SEGMENT_BYTES or len(normalized) > MOST_NAME_CHARACTERS:
         raise TooLong(
-            f"{_shown(name)} is too long for a name; the limits are {most}", hint=_proposal(name)
+            f"{_quote(name)} is too long for a name; the limits are "
+            f"{MOST_NAME_CHARACTERS} characters in all "
+            f"and {MOST_SEGMENT_BYTES} bytes per folder or file name",
+            hint=_propose(name),
         )
-    if any(part != legal_name(part) for part in parts):
-        message = f"{_shown(name)} does not work as a note name on every system and in every link"
-        raise Invalid(message, hint=_proposal(name), name=_shown(name))
-    return wanted
+
+    if any(segment != legal_name(segment) for segment in segments):
+        quoted = _quote(name)
+        raise Invalid(
+            f"{quoted} does not work as a note name on every system and in every link",
+            hint=_propose(name),
+            name=quoted,
+        )
+    return normalized
 
 
 def is_device(segment: str) -> bool:
-    """Whether Windows takes this name, whatever its extension, for a device."""
+    """Return whether Windows takes a file name for a device, as it does with `nul.txt`."""
     return _DEVICE.fullmatch(segment) is not None
 
 
 def legal_name(title: str) -> str:
-    """Any title as a name of one part that `check_name` takes. A legal name, given again, stays as it is."""
-    name, better = title, _mended(unicodedata.normalize("NFC", title))
+    """Return the legal name most similar to a title, without folders. Keep a legal name."""
+    name = title
+    better = _mend(unicodedata.normalize("NFC", title))
     while better != name:
-        name, better = better, _mended(better)
+        name = better
+        better = _mend(name)
     return name
 
 
-def _mended(name: str) -> str:
-    """One step to a legal name."""
+def _mend(name: str) -> str:
+    """Return a name that is closer to a legal one; one change can make another necessary."""
     name = "".join(char for char in name if unicodedata.category(char) != "Cf")
-    name = _tidy(unicodedata.normalize("NFC", _PERCENT.sub("", _FORBIDDEN.sub(_bridge, name))))
-    encoded = name.encode()
-    if (
-        len(encoded) > MOST_SEGMENT_BYTES
-    ):  # cut between words if that costs little, never inside a character
-        cut = encoded[:MOST_SEGMENT_BYTES].decode("utf-8", "ignore")
-        while cut and unicodedata.combining(name[len(cut)]):
-            cut = cut[:-1]
-        words = cut.rfind(" ")
-        name = _tidy(cut[:words] if words > len(cut) * 2 // 3 else cut)
+    name = _FORBIDDEN.sub(_replace_forbidden, name)
+    name = _PERCENT.sub("", name)
+    name = _trim(unicodedata.normalize("NFC", name))
+    name = _cut(name)
+
     if not name or name == "~":
         return NAMELESS
-    stem, dot, rest = name.partition(".")
-    return f"{stem.rstrip()}_{dot}{rest}" if is_device(name) else name
+    if is_device(name):
+        stem, dot, rest = name.partition(".")
+        return f"{stem.rstrip()}_{dot}{rest}"
+    return name
 
 
-def _bridge(run: re.Match[str]) -> str:
-    """What stands for forbidden characters: a hyphen inside a word ("a/b" -> "a-b"), a space or nothing elsewhere."""
-    if not run[0].strip(" \u3000"):
-        return run[0]
-    is_edge = run.start() == 0 or run.end() == len(run.string)
-    return "" if is_edge else " " if any(map(str.isspace, run[0])) else "-"
+def _replace_forbidden(run: re.Match[str]) -> str:
+    """Return what replaces a run of forbidden characters.
+
+    It is a hyphen within a word ("a/b" becomes "a-b"), a space between words, nothing at the ends.
+    White space alone stays.
+    """
+    characters = run[0]
+    if not characters.strip(" \u3000"):
+        return characters
+
+    is_at_end = run.start() == 0 or run.end() == len(run.string)
+    if is_at_end:
+        return ""
+    has_space = any(map(str.isspace, characters))
+    return " " if has_space else "-"
 
 
-def _tidy(name: str) -> str:
-    """Without the spaces and dots at the ends, and the extension that every note has anyway."""
+def _trim(name: str) -> str:
+    """Return a name without spaces and dots at its ends, and without the extension of notes."""
     return name_of(name.strip().lstrip(". ")).rstrip(". ")
 
 
+def _cut(name: str) -> str:
+    """Return the beginning of a name that has too many bytes.
+
+    The cut is between words if that costs less than a third, and never within a character.
+    """
+    encoded = name.encode()
+    if len(encoded) <= MOST_SEGMENT_BYTES:
+        return name
+
+    beginning = encoded[:MOST_SEGMENT_BYTES].decode("utf-8", "ignore")
+    while beginning and unicodedata.combining(name[len(beginning)]):
+        beginning = beginning[:-1]
+
+    last_space = beginning.rfind(" ")
+    if last_space > len(beginning) * 2 // 3:
+        beginning = beginning[:last_space]
+    return _trim(beginning)
+
+
 def clean_reference(name: str) -> str:
-    """What a caller means by a name: without [[ ]], what is shown, a heading, `.md` and a leading slash; NFC. Only what
-    could lead out of the vault is refused: notes exist under names that nobody could give a new one."""
-    wanted = unicodedata.normalize("NFC", well_formed(name)).strip()
-    linked = re.fullmatch(r"!?\[\[(.*)\]\]", wanted, re.DOTALL)
-    wanted = linked[1] if linked else wanted
-    wanted = wanted[:1] + wanted[1:].split("|")[0]
-    # A hash between letters begins a heading ("Note#Part"); in "C# notes" it is part of the name.
-    heading = re.search(r"#" if linked else r"(?<=\S)#(?=[^\s.])", wanted)
-    wanted = name_of(wanted[: heading.start() if heading else None].strip())
-    while wanted.startswith(("/", "./")):
-        wanted = wanted.lstrip("/").removeprefix("./")
-    if not wanted:
+    """Return the name that a caller refers to: `folder/Note` for `[[folder/Note#Part|text]]`.
+
+    Brackets, the displayed text, a heading, `.md` and leading slashes are removed; the result is in
+    NFC. It need not be legal for a new note, because notes exist under all kinds of names. Raise
+    Invalid only if it is empty or could lead out of the vault.
+    """
+    reference = unicodedata.normalize("NFC", well_formed(name)).strip()
+    heading_pattern = _HEADING
+    link = _LINK.fullmatch(reference)
+    if link:
+        reference = link["inner"]
+        heading_pattern = _HEADING_IN_LINK
+
+    # A bar at the very beginning is part of the name.
+    reference = reference[:1] + reference[1:].split("|")[0]
+    heading = heading_pattern.search(reference)
+    if heading:
+        reference = reference[: heading.start()]
+
+    reference = name_of(reference.strip())
+    while reference.startswith(("/", "./")):
+        reference = reference.lstrip("/").removeprefix("./")
+
+    if not reference:
         raise Invalid(
             "no name given",
             hint="Note names are paths in the vault without .md, such as projects/apollo.",
         )
-    if (
-        "\\" in wanted
-        or "\0" in wanted
-        or any(part in ("", ".", "..") for part in wanted.split("/"))
-    ):
-        raise Invalid(f"{_shown(name)} is not a valid note name", hint=_proposal(name))
-    return wanted
+    has_empty_or_dots = any(segment in ("", ".", "..") for segment in reference.split("/"))
+    if "\\" in reference or "\0" in reference or has_empty_or_dots:
+        raise Invalid(f"{_quote(name)} is not a valid note name", hint=_propose(name))
+    return reference
 
 
 def compare_key(path_or_name: str) -> str:
-    """The one key by which paths and names are compared: two with the same are the same to some system."""
+    """Return the key by which paths and names are compared: those that any system takes for one.
+
+    It ignores letter case and the normal form of Unicode.
+    """
     if path_or_name.isascii():
         return path_or_name.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path_or_name).casefold())
 
 
 def name_of(path: str) -> str:
-    """`a/b.md` -> `a/b`."""
-    return path[:-3] if path[-3:].lower() == ".md" else path
+    """Return the name of a note: `a/b` for `a/b.md`. A path without `.md` stays as it is."""
+    if path[-3:].lower() == ".md":
+        return path[:-3]
+    return path
 
 
 def path_of(name: str) -> str:
-    """`a/b` -> `a/b.md`."""
+    """Return the path of a note: `a/b.md` for `a/b`."""
     return name + ".md"
 
 
 def is_named(name: str, reference: str) -> bool:
-    """Whether a reference gives this name, or its last part: `people/Ada` is named by `ada` too."""
-    return compare_key(clean_reference(reference)) in (
-        compare_key(name),
-        compare_key(name.rsplit("/", 1)[-1]),
-    )
+    """Return whether a reference names a note by its whole name or its last part.
+
+    `people/Ada` is named by `ada`, too. Raise Invalid if the reference is not valid.
+    """
+    key = compare_key(clean_reference(reference))
+    last_part = name.rsplit("/", 1)[-1]
+    return key in (compare_key(name), compare_key(last_part))
 
 
 def base_name(path: str) -> str:
-    """`a/b.md` -> `b`."""
+    """Return the last part of the name of a note: `b` for `a/b.md`."""
     return name_of(path.rsplit("/", 1)[-1])
 
 
-def _proposal(name: str) -> str:
-    """The hint of a refused name: the nearest legal one."""
-    parts = [part for part in name_of(name).replace("\\", "/").split("/") if part.strip(" .~")]
-    legal = "/".join(map(legal_name, parts)) or NAMELESS
-    return (
-        "Use fewer or shorter folders."
-        if len(legal) > MOST_NAME_CHARACTERS
-        else f"Use {legal} instead."
-    )
+def _propose(name: str) -> str:
+    """Return the hint for an illegal name: the most similar legal one."""
+    segments = name_of(name).replace("\\", "/").split("/")
+    segments = [segment for segment in segments if segment.strip(" .~")]
+    legal = "/".join(map(legal_name, segments)) or NAMELESS
+    if len(legal) > MOST_NAME_CHARACTERS:
+        return "Use fewer or shorter folders."
+    return f"Use {legal} instead."
 
 
-def _shown(name: str) -> str:
-    """A name in a message: quoted, its unseen characters escaped, and not a screen long."""
-    return (
-        repr(name[:57] + "...")
-        if len(name) > 60
-        else ascii(name)
-        if not name.isprintable()
-        else repr(name)
-    )
+def _quote(name: str) -> str:
+    """Return a name for a message: quoted, cut if long, with escapes for invisible characters."""
+    if len(name) > _MAX_SHOWN_CHARACTERS:
+        return repr(name[: _MAX_SHOWN_CHARACTERS - 3] + "...")
+    if not name.isprintable():
+        return ascii(name)
+    return repr(name)
 
 
 def date_in(name: str) -> str:
-    """The last date in a name, as `2026-01-24`; empty when there is none."""
+    """Return the last date in a name, as `2026-01-24`; "" if there is none."""
     for year, month, day in reversed(_DATE.findall(name)):
         try:
             return date(int(year), int(month), int(day)).isoformat()
@@ -185,111 +249,203 @@ def date_in(name: str) -> str:
 
 
 def private_by_rule(path: str, rules: Sequence[str]) -> bool:
-    """Whether a rule names this path: `journal/`, `plans/will`, or a pattern of all of it, `*` across folders."""
-    return any(
-        _matches(compare_key(path), compare_key(rule.strip().replace("\\", "/"))) for rule in rules
+    """Return whether one of the rules matches a path.
+
+    A rule is a folder (`journal/`), a note or folder (`plans/will`), or a pattern for the whole
+    path, in which `*` also matches across folders.
+    """
+    path_key = compare_key(path)
+    rule_keys = (compare_key(rule.strip().replace("\\", "/")) for rule in rules)
+    return any(_matches_rule(path_key, rule_key) for rule_key in rule_keys)
+
+
+def _matches_rule(path: str, rule: str) -> bool:
+    """Return whether a rule matches a path, both as compare keys."""
+    rule = rule.removeprefix("./")
+    bare_rule = rule.strip("/")
+    if not bare_rule:
+        return rule != ""  # "/" is the whole vault
+    if "*" in bare_rule or "?" in bare_rule:
+        return _matches_pattern(path, bare_rule)
+
+    if path.startswith(f"{bare_rule}/"):
+        return True
+    names_only_folder = rule.endswith("/")
+    return not names_only_folder and path in (bare_rule, f"{bare_rule}.md")
+
+
+def _matches_pattern(path: str, pattern: str) -> bool:
+    """Return whether a pattern matches a path, its name or one of its folders."""
+    # As elsewhere, `**/` also stands for no folder at all.
+    if pattern.startswith("**/") and _matches_rule(path, pattern.removeprefix("**/")):
+        return True
+
+    # Names may contain brackets, so only `*` and `?` are wildcards.
+    pattern = pattern.replace("[", "[[]")
+    return (
+        fnmatchcase(path, pattern)
+        or fnmatchcase(path.removesuffix(".md"), pattern)
+        or fnmatchcase(path, f"{pattern}/*")
     )
 
 
-def _matches(path: str, rule: str) -> bool:
-    rule = rule.removeprefix("./")
-    bare = rule.strip("/")
-    if not bare:
-        return rule != ""  # "/" is the whole vault
-    if any(sign in bare for sign in "*?"):
-        if bare.startswith("**/") and _matches(path, bare.removeprefix("**/")):
-            return True  # as elsewhere, it may stand for no folder at all
-        bare = bare.replace(
-            "[", "[[]"
-        )  # brackets stand in names: only `*` and `?` mean more than themselves
-        return (
-            fnmatchcase(path, bare)
-            or fnmatchcase(path.removesuffix(".md"), bare)
-            or fnmatchcase(path, f"{bare}/*")
-        )
-    return path.startswith(f"{bare}/") or (not rule.endswith("/") and path in (bare, f"{bare}.md"))
-
-
-# Where two devices changed a note at the same time, a synchroniser keeps both, one of them under a name like the note's.
-# Some of these names nobody else gives; others ("Chapter 2") people give as well, and then the texts decide.
+# If two devices changed a note at the same time, a synchroniser keeps both versions, one of them
+# under a name similar to that of the note. Some of these names nobody else gives. Others, such as
+# "Chapter 2", people give as well; then the texts decide.
 
 COPY_REASON: Final = "a conflict copy made by "
-_AKIN: Final = 0.75  # of what stands in either body
+_MIN_SHARED: Final = 0.75  # of the characters of both bodies
 
 
 class ConflictName(NamedTuple):
-    """The note that a name says it is a copy of, and who keeps such copies; people give names not `certain` too."""
+    """The name of a conflict copy."""
 
-    original: str
-    maker: str
-    certain: bool
+    original: str  # the path of the note that it is a copy of
+    maker: str  # the program that gives copies such a name
+    certain: bool  # False if people give such names as well
 
     @property
     def reason(self) -> str:
-        """Why it is left out of recall."""
+        """Return why the copy is hidden from search."""
         return COPY_REASON + self.maker
 
 
 def is_copy_reason(hidden: str | None) -> bool:
-    """Whether a note is left out of recall because it is a conflict copy."""
+    """Return whether a note is hidden from search because it is a conflict copy.
+
+    `hidden` is the reason why it is hidden; None if it is not.
+    """
     return hidden is not None and hidden.startswith(COPY_REASON)
 
 
-# Dropbox says it in the language of the computer; these are spellings seen in people's folders.
-_CONFLICTED: Final = (
-    "(?i:conflicted copy|conflict copy|in konflikt stehende kopie|konfliktkopie|copie en conflit|copia en conflicto|"
-    "copia conflictiva|còpia en conflicte|copia in conflitto|cópia em conflito|конфликтующая копия|の競合コピー|冲突副本)"
+class _CopyPattern(NamedTuple):
+    """How a program names its conflict copies; `pattern` matches the file name without `.md`."""
+
+    maker: str
+    is_certain: bool
+    pattern: re.Pattern[str]
+
+
+# Dropbox translates the term into the language of the computer. People's folders had these.
+_CONFLICTED_COPY: Final = (
+    "(?i:conflicted copy|conflict copy|in konflikt stehende kopie|konfliktkopie"
+    "|copie en conflit|copia en conflicto|copia conflictiva|còpia en conflicte"
+    "|copia in conflitto|cópia em conflito|конфликтующая копия|の競合コピー|冲突副本)"
 )
-_PART: Final = r"[^()]*(?:\([^()]*\)[^()]*)?"  # a device may be called `MacBook Pro (2)`
-# Who keeps copies under such a name, and whether nobody else gives it. The first that fits says it.
-_MARKS: Final = tuple(
-    (maker, certain, re.compile(pattern))
-    for maker, certain, pattern in (
-        ("Syncthing", True, r"(.+)\.sync-conflict-\d{8}-\d{6}(?:-[A-Z0-9]{5,8})?"),
-        ("Obsidian Sync", True, rf"(.*\S) \((?i:conflicted copy) {_PART}\d{{12}}\)"),
-        ("Nextcloud", True, rf"(.*\S) \({_CONFLICTED} \d{{4}}-\d\d-\d\d \d{{6}}\)"),
-        ("Dropbox", True, rf"(.*\S) \({_PART}{_CONFLICTED}{_PART}\)(?:-\d+)?"),
-        (
-            "Dropbox",
-            True,
-            r"(.*\S) \((?:Case|Selective Sync|Unicode Encoding|Whitespace) Conflict(?: \(?\d+\)?)?\)",
+_TEXT: Final = r"[^()]*(?:\([^()]*\)[^()]*)?"  # the name of a device may be `MacBook Pro (2)`
+
+# The first pattern that matches decides.
+_COPY_PATTERNS: Final = (
+    _CopyPattern(
+        maker="Syncthing",
+        is_certain=True,
+        pattern=re.compile(r"(?P<stem>.+)\.sync-conflict-\d{8}-\d{6}(?:-[A-Z0-9]{5,8})?"),
+    ),
+    _CopyPattern(
+        maker="Obsidian Sync",
+        is_certain=True,
+        pattern=re.compile(rf"(?P<stem>.*\S) \((?i:conflicted copy) {_TEXT}\d{{12}}\)"),
+    ),
+    _CopyPattern(
+        maker="Nextcloud",
+        is_certain=True,
+        pattern=re.compile(rf"(?P<stem>.*\S) \({_CONFLICTED_COPY} \d{{4}}-\d\d-\d\d \d{{6}}\)"),
+    ),
+    _CopyPattern(
+        maker="Dropbox",
+        is_certain=True,
+        pattern=re.compile(rf"(?P<stem>.*\S) \({_TEXT}{_CONFLICTED_COPY}{_TEXT}\)(?:-\d+)?"),
+    ),
+    _CopyPattern(
+        maker="Dropbox",
+        is_certain=True,
+        pattern=re.compile(
+            r"(?P<stem>.*\S) \((?:Case|Selective Sync|Unicode Encoding|Whitespace) Conflict"
+            r"(?: \(?\d+\)?)?\)"
         ),
-        ("Seafile", True, r"(.*\S) \(SFConflict [^()]+\)"),
-        ("pCloud", True, r"(.*\S) (?:\(conflicted(?: \d+)?\)|\[conflicted(?: \d+)?\])"),
-        ("ownCloud", True, r"(.+)_conflict-\d{8}-\d{6}"),
-        ("git", True, r"(.+)[_.](?:BACKUP|BASE|LOCAL|REMOTE)[_.]\d+"),
-        ("OneDrive", False, r"(.*\S)-(?:DESKTOP|LAPTOP|WIN)-[A-Z0-9]{4,}(?:-\d{1,2})?"),
-        ("a synchroniser", False, r"(.*\S) \(\d{1,2}\)"),
-        ("iCloud", False, r"(.*\S) (?:[2-9]|[1-9]\d)"),  # its first copy is the second
-    )
+    ),
+    _CopyPattern(
+        maker="Seafile",
+        is_certain=True,
+        pattern=re.compile(r"(?P<stem>.*\S) \(SFConflict [^()]+\)"),
+    ),
+    _CopyPattern(
+        maker="pCloud",
+        is_certain=True,
+        pattern=re.compile(r"(?P<stem>.*\S) (?:\(conflicted(?: \d+)?\)|\[conflicted(?: \d+)?\])"),
+    ),
+    _CopyPattern(
+        maker="ownCloud",
+        is_certain=True,
+        pattern=re.compile(r"(?P<stem>.+)_conflict-\d{8}-\d{6}"),
+    ),
+    _CopyPattern(
+        maker="git",
+        is_certain=True,
+        pattern=re.compile(r"(?P<stem>.+)[_.](?:BACKUP|BASE|LOCAL|REMOTE)[_.]\d+"),
+    ),
+    _CopyPattern(
+        maker="OneDrive",
+        is_certain=False,
+        pattern=re.compile(r"(?P<stem>.*\S)-(?:DESKTOP|LAPTOP|WIN)-[A-Z0-9]{4,}(?:-\d{1,2})?"),
+    ),
+    _CopyPattern(
+        maker="a synchroniser",
+        is_certain=False,
+        pattern=re.compile(r"(?P<stem>.*\S) \(\d{1,2}\)"),
+    ),
+    _CopyPattern(
+        maker="iCloud",
+        is_certain=False,
+        pattern=re.compile(r"(?P<stem>.*\S) (?:[2-9]|[1-9]\d)"),  # the first copy has the number 2
+    ),
 )
-_GIT: Final = re.compile(r"(.+\.md)(?:~[^~]+|\.orig)", re.IGNORECASE)
+_GIT_COPY: Final = re.compile(r"(?P<original>.+\.md)(?:~[^~]+|\.orig)", re.IGNORECASE)
 
 
 def conflict_name(path: str) -> ConflictName | None:
-    """What a path says of itself, None for an ordinary one."""
-    folder, slash, name = path.rpartition("/")
-    stem, ending = name[:-3], name[-3:]
-    if ending.casefold() != ".md":
-        left = _GIT.fullmatch(name)
-        return None if left is None else ConflictName(folder + slash + left[1], "git", certain=True)
-    if stem and (
-        stem[-1] in ")]" or stem[-1].isdigit() or stem[-1].isupper()
-    ):  # no mark ends otherwise
-        for maker, certain, pattern in _MARKS:
-            if found := pattern.fullmatch(stem):
-                return ConflictName(f"{folder}{slash}{found[1]}{ending}", maker, certain)
+    """Return what the path of a conflict copy tells; None if the path is an ordinary one."""
+    folder, slash, file_name = path.rpartition("/")
+    stem = file_name[:-3]
+    extension = file_name[-3:]
+    if extension.casefold() != ".md":
+        git_copy = _GIT_COPY.fullmatch(file_name)
+        if git_copy is None:
+            return None
+        return ConflictName(f"{folder}{slash}{git_copy['original']}", "git", certain=True)
+
+    # A quick check: the names of copies end so, and few others do.
+    last = stem[-1:]
+    may_be_copy = last in (")", "]") or last.isdigit() or last.isupper()
+    if not may_be_copy:
+        return None
+
+    for maker, is_certain, pattern in _COPY_PATTERNS:
+        copy = pattern.fullmatch(stem)
+        if copy:
+            original = f"{folder}{slash}{copy['stem']}{extension}"
+            return ConflictName(original, maker, is_certain)
     return None
 
 
 def are_akin(one: str, other: str) -> bool:
-    """Whether two texts are versions of one: three quarters of their bodies are the same; headers come of templates."""
-    ours, theirs = (
-        Counter(map(str.strip, text[read_header(text).body_start :].split("\n")))
-        for text in (one, other)
-    )
-    total, common = (
-        sum(len(line) * count for line, count in some.items())
-        for some in (ours + theirs, ours & theirs)
-    )
-    return total > 0 and 2 * common >= _AKIN * total
+    """Return whether two texts are versions of one: three quarters of their bodies are the same.
+
+    Frontmatter does not count, because notes of one template share it.
+    """
+    lines = _count_body_lines(one)
+    other_lines = _count_body_lines(other)
+    total = _count_characters(lines + other_lines)
+    shared = _count_characters(lines & other_lines)
+    return total > 0 and 2 * shared >= _MIN_SHARED * total
+
+
+def _count_body_lines(text: str) -> Counter[str]:
+    """Return the lines of a note's body without blanks around them, and how often each occurs."""
+    body = text[read_header(text).body_start :]
+    return Counter(map(str.strip, body.split("\n")))
+
+
+def _count_characters(lines: Counter[str]) -> int:
+    """Return the number of characters in counted lines."""
+    return sum(len(line) * count for line, count in lines.items())

@@ -1,5 +1,9 @@
-"""One note as a value: its bytes read once, into everything the rest of the house asks about it. Pure. None is refused:
-bytes that are no text, a header that is no YAML, ten megabytes of brackets can be served and searched."""
+"""A note as a value: the bytes of its file, read once, with its links, tags and properties. Pure.
+
+`read_note` accepts any bytes. Bytes that are not text, frontmatter that is not YAML and ten
+megabytes of brackets give a note that can be shown and searched; `Note.problem` then says why it
+must not be rewritten. The lower half of the module reads tags in each of their notations.
+"""
 
 from __future__ import annotations
 
@@ -8,126 +12,167 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeGuard
 
 from simplemem.errors import Unreadable
 from simplemem.note.body import Body, Link, count_lines, read_body, read_value_link
-from simplemem.note.header import Header, content_start, find_value, read_header
+from simplemem.note.header import Header, Scalar, content_start, find_value, read_header
 from simplemem.note.names import private_by_rule
 
-_BINARY_PROBE = 8192
-_OPEN_TASK = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[ \][ \t]+(\S[^\n]*)")
-_NOT_PRIVATE = frozenset(("", "false", "no", "off", "0", "null", "none", "~"))
-_MEANT_AS_HEADER = re.compile(
+_BINARY_PROBE_BYTES: Final = 8192  # the beginning of a file, which is searched for null bytes
+_OPEN_TASK: Final = re.compile(
+    r"[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[ \][ \t]+(?P<text>\S[^\n]*)",
+)
+_NOT_PRIVATE: Final = frozenset(("", "false", "no", "off", "0", "null", "none", "~"))
+# Frontmatter that was never closed, or begins a line too late, and names the property `private`.
+_FAILED_PRIVATE_HEADER: Final = re.compile(
     r"\s*---[ \t]*\r?\n(?:[^\n]*\n){0,40}?[\"']?private[\"']?[ \t]*:", re.IGNORECASE
 )
 
 
 @dataclass(frozen=True)
 class Note:
-    """A note's text and what was found in it. `problem` says why it must not be rewritten, None when it may."""
+    """The text of a note and what it contains."""
 
     text: str
-    sha256: str
+    sha256: str  # of the bytes of the file
     header: Header
-    problem: str | None
+    problem: str | None  # why the note must not be rewritten; None if it may be
 
     @cached_property
     def body(self) -> Body:
+        """Return the headings, blocks, links and tags below the frontmatter."""
         return read_body(self.text, self.header.body_start)
 
     @cached_property
     def links(self) -> tuple[Link, ...]:
-        """All links, those in properties first: values that are one link and nothing else (obsidian.md §1.3)."""
-        found: list[Link] = []
-        written = self.text[: self.header.body_start]
-        for scalar in (
-            self.header.scalars if "[" in written or "\\" in written else ()
-        ):  # as few have them
-            link = read_value_link(scalar.value)
-            if link is not None:
-                places = [scalar.start, scalar.end, scalar.start, scalar.end, -1, -1]
-                if (
-                    scalar.verbatim >= 0
-                ):  # else the source is escaped, and only the value has a place
-                    at = scalar.verbatim + len(scalar.value) - len(scalar.value.lstrip())
-                    places = [at + place if place >= 0 else -1 for place in link[7:13]]
-                says = (
-                    link.target,
-                    link.subpath,
-                    link.display,
-                    1 + count_lines(self.text, 0, scalar.start),
-                )
-                values = (
-                    link.form,
-                    link.embed,
-                    ".".join(scalar.path),
-                    *says,
-                    *places,
-                    link.angle,
-                    scalar,
-                )
-                found.append(Link._make(values))
-        return (*found, *self.body.links)
+        """Return all links, those in properties first.
+
+        As in Obsidian, the value of a property is a link only if it is one link and nothing else.
+        """
+        return tuple(self._property_links()) + self.body.links
 
     @cached_property
     def tags(self) -> tuple[Tag, ...]:
+        """Return the tags of the frontmatter and of the body."""
         return read_tags(self.header.properties, self.body.tags)
 
     @cached_property
     def aliases(self) -> tuple[str, ...]:
-        """The other names of a note: a list of texts, or one text (obsidian.md §0.5)."""
+        """Return the other names of the note: a list of texts in `aliases`, or one text.
+
+        Items that are not texts, such as numbers, are left out, as Obsidian does.
+        """
         value = self.header.get("aliases")
         items = value if isinstance(value, list) else [value]
-        return tuple(item.strip() for item in items if isinstance(item, str) and item.strip())
+        texts = [item.strip() for item in items if isinstance(item, str)]
+        return tuple(text for text in texts if text)
 
     @property
     def content(self) -> str:
-        """The body, without the header and without the blank line that sets it off."""
+        """Return the text after the frontmatter, with the blank lines at its beginning."""
         return self.text[self.header.body_start :]
 
     @property
     def content_start(self) -> int:
+        """Return the offset of the text after the frontmatter and the blank lines below it."""
         return content_start(self.text, self.header)
 
     @property
     def open_tasks(self) -> list[tuple[int, str]]:
-        """The line and the text of each task that is not done, as Obsidian has them: `- [ ] text`."""
-        blocks = self.body.blocks if "[ ]" in self.text else ()
-        found = (
-            (block.line, _OPEN_TASK.match(self.text, block.start))
-            for block in blocks
-            if block.kind == "item"
-        )
-        return [(line, task[1].strip()) for line, task in found if task is not None]
+        """Return the line and the text of each open task, written `- [ ] text` as in Obsidian."""
+        if "[ ]" not in self.text:
+            return []
+
+        tasks = []
+        for block in self.body.blocks:
+            if block.kind != "item":
+                continue
+            task = _OPEN_TASK.match(self.text, block.start)
+            if task is not None:
+                tasks.append((block.line, task["text"].strip()))
+        return tasks
 
     def string(self, key: str) -> str | None:
-        """A property as one line of text, None when it is absent, empty or not a plain value."""
+        """Return a property as text; None if it is missing, blank, a list or a map."""
         value = self.header.get(key)
-        return (
-            None
-            if value is None or isinstance(value, (Mapping, list))
-            else str(value).strip() or None
-        )
+        if value is None or isinstance(value, (Mapping, list)):
+            return None
+        return str(value).strip() or None
 
     def in_table(self, offset: int) -> bool:
-        """Whether this place is inside a table, where a bar would end the cell."""
-        return any(
-            block.start <= offset < block.end for block in self.body.blocks if block.kind == "table"
-        )
+        """Return whether an offset lies in a table, where a bar would end the cell."""
+        tables = [block for block in self.body.blocks if block.kind == "table"]
+        return any(table.start <= offset < table.end for table in tables)
 
     def must_be_editable(self, path: str) -> None:
-        """Raise Unreadable where rewriting would mean guessing."""
-        if self.problem is not None:
-            where = self.header.problem
-            hint = "The note can still be read and found. Fix it in an editor, then try again."
-            raise Unreadable(
-                f"{path} cannot be changed: {self.problem}", hint=hint, line=where and where.line
-            )
+        """Raise Unreadable if the note has a problem, because a rewrite could destroy its text."""
+        if self.problem is None:
+            return
+
+        location = self.header.problem
+        line = None if location is None else location.line
+        raise Unreadable(
+            f"{path} cannot be changed: {self.problem}",
+            hint="The note can still be read and found. Fix it in an editor, then try again.",
+            line=line,
+        )
+
+    def _property_links(self) -> list[Link]:
+        """Return the links in properties. Few notes have any, so the text is checked first."""
+        header_text = self.text[: self.header.body_start]
+        if "[" not in header_text and "\\" not in header_text:
+            return []
+
+        links = []
+        for scalar in self.header.scalars:
+            link = read_value_link(scalar.value)
+            if link is not None:
+                links.append(_place_link(link, self.text, scalar))
+        return links
+
+
+def _place_link(link: Link, text: str, scalar: Scalar) -> Link:
+    """Return the link that a value of a property is, with its offsets in the whole text."""
+    property_path = ".".join(scalar.path)
+    line = 1 + count_lines(text, 0, scalar.start)
+    if scalar.verbatim < 0:
+        # Escapes or folding changed the value, so that only the value as a whole has an offset.
+        return link._replace(
+            property=property_path,
+            line=line,
+            start=scalar.start,
+            end=scalar.end,
+            path_start=scalar.start,
+            path_end=scalar.end,
+            display_start=-1,
+            display_end=-1,
+            scalar=scalar,
+        )
+
+    indent = len(scalar.value) - len(scalar.value.lstrip())
+    distance = scalar.verbatim + indent
+    display_start = link.display_start
+    display_end = link.display_end
+    if display_start >= 0:  # else the link displays its target
+        display_start += distance
+        display_end += distance
+
+    return link._replace(
+        property=property_path,
+        line=line,
+        start=link.start + distance,
+        end=link.end + distance,
+        path_start=link.path_start + distance,
+        path_end=link.path_end + distance,
+        display_start=display_start,
+        display_end=display_end,
+        scalar=scalar,
+    )
 
 
 def decoded(data: bytes) -> tuple[str, str | None]:
-    """The text of a file, and what keeps it from being UTF-8."""
+    """Return the text of a file, and why it is not UTF-8; None if it is. Never raises."""
     try:
         return data.decode("utf-8"), None
     except UnicodeDecodeError as error:
@@ -135,171 +180,256 @@ def decoded(data: bytes) -> tuple[str, str | None]:
 
 
 def read_note(data: bytes, sha256: str | None = None) -> Note:
-    """The note these bytes are. Never raises and never stalls. `sha256` is their hash, where it is known already."""
+    """Return the note that these bytes are. Never raises, and takes linear time.
+
+    `sha256` is the hash of `data`, if the caller has computed it already.
+    """
     text, problem = decoded(data)
-    if b"\0" in data[:_BINARY_PROBE]:
+    if b"\0" in data[:_BINARY_PROBE_BYTES]:
         problem = "it contains binary data or UTF-16 text, not UTF-8"
+
     header = read_header(text)
     if problem is None and header.problem is not None:
         message, line, column = header.problem
         problem = f"its frontmatter cannot be read: {message} (line {line}, column {column})"
-    return Note(text, sha256 or hashlib.sha256(data).hexdigest(), header, problem)
+
+    digest = sha256 or hashlib.sha256(data).hexdigest()
+    return Note(text, digest, header, problem)
 
 
-# In three notations, list, nested name (`status/done`) and map (`{status: done}`), which are read alike.
+def private_reason(path: str, note: Note, rules: Sequence[str]) -> str | None:
+    """Return why a note is private: "rule", "unreadable", "property" or "tag"; None if it is not.
+
+    The text of a private note is not sent to remote services. A note that cannot be read is
+    private, because it may say so. The property `private` counts unless its value is a clear no.
+    """
+    if private_by_rule(path, rules):
+        return "rule"
+
+    if note.problem is not None:
+        return "unreadable"
+    if not note.header.properties and _FAILED_PRIVATE_HEADER.match(note.text):
+        return "unreadable"
+
+    value = note.header.get("private")
+    if value is not None and str(value).strip().casefold() not in _NOT_PRIVATE:
+        return "property"
+
+    for tag in note.tags:
+        top_level = tag.name.partition("/")[0]
+        if top_level.casefold() == "private":
+            return "tag"
+    return None
+
+
+# Tags are written as items of a list (`[status/done]`), where the part after the slash can be read
+# as a value, or as a map (`{status: done}`). All functions below read both notations alike.
+
+Properties = Mapping[str, Any]
 
 Value = str | bool | int | float
+"""The value of a tag. A tag without a value has the value True."""
 
-# obsidian.md §2: what may not stand in a tag. A slash separates the levels of a nested one.
+_SCALAR_TYPES: Final = (str, int, float)
+
+# The characters that a tag cannot contain in Obsidian. A slash separates the levels of a tag.
 NOT_IN_TAG: Final = re.compile(r"[\s!\"#$%&'()*+,.:;<=>?@\[\\\]^`{|}~\u2000-\u206f\u2e00-\u2e7f]+")
+
+# Properties that older versions of Obsidian and other programs keep tags in.
 LEGACY_KEYS: Final = ("tag", "keywords")
-# Properties with a meaning of their own: a tag's value is neither kept in one of these nor looked for there.
+
+# Properties with a meaning of their own: none of them holds the value of the tag of the same name.
 RESERVED_KEYS: Final = frozenset(
-    """title description type id created modified links tags tag keywords aliases alias cssclasses publish permalink
-    image cover""".split()
+    """
+    title description type id created modified links tags tag keywords aliases alias
+    cssclasses publish permalink image cover
+    """.split()
 )
 
 
 class Tag(NamedTuple):
-    """A tag as it is spelled, without `#`: `status/done`."""
+    """A tag as the note spells it, without `#`, such as `status/done`."""
 
     name: str
     source: Literal["property", "inline", "map", "legacy"]
 
 
 def bare_tag(name: str) -> str:
-    """obsidian.md §2: a leading `#` may stand in a property; a trailing slash is not part of a tag."""
+    """Return a tag without spaces around it, `#` before it and slashes behind it.
+
+    Obsidian accepts the `#` in a property, and does not count a trailing slash as part of a tag.
+    """
     return name.strip().lstrip("#").rstrip("/")
 
 
 def joined(text: str) -> str:
+    """Return a text with a hyphen in place of each run of white space, none at its ends."""
     return "-".join(text.split())
 
 
-def is_tag_item(item: Any) -> bool:
-    """obsidian.md §2: items of the list that are no text, or hold spaces, are no tags."""
-    return isinstance(item, str) and bool(item.strip()) and not any(map(str.isspace, item.strip()))
+def is_tag_item(item: object) -> TypeGuard[str]:
+    """Return whether an item of a tag list is a tag: a text with neither spaces within nor blank.
+
+    Obsidian ignores the other items, too.
+    """
+    return isinstance(item, str) and len(item.split()) == 1
 
 
-def tag_items(tags: Any) -> list[Any]:
-    """The tags property as a list; of a text, the tags that are in it."""
+def tag_items(tags: object) -> list[Any]:
+    """Return the value of a tags property as a list; a text is split at commas and spaces."""
+    if tags is None:
+        return []
+    if isinstance(tags, list):
+        return tags
     if isinstance(tags, str):
         return tags.replace(",", " ").split()
-    return tags if isinstance(tags, list) else [] if tags is None else [tags]
+    return [tags]
 
 
-def kept_value(properties: Mapping[str, Any], name: str) -> Value | None:
-    """The value of a tag that stands in a property beside it (obsidian.md §3.3)."""
+def kept_value(properties: Properties, name: str) -> Value | None:
+    """Return the value of a tag that is stored in the property of the same name, else None.
+
+    With `tags: [due]` and `due: 2026-12-01`, the tag `due` has that date as its value. Only texts
+    and numbers count, and no reserved property.
+    """
+    if name.lower() in RESERVED_KEYS:
+        return None
+
     value = find_value(properties, name)
-    is_plain = isinstance(value, (str, int, float)) and not isinstance(value, bool)
-    return value if is_plain and name.lower() not in RESERVED_KEYS else None
+    if isinstance(value, bool) or not isinstance(value, _SCALAR_TYPES):
+        return None
+    return value
 
 
-def read_tags(properties: Mapping[str, Any], inline: Sequence[str]) -> tuple[Tag, ...]:
-    """All tags of a note, properties first. Case does not count; the first spelling is the one shown."""
+def read_tags(properties: Properties, inline: Sequence[str]) -> tuple[Tag, ...]:
+    """Return all tags of a note, those of properties first, each of them once.
+
+    `inline` are the tags of the body. Letter case is ignored; the first spelling is returned.
+    """
     tags: list[Tag] = []
     for key in ("tags", *LEGACY_KEYS):
-        value = find_value(properties, key)
-        if isinstance(value, Mapping) and key == "tags":
-            tags += (Tag(name, "map") for _, name, _ in map_entries(value))
-            continue
-        items = tag_items(value)
-        # obsidian.md §0.5: one text is one tag; several in one text are Foam's way, and no tags to Obsidian.
-        is_legacy = key != "tags" or (isinstance(value, str) and len(items) > 1)
-        tags += (
-            Tag(bare_tag(item), "legacy" if is_legacy else "property")
-            for item in items
-            if is_tag_item(item)
-        )
-    found: dict[str, Tag] = {}
-    for tag in (*tags, *(Tag(bare_tag(name), "inline") for name in inline)):
+        tags += _read_tag_property(key, find_value(properties, key))
+    tags += [Tag(bare_tag(name), "inline") for name in inline]
+
+    by_folded_name: dict[str, Tag] = {}
+    for tag in tags:
         if tag.name:
-            found.setdefault(tag.name.casefold(), tag)
-    return tuple(found.values())
+            by_folded_name.setdefault(tag.name.casefold(), tag)
+    return tuple(by_folded_name.values())
+
+
+def _read_tag_property(key: str, value: object) -> list[Tag]:
+    """Return the tags in a property, of which `key` is the usual spelling."""
+    if isinstance(value, Mapping) and key == "tags":
+        return [Tag(name, "map") for _, name, _ in map_entries(value)]
+
+    items = tag_items(value)
+    # Obsidian reads one text as one tag. Several tags in one text are a notation of Foam.
+    is_foam_text = isinstance(value, str) and len(items) > 1
+    is_legacy = key != "tags" or is_foam_text
+    source: Literal["legacy", "property"] = "legacy" if is_legacy else "property"
+    return [Tag(bare_tag(item), source) for item in items if is_tag_item(item)]
 
 
 def map_entries(entries: Mapping[str, Any]) -> Iterator[tuple[str, str, Value]]:
-    """Key, tag and value of each entry of a map that stands for a tag: `false` and null stand for none."""
+    """Yield key, tag and value of each entry of a map of tags. `false` and null are no tags.
+
+    The tag contains the value if it can: `status/done` for `status: done`, but `owner` for
+    `owner: Ann, B`. A value that is a list or a map counts as True.
+    """
     for key, value in entries.items():
         name = joined(bare_tag(key))
-        if name and value is not None and value is not False:
-            yield (
-                key,
-                nested_tag(name, value) or name,
-                value if isinstance(value, (str, int, float)) else True,
-            )
+        if not name or value is None or value is False:
+            continue
+        tag = nested_tag(name, value) or name
+        tag_value = value if isinstance(value, _SCALAR_TYPES) else True
+        yield key, tag, tag_value
 
 
-def nested_tag(name: str, value: Any) -> str | None:
-    """`key/value` when the value can be part of a tag (spaces become `-`, obsidian.md §3.3), else None."""
-    if value is True or not isinstance(value, (str, int, float)):
+def nested_tag(name: str, value: object) -> str | None:
+    """Return the tag `name/value`, with hyphens for spaces; None if a tag cannot have the value."""
+    if value is True or not isinstance(value, _SCALAR_TYPES):
         return None
+
     part = joined(str(value))
-    return f"{name}/{part}" if part and "/" not in part and not NOT_IN_TAG.search(part) else None
+    if not part or "/" in part or NOT_IN_TAG.search(part):
+        return None
+    return f"{name}/{part}"
 
 
-def tag_pairs(tags: Sequence[Tag], properties: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Rows for filters, with lower-case keys: (key, "") says that it is there, (key, value) what it says. `a/b/c` gives
-    (a, ""), (a/b, ""), (a/b/c, ""), (a, b/c) and (a/b, c); an entry of a map also its value to the letter."""
-    rows: dict[tuple[str, str], None] = {}
+def tag_pairs(tags: Sequence[Tag], properties: Properties) -> tuple[tuple[str, str], ...]:
+    """Return the pairs (key, value) by which filters find tags, with keys in lower case.
+
+    (key, "") says that the note has the tag, (key, value) that the tag has this value. `a/b/c`
+    gives (a, ""), (a/b, ""), (a/b/c, ""), (a, b/c) and (a/b, c). A value outside the tag's name,
+    such as an entry of a map, is also returned as it is written.
+    """
+    pairs: dict[tuple[str, str], None] = {}  # a dict keeps the order and has each pair once
     for tag in tags:
         levels = tag.name.split("/")
         for depth in range(1, len(levels) + 1):
             key = "/".join(levels[:depth]).lower()
-            rows[key, ""] = rows[key, "/".join(levels[depth:])] = None
-    for key, value in _values_kept_whole(tags, properties):
-        for name in (bare_tag(key).lower(), joined(bare_tag(key)).lower()):
-            rows[name, ""] = rows[name, "" if value is True else str(value)] = None
-    return tuple(rows)
+            rest = "/".join(levels[depth:])
+            pairs[key, ""] = None
+            pairs[key, rest] = None
+
+    for name, value in _values_outside_names(tags, properties):
+        text = "" if value is True else str(value)
+        bare_name = bare_tag(name)
+        for spelling in (bare_name, joined(bare_name)):
+            key = spelling.lower()
+            pairs[key, ""] = None
+            pairs[key, text] = None
+    return tuple(pairs)
 
 
-def tag_map(tags: Sequence[Tag], properties: Mapping[str, Any]) -> dict[str, Value]:
-    """The tags as a map: `{"todo": true, "status": "done"}`. A second value of a key keeps its full name."""
-    found: dict[str, tuple[str, Value]] = {}
+def tag_map(tags: Sequence[Tag], properties: Properties) -> dict[str, Value]:
+    """Return the tags as a map: `{"todo": True, "status": "done"}`.
+
+    If a key has several values, only the first is its value; the other tags keep their full names.
+    """
+    spellings: dict[str, str] = {}  # by the case-folded key, as are the values
+    values: dict[str, Value] = {}
     for tag in tags:
-        key, slash, rest = tag.name.partition("/")
-        if (
-            tag.source != "map"
-            and slash
-            and key
-            and found.get(key.casefold(), ("", True))[1] is True
-        ):
-            found[key.casefold()] = key, rest
-        elif tag.source != "map":
-            found.setdefault(tag.name.casefold(), (tag.name, True))
-    for key, value in _values_kept_whole(tags, properties):
-        shown, there = found.get(key.casefold(), (bare_tag(key), True))
-        if there is True:
-            found[key.casefold()] = shown, value
-    return dict(found.values())
+        if tag.source == "map":
+            continue
+
+        name, slash, value = tag.name.partition("/")
+        key = name.casefold()
+        if name and slash and values.get(key, True) is True:
+            spellings[key] = name
+            values[key] = value
+            continue
+
+        key = tag.name.casefold()
+        if key not in values:
+            spellings[key] = tag.name
+            values[key] = True
+
+    for name, outside_value in _values_outside_names(tags, properties):
+        key = name.casefold()
+        if values.get(key, True) is True:
+            spellings.setdefault(key, bare_tag(name))
+            values[key] = outside_value
+    return {spellings[key]: value for key, value in values.items()}
 
 
-def _values_kept_whole(
-    tags: Sequence[Tag], properties: Mapping[str, Any]
+def _values_outside_names(
+    tags: Sequence[Tag], properties: Properties
 ) -> Iterator[tuple[str, Value]]:
-    """Values outside a tag's name: in a map, or in a property beside a bare tag (obsidian.md §3.3)."""
+    """Yield name and value of the tags whose value is not part of their name.
+
+    Such a value is in a map of tags, or in a property that is called like the tag.
+    """
     entries = find_value(properties, "tags")
     if isinstance(entries, Mapping):
-        yield from ((key, value) for key, _, value in map_entries(entries))
+        for key, _, value in map_entries(entries):
+            yield key, value
         return
+
     for tag in tags:
-        if tag.source == "property" and (value := kept_value(properties, tag.name)) is not None:
-            yield tag.name, value
-
-
-def private_reason(path: str, note: Note, rules: Sequence[str]) -> str | None:
-    """Why a note is private, None when it is not: its text never leaves this machine. One that cannot be read is."""
-    if private_by_rule(path, rules):
-        return "rule"
-    if note.problem is not None or (
-        not note.header.properties and _MEANT_AS_HEADER.match(note.text)
-    ):
-        return "unreadable"
-    said = note.header.get("private")
-    if (
-        said is not None and str(said).strip().casefold() not in _NOT_PRIVATE
-    ):  # anything but a clear no
-        return "property"
-    if any(f"{tag.name.casefold()}/".startswith("private/") for tag in note.tags):
-        return "tag"
-    return None
+        if tag.source != "property":
+            continue
+        property_value = kept_value(properties, tag.name)
+        if property_value is not None:
+            yield tag.name, property_value

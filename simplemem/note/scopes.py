@@ -1,8 +1,8 @@
-"""Scopes: whose facts and documents are whose, and the folder in which the notes of each scope lie. Pure.
+"""Scopes: whose facts and documents are whose, and the folder of each scope. Pure.
 
-A scope is the `user_id` or `container_tag` that a caller names. Its notes lie in `atoms/<folder>/` and
-`documents/<folder>/`. The folder decides the scope of a note, because folders are what a token is
-limited to: frontmatter can be written by anybody who may write the note.
+A scope is the `user_id` or `container_tag` that a caller names. Its notes lie in `atoms/<folder>/`
+and `documents/<folder>/`. The folder decides the scope of a note, because a token is limited to
+folders, and because anybody who may write the note can write its frontmatter.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from simplemem.errors import Invalid, TooLong
 from simplemem.note.names import compare_key, legal_name
 from simplemem.note.passages import text_hash
 
+Properties = Mapping[str, Any]
+
 SCOPED_FOLDERS: Final = ("atoms", "documents")
 DEFAULT_SCOPE: Final = "default"
 
@@ -24,14 +26,10 @@ _FOLDER_OF_TYPE: Final = {"atom": "atoms", "document": "documents"}
 _FILES_FOLDER: Final = "files"  # below `documents/<folder>/`: the originals of a scope's documents
 
 _MAX_SCOPE_CHARACTERS: Final = 200
-_MAX_SHOWN_CHARACTERS: Final = 60
+_MAX_QUOTED_CHARACTERS: Final = 60
 _MAX_PREFIX_CHARACTERS: Final = 40  # of a part of a scope, before its hash
-_FORBIDDEN_CATEGORIES: Final = (
-    "Cc",
-    "Cs",
-    "Zl",
-    "Zp",
-)  # control characters, surrogates, line separators
+# Control characters, surrogates, and the separators of lines and paragraphs.
+_FORBIDDEN_CATEGORIES: Final = frozenset(("Cc", "Cs", "Zl", "Zp"))
 _HASHED_FOLDER: Final = re.compile(r" [0-9a-f]{16}\Z")
 
 
@@ -53,9 +51,9 @@ def check_scope(scope: str) -> str:
     name = _to_nfc(scope)
     if len(name) > _MAX_SCOPE_CHARACTERS:
         raise TooLong(f"the scope has {len(name)} characters; the limit is {_MAX_SCOPE_CHARACTERS}")
-    has_forbidden = any(
-        unicodedata.category(character) in _FORBIDDEN_CATEGORIES for character in name
-    )
+
+    categories = set(map(unicodedata.category, name))
+    has_forbidden = not categories.isdisjoint(_FORBIDDEN_CATEGORIES)
     if not name or name != name.strip() or has_forbidden:
         raise Invalid(
             f"{scope[:40]!r} is not a valid scope",
@@ -75,51 +73,55 @@ def folder_of(scope: str) -> str:
 def scope_of(path: str, named: str | None) -> str:
     """Return the scope of a fact or document, by its path and the scope that its frontmatter names.
 
-    In a scoped folder, the folder decides. It cannot spell every scope (`a:b` lies in `a-b <hash>`), so
-    the named scope is returned if the folder is that scope's own; any other named scope is ignored. A
-    note elsewhere, or directly in `atoms/` or `documents/`, belongs to the scope that it names, else to
-    `DEFAULT_SCOPE`. `check_scope_is_own` refuses such names to a writer who does not see their folder.
+    In a scoped folder, the folder decides. It cannot spell every scope (`a:b` lies in
+    `a-b <hash>`), so the named scope is returned if the folder is that scope's own; any other named
+    scope is ignored. A note elsewhere, or directly in `atoms/` or `documents/`, belongs to the
+    scope that it names, else to `DEFAULT_SCOPE`. `check_scope_is_own` refuses such names to a
+    writer who does not see their folder.
     """
     scope = _to_nfc(named or "")
     folder = _scoped_folder(path)
     if not folder:
         return scope or DEFAULT_SCOPE
+
     if scope and compare_key(folder_of(scope)) == compare_key(folder):
         return scope
     return folder
 
 
 def check_scope_is_own(
-    path: str, before: Mapping[str, Any], after: Mapping[str, Any], hides: Callable[[str], bool]
+    path: str, old: Properties, new: Properties, hides: Callable[[str], bool]
 ) -> None:
     """Raise Invalid if a change of frontmatter names a scope that is not the writer's.
 
-    `before` and `after` are the properties of the note. `hides` returns whether a path is hidden from
+    `old` and `new` are the properties of the note. `hides` returns whether a path is hidden from
     the writer. In a scoped folder, only the scope of that folder may be named, in its very letters.
     Elsewhere, only a scope may be named whose folder the writer sees. A scope that the note already
     names is accepted, so that the note stays editable.
     """
-    claim = _read_claim(path, after)
-    if claim is None or claim == _read_claim(path, before):
+    claim = _read_claim(path, new)
+    if claim is None or claim == _read_claim(path, old):
         return
 
     folder = _scoped_folder(path)
     if not folder:
         _check_visible(claim, hides)
     elif folder_of(claim.scope) != folder:
+        note_folder = path.rpartition("/")[0]
         raise Invalid(
-            f"the frontmatter names the scope {_shown(claim.scope)}, but the note is in {path.rpartition('/')[0]}",
+            f"the frontmatter names the scope {_quote(claim.scope)}, "
+            f"but the note is in {note_folder}",
             hint="Leave `scope` out: the folder determines the scope.",
         )
 
 
 def check_move_keeps_scope(
-    old_path: str, new_path: str, properties: Mapping[str, Any], hides: Callable[[str], bool]
+    old_path: str, new_path: str, properties: Properties, hides: Callable[[str], bool]
 ) -> None:
     """Raise Invalid if a move puts a note into a scope whose folder is hidden from the writer.
 
-    A move that leaves the note in its scope is accepted. So is one into a folder that decides the scope,
-    whatever the frontmatter names.
+    A move that leaves the note in its scope is accepted. So is one into a folder that decides the
+    scope, whatever the frontmatter names.
     """
     claim = _read_claim(new_path, properties)
     if claim is None:
@@ -134,34 +136,34 @@ def check_move_keeps_scope(
 
 
 def _check_visible(claim: _Claim, hides: Callable[[str], bool]) -> None:
-    """Raise Invalid if the folder of a claimed scope is hidden. A blank claim is the default scope."""
+    """Raise Invalid if the folder of a claimed scope is hidden. A blank scope is the default."""
     if claim.scope.strip() and hides(claim.sample_path):
         raise Invalid(
-            f"the frontmatter names the scope {_shown(claim.scope)}, which is hidden from this token or server",
+            f"the frontmatter names the scope {_quote(claim.scope)}, "
+            "which is hidden from this token or server",
             hint="Leave `scope` out, or name your own.",
         )
 
 
-def _read_claim(path: str, properties: Mapping[str, Any]) -> _Claim | None:
-    """Return the scope that a note names; None if it names none, or is neither a fact nor a document.
+def _read_claim(path: str, properties: Properties) -> _Claim | None:
+    """Return the scope that a fact or document names; None for other notes, and if it names none.
 
-    A note without a type is what the top folder says.
+    The top folder of a note without a type decides which of the two it is.
     """
     scope = _plain_text(properties.get("scope"))
     note_type = _plain_text(properties.get("type")).strip().casefold()
-    top_folder = path.partition("/")[0]
     if note_type:
         folder = _FOLDER_OF_TYPE.get(note_type, "")
     else:
-        folder = top_folder if top_folder in SCOPED_FOLDERS else ""
+        folder = path.partition("/")[0]
 
-    if not scope or not folder:
+    if not scope or folder not in SCOPED_FOLDERS:
         return None
     return _Claim(_to_nfc(scope), folder)
 
 
-def _plain_text(value: Any) -> str:
-    """Return a property as text, as `Note.string` reads it: a number counts, a list or map does not."""
+def _plain_text(value: object) -> str:
+    """Return a property as text, as `Note.string` does: a number counts, a list or map does not."""
     if value is None or isinstance(value, (Mapping, list)):
         return ""
     return str(value)
@@ -169,24 +171,34 @@ def _plain_text(value: Any) -> str:
 
 def _scoped_folder(path: str) -> str:
     """Return in NFC the folder of a note below `atoms/` or `documents/`, or "" elsewhere."""
-    top, *folders = path.split("/")[:-1] or [""]
-    return _to_nfc("/".join(folders)) if top in SCOPED_FOLDERS else ""
+    folder = path.rpartition("/")[0]
+    top_folder, _, scoped_folder = folder.partition("/")
+    if top_folder not in SCOPED_FOLDERS:
+        return ""
+    return _to_nfc(scoped_folder)
 
 
 def _folder_of_part(part: str) -> str:
-    """Return one part of a scope as a folder: the part itself, or its beginning and a hash of all of it."""
+    """Return one part of a scope as a folder: the part itself, or its beginning and a hash.
+
+    The hash keeps parts apart whose legal names are the same, and those that look like a folder of
+    this module's own.
+    """
     name = legal_name(part)
     is_files_folder = compare_key(name) == _FILES_FOLDER
-    if name == part and not is_files_folder and not _HASHED_FOLDER.search(name):
+    is_hashed_folder = _HASHED_FOLDER.search(name) is not None
+    if name == part and not is_files_folder and not is_hashed_folder:
         return name
 
     prefix = legal_name(part[:_MAX_PREFIX_CHARACTERS])
-    return f"{prefix} {text_hash(part).hex()[:16]}"
+    digest = text_hash(part).hex()
+    return f"{prefix} {digest[:16]}"
 
 
 def _to_nfc(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def _shown(scope: str) -> str:
-    return repr(scope[:_MAX_SHOWN_CHARACTERS])
+def _quote(scope: str) -> str:
+    """Return a scope for a message: quoted, and cut if it is long."""
+    return repr(scope[:_MAX_QUOTED_CHARACTERS])

@@ -1,4 +1,4 @@
-"""Where a sentence ends: at its mark, unless that is the point of an abbreviation or of an initial. Pure."""
+"""Find the ends of sentences: their marks, but not those of abbreviations and initials. Pure."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Final
 
 from simplemem.note.words import STOP_WORDS
 
-# A mark and what closes it before a space, or a mark of a script that needs no space. A class of characters stands
-# first, so that `re` skips over everything else at once.
+# A mark and what closes it before a space, or a mark of a script that needs no space. A class of
+# characters comes first, so that `re` skips over everything else at once.
 _MARK: Final = re.compile(
     r"[.!?…。！？｡](?:(?<=[。！？｡])[。！？｡]*+|(?<![.!?…][.!?…])[.!?…]*+[\"'”’»)\]*_]*+(?=\s))"
 )
 
-# Abbreviations as they stand within a sentence, in small letters and without spaces: `z. B.` is `z.b.`.
+# Abbreviations as they are written within a sentence, in lower case and without spaces: `z. B.` is
+# `z.b.`. The keys tell what may follow.
 _ABBREVIATIONS: Final = {
-    # Titles, before a name: English, Spanish, German, French, Portuguese, Italian
+    # titles, before a name: English, Spanish, German, French, Portuguese, Italian
     "title": """
         dr. mr. mrs. ms. mx. prof. rev. gen. capt. sgt. lt. st.
         dra. sr. sra. srta. sres. dña. lic. ing. arq. profa. sto. sta. av. avda.
@@ -24,58 +25,81 @@ _ABBREVIATIONS: Final = {
         mme. mlle.
         exmo. exma. eng.
         sig. dott. avv.""",
-    # Shortenings, always before more
+    # shortenings that never end a sentence
     "amid": """
         e.g. eg. i.e. ie. cf. vs. viz. approx. dept. esp.
         p.ej. ej. aprox. ee.
         z.b. d.h. u.a. o.ä. bzw. bspw. evtl. ggf. inkl. exkl. sog. vgl. zzgl.
         p.ex. c.-à-d. env.
         p.es.""",
-    # Shortenings that may end a sentence: none ends where a small letter follows
+    # shortenings that may end a sentence: the sentence goes on if a small letter follows
     "or_last": """
-        etc. usw. ecc. inc. ltd. co. corp. jr. a.m. p.m. min. max. incl. u.s.w. ee.uu. s.a. s.l. s.p.a. str.""",
-    # Before a number
+        etc. usw. ecc. inc. ltd. co. corp. jr. a.m. p.m. min. max. incl. u.s.w. ee.uu. s.a. s.l.
+        s.p.a. str.""",
+    # before a number
     "numbered": """
-        no. nos. nr. núm. nº. n. num. vol. fig. art. p. pp. ch. sec. tel. abb. abs. kap. cap. bd. s. op. ca. pág. págs.""",
+        no. nos. nr. núm. nº. n. num. vol. fig. art. p. pp. ch. sec. tel. abb. abs. kap. cap. bd.
+        s. op. ca. pág. págs.""",
 }
-_KIND: Final = {word: kind for kind, words in _ABBREVIATIONS.items() for word in words.split()}
-_LONGEST: Final = (
-    max(map(len, _KIND)) + 6
-)  # characters before the mark that are looked at, with spaces and a bracket
+_KIND_OF_ABBREVIATION: Final = {
+    abbreviation: kind
+    for kind, abbreviations in _ABBREVIATIONS.items()
+    for abbreviation in abbreviations.split()
+}
+_MAX_ABBREVIATION_CHARACTERS: Final = max(map(len, _KIND_OF_ABBREVIATION))
+# Characters before the mark that may belong to an abbreviation, with its spaces and a bracket.
+_CONTEXT_CHARACTERS: Final = _MAX_ABBREVIATION_CHARACTERS + 6
+
+_OPENING_MARKS: Final = "\"'“‘«([*_"
 _INITIALS: Final = re.compile(r"(?:[^\W\d_]\.)+")  # J. and J.R.
-_NEXT_WORD: Final = re.compile(r"\s*+([\"'“‘«(\[]*+)(\w*+)")
+_NEXT_WORD: Final = re.compile(r"\s*+[\"'“‘«(\[]*+(?P<word>\w*+)")
 
 
 def sentence_ends(text: str, start: int, stop: int) -> Iterator[int]:
-    """Where the sentences of a paragraph end, but the last one, which may have no mark."""
-    for found in marks(text, start, stop):
-        if found.group() != "." or not _is_abbreviation(text, start, found.end(), stop):
-            yield found.end()
+    """Yield the offset behind each sentence of the paragraph `text[start:stop]`.
+
+    The end of the last sentence is yielded only if white space or a mark such as `。` shows it.
+    """
+    for mark in marks(text, start, stop):
+        end = mark.end()
+        if mark[0] != "." or not _is_abbreviation(text, start, end, stop):
+            yield end
 
 
 def marks(text: str, start: int, stop: int) -> Iterator[re.Match[str]]:
-    """The marks that end sentences, and those of abbreviations."""
+    """Yield the marks in `text[start:stop]` that end sentences, and the points of abbreviations."""
     return _MARK.finditer(text, start, stop)
 
 
 def _is_abbreviation(text: str, start: int, end: int, stop: int) -> bool:
-    """Whether the point before `end` belongs to an abbreviation or an initial, and the sentence goes on."""
+    """Return whether the point before `end` abbreviates a word and the sentence goes on."""
     following = _NEXT_WORD.match(text, end, stop)
-    next_word = following[2] if following else ""
-    if not next_word:
+    if following is None or not following["word"]:
         return False
+    next_word = following["word"]
 
-    words = text[max(start, end - _LONGEST) : end].split()
-    word = words[-1].lstrip("\"'“‘«([*_")
-    pair = "".join(words[-2:]).lstrip("\"'“‘«([*_")
-    if f"{word}{next_word}.".lower() in _KIND:  # the first half of `z. B.`
+    context_start = max(start, end - _CONTEXT_CHARACTERS)
+    words = text[context_start:end].split()
+    word = words[-1].lstrip(_OPENING_MARKS)
+    if f"{word}{next_word}.".lower() in _KIND_OF_ABBREVIATION:  # the first half of `z. B.`
         return True
-    kind = _KIND.get(pair.lower()) or _KIND.get(word.lower())
+
+    pair = "".join(words[-2:]).lstrip(_OPENING_MARKS)
+    kind = _KIND_OF_ABBREVIATION.get(pair.lower()) or _KIND_OF_ABBREVIATION.get(word.lower())
     if kind == "or_last":
         return next_word[0].islower()
     if kind == "numbered":
         return next_word[0].isdecimal()
     if kind is not None:
         return True
-    is_initial = _INITIALS.fullmatch(word) is not None and word.isupper() and word != "I."
-    return is_initial and next_word[0].isupper() and next_word.lower() not in STOP_WORDS
+    return _is_initial(word) and _may_be_surname(next_word)
+
+
+def _is_initial(word: str) -> bool:
+    """Return whether a word is one or more initials. `I.` more likely ends a sentence."""
+    return _INITIALS.fullmatch(word) is not None and word.isupper() and word != "I."
+
+
+def _may_be_surname(word: str) -> bool:
+    """Return whether a word that follows an initial may be a name."""
+    return word[0].isupper() and word.lower() not in STOP_WORDS

@@ -1,6 +1,6 @@
 """Blank out what is not quoted from a note: HTML comments, Obsidian comments and badges. Pure.
 
-Only quoted passages leave these out. Search, edits and whole notes have the complete text.
+Only quoted passages leave these out. Searches, edits and whole notes have the complete text.
 `simplemem/search/excerpt.py` decides which parts of a note are quoted.
 """
 
@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 Span = tuple[int, int]
 """The first offset of a part of a text, and the offset behind it."""
 
 # Code comes first, so that marks of comments within code are skipped.
-_CODE_OR_COMMENT = re.compile(
+_CODE_OR_COMMENT: Final = re.compile(
     r"""
     # a fenced code block, also in a quotation, up to its closing fence or the end of the text
-    ^\ {0,3}(?:>\ ?)*+(?P<fence>`{3,}+|~{3,}+)(?s:.*?)(?:^\ {0,3}(?:>\ ?)*+(?P=fence)[`~]*+[ \t]*+$|\Z)
+    ^\ {0,3}(?:>\ ?)*+(?P<fence>`{3,}+|~{3,}+)
+        (?s:.*?)
+        (?:^\ {0,3}(?:>\ ?)*+(?P=fence)[`~]*+[ \t]*+$|\Z)
     # inline code; the limit keeps the search linear
     | (?<!`)(?P<tick>`+)(?!`)[^\n]{1,500}?(?<!`)(?P=tick)(?!`)
     # the start of a comment
@@ -25,20 +28,19 @@ _CODE_OR_COMMENT = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
-_INDENT_OR_QUOTE = re.compile(r"[ \t>]*+")
+_INDENT_OR_QUOTE: Final = re.compile(r"[ \t>]*+")
 # An image with a web address, also as the text of a link.
-_WEB_IMAGE = re.compile(
+_WEB_IMAGE: Final = re.compile(
     r"""\[?!\[[^\[\]\n]{0,300}\]\((?P<address>https?://[^()\s]{1,1000})[^()\n]{0,200}\)
         (?:\]\([^()\n]{0,1000}\))?""",
     re.VERBOSE,
 )
-_BADGE = re.compile(
-    r"shields\.io/|badge", re.IGNORECASE
-)  # shields.io, badgen.net, badge.fury.io, .../badge.svg
-_NOT_NEWLINE = re.compile(r"[^\n]")
-_GAP_IN_LINE = re.compile(r"(?<=\S)[ \t]{2,}+")
-_LINE_REST = re.compile(r"(?<=\S)[ \t]++$", re.MULTILINE)
-_BLANK_LINES = re.compile(r"\n(?:[ \t]*+\r?\n){2,}+")
+# shields.io, badgen.net, badge.fury.io, .../badge.svg
+_BADGE: Final = re.compile(r"shields\.io/|badge", re.IGNORECASE)
+_NOT_NEWLINE: Final = re.compile(r"[^\n]")
+_GAP_IN_LINE: Final = re.compile(r"(?<=\S)[ \t]{2,}+")
+_TRAILING_BLANKS: Final = re.compile(r"(?<=\S)[ \t]++$", re.MULTILINE)
+_BLANK_LINES: Final = re.compile(r"\n(?:[ \t]*+\r?\n){2,}+")
 
 
 def without_html_comments(text: str) -> str:
@@ -54,16 +56,14 @@ def without_unseen(text: str) -> str:
     if "<!--" in text or "%%" in text:
         spans.extend(span for _, span in _comments(text))
     if "](http" in text and _BADGE.search(text):
-        spans.extend(
-            image.span() for image in _WEB_IMAGE.finditer(text) if _BADGE.search(image["address"])
-        )
+        spans.extend(_badges(text))
     return blanked(text, spans)
 
 
 def blanked(text: str, spans: Iterable[Span]) -> str:
-    """Return the text with spaces in place of some spans. Newlines stay, so that offsets and line numbers hold.
+    """Return the text with spaces in place of some spans, which may overlap.
 
-    Spans may overlap.
+    Newlines stay, so that offsets and line numbers keep their meaning.
     """
     parts: list[str] = []
     copied_until = 0
@@ -79,30 +79,42 @@ def blanked(text: str, spans: Iterable[Span]) -> str:
 
 def without_gaps(text: str) -> str:
     """Return a blanked text without the spaces and blank lines that its comments left."""
-    lines = _GAP_IN_LINE.sub(" ", _LINE_REST.sub("", text))
-    return _BLANK_LINES.sub("\n\n", lines)
+    text = _TRAILING_BLANKS.sub("", text)
+    text = _GAP_IN_LINE.sub(" ", text)
+    return _BLANK_LINES.sub("\n\n", text)
+
+
+def _badges(text: str) -> Iterator[Span]:
+    """Yield the spans of the badges: web images whose address is that of a badge."""
+    for image in _WEB_IMAGE.finditer(text):
+        if _BADGE.search(image["address"]):
+            yield image.span()
 
 
 def _comments(text: str) -> Iterator[tuple[bool, Span]]:
     """Yield the comments outside of code, and whether each is an HTML comment.
 
-    As in Obsidian, an HTML comment without an end goes to the end of the text if it begins a line; amid a line it is no
-    comment. `%%` without a second `%%` is no comment.
+    As in Obsidian, an HTML comment without an end goes to the end of the text if it begins a line;
+    within a line it is no comment. `%%` without a second `%%` is no comment.
     """
     position = 0
-    may_close = (
-        True  # False once no "-->" follows: to search for it at each opening would be quadratic
-    )
+    may_close = True  # a search for "-->" at each opening, with none left, would be quadratic
     line_start = 0
-    searched = 0  # for newlines, up to here
-    while token := _CODE_OR_COMMENT.search(text, position):
+    newlines_searched_until = 0
+    while True:
+        token = _CODE_OR_COMMENT.search(text, position)
+        if token is None:
+            return
         start, position = token.span()
         is_html = token["html"] is not None
-        if not is_html and token["obsidian"] is None:  # code
+        is_code = not is_html and token["obsidian"] is None
+        if is_code:
             continue
 
+        end = -1
         mark = "-->" if is_html else "%%"
-        end = text.find(mark, position) if may_close or not is_html else -1
+        if may_close or not is_html:
+            end = text.find(mark, position)
         if end >= 0:
             position = end + len(mark)
             yield is_html, (start, position)
@@ -111,10 +123,10 @@ def _comments(text: str) -> Iterator[tuple[bool, Span]]:
             continue
 
         may_close = False
-        newline = text.rfind("\n", searched, start)
+        newline = text.rfind("\n", newlines_searched_until, start)
         if newline >= 0:
             line_start = newline + 1
-        searched = start
+        newlines_searched_until = start
         if _INDENT_OR_QUOTE.fullmatch(text, line_start, start):
             yield True, (start, len(text))
             return

@@ -1,11 +1,16 @@
-"""Words of a text, as the index and a question both see them. Pure; the same on both sides or nothing is found. SQLite's
-`unicode61` tokenizer takes a sentence of Chinese, Japanese, Thai or Korean for one word: `searchable` writes such runs
-out as overlapping pairs and single characters."""
+"""Split texts into words, the same way for the index and for a query. Pure.
+
+A word is found only if both sides split, fold and stem it alike. The tokenizer of SQLite,
+`unicode61`, takes a sentence of Chinese, Japanese, Thai or Korean for one word; `searchable` writes
+such a run as overlapping pairs and single characters. The module also knows the parts of names in
+code, the language of a note and the stems of words.
+"""
 
 from __future__ import annotations
 
 import importlib
 import re
+import string
 import threading
 import unicodedata
 from collections import Counter
@@ -13,345 +18,569 @@ from collections.abc import Collection, Iterable
 from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-# Scripts written without spaces (Thai, Lao, Khmer, Myanmar, kana, Han) and Hangul, whose particles hang on the noun.
-_UNSPACED_CLASS = (
-    "[\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
-    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
+
+def _read_small_words() -> dict[str, str]:
+    """Return the sections of `small_words.txt`: the name of each, and its words."""
+    text = Path(__file__).with_name("small_words.txt").read_text(encoding="utf-8")
+    sections = {}
+    for section in text.split("\n[")[1:]:
+        name, words = section.split("]\n", 1)
+        sections[name] = words
+    return sections
+
+
+# Words that only hold a sentence together, such as `the`, by language.
+_SMALL_WORDS: Final = _read_small_words()
+STOP_WORDS: Final = frozenset(_SMALL_WORDS.pop("en").split())
+
+# Words that an English text has as well, so that they do not tell the language of a note.
+_ALSO_ENGLISH: Final = STOP_WORDS | frozenset(_SMALL_WORDS.pop("shared").split())
+
+# Pairs of characters that only hold a sentence together in languages without spaces.
+_UNSPACED_STOP_PAIRS: Final = frozenset(
+    """
+    です ます した して てい いる ある こと これ それ から ため とい いう でし まし すか
+    我们 你们 他们 什么 怎么 时候 这个 那个 哪里 為什 为什 我們 什麼 怎麼 時候 這個
+    니다 습니 입니 합니 에서 으로 는지
+    """.split()
 )
-_UNSPACED = re.compile(
-    f"{_UNSPACED_CLASS}{_UNSPACED_CLASS}*"
-)  # as `+`, but `re` skips faster to a single class
 
-_SECTIONS = Path(__file__).with_name("small_words.txt").read_text(encoding="utf-8").split("\n[")[1:]
-_SMALL_WORDS = dict(
-    section.split("]\n", 1) for section in _SECTIONS
-)  # that only hold a sentence together, by language
-STOP_WORDS = frozenset(_SMALL_WORDS.pop("en").split())
-# Words that an English text has as well: they say nothing about the language of a note.
-_ALSO_ENGLISH = STOP_WORDS | frozenset(_SMALL_WORDS.pop("shared").split())
+# Scripts written without spaces: Thai, Lao, Khmer, Myanmar, kana and Han. Hangul is one of them,
+# because its particles are attached to the noun.
+_UNSPACED_CHARACTER: Final = (
+    "[\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff"
+    "\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\uff66-\uff9f\U00020000-\U0003ffff]"
+)
+# The same as the class with `+`, but `re` skips faster to a class that stands alone.
+_UNSPACED: Final = re.compile(f"{_UNSPACED_CHARACTER}{_UNSPACED_CHARACTER}*")
 
-# Pairs of characters that only hold a sentence together where words have no spaces.
-_UNSPACED_STOP_PAIRS = frozenset(
-    """です ます した して てい いる ある こと これ それ から ため とい いう でし まし すか 我们 你们 他们 什么 怎么 时候
-    这个 那个 哪里 為什 为什 我們 什麼 怎麼 時候 這個 니다 습니 입니 합니 에서 으로 는지""".split()
+_find_ascii_words: Final = re.compile("[a-z0-9]+").findall
+
+# The Unicode categories whose characters are part of words.
+_WORD_CATEGORIES: Final = frozenset(
+    ("Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "No", "Mn", "Mc", "Co")
 )
 
-
-class _Letters(dict[int, str]):
-    """Characters of words as they are, all others as spaces: to the tokenizer a young emoji would be a letter."""
-
-    def __missing__(self, code: int) -> str:
-        self[code] = chr(code) if unicodedata.category(chr(code)) in _OF_WORDS else " "
-        return self[code]
-
-
-_ASCII_WORDS = re.compile("[a-z0-9]+").findall
-_OF_WORDS = {"Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "No", "Mn", "Mc", "Co"}
-# What people leave out where a keyboard lacks it, and no table of the tokenizer folds.
-_AS_WRITTEN_PLAINLY = dict(
-    pair.split(":")
-    for pair in """ß:ss ẞ:SS œ:oe Œ:OE æ:ae Æ:AE ø:o Ø:O ł:l Ł:L đ:d Đ:D ð:d Ð:D þ:th Þ:Th ı:i İ:I ё:е Ё:Е آ:ا أ:ا إ:ا
-    ٱ:ا ـ: \u00ad: \u2060: \ufeff:""".split()
+# What people write where a keyboard lacks a letter, and no table of the tokenizer folds.
+_PLAIN_SPELLINGS: Final = """
+    ß:ss ẞ:SS œ:oe Œ:OE æ:ae Æ:AE ø:o Ø:O ł:l Ł:L đ:d Đ:D ð:d Ð:D þ:th Þ:Th ı:i İ:I ё:е Ё:Е
+    آ:ا أ:ا إ:ا ٱ:ا ـ: \u00ad: \u2060: \ufeff:
+"""
+_GREEK: Final = (
+    *range(0x370, 0x400),
+    *range(0x1F00, 0x2000),
 )
-_GREEK = [*range(0x370, 0x400), *range(0x1F00, 0x2000)]
-_VOWEL_SIGNS = [
+# The points of Hebrew and the vowel signs of Arabic.
+_VOWEL_SIGNS: Final = (
     *range(0x591, 0x5C8),
     *range(0x610, 0x61B),
     *range(0x64B, 0x660),
     0x670,
     *range(0x6D6, 0x6EE),
-]
+)
 
-_LETTERS = _Letters({ord(letter): plain for letter, plain in _AS_WRITTEN_PLAINLY.items()})
-_LETTERS |= {
-    code: unicodedata.normalize("NFD", chr(code))[0] for code in _GREEK if chr(code).isalpha()
-}
-_LETTERS |= {code: "" for code in _VOWEL_SIGNS if unicodedata.category(chr(code)) == "Mn"}
+
+class _LetterTable(dict[int, str]):
+    """A table for `str.translate`: folds letters and turns what is not part of a word into a space.
+
+    The Unicode categories are those of Python. The tokenizer knows an older version of Unicode, and
+    would take a recent emoji for a letter.
+    """
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        is_part_of_word = unicodedata.category(character) in _WORD_CATEGORIES
+        self[code] = character if is_part_of_word else " "
+        return self[code]
+
+
+def _build_letter_table() -> _LetterTable:
+    """Return the table that folds letters which are often written in another way."""
+    table = _LetterTable()
+    for pair in _PLAIN_SPELLINGS.split():
+        letter, plain = pair.split(":")
+        table[ord(letter)] = plain
+
+    for code in _GREEK:
+        if chr(code).isalpha():
+            table[code] = unicodedata.normalize("NFD", chr(code))[0]
+
+    for code in _VOWEL_SIGNS:
+        if unicodedata.category(chr(code)) == "Mn":
+            table[code] = ""
+    return table
+
+
+_LETTERS: Final = _build_letter_table()
 
 
 def searchable(text: str) -> str:
-    """A text as the index takes it in: a run of an unspaced script as its pairs, then its single characters."""
+    """Return a text as it is indexed.
+
+    Letters are folded. A run of an unspaced script becomes its pairs of neighbouring characters,
+    then its single characters.
+    """
     if text.isascii():
         return text
-    return _UNSPACED.sub(
-        lambda run: f" {' '.join([*map(''.join, pairwise(run[0])), *run[0]])} ", _one_form(text)
-    )
+    return _UNSPACED.sub(_spell_out_run, _fold_letters(text))
 
 
-def _one_form(text: str) -> str:
-    """However a system or a person writes an accent, a syllable, a ligature or a sharp s, it is one and the same."""
+def _spell_out_run(run: re.Match[str]) -> str:
+    """Return the pairs and the characters of a run, separated by spaces."""
+    characters = run[0]
+    words = [*_pairs(characters), *characters]
+    return f" {' '.join(words)} "
+
+
+def _pairs(characters: str) -> list[str]:
+    """Return each pair of neighbouring characters."""
+    return list(map("".join, pairwise(characters)))
+
+
+def _fold_letters(text: str) -> str:
+    """Return one form of a text, however its accents, syllables or ligatures are written."""
     return unicodedata.normalize("NFKC", text).translate(_LETTERS)
 
 
-def _split(text: str) -> list[str]:
-    """The words of a text in small letters, split where the index's tokenizer does."""
-    return _ASCII_WORDS(text.lower()) if text.isascii() else _one_form(text).lower().split()
+def _split_words(text: str) -> list[str]:
+    """Return the words of a text in lower case, split where the tokenizer of the index splits."""
+    if text.isascii():
+        return _find_ascii_words(text.lower())
+    return _fold_letters(text).lower().split()
 
 
 def stretches(text: str) -> list[list[str]]:
-    """The words of a phrase, in stretches that stand side by side in a `searchable` text that holds it."""
-    words = _split(text)
+    """Return the words of a phrase in segments.
+
+    In the `searchable` form of a text that contains the phrase, the words of a segment are
+    neighbours. A run of an unspaced script ends a segment, because its single characters follow its
+    pairs there.
+    """
+    words = _split_words(text)
+    if not words:
+        return []
     if text.isascii() or not any(map(_UNSPACED.search, words)):
-        return [words] if words else []
-    found: list[list[str]] = [[]]
+        return [words]
+
+    segments: list[list[str]] = [[]]
     for word in words:
-        last = 0
-        for run in _UNSPACED.finditer(word):
-            found[-1] += [word[last : run.start()]] if run.start() > last else []
-            found[-1] += list(map("".join, pairwise(run[0]))) or [run[0]]
-            found.append([])  # behind its pairs come its single characters
-            last = run.end()
-        found[-1] += [word[last:]] if last < len(word) else []
-    return [stretch for stretch in found if stretch]
+        _append_word(segments, word)
+    return [segment for segment in segments if segment]
+
+
+def _append_word(segments: list[list[str]], word: str) -> None:
+    """Append a word to the last segment; begin a new segment behind each of its unspaced runs."""
+    copied_until = 0
+    for run in _UNSPACED.finditer(word):
+        spaced = word[copied_until : run.start()]
+        if spaced:
+            segments[-1].append(spaced)
+        characters = run[0]
+        segments[-1] += _pairs(characters) or [characters]
+        segments.append([])
+        copied_until = run.end()
+
+    rest = word[copied_until:]
+    if rest:
+        segments[-1].append(rest)
 
 
 def counted(number: int, thing: str, things: str = "") -> str:
-    """`1 note`, `1,200 notes`, `2 entities`."""
-    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+    """Return a number with its noun: `1 note`, `1,200 notes`.
+
+    `things` is the plural, if it is not formed by adding an s: `2 entities`.
+    """
+    if number == 1:
+        return f"1 {thing}"
+    plural = things or f"{thing}s"
+    return f"{number:,} {plural}"
 
 
 def shortened(text: str, most: int) -> str:
-    """A text on one line, cut at a word when it is long."""
-    shown = " ".join(text.split())
-    return shown if len(shown) <= most else f"{shown[:most].rsplit(' ', 1)[0]}…"
+    """Return a text on one line; if it has more than `most` characters, cut at a word, with `…`."""
+    line = " ".join(text.split())
+    if len(line) <= most:
+        return line
+    whole_words = line[:most].rsplit(" ", 1)[0]
+    return f"{whole_words}…"
 
 
 def well_formed(text: str) -> str:
-    """A text that can be written down: half a character, as a careless program may send it, becomes a sign."""
+    """Return a text that can be encoded: U+FFFD replaces each half of a surrogate pair.
+
+    A careless client may send such halves. Two halves that belong together become a character.
+    """
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def is_unspaced(word: str) -> bool:
-    """Whether it is of a script without spaces."""
+    """Return whether a word consists of characters of scripts without spaces."""
     return not word.isascii() and _UNSPACED.fullmatch(word) is not None
 
 
 def words_in_order(text: str) -> list[str]:
-    """The words of a question as they follow each other."""
-    return (
-        _split(text)
-        if text.isascii()
-        else [word for stretch in stretches(text) for word in stretch]
-    )
+    """Return the words of a query in their order, repeated ones included."""
+    if text.isascii():
+        return _split_words(text)
+    return [word for segment in stretches(text) for word in segment]
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a question, in order and once each."""
+    """Return the words of a query in their order, each of them once."""
     return list(dict.fromkeys(words_in_order(text)))
 
 
-_BETWEEN_LETTERS = re.compile(r"(?<=\D) | (?=\D)")
+_SPACE_BESIDE_LETTER: Final = re.compile(r"(?<=\D) | (?=\D)")
 
 
 def words_key(name: str) -> str:
-    """What two names share that differ in case, accents, punctuation or hyphens alone: `Style Settings` and
-    `style-settings`, `Quick Add` and `QuickAdd`. Numbers stay apart: 1.1 is not 11. "" for a name without words."""
-    words = [
-        word for word in words_in_order(name) if any(map(str.isalnum, word))
-    ]  # an emoji may leave a mark
-    return _BETWEEN_LETTERS.sub("", _plain(" ".join(words)))
+    """Return a key that names share which differ only in case, accents, punctuation or hyphens.
+
+    `Style Settings` and `style-settings` share one, as do `Quick Add` and `QuickAdd`. Spaces
+    between digits stay: `1.1` and `11` differ. The key is "" for a name without words.
+    """
+    words = words_in_order(name)
+    # An emoji may leave a mark that is neither a letter nor a digit.
+    words = [word for word in words if any(map(str.isalnum, word))]
+    return _SPACE_BESIDE_LETTER.sub("", _without_accents(" ".join(words)))
 
 
 def neighbouring_words(words: list[str]) -> list[tuple[str, str]]:
-    """Words that stand side by side, once each; two words that only hold a sentence together are no pair."""
-    return [pair for pair in dict.fromkeys(pairwise(words)) if not STOP_WORDS.issuperset(pair)]
+    """Return each pair of neighbouring words once, but no pair of two stop words."""
+    pairs = dict.fromkeys(pairwise(words))
+    return [pair for pair in pairs if not STOP_WORDS.issuperset(pair)]
 
 
 def content_words(words: list[str]) -> list[str]:
-    """Without the words that only hold a sentence together; all of them when nothing else is there."""
-    return [
+    """Return the words without stop words, or all of them if nothing else is left."""
+    content = [
         word for word in words if word not in STOP_WORDS and word not in _UNSPACED_STOP_PAIRS
-    ] or words
+    ]
+    return content or words
 
 
 def without_stop_words(text: str) -> str:
-    """A text for the embedder: stop words carry no meaning in a mean of word vectors (retrieval.md §2)."""
+    """Return a text for the embedder: stop words add nothing to a mean of word vectors."""
     return " ".join([word for word in text.split() if word.lower() not in STOP_WORDS])
 
 
 def count_tokens(text: str) -> int:
-    """About how many tokens a model reads: four for three words, one for each unspaced character (an estimate)."""
-    unspaced = 0 if text.isascii() else sum(map(len, _UNSPACED.findall(text)))
-    by_words, by_length = (len(text.split()) * 4 + 2) // 3, (len(text) - unspaced) // 4
+    """Return an estimate of how many tokens a model reads.
+
+    The estimate is four tokens for three words, but at least one for four characters, and one for
+    each character of an unspaced script.
+    """
+    unspaced = 0
+    if not text.isascii():
+        unspaced = sum(map(len, _UNSPACED.findall(text)))
+    by_words = (len(text.split()) * 4 + 2) // 3
+    by_length = (len(text) - unspaced) // 4
     return max(by_words, by_length) + unspaced
 
 
-_LONGEST = 60  # letters; longer runs are data, not names
-_KINDS = bytes.maketrans(
-    bytes(range(256)),
-    bytes(
-        65 if 65 <= code <= 90 else 97 if 97 <= code <= 122 or 48 <= code <= 57 else 32
-        for code in range(256)
-    ),
-)
-_NAME = re.compile(
+# Names in code, such as `getUserName`, are also found by their parts.
+
+_MAX_NAME_CHARACTERS: Final = 60  # longer runs of letters are data
+_COMPOUND_NAME: Final = re.compile(
     r"(?<![^\W_])(?=[A-Za-z0-9]*(?:[a-z0-9][A-Z]|[A-Z]{2}[a-z]))[A-Za-z0-9]+(?![^\W_])"
 )
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_NO_PARTS = re.compile(r"[A-Z]+s|\d+[A-Za-z]+")  # PDFs, 5K
-_AT_ALL_JOINED = re.compile(r"[^\W_][_./:\\#@+=-]+[^\W_]")
-_JOINED = re.compile(
-    r"[^\W_][_.:\\#@+=]+[^\W_]|\d[/-]+[^\W_]|[^\W_][/-]+\d|/[^\W_]+/|(?<![^\W_])[^\W_]++/[^\W_]++/"
+_NAME_PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_PLURAL_OR_UNIT: Final = re.compile(r"[A-Z]+s|\d+[A-Za-z]+")  # PDFs, 5K
+
+# Words joined by any mark, and those joined by one that seldom stands between words of a sentence:
+# `snake_case` and `path/to/file`, but neither `well-known` nor `and/or`.
+_JOINED_BY_ANY_MARK: Final = re.compile(r"[^\W_][_./:\\#@+=-]+[^\W_]")
+_JOINED: Final = re.compile(
+    r"[^\W_][_.:\\#@+=]+[^\W_]|\d[/-]+[^\W_]|[^\W_][/-]+\d|/[^\W_]+/"
+    r"|(?<![^\W_])[^\W_]++/[^\W_]++/"
 )
-_TOKEN = re.compile(r"""[^\s\[\](){}<>"'`|,;]+""")
-_VERSION = re.compile(r"v?(\d+(?:\.\d+)+)")
-_SIGNED = {"c++": "cplusplus cpp", "c#": "csharp"}
-_SIGNED_NAME = re.compile(r"(?<![^\W_])(?:[Cc]\+\+|C#)(?![^\W_])")
+_TOKEN: Final = re.compile(r"""[^\s\[\](){}<>"'`|,;]+""")
+_VERSION: Final = re.compile(r"v?(?P<number>\d+(?:\.\d+)+)")
+_SIGN_NAME: Final = re.compile(r"(?<![^\W_])(?:[Cc]\+\+|C#)(?![^\W_])")
+_WORDS_OF_SIGN_NAME: Final = {"c++": "cplusplus cpp", "c#": "csharp"}
+
+
+def _build_letter_kinds() -> bytes:
+    """Return a table for `bytes.translate`: A for capitals, a for small letters and digits."""
+    table = bytearray(b" " * 256)
+    for code in string.ascii_uppercase.encode():
+        table[code] = ord("A")
+    for code in (string.ascii_lowercase + string.digits).encode():
+        table[code] = ord("a")
+    return bytes(table)
+
+
+_LETTER_KINDS: Final = _build_letter_kinds()
 
 
 def may_hold_names(text: str) -> bool:
-    """Whether there can be anything for `parts_of_names`: a quick look, since most texts have none."""
-    kinds = text.encode("utf-8", "replace").translate(_KINDS)
-    return b"aA" in kinds or b"AAa" in kinds or "C#" in text or ("+" in text and "++" in text)
+    """Return whether `parts_of_names` can find anything. Most texts have no names in code.
+
+    The check is much faster than the search.
+    """
+    kinds = text.encode("utf-8", "replace").translate(_LETTER_KINDS)
+    if b"aA" in kinds or b"AAa" in kinds:
+        return True
+    if "C#" in text:
+        return True
+    return "+" in text and "++" in text  # the search for one character is the faster one
 
 
-def _parted(text: str) -> list[list[str]]:
-    """The parts of every name in a text, once each; a run of random letters and iPhone have none."""
-    names = (
-        (name, _PART.findall(name))
-        for name in dict.fromkeys(_NAME.findall(text))
-        if len(name) <= _LONGEST
-    )
-    return [
-        parts
-        for name, parts in names
-        if len(parts) > 1
-        and all(len(part) > 1 or part.isdigit() for part in parts)
-        and not _NO_PARTS.fullmatch(name)
-    ]
+def _split_names(text: str) -> list[list[str]]:
+    """Return the parts of each compound name in a text, with each name once."""
+    parts_by_name = []
+    for name in dict.fromkeys(_COMPOUND_NAME.findall(text)):
+        if len(name) > _MAX_NAME_CHARACTERS:
+            continue
+        parts: list[str] = _NAME_PART.findall(name)
+        if _are_words(parts) and not _PLURAL_OR_UNIT.fullmatch(name):
+            parts_by_name.append(parts)
+    return parts_by_name
+
+
+def _are_words(parts: list[str]) -> bool:
+    """Return whether the parts of a name are words; those of random letters or `iPhone` are not."""
+    if len(parts) < 2:
+        return False
+    single_characters = [part for part in parts if len(part) == 1]
+    return all(map(str.isdigit, single_characters))
 
 
 def sequences_in(text: str) -> list[tuple[str, ...]]:
-    """What is one in a question, several words to the index: `path/to.py`, `v1.2.3`, `getUserName`; and/or alone."""
-    if not (_AT_ALL_JOINED.search(text) or may_hold_names(text)):
+    """Return the words of each part of a query that is one expression but several indexed words.
+
+    Such expressions are `path/to/file.py`, `v1.2.3` and `getUserName`. `and/or` is one only if it
+    is the whole query. A web address is none in a longer query, which only refers to it.
+    """
+    if not (_JOINED_BY_ANY_MARK.search(text) or may_hold_names(text)):
         return []
+
     tokens = _TOKEN.findall(text)
-    found: list[tuple[str, ...]] = []
+    is_alone = len(tokens) == 1
+    sequences: list[tuple[str, ...]] = []
     for token in tokens:
-        if "://" in token and len(tokens) > 1:
-            continue  # an address that a text refers to
-        found += [tuple(map(str.lower, parts)) for parts in _parted(token)]
-        if not (_JOINED.search(token) if len(tokens) > 1 else _AT_ALL_JOINED.search(token)):
-            continue
-        words = tuple(words_in_order(token))
-        if len(words) > 1 and not any(map(is_unspaced, words)):
-            found.append(words)
-        if version := _VERSION.fullmatch(token.strip(".:!?").lower()):
-            first, *rest = words_in_order(version[1])
-            found += [(first, *rest), (f"v{first}", *rest)]
-    return list(dict.fromkeys(found))
+        if is_alone or "://" not in token:
+            sequences += _sequences_of_token(token, is_alone)
+    return list(dict.fromkeys(sequences))
+
+
+def _sequences_of_token(token: str, is_alone: bool) -> list[tuple[str, ...]]:
+    """Return the sequences of words in one token of a query."""
+    sequences = [tuple(map(str.lower, parts)) for parts in _split_names(token)]
+    pattern = _JOINED_BY_ANY_MARK if is_alone else _JOINED
+    if not pattern.search(token):
+        return sequences
+
+    words = tuple(words_in_order(token))
+    has_unspaced = any(map(is_unspaced, words))
+    if len(words) > 1 and not has_unspaced:
+        sequences.append(words)
+
+    version = _VERSION.fullmatch(token.strip(".:!?").lower())
+    if version:  # a note may have it with or without the v
+        major, *minor = words_in_order(version["number"])
+        sequences.append((major, *minor))
+        sequences.append((f"v{major}", *minor))
+    return sequences
 
 
 def parts_of_names(text: str) -> str:
-    """The parts of the names in a text as further words, "" where there are none."""
+    """Return the parts of the names in a text as further words to index; "" if there are none."""
     if not may_hold_names(text):
         return ""
-    signed = dict.fromkeys(name.lower() for name in _SIGNED_NAME.findall(text))
-    return "\n".join([*map(" ".join, _parted(text)), *(_SIGNED[name] for name in signed)])
+
+    lines = list(map(" ".join, _split_names(text)))
+    sign_names = dict.fromkeys(map(str.lower, _SIGN_NAME.findall(text)))
+    lines += [_WORDS_OF_SIGN_NAME[name] for name in sign_names]
+    return "\n".join(lines)
 
 
-# A note says its language itself (`lang: de`), or it shows in its small words. English and what cannot be told are "".
+# The language of a note is the one that its frontmatter names (`lang: de`), else the one that its
+# small words show. It is "" for English and for a note whose language is not clear.
 
-LANGUAGES = tuple(_SMALL_WORDS)
-# Letters that make one small word enough.
-_TELLING_LETTERS = {"de": "äöüß", "es": "ñ¿¡", "fr": "œçêèà", "it": "òìùè", "nl": "ĳ", "pt": "ãõ"}
+LANGUAGES: Final = tuple(_SMALL_WORDS)
 
-_SAMPLE = 300  # characters from the beginning, and as many from the middle
-_LEAST = 2  # different small words
-_SHARE = 0.08  # of the sample's different words; a text of lists and names has about this many
-
-
-def _plain(word: str) -> str:
-    if word.isascii():
-        return word
-    return "".join(
-        c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c)
-    ).replace("ß", "ss")
-
-
-_STOP = {
-    language: frozenset(map(_plain, words.split())) for language, words in _SMALL_WORDS.items()
+# Letters that show a language: with one of them, a single small word is enough.
+_LETTERS_OF_LANGUAGE: Final = {
+    "de": "äöüß",
+    "es": "ñ¿¡",
+    "fr": "œçêèà",
+    "it": "òìùè",
+    "nl": "ĳ",
+    "pt": "ãõ",
 }
-_TELLING: dict[str, tuple[str, ...]] = {}  # a small word no English text has, and whose it may be
-for _language, _words in _SMALL_WORDS.items():
-    for _word in {
-        form for word in _words.split() for form in (word, _plain(word), word.replace("'", "’"))
-    }:
-        if _word not in _ALSO_ENGLISH:
-            _TELLING[_word] = (*_TELLING.get(_word, ()), _language)
+_ELISIONS: Final = ("l'", "d'", "l’", "d’")  # of French and Italian
+
+_SAMPLE_CHARACTERS: Final = 300  # from the beginning, and as many from the middle
+_MIN_SCORE: Final = 2  # small words, a letter of the language counting as one
+# The share of the sample's words that are small; a text of lists and names has about this many.
+_MIN_SMALL_SHARE: Final = 0.08
 
 
-def language_of(text: str, told: str | None = None) -> str:
-    """The language of a note, one of LANGUAGES or "". What the note says itself is believed."""
-    if told:
-        code = told.strip().casefold()[:2]  # de, de-AT, pt_BR
+def _without_accents(text: str) -> str:
+    """Return a text without combining marks and with ss for the sharp s."""
+    if text.isascii():
+        return text
+    decomposed = unicodedata.normalize("NFD", text)
+    letters = [letter for letter in decomposed if not unicodedata.combining(letter)]
+    return "".join(letters).replace("ß", "ss")
+
+
+def _index_small_words() -> dict[str, tuple[str, ...]]:
+    """Return the languages of each small word, in all its spellings, but for English words."""
+    languages: dict[str, tuple[str, ...]] = {}
+    for language, words in _SMALL_WORDS.items():
+        for spelling in _spellings_of(words.split()) - _ALSO_ENGLISH:
+            previous = languages.get(spelling, ())
+            languages[spelling] = (*previous, language)
+    return languages
+
+
+def _spellings_of(words: list[str]) -> set[str]:
+    """Return the words, the words without accents, and those with a typographic apostrophe."""
+    spellings = set(words)
+    for word in words:
+        spellings.add(_without_accents(word))
+        spellings.add(word.replace("'", "’"))
+    return spellings
+
+
+_LANGUAGES_OF_WORD: Final = _index_small_words()
+_STOP_WORDS_OF_LANGUAGE: Final = {
+    language: frozenset(map(_without_accents, words.split()))
+    for language, words in _SMALL_WORDS.items()
+}
+
+
+def language_of(text: str, declared: str | None = None) -> str:
+    """Return the language of a note: one of LANGUAGES, or "" for English or an unclear one.
+
+    `declared` is what the frontmatter names, such as `de-AT`. If there is any, it decides.
+    """
+    if declared:
+        code = declared.strip().casefold()[:2]
         return code if code in LANGUAGES else ""
-    middle = len(text) // 2
-    sample = (
-        text if len(text) <= 2 * _SAMPLE else f"{text[:_SAMPLE]} {text[middle : middle + _SAMPLE]}"
-    )
-    in_order = sample.lower().split()
-    if _TELLING.keys().isdisjoint(in_order):
+
+    sample = _sample(text).lower()
+    words_with_repeats = sample.split()
+    if _LANGUAGES_OF_WORD.keys().isdisjoint(words_with_repeats):
         return ""
-    words = set(in_order)
-    known = _TELLING.keys() & words
-    if len(known) < _SHARE * len(words):
+
+    words = set(words_with_repeats)
+    small_words = _LANGUAGES_OF_WORD.keys() & words
+    if len(small_words) < _MIN_SMALL_SHARE * len(words):
         return ""
-    found = Counter(language for word in known for language in _TELLING[word])
-    if any(word.startswith(("l'", "d'", "l’", "d’")) for word in words):
-        found.update(("fr", "it"))
+
+    scores = _score_languages(sample, words, small_words)
+    best = max(LANGUAGES, key=lambda language: scores[language])
+    best_score = scores[best]
+    english_score = len(STOP_WORDS & words)
+    if best_score < _MIN_SCORE or best_score <= english_score:
+        return ""
+    return best
+
+
+def _sample(text: str) -> str:
+    """Return the beginning and the middle of a long text, which show its language well enough."""
+    if len(text) <= 2 * _SAMPLE_CHARACTERS:
+        return text
+    beginning = text[:_SAMPLE_CHARACTERS]
+    middle_start = len(text) // 2
+    middle = text[middle_start : middle_start + _SAMPLE_CHARACTERS]
+    return f"{beginning} {middle}"
+
+
+def _score_languages(sample: str, words: set[str], small_words: set[str]) -> Counter[str]:
+    """Return how many signs of each language a sample in lower case has."""
+    scores: Counter[str] = Counter()
+    for word in small_words:
+        scores.update(_LANGUAGES_OF_WORD[word])
+
+    if any(word.startswith(_ELISIONS) for word in words):
+        scores.update(("fr", "it"))
+
     if not sample.isascii():
-        letters = frozenset(sample.lower())
-        found.update(
-            language
-            for language, telling in _TELLING_LETTERS.items()
-            if not letters.isdisjoint(telling)
-        )
-    best = max(LANGUAGES, key=lambda language: found[language])
-    return best if found[best] >= _LEAST and found[best] > len(STOP_WORDS & words) else ""
+        letters = frozenset(sample)
+        for language, letters_of_language in _LETTERS_OF_LANGUAGE.items():
+            if not letters.isdisjoint(letters_of_language):
+                scores[language] += 1
+    return scores
 
 
 def holding_together(words: Iterable[str], languages: Collection[str]) -> frozenset[str]:
-    """Those words of a question that only hold it together, when it is in one of the vault's `languages`."""
-    plain = {word: _plain(word) for word in words}
-    found = Counter(
-        language for word in plain for language in _TELLING.get(word, ()) if language in languages
-    )
-    most = max(found.values(), default=0)
-    if not most or sum(word in STOP_WORDS for word in plain) > most:
+    """Return the stop words of a query, if the query is in one of the `languages`.
+
+    The language is the one that most words of the query belong to. If more of them are English stop
+    words, or none belongs to any of the languages, the result is empty.
+    """
+    plain_words = {word: _without_accents(word) for word in words}
+    scores: Counter[str] = Counter()
+    for word in plain_words:
+        for language in _LANGUAGES_OF_WORD.get(word, ()):
+            if language in languages:
+                scores[language] += 1
+
+    best_score = max(scores.values(), default=0)
+    english_score = len(STOP_WORDS.intersection(plain_words))
+    if best_score == 0 or english_score > best_score:
         return frozenset()
-    small = frozenset().union(
-        *(_STOP[language] for language, count in found.items() if count == most)
-    )
-    return frozenset(word for word, form in plain.items() if form in small)
+
+    stop_words: set[str] = set()
+    for language, score in scores.items():
+        if score == best_score:
+            stop_words |= _STOP_WORDS_OF_LANGUAGE[language]
+    return frozenset(word for word, plain in plain_words.items() if plain in stop_words)
 
 
-MARKS = {language: chr(0xE001 + place) for place, language in enumerate(LANGUAGES)}
-_STEMMERS = {"": "English", "de": "German", "es": "Spanish", "fr": "French", "it": "Italian"}
-_STEMMERS |= {"nl": "Dutch", "pt": "Portuguese"}
-_ONE_AT_A_TIME = threading.Lock()  # a stemmer keeps the word it works on
+# The character, from a private area of Unicode, that is appended to the stems of each language.
+MARKS: Final = {language: chr(0xE001 + number) for number, language in enumerate(LANGUAGES)}
+
+_STEMMER_NAMES: Final = {
+    "": "English",
+    "de": "German",
+    "es": "Spanish",
+    "fr": "French",
+    "it": "Italian",
+    "nl": "Dutch",
+    "pt": "Portuguese",
+}
+_STEMMER_LOCK: Final = threading.Lock()  # a stemmer stores the word that it works on
 
 
 def stems_of(text: str, language: str) -> str:
-    """The stems of a text's words of letters alone, in order, without those that only hold it together."""
-    words = (word for word in _split(text) if word.isalpha() and not _UNSPACED.search(word))
-    return " ".join(stem(word, language) for word in words if _plain(word) not in _STOP[language])
+    """Return the stems of the words of a text in their order.
+
+    Stop words of the language and words with other characters than letters are left out.
+    """
+    stems = []
+    for word in _split_words(text):
+        if not word.isalpha() or _UNSPACED.search(word):
+            continue
+        if _without_accents(word) not in _STOP_WORDS_OF_LANGUAGE[language]:
+            stems.append(stem(word, language))
+    return " ".join(stems)
 
 
 @lru_cache(maxsize=20_000)
 def stem(word: str, language: str) -> str:
-    """The marked stem of a word in small letters. The mark comes last, where no ending can be taken off it again."""
-    with _ONE_AT_A_TIME:
-        return str(_stemmer(language).stemWord(word)) + MARKS.get(language, "")
+    """Return the stem of a word in lower case, followed by the mark of its language.
+
+    The mark comes last, so that the tokenizer of the index takes no further ending off. English,
+    the language "", has no mark.
+    """
+    with _STEMMER_LOCK:
+        bare_stem = str(_stemmer(language).stemWord(word))
+    return bare_stem + MARKS.get(language, "")
 
 
 @cache
 def _stemmer(language: str) -> Any:
-    name = _STEMMERS[language]
-    return getattr(
-        importlib.import_module(f"snowballstemmer.{name.lower()}_stemmer"), f"{name}Stemmer"
-    )()
+    """Return the stemmer of a language. The import of its module takes time, so it is late."""
+    name = _STEMMER_NAMES[language]
+    module = importlib.import_module(f"snowballstemmer.{name.lower()}_stemmer")
+    return getattr(module, f"{name}Stemmer")()
