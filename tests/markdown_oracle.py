@@ -109,42 +109,44 @@ class Watched(Scan):
 
     sure = True
 
-    def take(self, number: int, line: str) -> None:
+    def _read_line(self, number: int, line: str) -> None:
         # A tab after a mark is as wide as the mark lets it be; a quote indented by four is code to CommonMark alone.
         in_doubt = ">" in line and ("\t" in line or (-1 in self.stack and "    >" in line))
         self.sure = self.sure and not in_doubt
-        super().take(number, line)
+        super()._read_line(number, line)
 
-    def _begin(
-        self, number: int, line: str, at: int, indent: int, matched: int, column: int
-    ) -> None:
-        is_lazy = self.open == "paragraph" and matched < len(self.stack)
-        self.sure = self.sure and not (is_lazy and indent >= 4)  # the parser counts from the item
-        super()._begin(number, line, at, indent, matched, column)
+    def _begin_blocks(self) -> None:
+        is_lazy = self._is_lazy()
+        self.sure = self.sure and not (
+            is_lazy and self.indent >= 4
+        )  # the parser counts from the item
+        super()._begin_blocks()
 
-    def _math(self, number: int, line: str, at: int, matched: int) -> bool:
-        self.sure = self.sure and not (matched and line.startswith("$$", at))
-        return super()._math(number, line, at, matched)
+    def _add_math(self) -> bool:
+        starts_math = self.line.startswith("$$", self.offset)
+        self.sure = self.sure and not (self.matched and starts_math)
+        return super()._add_math()
 
-    def _table(self, number: int, line: str, at: int, lazy: bool) -> bool:
+    def _begin_table(self) -> bool:
         is_plain = (
             self.open == "paragraph"
-            and not lazy
-            and not self.before[2]
-            and self.opened_at != number - 1
+            and not self._is_lazy()
+            and not self.is_lazy_line
+            and self.entered_line != self.number - 1
         )
         may_be = (
-            number > 0
+            self.number > 0
             and self.open != "table"
-            and "|" in self.lines[number - 1]
-            and _DELIMITERS.match(line, at)
+            and "|" in self.lines[self.number - 1]
+            and _DELIMITERS.match(self.line, self.offset)
         )
         self.sure = self.sure and (is_plain or not may_be)
-        return super()._table(number, line, at, lazy)
+        return super()._begin_table()
 
-    def _is_definition(self, number: int, line: str, at: int) -> bool:
-        begins = super()._is_definition(number, line, at)
-        self.sure = self.sure and (begins or _NO_DEFINITION.match(line, at) is not None)
+    def _is_definition(self) -> bool:
+        begins = super()._is_definition()
+        no_definition = _NO_DEFINITION.match(self.line, self.offset)
+        self.sure = self.sure and (begins or no_definition is not None)
         return begins
 
 

@@ -1,5 +1,8 @@
-"""The blocks of a Markdown body, line by line in one pass: CommonMark with tables and `$$`, as `markdown-it-py` reads it
-but for corners in which readers differ, at a sixth of its cost. Pure; it looks at no inline markup."""
+"""The blocks of a Markdown body, found line by line in one pass; inline markup is not read. Pure.
+
+The syntax is CommonMark with tables and `$$` blocks. The result equals that of `markdown-it-py`,
+except in corners in which Markdown readers differ, and takes a sixth of its time.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,18 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# What CommonMark strips around text: all of Unicode's spaces, but fewer controls than str.strip() takes.
-SPACES = " \t\n\v\f\r\xa0\u1680\u202f\u205f\u3000\u2028\u2029" + "".join(
-    map(chr, range(0x2000, 0x200B))
-)
+# What CommonMark strips around text: every Unicode space, but fewer controls than str.strip() does.
+_TYPOGRAPHIC_SPACES = "".join(chr(code) for code in range(0x2000, 0x200B))
+SPACES = " \t\n\v\f\r\xa0\u1680\u202f\u205f\u3000\u2028\u2029" + _TYPOGRAPHIC_SPACES
 
 MOST_CONTAINERS = 50
 
 
 class Leaf(NamedTuple):
-    """A block that holds text and no blocks: the lines from `first` up to, not including, `end`, from 0."""
+    """A block that holds text and no blocks: the lines from `first` up to, not including, `end`.
+
+    Lines are counted from 0. `level` is that of a heading, and 0 for other kinds.
+    """
 
     kind: str
     first: int
@@ -25,347 +30,538 @@ class Leaf(NamedTuple):
 
 
 def trimmed(lines: Sequence[str], leaf: Leaf) -> Leaf:
-    """A leaf without the empty lines at its end: what nobody closed runs to the end of what holds it."""
+    """Return a leaf without the blank lines at its end.
+
+    A fence or HTML block that is never closed runs to the end of its container.
+    """
     end = leaf.end
     while end - 1 > leaf.first and not lines[end - 1].strip(" \t>"):
         end -= 1
     return leaf._replace(end=end)
 
 
-_BLANK_START = re.compile(r"[ \t]*")
+_CODE_INDENT = 4  # columns; a line that is indented so far begins no other block
+_MAX_MARKER_GAP = 4  # columns; behind a wider gap, an item begins with indented code
+_TAB_COLUMNS = 4
+_QUOTE_WIDTH = -1
+
 _ATX = re.compile(r"(#{1,6})(?:[ \t]|$)")
 _SETEXT = re.compile(r"(?:=+|-+)[ \t]*$")
 _FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
 _RULE = re.compile(r"(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
-_MARKER = re.compile(r"(?:[-+*]|([0-9]{1,9})[.)])(?=[ \t]|$)")
+_MARKER = re.compile(r"(?:[-+*]|(?P<number>[0-9]{1,9})[.)])(?=[ \t]|$)")
 _DELIMITERS = re.compile(r"(?:[|:][-|: \t]|-[-|:])[-|: \t]*$")
 _STARTERS = frozenset("#>-+*_`~<=|:$[0123456789")
+_CONTAINER_STARTERS = frozenset(">-+*0123456789")
 _NOT_PLAIN = _STARTERS | {" ", "\t"}
 
 
 class Scan:
-    """The leaves of some lines: the open containers and the open leaf while they go by (CommonMark, appendix A)."""
+    """The leaves found so far, and what is open (CommonMark, appendix A).
+
+    `open` is the open leaf: "paragraph", "table", "fence", "code" (indented), "html", or "" if none is.
+    `kind` is the kind of the `Leaf` that it becomes. A paragraph that begins a list item is an "item",
+    and one that stands directly in a quote is a "quote".
+
+    While a line is read, the cursor stands before the part that is not understood yet.
+    """
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
         self.leaves: list[Leaf] = []
-        self.stack: list[int] = []  # how far each open list item is indented; a quote is -1
-        self.marks: list[str] = []  # of each of them: what its marker is made of, ">" for a quote
-        self.fresh = False  # the innermost of them is an item that is still empty
-        self.open = self.kind = self.fence = (
-            ""  # an open paragraph is one, whatever kind of leaf it will be
-        )
-        self.skip_to = self.first = self.last = 0
-        self.html_end: re.Pattern[str] | None = None
-        self.opened_at = -1
-        # Of the paragraph line before: where its content begins, its indent, whether it was lazy.
-        self.before = (0, 0, False)
+
+        # The open containers, from the outermost to the innermost.
+        self.stack: list[int] = []  # columns that a list item's content is indented; -1 for a quote
+        self.marks: list[str] = []  # the last character of a list item's marker; ">" for a quote
+        self.item_is_empty = False  # whether the innermost container is a list item without content
+        self.entered_line = -1  # the last line that opened a container
+
+        # The open leaf.
+        self.open = ""
+        self.kind = ""
+        self.first = 0
+        self.last_code_line = 0  # of indented code; blank lines may follow it
+        self.fence = ""
+        self.html_end: re.Pattern[str] | None = None  # None: a blank line ends it
+
+        # The last line of an open paragraph, which may be the header of a table.
+        self.text_offset = 0
+        self.text_indent = 0
+        self.is_lazy_line = False  # whether it lacks the marks of its containers
+
+        # The cursor.
+        self.number = 0
+        self.line = ""
+        self.offset = 0
+        self.indent = 0  # columns, counted from where the content of the container begins
+        self.column = 0  # of the offset in the whole line; needed for the width of tabs
+        self.matched = 0  # how many of the open containers go on in this line
+        self.next_line = 0  # the lines before are read already
 
     def read(self) -> list[Leaf]:
-        """Return the leaves of all lines."""
+        """Return the leaves of all lines, in order."""
         self.read_lines()
-        self.close(len(self.lines))
+        self._close(len(self.lines))
         return self.leaves
 
     def read_lines(self) -> None:
-        """Read all lines, and leave open what is open at their end."""
+        """Read all lines, but leave open what is open at their end."""
         for number, line in enumerate(self.lines):
-            if number >= self.skip_to:
-                self.take(number, line)
+            if number >= self.next_line:
+                self._read_line(number, line)
 
-    def close(self, number: int) -> None:
-        if not self.open:
-            return
-        leaf = Leaf(self.kind, self.first, self.last + 1 if self.open == "code" else number)
-        self.leaves.append(trimmed(self.lines, leaf) if self.open in ("fence", "html") else leaf)
-        self.open = ""
+    def _read_line(self, number: int, line: str) -> None:
+        """Read a line: continue or close what is open, and open what begins."""
+        self.number = number
+        self.line = line
 
-    def begin(self, kind: str, number: int) -> None:
-        self.open, self.kind = kind, "code" if kind == "fence" else kind
-        self.first = self.last = number
-        if kind == "paragraph" and self.stack:
-            self.kind = "quote" if self.stack[-1] < 0 else "item" if self.fresh else "paragraph"
-        self.fresh = False
-
-    def emit(self, kind: str, number: int, level: int = 0) -> None:
-        self.leaves.append(Leaf(kind, number, number + 1, level))
-        self.fresh = False
-
-    def enter(self, width: int, mark: str, number: int, matched: int) -> int:
-        """Open a container; how many are open then."""
-        self._end(number, matched)
-        self.stack.append(width)
-        self.marks.append(mark)
-        self.fresh = width >= 0
-        self.opened_at = number
-        return len(self.stack)
-
-    def take(self, number: int, line: str) -> None:
-        """Read one line: which containers go on, what begins, or what it adds to the open leaf."""
-        length = len(line)
+        # For speed only: most lines of most notes are empty or text, outside of containers.
         if not self.stack:
-            if not length:
-                self._blank(number, 0)
+            if not line:
+                self.matched = 0
+                self._read_blank_line()
                 return
-            first = line[0]  # most lines of most notes are plain text or headings outside of lists
-            if self.open in ("", "paragraph"):
-                if first not in _NOT_PLAIN:
-                    if not self.open:
-                        self.open, self.kind, self.first = "paragraph", "paragraph", number
-                    self.before = (0, 0, False)
-                    return
-                if first == "#" and (found := _ATX.match(line)) is not None:
-                    self.close(number)
-                    self.emit("heading", number, len(found[1]))
-                    return
-        at = _BLANK_START.match(line).end()  # type: ignore[union-attr]  # it matches everything
-        indent = at if "\t" not in line[:at] else _columns(line[:at], 0)
-        column, matched, blank = indent, 0, at == length
+            if line[0] not in _NOT_PLAIN and self.open in ("", "paragraph"):
+                self._read_plain_text()
+                return
+
+        self._match_containers()
+        if self.offset == len(line):
+            self._read_blank_line()
+        elif not self._continue_leaf():
+            self._begin_blocks()
+
+    def _read_plain_text(self) -> None:
+        if not self.open:
+            self.open = "paragraph"
+            self.kind = "paragraph"
+            self.first = self.number
+        self.text_offset = 0
+        self.text_indent = 0
+        self.is_lazy_line = False
+
+    def _match_containers(self) -> None:
+        """Move the cursor behind the marks and indents of the containers that go on."""
+        line = self.line
+        offset = len(line) - len(line.lstrip(" \t"))
+        blanks = line[:offset]
+        indent = _count_columns(blanks, 0) if "\t" in blanks else offset
+        is_blank = offset == len(line)
+        self.column = indent
+
+        matched = 0
         for width in self.stack:
-            if width < 0:
-                if blank or line[at] != ">" or indent > 3:
+            if width == _QUOTE_WIDTH:
+                if is_blank or line[offset] != ">" or indent >= _CODE_INDENT:
                     break
-                at, indent = _after_quote(line, at)
-                blank = at == length
-            elif not blank:
+                offset, indent = _skip_quote_mark(line, offset)
+                is_blank = offset == len(line)
+            elif not is_blank:
                 if indent < width:
                     break
                 indent -= width
             matched += 1
-        if blank:
-            self._blank(number, matched)
-        elif not self._goes_on(number, line, at, indent, matched):
-            self._begin(number, line, at, indent, matched, column)
 
-    def _blank(self, number: int, matched: int) -> None:
-        if matched < len(self.stack):
-            self._end(number, matched)
+        self.offset = offset
+        self.indent = indent
+        self.matched = matched
+
+    def _read_blank_line(self) -> None:
+        if self.matched < len(self.stack):
+            self._close_unmatched()
             return
-        if self.open in ("paragraph", "table") or (self.open == "html" and self.html_end is None):
-            self.close(number)
-        if self.fresh:  # an item that begins with a blank line has no second one
+
+        ends_html = self.open == "html" and self.html_end is None
+        if ends_html or self.open in ("paragraph", "table"):
+            self._close(self.number)
+
+        # A list item may begin with one blank line, but not with two.
+        if self.item_is_empty:
             self.stack.pop()
             self.marks.pop()
-            self.fresh = False
+            self.item_is_empty = False
 
-    def _goes_on(self, number: int, line: str, at: int, indent: int, matched: int) -> bool:
-        """Whether the line belongs to open code or HTML, where nothing else can begin."""
+    def _continue_leaf(self) -> bool:
+        """Return whether the line belongs to open code or HTML, in which nothing else can begin."""
         if self.open in ("", "paragraph"):
             return False
-        if matched < len(self.stack):
-            self._end(number, matched)
+        if self.matched < len(self.stack):
+            self._close_unmatched()
             return False
-        if self.open == "fence":
-            if indent < 4 and line[at] == self.fence[0]:
-                rest = line[at:].rstrip(" \t")
-                if len(rest) >= len(self.fence) and not rest.strip(self.fence[0]):
-                    self.close(number + 1)
-        elif self.open == "html":
-            if self.html_end is not None and self.html_end.search(line, at):
-                self.close(number + 1)
-        elif self.open == "code" and indent >= 4:
-            self.last = number
-        else:
-            if self.open == "code":
-                self.close(number)
-            return False
-        return True
 
-    def _begin(
-        self, number: int, line: str, at: int, indent: int, matched: int, column: int
-    ) -> None:
-        """What begins on this line: containers from the outermost in, then a leaf, or more of a paragraph."""
+        if self.open == "fence":
+            if self._closes_fence():
+                self._close(self.number + 1)
+            return True
+        if self.open == "html":
+            if self.html_end is not None and self.html_end.search(self.line, self.offset):
+                self._close(self.number + 1)
+            return True
+        if self.open == "code":
+            if self.indent >= _CODE_INDENT:
+                self.last_code_line = self.number
+                return True
+            self._close(self.number)
+        return False
+
+    def _closes_fence(self) -> bool:
+        character = self.fence[0]
+        if self.indent >= _CODE_INDENT or self.line[self.offset] != character:
+            return False
+
+        rest = self.line[self.offset :].rstrip(" \t")
+        return len(rest) >= len(self.fence) and not rest.strip(character)
+
+    def _begin_blocks(self) -> None:
+        """Open the containers and the leaf that begin in the line, or read it as text."""
         while True:
-            in_paragraph = self.open == "paragraph"
-            lazy = in_paragraph and matched < len(self.stack)
-            if indent >= 4:
-                if not in_paragraph:
-                    self._end(number, matched)
-                    self.begin("code", number)
-                else:
-                    self.before = (at, indent, False)
+            if self.indent >= _CODE_INDENT:
+                self._read_indented_line()
                 return
-            mark = line[at]
+
+            mark = self.line[self.offset]
             if mark not in _STARTERS:
                 break
-            if mark in "|-:" and self._table(number, line, at, lazy):
+            if mark in "|-:" and self._begin_table():
                 return
-            if mark in "=-" and in_paragraph and not lazy and _SETEXT.match(line, at):
-                self.leaves.append(Leaf("heading", self.first, number + 1, 1 if mark == "=" else 2))
-                self.open = ""
+            if mark in "=-" and self._end_setext_heading(mark):
                 return
-            if len(self.stack) >= MOST_CONTAINERS and matched == len(self.stack):
+            if self.matched == len(self.stack) >= MOST_CONTAINERS:
                 break
-            if mark == ">":
-                at, indent = _after_quote(line, at)
-                matched = self.enter(-1, mark, number, matched)
-            elif (found := _MARKER.match(line, at)) is not None and not _RULE.match(line, at):
-                after = _BLANK_START.match(line, found.end()).end()  # type: ignore[union-attr]
-                empty = after == len(line)
-                if (
-                    in_paragraph
-                    and not lazy
-                    and (empty or (found[1] is not None and int(found[1]) != 1))
-                ):
-                    break
-                gap = line[found.end() : after]
-                column += found.end() - at
-                room = len(gap) if "\t" not in gap else _columns(gap, column)
-                used = 1 if empty or room > 4 else room
-                width = indent + found.end() - at + used
-                matched = self.enter(width, line[found.end() - 1], number, matched)
-                column, at, indent = column + room, after, room - used
-            elif self._leaf(number, line, at, mark, matched):
+            if mark in _CONTAINER_STARTERS and self._enter_container(mark):
+                if self.offset == len(self.line):
+                    return
+                continue
+            if self._begin_leaf(mark):
                 return
-            else:
-                break
-            if at == len(line):
-                return
-        if self.open == "table" and line[at:].strip(SPACES):
-            return
+            break
+
+        self._read_text()
+
+    def _read_indented_line(self) -> None:
+        """Read a line that is indented like code. Code cannot interrupt a paragraph."""
         if self.open == "paragraph":
-            self.before = (at, indent, matched < len(self.stack))
+            self.text_offset = self.offset
+            self.text_indent = self.indent
+            self.is_lazy_line = False
             return
-        self._end(number, matched)
-        if line[at] == "[" and self._is_definition(number, line, at):
-            self.emit("definition", number)
+        self._close_unmatched()
+        self._open_leaf("code", self.number)
+
+    def _read_text(self) -> None:
+        """Read a line of a table or paragraph, a link definition, or the first of a paragraph."""
+        if self.open == "table" and self.line[self.offset :].strip(SPACES):
             return
-        self.begin("paragraph", number)
-        self.before = (at, indent, False)
 
-    def _end(self, number: int, matched: int) -> None:
-        """Something begins here: the open leaf and the containers that did not go on are over."""
-        self.close(number)
-        self.fresh = self.fresh and matched == len(self.stack)
-        del self.stack[matched:]
-        del self.marks[matched:]
+        is_lazy = self._is_lazy()
+        if self.open != "paragraph":
+            self._close_unmatched()
+            if self.line[self.offset] == "[" and self._is_definition():
+                self._add("definition", self.number)
+                return
+            self._open_leaf("paragraph", self.number)
+        self.text_offset = self.offset
+        self.text_indent = self.indent
+        self.is_lazy_line = is_lazy
 
-    def _leaf(self, number: int, line: str, at: int, mark: str, matched: int) -> bool:
-        """Begin a leaf that its first characters announce. False when the line is only text."""
-        if mark == "#" and (found := _ATX.match(line, at)) is not None:
-            self._end(number, matched)
-            self.emit("heading", number, len(found[1]))
-        elif mark in "-*_" and _RULE.match(line, at):
-            self._end(number, matched)
-            self.emit("rule", number)
-        elif mark in "`~" and (found := _FENCE.match(line, at)) is not None:
-            self._end(number, matched)
-            self.begin("fence", number)
-            self.fence = found[1] or found[2]
-        elif mark == "$":
-            return self._math(number, line, at, matched)
-        elif mark == "<":
-            return self._html(number, line[at:], matched)
-        else:
+    def _is_lazy(self) -> bool:
+        """Return whether the line may continue the paragraph without the marks of its containers."""
+        return self.open == "paragraph" and self.matched < len(self.stack)
+
+    def _enter_container(self, mark: str) -> bool:
+        """Open the quote or list item that begins at the cursor. Return whether there is one."""
+        if mark == ">":
+            self.offset, self.indent = _skip_quote_mark(self.line, self.offset)
+            self._open_container(_QUOTE_WIDTH, mark)
+            return True
+
+        marker = _MARKER.match(self.line, self.offset)
+        if marker is None or _RULE.match(self.line, self.offset):
             return False
+        content_start = _skip_spaces(self.line, marker.end())
+        is_empty = content_start == len(self.line)
+        if not self._may_begin_list(marker, is_empty):
+            return False
+
+        gap = self.line[marker.end() : content_start]
+        marker_width = marker.end() - marker.start()
+        gap_column = self.column + marker_width
+        gap_width = _count_columns(gap, gap_column) if "\t" in gap else len(gap)
+        # Behind a wide gap begins indented code: only one column of the gap belongs to the marker.
+        used_gap = 1 if is_empty or gap_width > _MAX_MARKER_GAP else gap_width
+
+        self._open_container(self.indent + marker_width + used_gap, marker[0][-1])
+        self.offset = content_start
+        self.indent = gap_width - used_gap
+        self.column = gap_column + gap_width
         return True
 
-    def _math(self, number: int, line: str, at: int, matched: int) -> bool:
-        """A line `$$` opens a block up to the next `$$`, over empty lines and whatever looks like a list."""
-        if not line.startswith("$$", at) or "$$" in line[at + 2 :]:
+    def _may_begin_list(self, marker: re.Match[str], is_empty: bool) -> bool:
+        """Return whether a list may begin here.
+
+        A list ends a paragraph only if it has content and counts from 1.
+        """
+        if self.open != "paragraph" or self._is_lazy():
+            return True
+        number = marker["number"]
+        return not is_empty and (number is None or int(number) == 1)
+
+    def _open_container(self, width: int, mark: str) -> None:
+        self._close_unmatched()
+        self.stack.append(width)
+        self.marks.append(mark)
+        self.matched = len(self.stack)
+        self.item_is_empty = width != _QUOTE_WIDTH
+        self.entered_line = self.number
+
+    def _close_unmatched(self) -> None:
+        """Close the open leaf, and the containers that do not go on in the line."""
+        self._close(self.number)
+        if self.matched < len(self.stack):
+            self.item_is_empty = False
+            del self.stack[self.matched :]
+            del self.marks[self.matched :]
+
+    def _open_leaf(self, name: str, number: int) -> None:
+        """Open a leaf that begins in a line."""
+        self.open = name
+        self.kind = "code" if name == "fence" else name
+        if name == "paragraph" and self.stack:
+            if self.stack[-1] == _QUOTE_WIDTH:
+                self.kind = "quote"
+            elif self.item_is_empty:
+                self.kind = "item"
+        self.first = number
+        self.last_code_line = number
+        self.item_is_empty = False
+
+    def _close(self, number: int) -> None:
+        """Close the open leaf, if there is one, before a line."""
+        if not self.open:
+            return
+
+        end = self.last_code_line + 1 if self.open == "code" else number
+        leaf = Leaf(self.kind, self.first, end)
+        if self.open in ("fence", "html"):
+            leaf = trimmed(self.lines, leaf)
+        self.leaves.append(leaf)
+        self.open = ""
+
+    def _add(self, kind: str, number: int, level: int = 0) -> None:
+        """Add a leaf of one line."""
+        self.leaves.append(Leaf(kind, number, number + 1, level))
+        self.item_is_empty = False
+
+    def _begin_leaf(self, mark: str) -> bool:
+        """Open or add the leaf that begins at the cursor. Return False if the line is text."""
+        if mark == "#":
+            return self._add_heading()
+        if mark in "`~":
+            return self._open_fence()
+        if mark == "$":
+            return self._add_math()
+        if mark == "<":
+            return self._open_html()
+        if mark in "-*_" and _RULE.match(self.line, self.offset):
+            self._close_unmatched()
+            self._add("rule", self.number)
+            return True
+        return False
+
+    def _add_heading(self) -> bool:
+        heading = _ATX.match(self.line, self.offset)
+        if heading is None:
             return False
-        self._end(number, matched)
-        for later in range(number + 1, len(self.lines)):
-            if "$$" in self.lines[later]:
-                self.leaves.append(Leaf("math", number, later + 1))
-                self.skip_to = later + 1
+        self._close_unmatched()
+        self._add("heading", self.number, level=len(heading[1]))
+        return True
+
+    def _end_setext_heading(self, mark: str) -> bool:
+        """Turn the open paragraph into a heading if the line underlines it. Return whether so."""
+        if self.open != "paragraph" or self._is_lazy():
+            return False
+        if not _SETEXT.match(self.line, self.offset):
+            return False
+
+        level = 1 if mark == "=" else 2
+        self.leaves.append(Leaf("heading", self.first, self.number + 1, level))
+        self.open = ""
+        return True
+
+    def _open_fence(self) -> bool:
+        fence = _FENCE.match(self.line, self.offset)
+        if fence is None:
+            return False
+        self._close_unmatched()
+        self._open_leaf("fence", self.number)
+        self.fence = fence[1] or fence[2]
+        return True
+
+    def _add_math(self) -> bool:
+        """Add the block from a line `$$` to the next `$$`, over blank lines and list markers.
+
+        If no `$$` follows, return False.
+        """
+        starts_math = self.line.startswith("$$", self.offset)
+        if not starts_math or "$$" in self.line[self.offset + 2 :]:
+            return False
+
+        self._close_unmatched()
+        for number in range(self.number + 1, len(self.lines)):
+            if "$$" in self.lines[number]:
+                self.leaves.append(Leaf("math", self.number, number + 1))
+                self.next_line = number + 1
                 return True
         return False
 
-    def _html(self, number: int, rest: str, matched: int) -> bool:
-        kind = next((kind for kind in _HTML_KINDS if kind[0].match(rest)), None)
-        if kind is None or (self.open in ("paragraph", "table") and not kind[2]):
+    def _open_html(self) -> bool:
+        rest = self.line[self.offset :]
+        kind = next((kind for kind in _HTML_KINDS if kind.begin.match(rest)), None)
+        if kind is None:
             return False
-        self._end(number, matched)
-        self.html_end = kind[1]
-        if self.html_end is not None and self.html_end.search(rest):
-            self.emit("html", number)
+        if self.open in ("paragraph", "table") and not kind.may_interrupt:
+            return False
+
+        self._close_unmatched()
+        self.html_end = kind.end
+        if kind.end is not None and kind.end.search(rest):
+            self._add("html", self.number)
         else:
-            self.begin("html", number)
+            self._open_leaf("html", self.number)
         return True
 
-    def _table(self, number: int, line: str, at: int, lazy: bool) -> bool:
-        """Whether this line and the one before it begin a table. The parser asks this before anything else."""
-        if number == 0 or self.open == "table" or "|" not in self.lines[number - 1]:
+    def _begin_table(self) -> bool:
+        """Open a table if the line is its delimiter row. Return whether it is.
+
+        The line before is the header. `markdown-it-py` looks for tables before anything else.
+        """
+        if not self._may_be_delimiter_row():
             return False
-        if not _DELIMITERS.match(line, at):
+
+        header_line = self.lines[self.number - 1]
+        header = header_line[self.text_offset :].strip(SPACES)
+        delimiters = _split_delimiters(self.line[self.offset :])
+        if not delimiters or len(delimiters) != _count_cells(header):
             return False
-        begins, indent, was_lazy = self.before
-        if self.open != "paragraph" or lazy or was_lazy or self.opened_at == number - 1:
+        if not all(_DELIMITER.fullmatch(delimiter) for delimiter in delimiters):
             return False
-        # As many delimiters as cells; a bar at either end is a border.
-        cells = [cell.strip() for cell in line[at:].split("|")]
-        inner = [cell for k, cell in enumerate(cells) if cell or k not in (0, len(cells) - 1)]
-        header = self.lines[number - 1][begins:].strip(SPACES)
-        heads = len(_BAR.findall(header)) + 1 - header.startswith("|")
-        heads -= heads > 0 and header.endswith("|") and not header.endswith("\\|")
-        if (
-            indent >= 4
-            or not inner
-            or len(inner) != heads
-            or not all(map(_COLUMN.fullmatch, inner))
-        ):
-            return False
-        if self.first == number - 1:
-            self.open, self.kind = "table", "table"
+
+        if self.first == self.number - 1:
+            self.open = "table"
+            self.kind = "table"
         else:
-            self.close(number - 1)
-            self.begin("table", number - 1)
+            self._close(self.number - 1)
+            self._open_leaf("table", self.number - 1)
         return True
 
-    def _is_definition(self, number: int, line: str, at: int) -> bool:
-        """Whether a link definition begins and ends on this line. A footnote `[^1]:` is none."""
-        found = None if line.startswith("[^", at) else _DEFINITION.match(line, at)
-        following = "".join(self.lines[number + 1 : number + 2]).lstrip(" \t>")
-        return found is not None and (found[1] is not None or following[:1] not in ('"', "'", "("))
+    def _may_be_delimiter_row(self) -> bool:
+        """Return whether the line looks like a delimiter row below a possible header."""
+        if self.open != "paragraph" or self._is_lazy():
+            return False
+        if self.is_lazy_line or self.text_indent >= _CODE_INDENT:
+            return False
+        if self.entered_line == self.number - 1 or "|" not in self.lines[self.number - 1]:
+            return False
+        return _DELIMITERS.match(self.line, self.offset) is not None
+
+    def _is_definition(self) -> bool:
+        """Return whether the line is a whole link definition. A footnote `[^1]:` is none."""
+        if self.line.startswith("[^", self.offset):
+            return False
+        definition = _DEFINITION.match(self.line, self.offset)
+        if definition is None:
+            return False
+        if definition["title"] is not None or self.number + 1 == len(self.lines):
+            return True
+
+        following = self.lines[self.number + 1].lstrip(" \t>")
+        return not following.startswith(('"', "'", "("))
 
 
-def _after_quote(line: str, at: int) -> tuple[int, int]:
-    """Past a quote's `>` and one space: where the content begins and how far it is indented."""
-    begins = at + 1 + line.startswith(" ", at + 1)
-    after = _BLANK_START.match(line, begins).end()  # type: ignore[union-attr]
-    return after, after - begins
+def _skip_spaces(line: str, offset: int) -> int:
+    """Return the offset of the first character that is no space or tab."""
+    return len(line) - len(line[offset:].lstrip(" \t"))
 
 
-def _columns(blank: str, column: int) -> int:
-    """How wide spaces and tabs are that begin at `column`."""
-    return len((" " * (column % 4) + blank).expandtabs(4)) - column % 4
+def _skip_quote_mark(line: str, offset: int) -> tuple[int, int]:
+    """Return where the content behind a `>` and one space begins, and how far it is indented."""
+    start = offset + 1
+    if line.startswith(" ", start):
+        start += 1
+    content_start = _skip_spaces(line, start)
+    return content_start, content_start - start
+
+
+def _count_columns(blanks: str, column: int) -> int:
+    """Return the width of spaces and tabs that begin in a column."""
+    start = column % _TAB_COLUMNS
+    return len((" " * start + blanks).expandtabs(_TAB_COLUMNS)) - start
+
+
+def _split_delimiters(row: str) -> list[str]:
+    """Return the cells of a table's delimiter row. A bar at either end is a border."""
+    cells = [cell.strip() for cell in row.split("|")]
+    if not cells[0]:
+        del cells[0]
+    if cells and not cells[-1]:
+        del cells[-1]
+    return cells
+
+
+def _count_cells(header: str) -> int:
+    """Return the number of cells in the header of a table. A bar at either end is a border."""
+    count = len(_BAR.findall(header)) + 1
+    if header.startswith("|"):
+        count -= 1
+    if header.endswith("|") and not header.endswith("\\|"):
+        count -= 1
+    return count
 
 
 _BLOCK_NAMES = (
-    "address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div"
-    "|dl|dt|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li"
-    "|link|main|menu|menuitem|nav|noframes|ol|optgroup|option|p|param|search|section|summary|table|tbody|td"
-    "|tfoot|th|thead|title|tr|track|ul"
+    "address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details"
+    "|dialog|dir|div|dl|dt|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header"
+    "|hr|html|iframe|legend|li|link|main|menu|menuitem|nav|noframes|ol|optgroup|option|p|param"
+    "|search|section|summary|table|tbody|td|tfoot|th|thead|title|tr|track|ul"
 )
 _VALUE = r"""(?:[^"'=<>`\x00-\x20]++|'[^']*'|"[^"]*")"""
 _ATTRIBUTE = rf"(?:\s++[a-zA-Z_:][a-zA-Z0-9:._-]*+(?:\s*+=\s*+{_VALUE})?+)"
 HTML_TAG = rf"(?:<[A-Za-z][A-Za-z0-9-]*+{_ATTRIBUTE}*+\s*+/?>|</[A-Za-z][A-Za-z0-9-]*+\s*+>)"
 
-# CommonMark 4.6: how an HTML block begins, what ends it (None: an empty line), may it end a paragraph.
-_HTML_KINDS = tuple(
-    (re.compile(begin), re.compile(end) if end else None, may_interrupt)
-    for begin, end, may_interrupt in (
-        (
-            r"<(?ai:script|pre|style|textarea)(?=\s|>|$)",
-            r"</(?ai:script|pre|style|textarea)>",
-            True,
-        ),
-        (r"<!--", r"-->", True),
-        (r"<\?", r"\?>", True),
-        (r"<![A-Za-z]", r">", True),
-        (r"<!\[CDATA\[", r"\]\]>", True),
-        (rf"</?(?ai:{_BLOCK_NAMES})(?=\s|/?>|$)", None, True),
-        (HTML_TAG + r"\s*$", None, False),
-    )
+
+class _HtmlKind(NamedTuple):
+    """How an HTML block of one kind begins and ends (CommonMark 4.6)."""
+
+    begin: re.Pattern[str]
+    end: re.Pattern[str] | None  # None: a blank line ends it
+    may_interrupt: bool  # whether it may end a paragraph
+
+
+_HTML_KINDS = (
+    _HtmlKind(
+        re.compile(r"<(?ai:script|pre|style|textarea)(?=\s|>|$)"),
+        re.compile(r"</(?ai:script|pre|style|textarea)>"),
+        may_interrupt=True,
+    ),
+    _HtmlKind(re.compile(r"<!--"), re.compile(r"-->"), may_interrupt=True),
+    _HtmlKind(re.compile(r"<\?"), re.compile(r"\?>"), may_interrupt=True),
+    _HtmlKind(re.compile(r"<![A-Za-z]"), re.compile(r">"), may_interrupt=True),
+    _HtmlKind(re.compile(r"<!\[CDATA\["), re.compile(r"\]\]>"), may_interrupt=True),
+    _HtmlKind(
+        re.compile(rf"</?(?ai:{_BLOCK_NAMES})(?=\s|/?>|$)"),
+        None,
+        may_interrupt=True,
+    ),
+    _HtmlKind(re.compile(HTML_TAG + r"\s*$"), None, may_interrupt=False),
 )
 
-_COLUMN = re.compile(r":?-+:?")
+_DELIMITER = re.compile(r":?-+:?")
 _BAR = re.compile(r"(?<!\\)\|")
 
 # One line that is a link definition whatever stands around it, unless the next line begins a title.
 _DEFINITION = re.compile(
     r"\[(?=\s*+[^\]\s])[^\[\]\\]++\]:[ \t]*+"
-    r"(?!<?(?i:vbscript|javascript|file|data):)(?:[^\s<>\\()&%\x00-\x1f\x7f]++|<[^<>\\&%\x00-\x1f\x7f]*+>)"
-    r"""([ \t]++(?:"[^"\\]*+"|'[^'\\]*+'|\([^()\\]*+\)))?[ \t]*+$"""
+    r"(?!<?(?i:vbscript|javascript|file|data):)"
+    r"(?:[^\s<>\\()&%\x00-\x1f\x7f]++|<[^<>\\&%\x00-\x1f\x7f]*+>)"
+    r"""(?P<title>[ \t]++(?:"[^"\\]*+"|'[^'\\]*+'|\([^()\\]*+\)))?[ \t]*+$"""
 )
