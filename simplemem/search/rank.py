@@ -1,5 +1,9 @@
-"""Notes ranked by what speaks for them (words, words side by side, meaning, and what is put beside these), and the part
-of each that is shown. Pure. Each is divided by its own maximum and added: rank fusion cost six points of MRR."""
+"""Rank notes by their signals (words, phrases, meaning and others), and choose what a hit shows.
+
+Pure. Each signal is divided by its own maximum, and the signals are added by their weights. Rank
+fusion was measured as an alternative and cost six points of MRR. docs/search.md describes the
+ranking.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from simplemem.index.door import BLOCKS_COUNTED, Match, Matches, NoteId, PlaceId, Position
@@ -25,43 +29,75 @@ if TYPE_CHECKING:
 
 Mode = Literal["hybrid", "text", "semantic"]
 MODES: tuple[Mode, ...] = ("hybrid", "text", "semantic")
-_Texts = Mapping[
-    Hashable, Callable[[], Sequence[str]]
-]  # how passages are read, by what tells the text of a note apart
 
-_BLOCK_WEIGHT = 0.5  # beside 1 of the whole note
-_PHRASES = 0.1  # of a score, when there are words; a plateau from 0.07 to 0.14
-# A question is answered in one place, so this orders the best notes of a question; a statement or a list of words names
-# what a whole note is about, and is left as it was.
-COVERED_NOTES = 12  # so many of the best are compared; with 60 the order is the same
-COVERED_WEIGHT = 0.4  # beside 1 of all else; a plateau from 0.25 to 0.5
+# Functions that read the passages of notes. The key identifies the text of a note.
+_Texts = Mapping[Hashable, Callable[[], Sequence[str]]]
+
+# The best block of a note, beside 1 of the whole note.
+_BLOCK_WEIGHT = 0.5
+
+# The share of phrases in a score. The ranking is equally good from 0.07 to 0.14.
+_PHRASE_WEIGHT = 0.1
+
+# One place answers a question, so the best notes of a question are ordered by how well one passage
+# covers it. Any other query names what a whole note is about, so coverage does not count there.
+COVERED_NOTES = 12  # compared notes; with 60 the order is the same
+COVERED_WEIGHT = 0.4  # beside 1 of all other signals; equally good from 0.25 to 0.5
 COVERED_PASSAGES = 64  # of one note
-_COVERED_LINES = 3  # in a row; a plateau from 2 to 4
-_COVERED_CHARACTERS = 4_000  # of one passage
-_NAMELESS = (
-    0.3  # of coverage that a passage with none of the names keeps; a plateau from 0.1 to 0.4
-)
-_SAME_WORD = 0.9  # of cosine: another form of a word, never another name
-_KEPT_WORDS, _KEPT_NOTES = 20_000, 400  # 20 MB, and 6 of the longest notes
-COMPARED = 6  # of the ranking: the first with the sixth
-_FAR_AHEAD = 0.3  # few notes lead far, whatever they hold: a farther lead counts no more
-# A note whose name or alias is a part of the question: it gains 3 to 17 thousandths of MRR where notes are asked for by
-# their own descriptions, and nothing where names tell nothing.
-NAMED_WEIGHT = (
-    0.3  # beside 1 of all else, for a name that is the whole question; the same up to 0.6
-)
-_NAMED_SHARE = 0.3  # of the question; 0.4 gains as much
+_COVERED_LINES = 3  # in a row; equally good from 2 to 4
+_COVERED_CHARACTERS = 4_000  # of one line, or of one passage
+
+# The share of its coverage that a passage without any name of the question keeps. The ranking is
+# equally good from 0.1 to 0.4.
+_NAMELESS_SHARE = 0.3
+
+# From this cosine on, two words are forms of one word. Two different names are never that similar.
+_SAME_WORD = 0.9
+
+# Limits of the cache of `Coverage`: 20 MB of vectors, and 6 MB if all notes are very long.
+_MAX_CACHED_WORDS = 20_000
+_MAX_CACHED_NOTES = 400
+
+# The lead of the best hit is measured over the hit at this rank.
+COMPARED = 6
+_MAX_LEAD = 0.3
+
+# The weight of a name or alias that is the whole question, beside 1 of all other signals; it is the
+# same up to 0.6. A name that is a part of the question gains 3 to 17 thousandths of MRR where
+# people search for notes by descriptions, and nothing where names say little.
+NAMED_WEIGHT = 0.3
+
+# A smaller part of the question does not say what it is about. 0.4 gains as much.
+_MIN_NAMED_SHARE = 0.3
+
+# From this share on, the number of words counts as well as their weights.
 _HALF = 0.5
-_NAME_WORDS = 8
-_NOT_TITLED = 9  # behind every note that is called as the question is
-_STEM = 4  # letters of a word that its forms share, and of an ending
+
+_MAX_NAME_WORDS = 8
+
+# Greater than any rank of a title match.
+_NO_TITLE_MATCH = 9
+
 _LETTER = re.compile(r"\w")
-_AMID_A_SENTENCE = re.compile(r"(?<!^)(?<![.?!:]\s)\b[^\W\d_]\w*")
-_ENDING = 3  # letters that a form of a word may lack
-_LOOKED_AT = 100  # words found
-_READ_BEFORE = 500  # characters before those that are shown
-_FIRST_WORDS = frozenset(
-    """what when where who whom whose which why how did do does is are was were can could should would will has have had
+_WORD_WITHIN_SENTENCE = re.compile(r"(?<!^)(?<![.?!:]\s)\b[^\W\d_]\w*")
+
+# All forms of a word share this many letters at least, and lack this many at its end at most.
+_STEM_LENGTH = 4
+_ENDING_LENGTH = 3
+
+# To find where words are close together in a long block, forms may lack a longer ending.
+_LONG_ENDING_LENGTH = 4
+_MAX_OCCURRENCES = 100
+
+# A snippet may begin within a link or code, so the text this many characters before it is read too.
+_READ_BEFORE = 500
+
+_QUESTION_MARKS = ("?", "\uff1f", "\u061f")
+_INVERTED_QUESTION_MARK = "\u00bf"
+
+_QUESTION_WORDS = frozenset(
+    """what when where who whom whose which why how did do does is are was were can could should
+    would will has have had
     wann wo wohin woher wer wen wem wessen welche welcher welches warum wieso weshalb wie
     quand qui que quel quelle quels quelles pourquoi comment combien
     qué cuándo dónde quién quiénes cuál cuáles cómo cuánto cuántos""".split()
@@ -69,7 +105,7 @@ _FIRST_WORDS = frozenset(
 
 
 class Signal(NamedTuple):
-    """Something that speaks for notes: how much of it each has, and what it counts beside the others."""
+    """A ranking signal: its weight beside the other signals, and one value per note."""
 
     name: str
     weight: float
@@ -77,12 +113,16 @@ class Signal(NamedTuple):
 
     @property
     def best(self) -> float:
-        """What every note's is divided by."""
+        """The greatest value, by which all values are divided; 1 if there is none."""
         return max(self.values.values(), default=0.0) or 1.0
 
 
 class Ranked(NamedTuple):
-    """A note's place in the ranking: its score, its best block by words, 0 without one, and whether it holds a word."""
+    """A note in the ranking, with its score.
+
+    `place` is its best block by words, 0 if none matched. `has_word` is whether the note contains a
+    word of the query.
+    """
 
     note: NoteId
     path: str
@@ -92,347 +132,549 @@ class Ranked(NamedTuple):
 
 
 def signals_of(answer: Matches, mode: Mode = "hybrid", lexical_weight: float = 0.6) -> list[Signal]:
-    """What an answer of the index says for notes: their words, neighbouring words and meaning."""
-    own = _own_shares(answer)
-    others = (
-        sum(own.values()) / len(own) if own else 1.0
-    )  # of a note whose blocks were not looked at
-    words = {match.note: match.score * own.get(match.note, others) for match in answer.notes}
-    for note, (_block, score) in _best_blocks(answer).items():
+    """Return the signals words, phrases and meaning of what the index found, in this order."""
+    own_shares = _own_shares(answer)
+    # For notes whose blocks were not compared, the mean is assumed.
+    mean_share = 1.0
+    if own_shares:
+        mean_share = sum(own_shares.values()) / len(own_shares)
+
+    words = _whole_note_scores(answer.notes, own_shares, mean_share)
+    for note, (_, score) in _best_blocks(answer).items():
         words[note] += _BLOCK_WEIGHT * score
-    phrases = {match.note: match.score * own.get(match.note, others) for match in answer.pairs}
-    meaning = {note: near.score for note, near in (answer.near or {}).items()}
-    share = {"hybrid": lexical_weight if meaning else 1.0, "text": 1.0, "semantic": 0.0}[mode]
-    left = 1 - _PHRASES if phrases else 1.0
+
+    phrases = _whole_note_scores(answer.pairs, own_shares, mean_share)
+    similarities = answer.near or {}
+    meaning = {note: similarity.score for note, similarity in similarities.items()}
+
+    hybrid_share = lexical_weight if meaning else 1.0
+    word_shares: dict[Mode, float] = {"hybrid": hybrid_share, "text": 1.0, "semantic": 0.0}
+    word_share = word_shares[mode]
+    rest = 1 - _PHRASE_WEIGHT if phrases else 1.0
     return [
-        Signal("words", left * share, words),
-        Signal("phrases", 1 - left, phrases),
-        Signal("meaning", left * (1 - share), meaning),
+        Signal("words", rest * word_share, words),
+        Signal("phrases", 1 - rest, phrases),
+        Signal("meaning", rest * (1 - word_share), meaning),
     ]
 
 
+def _whole_note_scores(
+    matches: Sequence[Match], own_shares: Mapping[NoteId, float], mean_share: float
+) -> dict[NoteId, float]:
+    """Return the scores of whole notes, without the share that text of many notes has in them."""
+    return {match.note: match.score * own_shares.get(match.note, mean_share) for match in matches}
+
+
 def _best_blocks(answer: Matches) -> dict[NoteId, tuple[Match, float]]:
-    """Return the best block of each note by its words, with its score: less the more notes have its text."""
-    best: dict[NoteId, tuple[Match, float]] = {}
+    """Return the best block of each note by its words, with its score.
+
+    The more notes have the text of a block, the lower is its score.
+    """
+    best_blocks: dict[NoteId, tuple[Match, float]] = {}
     repeated = answer.repeated
     for match in answer.blocks:
         score = match.score * repeated.get(match.place, 1.0)
-        known = best.get(match.note)
-        if known is None or score > known[1]:
-            best[match.note] = (match, score)
-    return best
+        previous = best_blocks.get(match.note)
+        if previous is None or score > previous[1]:
+            best_blocks[match.note] = (match, score)
+    return best_blocks
 
 
 def _own_shares(answer: Matches) -> dict[NoteId, float]:
-    """Return how much of the scores of a note's best blocks is not due to text that many notes have."""
+    """Return the share of each note's best blocks that is not due to text that many notes have."""
     repeated = answer.repeated
     if not repeated:
         return {}
-    counts = Counter[NoteId]()
+
+    block_counts = Counter[NoteId]()
     totals: dict[NoteId, float] = {}
-    own: dict[NoteId, float] = {}
+    own_scores: dict[NoteId, float] = {}
     for match in answer.blocks:
         note = match.note
-        counts[note] += 1
-        if counts[note] <= BLOCKS_COUNTED:
-            totals[note] = totals.get(note, 0.0) + match.score
-            own[note] = own.get(note, 0.0) + match.score * repeated.get(match.place, 1.0)
-    return {note: own[note] / total for note, total in totals.items()}
+        block_counts[note] += 1
+        if block_counts[note] > BLOCKS_COUNTED:
+            continue
+        own_score = match.score * repeated.get(match.place, 1.0)
+        totals[note] = totals.get(note, 0.0) + match.score
+        own_scores[note] = own_scores.get(note, 0.0) + own_score
+
+    return {note: own_scores[note] / total for note, total in totals.items()}
 
 
 def beside(
     signals: Sequence[Signal], name: str, weight: float, values: Mapping[NoteId, float]
 ) -> list[Signal]:
-    """The signals with a further one, whose weight is said beside 1 of all others. One that nobody has is left out."""
+    """Return the signals with one more, whose `weight` is relative to 1 of all others together.
+
+    The signal is left out if all its values are 0.
+    """
     if not any(values.values()):
         return list(signals)
-    every = [*signals, Signal(name, weight, values)]
-    return [signal._replace(weight=signal.weight / (1 + weight)) for signal in every]
+
+    all_signals = [*signals, Signal(name, weight, values)]
+    return [signal._replace(weight=signal.weight / (1 + weight)) for signal in all_signals]
 
 
 def names_within(spoken: Sequence[str], weights: Mapping[str, float]) -> dict[str, float]:
-    """The parts of a question that may be the name of a note (words.words_key), and the share of the question that each
-    is: of the weights of its words, or of their number where that is half of them. A part begins and ends with a word
-    that counts, and is enough of the question to say what it is about."""
-    found: dict[str, float] = {}
+    """Return the parts of a question that may name a note, each with its share of the question.
+
+    The keys are in the form of `words_key`. `spoken` are all words of the question in order, and
+    `weights` are those of the words that rank. A part begins and ends with a word that ranks, and
+    is large enough to say what the question is about.
+    """
     total = sum(weights.values())
-    places = [place for place, word in enumerate(spoken) if word in weights] if total else []
+    if not total:
+        return {}
+
+    places = [place for place, word in enumerate(spoken) if word in weights]
+    shares: dict[str, float] = {}
     for first in places:
         for last in places:
-            if not first <= last < first + _NAME_WORDS:
+            if not first <= last < first + _MAX_NAME_WORDS:
                 continue
             part = spoken[first : last + 1]
-            held = {word for word in part if word in weights}
-            share = sum(weights[word] for word in held) / total
-            of_number = len(held) / len(weights)
-            share = max(share, of_number if of_number >= _HALF else 0.0)
-            if share >= _NAMED_SHARE:
+            share = _share_of_question(part, weights, total)
+            if share >= _MIN_NAMED_SHARE:
                 key = words_key(" ".join(part))
-                found[key] = max(share, found.get(key, 0.0))
-    found.pop("", None)
-    return found
+                shares[key] = max(share, shares.get(key, 0.0))
+
+    shares.pop("", None)
+    return shares
 
 
-def ordered(answer: Matches, signals: Sequence[Signal], most: int | None = None) -> list[Ranked]:
-    """The notes for which anything speaks, best first; equal scores in order of their names. With `most` those that are
-    behind so many others may be left out."""
+def _share_of_question(part: Sequence[str], weights: Mapping[str, float], total: float) -> float:
+    """Return the share of a part in a question, by weight or by the number of words.
+
+    The number counts only for at least half of the words.
+    """
+    ranking_words = {word for word in part if word in weights}
+    share_of_weight = sum(weights[word] for word in ranking_words) / total
+    share_of_number = len(ranking_words) / len(weights)
+    if share_of_number < _HALF:
+        return share_of_weight
+    return max(share_of_weight, share_of_number)
+
+
+def ordered(
+    answer: Matches, signals: Sequence[Signal], max_notes: int | None = None
+) -> list[Ranked]:
+    """Return the notes with a score above 0, best first; equal scores in the order of their paths.
+
+    Notes whose name is the query come first. With `max_notes`, notes behind so many others may be
+    left out.
+    """
+    paths = answer.paths
+    title_matches = answer.titled
+    scores = _total_scores(signals)
+    if max_notes is not None and max_notes < len(scores):
+        scores = _best_scores(scores, max_notes, title_matches)
+
+    # A note whose name is the query is listed even if it has no signal.
+    scores = dict.fromkeys(title_matches, 0.0) | scores
+    rows = [
+        (title_matches.get(note, _NO_TITLE_MATCH), -round(score, 6), paths[note], note, score)
+        for note, score in scores.items()
+        if score > 0 or note in title_matches
+    ]
+    rows.sort()
+
+    places = {note: match.place for note, (match, _) in _best_blocks(answer).items()}
+    notes_with_word = {match.note for match in answer.notes}
+    ranking: list[Ranked] = []
+    for _, _, path, note, score in rows:
+        shown_score = 1.0 if note in title_matches else score
+        has_word = note in notes_with_word
+        ranking.append(Ranked(note, path, shown_score, places.get(note, 0), has_word))
+    return ranking
+
+
+def _total_scores(signals: Sequence[Signal]) -> dict[NoteId, float]:
+    """Return the weighted sum of all signals for each note."""
     scores: dict[NoteId, float] = {}
     for signal in signals:
-        weight, known = signal.weight / signal.best, scores.get
-        scores |= {note: known(note, 0.0) + weight * value for note, value in signal.values.items()}
-    paths, titled = (
-        answer.paths,
-        answer.titled,
-    )  # what is called as the question is comes before the others
-    if most is not None and most < len(scores):
-        least = sorted(scores.values())[-most] - 1e-6
-        scores = {note: score for note, score in scores.items() if score >= least or note in titled}
-    scores = (
-        dict.fromkeys(titled, 0.0) | scores
-    )  # also one that is far behind, or for which nothing else speaks
-    scored = sorted(
-        (titled.get(note, _NOT_TITLED), -round(score, 6), paths[note], note, score)
-        for note, score in scores.items()
-        if score > 0 or note in titled
-    )
-    places = {note: match.place for note, (match, _score) in _best_blocks(answer).items()}
-    worded = {match.note for match in answer.notes}
-    return [
-        Ranked(note, path, 1.0 if note in titled else score, places.get(note, 0), note in worded)
-        for _, _, path, note, score in scored
-    ]
+        weight = signal.weight / signal.best
+        for note, value in signal.values.items():
+            scores[note] = scores.get(note, 0.0) + weight * value
+    return scores
+
+
+def _best_scores(
+    scores: Mapping[NoteId, float], max_notes: int, title_matches: Collection[NoteId]
+) -> dict[NoteId, float]:
+    """Return the best scores, and those of title matches.
+
+    Scores are rounded to order notes, so notes that are almost equal to the last one stay.
+    """
+    min_score = sorted(scores.values())[-max_notes] - 1e-6
+    return {
+        note: score for note, score in scores.items() if score >= min_score or note in title_matches
+    }
 
 
 def is_question(text: str) -> bool:
-    """Whether a text asks: by its mark, or by its first word."""
-    stripped = text.strip()
-    if stripped.endswith(("?", "\uff1f", "\u061f")) or stripped.startswith("\u00bf"):
+    """Return whether a text is a question: by its question mark, or by its first word."""
+    text = text.strip()
+    if text.endswith(_QUESTION_MARKS) or text.startswith(_INVERTED_QUESTION_MARK):
         return True
-    first = re.match(r"\w+", stripped)
-    return (
-        first is not None and first[0].casefold() in _FIRST_WORDS and len(stripped) > len(first[0])
-    )
+
+    match = re.match(r"\w+", text)
+    if match is None:
+        return False
+    first_word = match[0]
+    return first_word.casefold() in _QUESTION_WORDS and len(text) > len(first_word)
 
 
 def names_in(question: str) -> set[str]:
-    """The words of a question that are written as names, with a capital amid a sentence; none where every word is."""
-    words = _AMID_A_SENTENCE.findall(question.strip())
-    return (
-        {word.lower() for word in words if word[0].isupper()}
-        if any(map(str.islower, words))
-        else set()
-    )
+    """Return the words of a question with a capital within a sentence, in small letters.
+
+    Returns none if every word has a capital.
+    """
+    words = _WORD_WITHIN_SENTENCE.findall(question.strip())
+    if not any(map(str.islower, words)):
+        return set()
+    return {word.lower() for word in words if word[0].isupper()}
+
+
+class _LineSimilarities(NamedTuple):
+    """How similar each word of a question is to each line of some notes."""
+
+    by_line: NDArray[np.float32]  # one row per word, one column per line; empty if nothing compares
+    first_lines: NDArray[np.int32]  # the first line of each passage
+    passage_counts: list[int]  # the number of passages of each note
+
+
+class _NoteWords(NamedTuple):
+    """The words of a note, as rows of the table of `Coverage`."""
+
+    words: NDArray[np.int32]
+    line_lengths: NDArray[np.int32]  # the number of words of each line
+    passage_lengths: NDArray[np.int32]  # the number of lines of each passage
 
 
 class Coverage:
-    """How well notes cover the words that are asked, by their vectors. What notes hold is kept, as numbers of words."""
+    """Measure how well notes cover the words of a question, by word vectors.
+
+    Guards a cache of the words of notes and of their vectors; threads may share it.
+    """
 
     def __init__(self, vectors: WordLlama) -> None:
         self.vectors = vectors
         self._lock = threading.Lock()
-        self._forget()
+        self._clear()
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         import numpy as np
 
-        self._number: dict[str, int] = {}
-        self._table: NDArray[np.float32] = np.empty(
-            (_KEPT_WORDS, self.vectors.dimension or 0), np.float32
-        )
-        self._notes: dict[Hashable, list[NDArray[np.int32]]] = {}
+        self._row_of: dict[str, int] = {}
+        shape = (_MAX_CACHED_WORDS, self.vectors.dimension or 0)
+        self._table: NDArray[np.float32] = np.empty(shape, np.float32)
+        self._words_of_notes: dict[Hashable, _NoteWords] = {}
 
-    def of(self, asked: Sequence[str], notes: _Texts, names: Collection[str] = ()) -> list[float]:
-        """For each note how well one of its passages covers the words, as a whole and by a few lines of it. No name is
-        near to another: what a passage lacks of the names counts against it."""
+    def of(self, words: Sequence[str], notes: _Texts, names: Collection[str] = ()) -> list[float]:
+        """Return for each note how well its best passage covers the words.
+
+        The sum counts the passage as a whole and its best few lines. A name is similar to no other
+        name, so a passage that lacks `names` of the question loses a part of its coverage.
+        """
         import numpy as np
 
-        by_line, first, passages = self._by_line(asked, notes)
+        by_line, first_lines, passage_counts = self._compare(words, notes)
         if not by_line.size:
-            return [0.0] * len(passages)
-        by_passage = np.maximum.reduceat(by_line, first, axis=1)
-        held = (
-            (by_passage[[word in names for word in asked]] > _SAME_WORD).mean(axis=0)
-            if names
-            else 1.0
-        )
-        goes_on = np.delete(
-            np.arange(by_line.shape[1]), first - 1
-        )  # lines that are not the last of a passage
+            return [0.0] * len(passage_counts)
+
+        by_passage = np.maximum.reduceat(by_line, first_lines, axis=1)
+        by_few_lines = self._with_following_lines(by_line, first_lines)
+        best_lines = np.maximum.reduceat(by_few_lines.mean(axis=0), first_lines)
+        coverage = by_passage.mean(axis=0) + best_lines
+
+        share_of_names: NDArray[np.float64] | float = 1.0
+        if names:
+            is_name = [word in names for word in words]
+            share_of_names = (by_passage[is_name] > _SAME_WORD).mean(axis=0)
+        coverage = coverage * (_NAMELESS_SHARE + (1 - _NAMELESS_SHARE) * share_of_names)
+
+        return _best_of_notes(coverage.tolist(), passage_counts)
+
+    @staticmethod
+    def _with_following_lines(
+        by_line: NDArray[np.float32], first_lines: NDArray[np.int32]
+    ) -> NDArray[np.float32]:
+        """Return the similarities of each line with the lines after it in its passage.
+
+        Changes `by_line`.
+        """
+        import numpy as np
+
+        has_following = np.delete(np.arange(by_line.shape[1]), first_lines - 1)
         for _ in range(_COVERED_LINES - 1):
-            by_line[:, goes_on] = np.maximum(by_line[:, goes_on], by_line[:, goes_on + 1])
-        covered = by_passage.mean(axis=0) + np.maximum.reduceat(by_line.mean(axis=0), first)
-        found = iter((covered * (_NAMELESS + (1 - _NAMELESS) * held)).tolist())
-        return [max(islice(found, each), default=0.0) for each in passages]
+            following = by_line[:, has_following + 1]
+            by_line[:, has_following] = np.maximum(by_line[:, has_following], following)
+        return by_line
 
     def share(
         self,
         weights: Mapping[str, float],
-        called: str,
+        label: str,
         key: Hashable,
         texts: Callable[[], list[str]],
     ) -> float:
-        """The share of the words, by their weights, that a note holds in what it is called and in its best passage."""
+        """Return the weighted share of the words that a note covers in its label and best passage.
+
+        The `label` is all that the note is called. `key` and `texts` are as in `of`.
+        """
         import numpy as np
 
-        by_line, first, (names, passages) = self._by_line(
-            list(weights), {(called,): lambda: [called], key: texts}
-        )
-        if not by_line.size:
+        by_passage, _ = self._by_passage_with_label(list(weights), label, key, texts)
+        if not by_passage.size:
             return 0.0
-        near, weight = (
-            np.maximum.reduceat(by_line, first, axis=1) ** 2,
-            np.array(list(weights.values())),
-        )
-        if names and passages:
-            near = np.maximum(near, near[:, :1])
-        return min(1.0, float((weight @ near).max() / weight.sum()))
+
+        weight_of_words = np.array(list(weights.values()))
+        covered = weight_of_words @ by_passage**2
+        return min(1.0, float(covered.max() / weight_of_words.sum()))
 
     def by_word(
         self,
         weights: Mapping[str, float],
-        called: str,
+        label: str,
         key: Hashable,
         texts: Callable[[], list[str]],
     ) -> tuple[list[float], int]:
-        """Return how near each word is to the best passage of a note, with what it is called, and that passage.
+        """Return how similar each word is to the best passage of a note, and the passage's number.
 
-        The passage is a number, -1 for a note without text.
+        The words of the `label` count with every passage. The number is -1 for a note without text.
         """
         import numpy as np
 
         words = list(weights)
-        by_line, first, (names, passages) = self._by_line(
-            words, {(called,): lambda: [called], key: texts}
-        )
-        if not by_line.size:
+        by_passage, passage_counts = self._by_passage_with_label(words, label, key, texts)
+        if not by_passage.size:
             return [0.0] * len(words), -1
-        near = np.maximum.reduceat(by_line, first, axis=1)
-        if names and passages:
-            near = np.maximum(near, near[:, :1])
-        best = int((np.array(list(weights.values())) @ near**2).argmax())
-        return near[:, best].tolist(), best - names if passages else -1
 
-    def _by_line(
-        self, asked: Sequence[str], notes: _Texts
-    ) -> tuple[NDArray[np.float32], NDArray[np.int32], list[int]]:
-        """How near each word is to each line of all notes; the first line of each passage; each note's passages."""
+        covered = np.array(list(weights.values())) @ by_passage**2
+        best = int(covered.argmax())
+        similarities = by_passage[:, best].tolist()
+        label_count, text_count = passage_counts
+        if not text_count:
+            return similarities, -1
+        return similarities, best - label_count
+
+    def _by_passage_with_label(
+        self, words: Sequence[str], label: str, key: Hashable, texts: Callable[[], list[str]]
+    ) -> tuple[NDArray[np.float32], list[int]]:
+        """Return how similar each word is to each passage with the label, one column per passage.
+
+        The label is the first passage, if it has words. Also returns the number of passages of the
+        label and of the text.
+        """
+        import numpy as np
+
+        notes: _Texts = {(label,): lambda: [label], key: texts}
+        by_line, first_lines, passage_counts = self._compare(words, notes)
+        if not by_line.size:
+            return by_line, passage_counts
+
+        by_passage = np.maximum.reduceat(by_line, first_lines, axis=1)
+        if all(passage_counts):
+            by_passage = np.maximum(by_passage, by_passage[:, :1])
+        return by_passage, passage_counts
+
+    def _compare(self, words: Sequence[str], notes: _Texts) -> _LineSimilarities:
+        """Return how similar each word is to each line of all notes."""
         import numpy as np
 
         with self._lock:
-            if len(self._number) > _KEPT_WORDS:
-                self._forget()
-            read = [self._read(key, texts) for key, texts in notes.items()]
-            table = self._table[: len(self._number)]
-        passages = [len(each) for _, _, each in read]
-        if not asked or not any(passages):
-            return np.empty((0, 0), np.float32), np.empty(0, np.int32), passages
-        every, lengths, lines = map(np.concatenate, zip(*read, strict=True))
-        held, place = np.unique(every, return_inverse=True)
-        near = np.maximum(self.vectors.words([word.lower() for word in asked]) @ table[held].T, 0.0)
-        by_line = np.maximum.reduceat(near[:, place], np.cumsum(lengths) - lengths, axis=1)
-        return by_line, np.cumsum(lines) - lines, passages
+            if len(self._row_of) > _MAX_CACHED_WORDS:
+                self._clear()
+            words_of_notes = [self._read(key, texts) for key, texts in notes.items()]
+            table = self._table[: len(self._row_of)]
 
-    def _read(self, key: Hashable, texts: Callable[[], Sequence[str]]) -> list[NDArray[np.int32]]:
-        """The words of a note, how many each of its lines has, and how many lines each of its passages."""
+        passage_counts = [len(note.passage_lengths) for note in words_of_notes]
+        if not words or not any(passage_counts):
+            empty = np.empty((0, 0), np.float32)
+            return _LineSimilarities(empty, np.empty(0, np.int32), passage_counts)
+
+        rows = np.concatenate([note.words for note in words_of_notes])
+        line_lengths = np.concatenate([note.line_lengths for note in words_of_notes])
+        passage_lengths = np.concatenate([note.passage_lengths for note in words_of_notes])
+
+        distinct_rows, places = np.unique(rows, return_inverse=True)
+        vectors = self.vectors.words([word.lower() for word in words])
+        similarities = np.maximum(vectors @ table[distinct_rows].T, 0.0)
+
+        first_words = np.cumsum(line_lengths) - line_lengths
+        by_line = np.maximum.reduceat(similarities[:, places], first_words, axis=1)
+        first_lines = np.cumsum(passage_lengths) - passage_lengths
+        return _LineSimilarities(by_line, first_lines, passage_counts)
+
+    def _read(self, key: Hashable, texts: Callable[[], Sequence[str]]) -> _NoteWords:
+        """Return the words of a note, from the cache if they are there. Call under the lock."""
+        note_words = self._words_of_notes.pop(key, None)
+        if note_words is None:
+            note_words = self._split(texts())
+
+        # The note that was read last is the last one that leaves the cache.
+        self._words_of_notes[key] = note_words
+        if len(self._words_of_notes) > _MAX_CACHED_NOTES:
+            del self._words_of_notes[next(iter(self._words_of_notes))]
+        return note_words
+
+    def _split(self, texts: Sequence[str]) -> _NoteWords:
+        """Return the words of passages, without lines and passages that have none."""
         import numpy as np
 
-        if (kept := self._notes.pop(key, None)) is None:
-            passages = [
-                [words for line in text.split("\n") if (words := _words(line))] for text in texts()
-            ]
-            lines = list(chain(*passages))
-            fresh = [word for word in dict.fromkeys(chain(*lines)) if word not in self._number]
-            if fresh:
-                vectors, first = self.vectors.words(fresh), len(self._number)
-                self._number |= {word: number for number, word in enumerate(fresh, first)}
-                while len(self._number) > len(self._table):
-                    self._table = np.concatenate([self._table, np.empty_like(self._table)])
-                self._table[first : len(self._number)] = vectors
-            numbers = [
-                map(self._number.__getitem__, chain(*lines)),
-                map(len, lines),
-                filter(None, map(len, passages)),
-            ]
-            kept = [np.fromiter(each, np.int32) for each in numbers]
-        self._notes[key] = kept
-        if len(self._notes) > _KEPT_NOTES:
-            del self._notes[next(iter(self._notes))]
-        return kept
+        lines: list[list[str]] = []
+        passage_lengths: list[int] = []
+        for text in texts:
+            lines_of_passage = [words for words in map(_words, text.split("\n")) if words]
+            if lines_of_passage:
+                lines += lines_of_passage
+                passage_lengths.append(len(lines_of_passage))
+
+        self._add_vectors(chain.from_iterable(lines))
+        rows = [self._row_of[word] for word in chain.from_iterable(lines)]
+        return _NoteWords(
+            np.array(rows, np.int32),
+            np.array([len(words) for words in lines], np.int32),
+            np.array(passage_lengths, np.int32),
+        )
+
+    def _add_vectors(self, words: Iterable[str]) -> None:
+        """Add the vectors of new words to the table."""
+        import numpy as np
+
+        new_words = [word for word in dict.fromkeys(words) if word not in self._row_of]
+        if not new_words:
+            return
+
+        vectors = self.vectors.words(new_words)
+        first = len(self._row_of)
+        for row, word in enumerate(new_words, first):
+            self._row_of[word] = row
+
+        while len(self._row_of) > len(self._table):
+            self._table = np.concatenate([self._table, np.empty_like(self._table)])
+        self._table[first : len(self._row_of)] = vectors
+
+
+def _best_of_notes(values: Sequence[float], passage_counts: Sequence[int]) -> list[float]:
+    """Return the greatest value of each note's passages; 0 for a note without a passage."""
+    best_values: list[float] = []
+    first = 0
+    for count in passage_counts:
+        best_values.append(max(values[first : first + count], default=0.0))
+        first += count
+    return best_values
 
 
 def with_words(passages: Iterable[str]) -> list[str]:
-    """Return the passages that have a word which carries meaning: those whose nearness `Coverage` measures."""
-    return [passage for passage in passages if any(_words(line) for line in passage.split("\n"))]
+    """Return the passages with a word that is no stop word: those that `Coverage` numbers."""
+    return [passage for passage in passages if any(map(_words, passage.split("\n")))]
 
 
 def _words(text: str) -> list[str]:
-    """The different words of a passage that carry meaning."""
+    """Return the words of a text, each once, without stop words."""
     words = dict.fromkeys(words_in_order(text[:_COVERED_CHARACTERS].lower()))
     return [word for word in words if word not in STOP_WORDS]
 
 
 def weights_of(words: Sequence[str], holders: Sequence[int], notes: int) -> dict[str, float]:
-    """What each word of a question counts: the fewer notes hold it, the more."""
-    rarity = (math.log1p((max(notes - held, 0) + 0.5) / (held + 0.5)) for held in holders)
-    return {word: math.sqrt(each) for word, each in zip(words, rarity, strict=True)}
+    """Return the weight of each word of a question: the fewer notes contain it, the greater.
+
+    `holders` are the numbers of notes that contain each word, of `notes` in all.
+    """
+    weights: dict[str, float] = {}
+    for word, count in zip(words, holders, strict=True):
+        notes_without = max(notes - count, 0)
+        rarity = math.log1p((notes_without + 0.5) / (count + 0.5))
+        weights[word] = math.sqrt(rarity)
+    return weights
 
 
-def share_held(weights: Mapping[str, float], called: str, texts: Sequence[str]) -> float:
-    """As `Coverage.share`, where there are no vectors: by how words begin."""
-    asked = [(_beginning(word), weight) for word, weight in weights.items()]
-    plain = [_plain(f"{called}\n{text[:_COVERED_CHARACTERS]}") for text in texts or ("",)]
-    held = (
-        sum(weight for begin, weight in asked if _has_beginning(text, *begin)) for text in plain
-    )
-    return max(held) / sum(weights.values())
+def share_held(weights: Mapping[str, float], label: str, texts: Sequence[str]) -> float:
+    """Return what `Coverage.share` returns, without vectors: forms of a word begin alike."""
+    beginnings = [(_beginning(word), weight) for word, weight in weights.items()]
+    shares: list[float] = []
+    for text in texts or ("",):
+        plain = _plain(f"{label}\n{text[:_COVERED_CHARACTERS]}")
+        shares.append(
+            sum(weight for beginning, weight in beginnings if _has_beginning(plain, beginning))
+        )
+    return max(shares) / sum(weights.values())
 
 
-def share_contained(weights: Mapping[str, float], called: str, passages: Sequence[str]) -> float:
-    """Return the share of a question whose words one passage contains as they are spelled, with what its note is called.
+def share_contained(weights: Mapping[str, float], label: str, passages: Sequence[str]) -> float:
+    """Return the weighted share of words that a label and one passage contain as spelled.
 
     It is never more than what the word vectors say of the passage, and costs a tenth of it.
     """
-    of_note = set(_words(called))
+    label_words = set(_words(label))
     shares = [0.0]
     for passage in passages or ("",):
-        contained = of_note.union(*map(_words, passage.split("\n")))
+        contained = label_words.union(*map(_words, passage.split("\n")))
         shares.append(sum(weight for word, weight in weights.items() if word.lower() in contained))
     return max(shares) / (sum(weights.values()) or 1.0)
 
 
+class _Beginning(NamedTuple):
+    """The letters that all forms of a word begin with.
+
+    `after_letter` is whether they must follow a letter or must not; None if both are right.
+    """
+
+    letters: str
+    after_letter: bool | None
+
+
 @lru_cache(maxsize=1_000)
-def _beginning(word: str) -> tuple[str, bool | None]:
-    """How a word begins, and whether a letter may stand before it: never before a letter; None where it does not matter."""
-    begin = _plain(word)[: max(_STEM, len(word) - _ENDING)]
-    return begin, None if is_unspaced(word) else _LETTER.match(begin) is None
+def _beginning(word: str) -> _Beginning:
+    """Return how the forms of a word begin. Only in scripts without spaces they follow letters."""
+    letters = _plain(word)[: max(_STEM_LENGTH, len(word) - _ENDING_LENGTH)]
+    if is_unspaced(word):
+        return _Beginning(letters, None)
+    return _Beginning(letters, _LETTER.match(letters) is None)
 
 
-def _has_beginning(text: str, begin: str, after_letter: bool | None) -> bool:
-    return any(
-        after_letter in (None, _LETTER.match(text[at - 1 : at]) is not None)
-        for at in _places(text, begin)
-    )
+def _has_beginning(text: str, beginning: _Beginning) -> bool:
+    letters, after_letter = beginning
+    for start in _occurrences(text, letters):
+        if after_letter is None:
+            return True
+        follows_letter = _LETTER.match(text[start - 1 : start]) is not None
+        if follows_letter == after_letter:
+            return True
+    return False
 
 
 def words_begun(text: str, words: Sequence[str]) -> int:
-    """How many of some words a text holds, by how words begin."""
+    """Count the words of which a text contains a form, by how words begin."""
     plain = _plain(text)
-    return sum(_has_beginning(plain, *_beginning(word)) for word in words)
+    return sum(_has_beginning(plain, _beginning(word)) for word in words)
 
 
 def lead_of(ranked: Sequence[Ranked]) -> float:
-    """Return the lead of the best over the sixth; few notes lead far, whatever they hold, so a far lead counts less."""
-    ahead = ranked[0].score - (ranked[COMPARED - 1].score if len(ranked) >= COMPARED else 0.0)
-    return min(ahead, _FAR_AHEAD)
+    """Return the lead of the best hit over the sixth, 0.3 at most.
+
+    In a ranking of few notes the best leads far, whatever it contains, so a greater lead says
+    nothing.
+    """
+    lead = ranked[0].score
+    if len(ranked) >= COMPARED:
+        lead -= ranked[COMPARED - 1].score
+    return min(lead, _MAX_LEAD)
 
 
 def passage_around(passages: Sequence[Position], place: Position | None) -> Position | None:
-    """The passage a block stands in, or the passage itself."""
+    """Return the passage that contains a place, or the place itself if none does.
+
+    Without a place it is the first passage, None if there is none.
+    """
     if place is None:
         return passages[0] if passages else None
-    return next(
-        (passage for passage in passages if passage.start <= place.start < passage.stop), place
-    )
+
+    for passage in passages:
+        if passage.start <= place.start < passage.stop:
+            return passage
+    return place
 
 
 def where_words_stand(
@@ -442,65 +684,112 @@ def where_words_stand(
     words: Sequence[str],
     limit: int,
 ) -> tuple[Position | None, Position | None]:
-    """The passage to show and the place in it: in a long block, where most of the words stand together."""
+    """Return the passage to show and the place in it.
+
+    In a place longer than `limit` characters, it is where most of the words are close together.
+    """
     if place is None or place.stop - place.start <= limit:
         return passage_around(passages, place), place
-    plain = _plain(text[place.start : place.stop])
-    beginnings = {_plain(word)[: max(_STEM, len(word) - _STEM)] for word in words}
-    found = sorted((at, word) for word in beginnings for at in _places(plain, word))[:_LOOKED_AT]
-    best, most = (
-        0,
-        len({word for at, word in found if at < limit * 3 // 4}),
-    )  # where a stretch with most words begins
-    for k, (start, _) in enumerate(found):
-        if (held := len({word for at, word in found[k:] if at < start + limit * 2 // 3})) > most:
-            best, most = start, held
-    at = place.start + best
-    there = place._replace(start=at, line=place.line + text.count("\n", place.start, at))
-    around = passage_around(passages, there)
-    if around is None or at == place.start:
-        return around, place
-    return around, there._replace(start=max(around.start, at - limit // 4))
+
+    offset = _offset_with_most_words(text[place.start : place.stop], words, limit)
+    start = place.start + offset
+    line = place.line + text.count("\n", place.start, start)
+    inner_place = place._replace(start=start, line=line)
+    passage = passage_around(passages, inner_place)
+    if passage is None or not offset:
+        return passage, place
+
+    # Some text before the words makes them understandable.
+    return passage, inner_place._replace(start=max(passage.start, start - limit // 4))
 
 
-def _places(text: str, word: str) -> Iterator[int]:
-    at = text.find(word)
-    while at >= 0:
-        yield at
-        at = text.find(word, at + 1)
+def _offset_with_most_words(text: str, words: Sequence[str], limit: int) -> int:
+    """Return the start of the first stretch of a text that contains most of the words.
+
+    It is 0 unless a later stretch contains more words than the beginning of the text.
+    """
+    plain = _plain(text)
+    beginnings = {
+        _plain(word)[: max(_STEM_LENGTH, len(word) - _LONG_ENDING_LENGTH)] for word in words
+    }
+    occurrences = sorted(
+        (start, beginning) for beginning in beginnings for start in _occurrences(plain, beginning)
+    )
+    occurrences = occurrences[:_MAX_OCCURRENCES]
+
+    best_offset = 0
+    most_words = len({word for start, word in occurrences if start < limit * 3 // 4})
+    for index, (offset, _) in enumerate(occurrences):
+        end = offset + limit * 2 // 3
+        words_in_stretch = {word for start, word in occurrences[index:] if start < end}
+        if len(words_in_stretch) > most_words:
+            best_offset = offset
+            most_words = len(words_in_stretch)
+    return best_offset
+
+
+def _occurrences(text: str, part: str) -> Iterator[int]:
+    """Yield every offset at which a text contains a part."""
+    start = text.find(part)
+    while start >= 0:
+        yield start
+        start = text.find(part, start + 1)
 
 
 def snippet(text: str, passage: Position, place: Position | None, limit: int) -> str:
-    """The passage in one line of at most `limit` characters, beginning near the place that was found."""
+    """Return a passage without Markdown on one line of at most `limit` characters.
+
+    If the passage is longer, the line begins near `place`.
+    """
     if passage.stop - passage.start <= limit:
         return as_read(text[passage.start : passage.stop])
-    start = (
-        passage.start
-        if place is None
-        else max(passage.start, min(place.start, passage.stop - limit + 2))
-    )
-    first = max(
-        passage.start, start - _READ_BEFORE
-    )  # from there on, for the beginning may stand in a link or in code
-    whole = as_read(text[first : min(passage.stop, start + 3 * limit)])
-    at = max(0, min(len(as_read(text[first:start])), len(whole) - limit + 2))
-    if 0 < at < len(whole) and not (whole[at].isspace() or whole[at - 1].isspace()):
-        at = max(at, whole.find(" ", at, at + 30))
-    before, shown = "… " if at or first > passage.start else "", whole[at:].strip()
-    if len(shown) + len(before) > limit:
-        cut = shown.rfind(" ", limit // 2, limit - len(before) - 1)
-        shown = shown[: cut if cut > 0 else limit - len(before) - 1] + "…"
-    return before + shown
+
+    start = passage.start
+    if place is not None:
+        start = max(passage.start, min(place.start, passage.stop - limit + 2))
+
+    read_start = max(passage.start, start - _READ_BEFORE)
+    readable = as_read(text[read_start : min(passage.stop, start + 3 * limit)])
+    offset = len(as_read(text[read_start:start]))
+    offset = max(0, min(offset, len(readable) - limit + 2))
+    offset = _next_word_start(readable, offset)
+
+    is_cut = offset > 0 or read_start > passage.start
+    prefix = "… " if is_cut else ""
+    return prefix + _shorten(readable[offset:].strip(), limit - len(prefix), limit // 2)
+
+
+def _next_word_start(text: str, offset: int) -> int:
+    """Return the end of the word around an offset, or the offset if it is within no short word."""
+    if not 0 < offset < len(text):
+        return offset
+    if text[offset].isspace() or text[offset - 1].isspace():
+        return offset
+    return max(offset, text.find(" ", offset, offset + 30))
+
+
+def _shorten(text: str, limit: int, min_cut: int) -> str:
+    """Cut a text to `limit` characters, between words if a space is behind `min_cut`."""
+    if len(text) <= limit:
+        return text
+
+    cut = text.rfind(" ", min_cut, limit - 1)
+    if cut <= 0:
+        cut = limit - 1
+    return text[:cut] + "…"
 
 
 def _plain(text: str) -> str:
-    """In small letters without accents, every character in its place."""
-    return text.lower() if text.isascii() else "".join(map(_letter, text))
+    """Return a text in small letters without accents, every character at its place."""
+    if text.isascii():
+        return text.lower()
+    return "".join(map(_letter, text))
 
 
 @lru_cache(maxsize=10_000)
 def _letter(character: str) -> str:
-    apart = unicodedata.normalize("NFD", character)
-    return (apart[0] if len(apart) > 1 and unicodedata.combining(apart[1]) else character).lower()[
-        0
-    ]
+    """Return one character as a small letter without its accent."""
+    decomposed = unicodedata.normalize("NFD", character)
+    if len(decomposed) > 1 and unicodedata.combining(decomposed[1]):
+        character = decomposed[0]
+    return character.lower()[0]
