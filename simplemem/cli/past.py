@@ -286,18 +286,16 @@ def sync(vault: VaultOption = None) -> Answer:
 
 
 def _undo_one(store: EnhancedStore, what: str | None) -> Answer:
+    """Undo the last change, or the one that is named. A conflict names the command that goes on."""
     try:
-        return _undone(
-            store.undo(store.last_step() if what is None else what, who=WHO, tool="undo")
-        )
+        version = store.last_step() if what is None else what
+        return _undone(store.undo(version, who=WHO, tool="undo"))
     except Conflict as error:
-        name, version = (
-            error.details.get("path", "").removesuffix(".md"),
-            error.details.get("version"),
-        )
-        if error.details["current_sha256"] is not None and version:
-            restore = f"simplemem restore {shlex.quote(name)} --at 'before {version}'"
-            error.hint += f" `{restore}` does that; the current text stays in the history."
+        restore_at = error.details.get("restore_at")
+        if restore_at:
+            name = shlex.quote(error.details["path"].removesuffix(".md"))
+            command = f"`simplemem restore {name} --at {shlex.quote(restore_at)}`"
+            error.hint += f" {command} restores it; the current text stays in the history."
         raise
 
 

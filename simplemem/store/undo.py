@@ -61,11 +61,7 @@ def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
         try:
             written = core.vault.undo(version.id, change_by({**by, "reason": reason}, "undo"))
         except Conflict as error:
-            if error.details["current_sha256"] is not None:
-                error.message = f"{name_of(error.details['path'])} has changed since {version.id}"
-                error.hint = _hint_after_later_change(core, version)
-            error.details["version"] = version.id
-            raise
+            raise _refusal(core, version, error) from error
         paths = {path for step in steps for path, _, _ in step.effects} | {
             each.path for each in written
         }
@@ -84,13 +80,42 @@ def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
     return Undone(name_of(main.path), main.sha256, main.version, what)
 
 
-def _hint_after_later_change(core: Core, version: Version) -> str:
-    """Say how to go on if a note is not as this change left it."""
-    restoring = f"restore the note as it was before {version.id}"
-    latest = next(iter(core.changes.of(version.new_path or version.path, 1)), None)
-    if latest is not None and latest.id != version.id:
-        return f"Undo the later changes first, or {restoring}."
-    return f"The note was edited outside simplemem. To take back that edit too, {restoring}."
+def _refusal(core: Core, version: Version, error: Conflict) -> Conflict:
+    """Return the error for a note that is not as this change left it: what happened, and how to go on.
+
+    If the note can be restored as it was before the change, `restore_at` says what to restore.
+    """
+    path: str = error.details["path"]
+    name = name_of(path)
+    facts = {**error.details, "version": version.id}
+    if facts["current_sha256"] is None:
+        return Conflict(error.message, hint=error.hint, **facts)
+
+    steps = core.changes.step(version.group)
+    step = next((step for step in steps if path in (step.path, step.new_path)), version)
+    message = f"{name} has changed since {version.id}"
+    if step.after is None:
+        message = f"a note called {name} exists again"
+        hint = "Move or delete that note first, or restore the old one under another name."
+    elif _is_changed_since(core, path, version):
+        hint = "Undo the later changes first."
+    elif step.new_path is not None:
+        hint = (
+            "The note was edited outside simplemem. To move it back with that edit, move it again."
+        )
+    elif step.before is None:
+        hint = "The note was edited outside simplemem. If you do not want to keep it, delete it."
+    else:
+        facts["restore_at"] = f"before {version.id}"
+        restoring = f"restore the note as it was before {version.id}"
+        hint = f"The note was edited outside simplemem. To take back that edit too, {restoring}."
+    return Conflict(message, hint=hint, **facts)
+
+
+def _is_changed_since(core: Core, path: str, version: Version) -> bool:
+    """Return whether the history has a later change of this path."""
+    latest = next(iter(core.changes.of(path, 1)), None)
+    return latest is not None and latest.group != version.group
 
 
 def _check_unseen_links(core: Core, steps: Sequence[Version]) -> None:

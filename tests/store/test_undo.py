@@ -247,3 +247,32 @@ def test_a_change_that_was_taken_back_before_does_not_protect_the_same_change_ma
             "links",
         } and shown.left == ()
     assert "theirs" not in grown.read("edited").content and grown.has("moved")
+
+
+def test_a_refused_undo_says_what_happened_and_what_can_be_done(
+    plain_store: EnhancedStore, vault: Path
+) -> None:
+    store = plain_store
+    store.create("made", "one")
+    store.update("made", append="two")
+    store.create("other", "one")
+    store.delete("other")
+    for name in ("made", "other"):
+        (vault / f"{name}.md").write_text("of an editor\n", encoding="utf-8")
+    store.sync()
+
+    def refused(version: str) -> Conflict:
+        with pytest.raises(Conflict) as caught:
+            store.undo(version)
+        return caught.value
+
+    edited = refused("v2")
+    assert str(edited) == "made has changed since v000002" == edited.message
+    assert "edited outside simplemem" in edited.hint
+    assert edited.details["restore_at"] == "before v000002"
+    assert store.restore("made", at=edited.details["restore_at"]).changed
+
+    assert "a note called other exists again" in refused("v4").message
+    assert "restore_at" not in refused("v4").details
+    store.update("made", append="three")
+    assert refused("v1").hint == "Undo the later changes first."
