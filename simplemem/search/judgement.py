@@ -35,11 +35,12 @@ _MIN_BY_VECTORS = 1.34
 # What it must reach where only words are compared, so that similarity is not known.
 _MIN_BY_WORDS = 0.86
 
-# A hit without a word of the question must be this many spreads more similar to it than the other notes are.
+# A hit without a word of the question must be this many spreads more similar to it than the other
+# notes are.
 _MIN_Z_SCORE = 2.2
 
 # A note that contains only a name of the question must be this similar to the rest of the question.
-# Without this rule the note "Anna" would answer "When is Anna's birthday?", whatever it says of her.
+# Without this rule the note "Anna" would answer "When is Anna's birthday?", whatever it contains.
 _MIN_MISSING_SIMILARITY = 0.2
 
 # A few similarities say little about their spread: one more is counted, at this distance from their
@@ -106,8 +107,8 @@ def _expectation(word_count: int, lead: float) -> float:
 def z_score(similarity: float, other_similarities: Sequence[float]) -> float:
     """Return by how many spreads a note is more similar to a question than the other notes are.
 
-    Everything is measured as a share of the distance from the mean to 1, so the scale of an embedder
-    does not matter: with some, texts that have nothing in common have a cosine of 0.7.
+    Everything is measured as a share of the distance from the mean to 1, so the scale of an
+    embedder does not matter: with some, texts that have nothing in common have a cosine of 0.7.
     """
     mean = _ASSUMED_MEAN
     if other_similarities:
