@@ -15,7 +15,7 @@ from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from typing import Any, Protocol
 
-from simplemem.errors import SimplememError
+from simplemem.errors import SimplememError, Unavailable
 from simplemem.server import local_protocol
 from simplemem.server.local_protocol import (
     MAX_ANSWER_BYTES,
@@ -94,8 +94,11 @@ class LocalServer:
         self._stop_listening()
 
     def _run(self) -> None:
-        while not self._is_closed.is_set() and not self._is_ready():
-            self._is_closed.wait(_READY_SECONDS)
+        try:
+            while not self._is_closed.is_set() and not self._is_ready():
+                self._is_closed.wait(_READY_SECONDS)
+        except Unavailable:  # the server ended, and closed the store between two checks
+            return
 
         while not self._is_closed.is_set():
             listening = self._start_listening()

@@ -19,6 +19,7 @@ from waiting import eventually
 
 from simplemem.server import local, local_protocol
 from simplemem.server.local import LocalServer
+from simplemem.store.store import EnhancedStore
 from simplemem.vault.lock import FileLock
 
 pytestmark = pytest.mark.skipif(
@@ -144,6 +145,22 @@ def test_a_server_goes_on_when_the_system_gives_no_more_threads(
         monkeypatch.setattr(threading.Thread, "start", refuse_some)
         assert [ask(root) for _ in range(9)] == [None] * 9
         assert ask(root) == {"answer": 1}
+
+
+def test_a_store_that_closes_before_it_was_ready_ends_the_thread_in_silence(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures: list[threading.ExceptHookArgs] = []
+    monkeypatch.setattr(threading, "excepthook", failures.append)
+    closed_store = EnhancedStore(root, person=True)
+    closed_store.close()
+
+    LocalServer(
+        str(root), Lock(root), lambda _: None, lambda: closed_store.state().is_ready
+    ).start()
+
+    assert eventually(lambda: "local" not in [thread.name for thread in threading.enumerate()])
+    assert not failures
 
 
 def test_a_server_that_cannot_make_its_socket_leaves_the_lock_to_another(root: Path) -> None:
