@@ -80,7 +80,10 @@ FAULTS = (
     Fault(
         "scanner", "~~~ closes a fence of ```",
         "simplemem.note.blocks",
-        [("line[at] == self.fence[0]:", 'line[at] in "`~":'), ("rest.strip(self.fence[0])", 'rest.strip("`~")')],
+        [
+            ("self.line[self.offset] != character", 'self.line[self.offset] not in "`~"'),
+            ("rest.strip(character)", 'rest.strip("`~")'),
+        ],
     ),
     Fault(
         "scanner", "#tag at the start of a line is a heading",
@@ -110,7 +113,7 @@ FAULTS = (
     Fault(
         "tags", "removing `stat` removes `status` too",
         "simplemem.note.tags",
-        [('.casefold()}/".startswith(f"{name.casefold()}/")', '.casefold()}".startswith(name.casefold())')],
+        [('.casefold()}/".startswith(', '.casefold()}".startswith('), ('f"{name.casefold()}/"', "name.casefold()")],
     ),
     Fault(
         "index", "the links of a note that is gone are left behind",
