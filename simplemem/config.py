@@ -812,8 +812,7 @@ def check_is_setting(key: str) -> None:
 
 # Variables read outside the settings. Extend this when you read a new one.
 _OTHER_VARIABLES = frozenset(
-    ENV_PREFIX + name
-    for name in ("VAULT", "PROFILE", "TOOLS", "TOKEN", "TOKEN_FILE", "NOW", "COMPLETE")
+    ENV_PREFIX + name for name in ("VAULT", "PROFILE", "TOOLS", "TOKEN", "TOKEN_FILE", "NOW")
 )
 
 

@@ -40,7 +40,7 @@ from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
-    from simplemem.memory import Filter, Found, Hit, IndexState
+    from simplemem.memory import Filter, Hit, IndexState
 
 commands = typer.Typer()
 _PANEL = "Find and read"
@@ -116,7 +116,7 @@ def search(
     if (why_it := found.why) is None or found.explain is not None:
         is_absence_first = bool(found.absent and found.hits and found.only_nearest)
         if is_absence_first:
-            lines.append([(_absent_words(found), "dim")])
+            lines.append([(_absent_words(found.absent), "dim")])
         if not found.hits:
             lines.append(["Nothing found." if found.index.is_ready else "No answer yet."])
         elif found.notice:
@@ -124,7 +124,10 @@ def search(
         for rank, hit in enumerate(found.hits, 1):
             lines += _hit(rank, hit, found.query, show_score=not found.only_nearest)
         if found.absent and not is_absence_first:
-            lines.append([(_absent_words(found), "dim")])
+            absent = _absent_words(found.absent)
+            if found.hits:
+                absent += " The hits were found by the rest of the query."
+            lines.append([(absent, "dim")])
         if found.explain is not None:
             labels = _explained(found.explain)
             left_out = found.explain["not_searched"].items()
@@ -148,13 +151,9 @@ def search(
     )
 
 
-def _absent_words(found: Found) -> str:
-    """Say which words of the query no note contains."""
-    text = f"No note contains: {', '.join(found.absent)}."
-    has_answers = bool(found.hits) and not found.only_nearest
-    return one_line(
-        f"{text} The hits were found by the rest of the query." if has_answers else text
-    )
+def _absent_words(words: Sequence[str]) -> str:
+    """Say which words of a query no note contains."""
+    return one_line(f"No note contains: {', '.join(words)}.")
 
 
 def _hit(rank: int, hit: Hit, query: str, *, show_score: bool) -> Lines:
@@ -396,7 +395,7 @@ def context(
     with opened(vault, embed=True) as store:
         pack = store.context(" ".join(query), budget_tokens=budget, filter=narrowed)
     pack = replace(pack, index=with_next_step(pack.index))
-    warnings = [one_line(f"No note contains: {', '.join(pack.absent)}.")] if pack.absent else []
+    warnings = [_absent_words(pack.absent)] if pack.absent else []
     left = [f"{pack.left_out} over the budget"] if pack.left_out else []
     left += [f"{pack.duplicates} repeated"] if pack.duplicates else []
     if left and Screen().is_terminal:  # hardly news, and so no remark for a script to hear

@@ -73,7 +73,7 @@ def run_on_server(arguments: Sequence[str]) -> int | None:
     if terminal is None:
         return None
 
-    vault_option = _find_vault_option(arguments)
+    vault_option = find_vault_option(arguments)
     if vault_option == "":  # the command itself reports the error
         return None
 
@@ -146,7 +146,7 @@ def _exchange(path: str, request: dict[str, Any]) -> dict[str, Any] | None:
     return answer
 
 
-def _find_vault_option(arguments: Sequence[str]) -> str | None:
+def find_vault_option(arguments: Sequence[str]) -> str | None:
     """Return the value of `--vault`, or None.
 
     This is a guess, because the options of the command are not loaded. The server compares it with what they say.

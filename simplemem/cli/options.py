@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from enum import StrEnum
 from importlib import import_module
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from simplemem.cli.local import ask_server
+from simplemem.cli.local import ask_server, find_vault_option
 from simplemem.errors import SimplememError
 
 if TYPE_CHECKING:
@@ -141,8 +140,7 @@ class Command(_PlainHelp, TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an empty `--vault`, which an unset variable leaves: as a path it is the current folder."""
-        has_empty_value = ("--vault", "") in pairwise(args)
-        if has_empty_value or "--vault=" in args:
+        if find_vault_option(args) == "":
             raise typer.BadParameter("--vault is empty; name a folder, or leave the option out")
         return super().parse_args(ctx, args)
 

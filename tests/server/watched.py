@@ -22,7 +22,7 @@ def _watch(event, args):
         shown = args[1] if event == "socket.connect" else args
         if event in ("socket.connect", "socket.bind") and sys.platform == "win32" and shown[0] == "127.0.0.1":
             return  # how Windows makes a pair of sockets, which an event loop wakes itself with
-        if event == "socket.bind" and isinstance(args[1], str):
+        if event == "socket.bind" and str(args[1]).endswith("/.simplemem/server.new"):
             return  # the file in the vault's folder through which this user's commands ask a server; no network
         os.write(_log, (event + " " + repr(shown)[:200] + "\\n").encode())
 sys.addaudithook(_watch)
