@@ -24,10 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from bench.corpus import PASSAGES_A_NOTE, Corpus
-from simplemem.index import legs
-from simplemem.index.door import Question
 from simplemem.memory import Filter
-from simplemem.search.query import read_query
 from simplemem.store import EnhancedStore
 
 _GOALS = {10_000: 10, 100_000: 25, 1_000_000: 100}  # milliseconds, of the passages there are
@@ -121,8 +118,6 @@ def ask(corpus: Corpus, vault: Path, count: int) -> None:
         _say("after a change each", _after_changes(store, questions))
         _say("memory", _memory())
         _say("the note itself found", _found(store, questions))
-        _say("recall of words", _recall_of_words(store, questions))
-        _say("recall, frequent only", _recall_of_words(store, frequent[:50]))
 
 
 def _times(store: EnhancedStore, questions: Iterable[Words], goal: str = "", **asked: Any) -> str:
@@ -158,21 +153,6 @@ def _found(store: EnhancedStore, questions: list[Words]) -> str:
         f"{sum(0 < rank <= k for rank in ranks) / len(ranks):.3f} in the first {k}"
         for k in (1, 5, 10)
     )
-
-
-def _recall_of_words(store: EnhancedStore, questions: list[Words]) -> str:
-    """How many of the twenty best notes by words are found by the leg as it is."""
-    index = store._core.index
-    kept = wanted = 0
-    for text, _ in questions:
-        terms = read_query(text).terms()
-        with index.database.reading() as db:
-            full = {match.note for match in legs.Counts(0).leg(db, "note", terms, 20, None)}
-        kept += len(
-            full & {match.note for match in index.ask(Question(terms, closer=0)).notes[:20]}
-        )
-        wanted += len(full)
-    return f"{kept / wanted:.4f} of the first 20"
 
 
 def _memory() -> str:

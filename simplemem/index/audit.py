@@ -39,9 +39,7 @@ _TABLES = {
     "note": """SELECT path, path_key, name_key, title_key, sha256, size, title, description, type, created, modified,
                       words, hidden, problem, private FROM notes ORDER BY path""",
 }
-_ORDER = {
-    name: number for number, name in enumerate([*_TABLES, *_OF_NOTE, "note_text", "block_text"])
-}
+_ORDER = {name: number for number, name in enumerate([*_TABLES, *_OF_NOTE, "term"])}
 
 
 def counts(db: Connection) -> dict[str, Any]:
@@ -105,8 +103,10 @@ def inspection(db: Connection) -> dict[str, dict[str, Any]]:
     return notes
 
 
-def dump(db: Connection, *, vectors: bool = True, words: bool = True) -> Iterator[Row]:
+def dump(db: Connection, *, vectors: bool = True) -> Iterator[Row]:
     """Every row that is a function of the vault and the settings, in order; of each word sums that tell its places."""
+    from simplemem.index.terms.comparison import describe_terms  # numpy: not at the start
+
     for name, sql in _TABLES.items():
         yield from ((name, *row) for row in db.execute(sql))
     for name, columns in _OF_NOTE.items():
@@ -115,8 +115,7 @@ def dump(db: Connection, *, vectors: bool = True, words: bool = True) -> Iterato
             sql = f"""SELECT coalesce(n.of, '?'), {rest} FROM (SELECT {note} AS note, * FROM {name}) t
                       LEFT JOIN (SELECT id AS note, path AS of FROM notes) n USING (note) ORDER BY 1, 2, 3"""
             yield from ((name, *row) for row in db.execute(sql))
-    if words:
-        yield from db.dumped_words()
+    yield from (("term", *row) for row in describe_terms(db))
 
 
 def differences(ours: Connection, theirs: Connection, *, vectors: bool) -> Iterator[Difference]:
@@ -126,7 +125,7 @@ def differences(ours: Connection, theirs: Connection, *, vectors: bool) -> Itera
         table, note, number, *_ = (*of[1], "")
         return _ORDER[table], str(note), f"{number:09d}" if isinstance(number, int) else str(number)
 
-    read = partial(dump, vectors=vectors, words=not ours.holds_same_words(theirs))
+    read = partial(dump, vectors=vectors)
     if all(row == other for row, other in zip_longest(read(ours), read(theirs))):
         return  # as nearly always, and told in half the time
     first = ((True, row) for row in read(ours))

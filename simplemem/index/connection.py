@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from simplemem.index import database, legs
+    from simplemem.index import database
     from simplemem.index.postgres import connection as postgres
     from simplemem.index.postgres.database import PostgresDatabase
-    from simplemem.index.postgres.ranking import PackedWords
 
 LAST = "\U0010ffff"  # behind every path
 COMMIT = "commit"  # in `meta`: the one of a branch that the rows are of
@@ -20,5 +19,4 @@ SET_META = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPD
 # A thread's way to the tables, and to the words beside them; the words of one state of the index, counted and ranked by BM25
 # (the legs are `note` and `block`); and one vault's tables in an engine, for any thread.
 Connection: TypeAlias = "database.Connection | postgres.Connection"
-Words: TypeAlias = "legs.Counts | PackedWords"
 Tables: TypeAlias = "database.Database | PostgresDatabase"

@@ -11,20 +11,23 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import apsw
 
 from simplemem.errors import Unavailable
-from simplemem.index import legs
 from simplemem.index.connection import SET_META
 from simplemem.index.door import Ids, Nearness
-from simplemem.index.notes import Rows
-from simplemem.index.text import SHIFT
+from simplemem.index.engine import Damaged, Replaced
+from simplemem.index.terms.builder import SegmentBuilder
+from simplemem.index.terms.cache import SegmentCache
 from simplemem.vault.lock import FileLock, is_alive
 
+if TYPE_CHECKING:
+    from simplemem.index.terms.reader import TermIndex
+
 T = TypeVar("T")
-SCHEMA_VERSION = 18
+SCHEMA_VERSION = 19
 APPLICATION_ID = 0x736D656D  # "smem"
 BUSY_MS = 15_000
 WAL_LIMIT = 8 * 1024 * 1024
@@ -32,7 +35,7 @@ WAL_LIMIT_AMID_MUCH = 128 * 1024 * 1024  # pages that are written again and agai
 _FOLD_MS = (
     200  # a question is over by then; who reads for longer is not waited for under the vault's lock
 )
-_TABLES = {"meta", "notes", "note_text"}  # enough to know our shape by
+_TABLES = {"meta", "notes", "segments"}  # enough to know our shape by
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _LOGS = ("-wal", "-shm")
 # What the disk refuses to take says nothing about the file: it is only damaged when it cannot be read.
@@ -42,14 +45,6 @@ _NOT_TAKEN = {getattr(apsw, f"SQLITE_IOERR_{name}") for name in _REFUSALS.split(
 Lock = Callable[[], AbstractContextManager[None]]
 Found = Literal["ours", "none", "newer", "foreign"]
 """What lies where the index should be: with "none" one is to be made, "newer" and "foreign" are left alone."""
-
-
-class Damaged(Exception):
-    """The file is not a usable index. `Database.discard` and a rebuild are the way out."""
-
-
-class Replaced(Exception):
-    """Another file took the place of the index in the middle of something that stands on the old one. Begin again."""
 
 
 def is_beside_notes(path: Path) -> bool:
@@ -75,7 +70,9 @@ def remove(path: Path, ends: Sequence[str] = ("", *_LOGS)) -> None:
 
 
 class Connection(apsw.Connection):
-    """A connection to SQLite, with words in its FTS5 tables (legs.py)."""
+    """A connection to SQLite."""
+
+    segment_cache: SegmentCache  # of the process, for all of its connections to a file
 
     def many(self, values: Iterable[Any]) -> Any:
         """Many values as `carray` takes them. An array of nothing cannot be handed over, and no id is negative."""
@@ -89,48 +86,29 @@ class Connection(apsw.Connection):
         """What changes whenever anybody writes: others, or this connection itself."""
         return int(self.execute("PRAGMA data_version").get), self.total_changes()
 
-    def words(self, notes: int) -> legs.Counts:
-        """The words of so many notes as they are now."""
-        return legs.Counts(notes)
-
     def nearest(
         self, _query: bytes, _ids: Ids, _limit: int, _also: Iterable[int]
     ) -> dict[int, Nearness] | None:
         """What `VectorsInMemory.nearest` answers, by an index of the engine's own; None where it has none."""
         return None
 
-    def put_words(
-        self, rows: Rows, note: int, title: str, body: str, blocks: Sequence[tuple[int, str]]
-    ) -> None:
-        """Keep the words of a note and its blocks in `rows`."""
-        rows.add(
-            "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)", [(note, title, body)]
-        )
-        of_blocks = [(_row_of(place), title, words) for place, words in blocks]
-        rows.add("INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)", of_blocks)
+    def add_words(self, words: SegmentBuilder) -> None:
+        """Write the words of some notes."""
+        from simplemem.index.terms.writer import add_notes  # numpy: not before the first write
 
-    def remove_words(self, note: int, places: Sequence[int]) -> None:
-        """Forget the words of a note and its blocks."""
-        self.execute("DELETE FROM note_text WHERE rowid = ?", (note,)).fetchall()
-        rows = [(_row_of(place),) for place in places]
-        self.executemany(
-            "DELETE FROM block_text WHERE rowid = ?", rows
-        )  # as a subquery it cost twice as much
+        add_notes(self, words)
 
-    def holders(self, stretches: Sequence[Sequence[str]], name: str) -> tuple[str, Any]:
-        """A subquery for the notes that hold all these, word for word, and the value `name` in it."""
-        matching = " AND ".join(map(legs.quoted, stretches)) or legs.quoted(())
-        return f"SELECT rowid FROM note_text WHERE note_text MATCH :{name}", matching
+    def remove_words(self, note_id: int) -> None:
+        """Remove the words of a note."""
+        from simplemem.index.terms.writer import remove_note
 
-    dumped_words, holds_same_words = (
-        legs.dumped,
-        legs.hold_same_words,
-    )  # so that two indexes can be compared
+        remove_note(self, self.segment_cache, note_id)
 
+    def term_index(self, known_notes: int = 0) -> TermIndex:
+        """Return the term index as it is now, in a vault of so many notes."""
+        from simplemem.index.terms.reader import TermIndex
 
-def _row_of(place: int) -> int:
-    """The row of a block in its table of words."""
-    return place + (place >> SHIFT) * legs.FURTHER
+        return TermIndex(self, self.segment_cache, known_notes)
 
 
 def connect(path: Path) -> Connection:
@@ -206,6 +184,7 @@ class Database:
         self.engine, self.place = f"SQLite {apsw.sqlite_lib_version()}", str(path)
         self.generation = -1  # grows when another file took the place of ours
         self._identity: tuple[int, int] | None = None
+        self._segment_cache = SegmentCache()
         self._take_up()
 
     def _take_up(self, bad: tuple[int, int] | None = None) -> None:
@@ -264,7 +243,7 @@ class Database:
             return held[1]
         with errors_as_ours():
             connection = connect(self.path)
-        connection.register_fts5_function("scored", legs.scored)
+        connection.segment_cache = self._segment_cache
         with self._guard:
             for each in list(self._open):
                 if each is thread or not each.is_alive():
@@ -333,7 +312,19 @@ class Database:
             db.execute(SET_META, (key, value)).fetchall()
 
     def checkpoint(self, most: int = WAL_LIMIT) -> None:
-        """Fold the write-ahead log into the file once it has grown, under the vault's lock, waiting for no reader."""
+        """Fold the write-ahead log into the file once it has grown, under the vault's lock, waiting for no reader.
+
+        Before that, segments of the term index are merged.
+        """
+        from simplemem.index.terms import writer  # numpy: not before the first write
+
+        is_amid_much = most > WAL_LIMIT
+        writer.merge_segments(
+            self,
+            max_packed=writer.MAX_PACKED_NOTES_AMID_MUCH
+            if is_amid_much
+            else writer.MAX_PACKED_NOTES,
+        )
         try:
             if os.stat(f"{self.path}-wal").st_size < most:
                 return
@@ -347,18 +338,27 @@ class Database:
             finally:
                 connection.set_busy_timeout(BUSY_MS)
 
-    expect_much, fold = legs.expect_much, legs.fold
+    def expect_much(self) -> None:
+        """Prepare for very many notes: nothing to do for SQLite."""
+
+    def fold(self, generation: int | None = None) -> None:
+        """Merge segments of the term index, if many have come together."""
+        from simplemem.index.terms.writer import merge_segments  # numpy: not before the first write
+
+        merge_segments(self, generation)
 
     def check(self) -> list[str]:
-        """What is wrong with the file, as SQLite and its tables of words see it. It only reads; nobody has to wait."""
+        """What is wrong with the file, as SQLite and the term index see it. It only reads; nobody has to wait."""
+        from simplemem.index.terms.integrity import find_damage  # numpy: not at the start
+
         try:
-            self.connection()
-            # One of its own, as FTS5 checks by the segments that it last read of, and others may have merged them. The
-            # quick check costs hardly less, and does not see an index that says something else than its table.
-            with errors_as_ours(), closing(connect(self.path)) as db:
-                return [
+            with (
+                self.reading() as db
+            ):  # the quick check costs hardly less, and compares no index with its table
+                found = [
                     str(row[0]) for row in db.execute("PRAGMA integrity_check(5)") if row[0] != "ok"
                 ]
+                return found or find_damage(db)
         except (apsw.Error, Damaged) as error:
             return [str(error)]
 

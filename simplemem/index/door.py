@@ -7,9 +7,10 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from simplemem.index.connection import Words
+if TYPE_CHECKING:
+    from simplemem.index.terms.reader import TermIndex
 from simplemem.note.names import is_copy_reason
 
 T = TypeVar("T", bound=tuple[Any, ...])
@@ -347,7 +348,7 @@ Ids = Sequence[NoteId] | None  # the notes to look among; None for all
 Leg = list[Match]  # the notes or blocks that one way finds, best first
 
 
-def rank(words: Words, db: Any, question: Question, ids: Ids) -> tuple[Leg, Leg, Leg]:
+def rank(words: TermIndex, db: Any, question: Question, ids: Ids) -> tuple[Leg, Leg, Leg]:
     """The best notes by their words, and of the best of these the best blocks and those with words side by side."""
     if not question.terms:
         return [], [], []
@@ -373,7 +374,7 @@ def rank(words: Words, db: Any, question: Question, ids: Ids) -> tuple[Leg, Leg,
     return notes, blocks, words.leg(db, "note", pairs, question.notes, closer) if pairs else []
 
 
-def telling(words: Words, db: Any, name: str, terms: Sequence[Term]) -> Sequence[Term]:
+def telling(words: TermIndex, db: Any, name: str, terms: Sequence[Term]) -> Sequence[Term]:
     """The terms without those of half of the notes or a quarter of the blocks: BM25 gives these little.
 
     A stem goes with its word: what is said of a frequent word by its stem is no rarer.

@@ -65,10 +65,8 @@ def condition(db: Connection, narrow: Narrow) -> tuple[str, dict[str, Any]]:
     without = (*narrow.without, *narrow.without_forms)
     for name, phrases, part in (("phrase", narrow.phrases, "IN"), ("without", without, "NOT IN")):
         for k, phrase in enumerate(phrases):
-            holders, values[f"{name}{k}"] = db.holders(
-                stretches(phrase), f"{name}{k}"
-            )  # word for word
-            parts.append(f"n.id {part} ({holders})")
+            values[f"{name}{k}"] = db.many(db.term_index().notes_with_all(db, stretches(phrase)))
+            parts.append(f"n.id {part} (SELECT value FROM carray(:{name}{k}))")
     where = " AND ".join(parts) or "TRUE"
     source = "carray(:only) o CROSS JOIN notes n ON n.path = o.value" if narrow.only else "notes n"
     values |= {"only": db.many(narrow.only)} if narrow.only else {}

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from simplemem.index.changes import is_named_by_us
 from simplemem.index.connection import LAST, Connection
 from simplemem.index.door import SIZE_OF_MOVED, Outline, Row, Stat, StoredLink, VectorSpace
+from simplemem.index.terms.builder import SegmentBuilder
+from simplemem.index.terms.tokens import NoteTokens
 from simplemem.note.body import Link
 from simplemem.note.names import (
     COPY_REASON,
@@ -67,10 +69,15 @@ class Rows:
         self.db, self.named = db, cache(partial(files_named, db))
         self.rev: int | None = None  # the number of the change that they all are
         self._waiting: dict[str, list[tuple[Any, ...]]] = {}
+        self._words = SegmentBuilder()
 
     def add(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
         """Keep rows for a statement."""
         self._waiting.setdefault(sql, []).extend(rows)
+
+    def add_words(self, note: NoteTokens) -> None:
+        """Keep the words of a note."""
+        self._words.add(note)
 
     def replace(
         self, table: str, note_id: int, wanted: list[tuple[Any, ...]], *, new: bool
@@ -95,6 +102,9 @@ class Rows:
         for sql, rows in self._waiting.items():
             self.db.executemany(sql, rows)
         self._waiting.clear()
+        if self._words.note_ids:
+            self.db.add_words(self._words)
+            self._words = SegmentBuilder()
 
 
 def put(

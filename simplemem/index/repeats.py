@@ -11,7 +11,7 @@ from typing import Any
 
 from simplemem.index.connection import Connection
 from simplemem.index.door import BLOCKS_COUNTED, Match, NoteId, PlaceId
-from simplemem.index.text import BLOCK, SHIFT
+from simplemem.index.places import BLOCK, SHIFT
 
 MIN_NOTES_OF_REPEATED_TEXT = (
     5  # an excerpt leaves text of so many notes out if it can show other text

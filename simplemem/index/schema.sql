@@ -100,12 +100,24 @@ CREATE TABLE vectors (id INTEGER PRIMARY KEY, hash BLOB NOT NULL, vector BLOB NO
 -- Whose vectors they are, in one row. `dimension` is 0 until the first.
 CREATE TABLE vector_space (embedder TEXT NOT NULL, dimension INTEGER NOT NULL, remote INTEGER NOT NULL);
 
--- The lexical legs: whole notes and blocks. Contentless: the words are here, the text is in the vault. Behind the words
--- stand the parts of names and the stems of the note's language, behind a whole note the language's mark (words.py).
--- The rows of block_text are not the ids of places (_row_of in text.py).
-CREATE VIRTUAL TABLE note_text USING fts5 (
-    title, body, content = '', contentless_delete = 1,
-    tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'");
-CREATE VIRTUAL TABLE block_text USING fts5 (
-    title, body, content = '', contentless_delete = 1,
-    tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'");
+-- The term index (docs/internals/term-index.md): which words occur where in the notes. A segment is never changed; its
+-- notes are counted here with their words, and their blocks with theirs. `documents` lists them. The terms of a small
+-- segment are `packed` in its row, those of a large one have a row each in `terms`.
+CREATE TABLE segments (
+    segment_id INTEGER PRIMARY KEY,
+    notes INTEGER NOT NULL, words INTEGER NOT NULL, blocks INTEGER NOT NULL, block_words INTEGER NOT NULL,
+    documents BLOB NOT NULL, packed BLOB
+);
+
+-- A term of a segment: how many notes and blocks hold it, where it occurs, and at which positions.
+CREATE TABLE terms (
+    segment_id INTEGER NOT NULL, term TEXT NOT NULL, notes INTEGER NOT NULL, blocks INTEGER NOT NULL,
+    postings BLOB NOT NULL, positions BLOB NOT NULL, PRIMARY KEY (segment_id, term)
+) WITHOUT ROWID;
+
+-- Notes of a segment that were changed or removed since, and what no longer counts.
+CREATE TABLE deleted_notes (
+    segment_id INTEGER NOT NULL, note_id INTEGER NOT NULL,
+    words INTEGER NOT NULL, blocks INTEGER NOT NULL, block_words INTEGER NOT NULL, PRIMARY KEY (segment_id, note_id)
+) WITHOUT ROWID;
+CREATE INDEX deleted_notes_by_note ON deleted_notes (note_id);

@@ -20,7 +20,6 @@ import apsw
 from simplemem.errors import Unavailable
 from simplemem.index import audit, door, notes, repeats, vectors
 from simplemem.index.connection import COMMIT, LAST, Connection, Tables
-from simplemem.index.database import Damaged, Replaced
 from simplemem.index.door import (
     Beside,
     Matches,
@@ -32,8 +31,9 @@ from simplemem.index.door import (
     Row,
     Standing,
 )
+from simplemem.index.engine import Damaged, Replaced
 from simplemem.index.filters import condition
-from simplemem.index.text import BLOCK, SHIFT
+from simplemem.index.places import BLOCK, SHIFT
 from simplemem.note.names import base_name, date_in
 
 P = ParamSpec("P")
@@ -415,7 +415,7 @@ class Kept:
         self.standing = Standing(
             notes.count(db), notes.vector_space(db), notes.waiting(db), commit.get or ""
         )
-        self.words = db.words(self.standing.notes)
+        self.words = db.term_index(self.standing.notes)
         self._narrow: Narrow | None = None
         self._ids: Sequence[int] = ()
         self._paths: dict[NoteId, str] = {}

@@ -13,20 +13,19 @@ from typing import NamedTuple
 from simplemem.index.connection import Connection
 from simplemem.index.door import Stat
 from simplemem.index.notes import Rows, vector_space
+from simplemem.index.places import BLOCK, SHIFT, places_of_note
+from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
 from simplemem.note.names import base_name
 from simplemem.note.note import Note
 from simplemem.note.passages import cut_passages, heading_paths, text_hash, text_key
 from simplemem.note.words import (
     MARKS,
     language_of,
-    may_hold_names,
     parts_of_names,
     searchable,
     stems_of,
 )
 
-SHIFT = 20  # an id of a passage or block is the note's id and a place
-BLOCK = 1 << 19  # set in the places of blocks
 _ID_LINE = re.compile(
     r"^[ \t>]*+\^[A-Za-z0-9-]+[ \t\r]*+(?:\n|\Z)", re.MULTILINE
 )  # it names a block and says nothing
@@ -135,16 +134,11 @@ def put(
     db, kept = rows.db, dict[bytes, bytes]()
     if not new:
         kept = dict(
-            db.execute("SELECT hash, vector FROM vectors WHERE id >= ? AND id < ?", span(note_id))
+            db.execute(
+                "SELECT hash, vector FROM vectors WHERE id >= ? AND id < ?", places_of_note(note_id)
+            )
         )
         remove(db, note_id)
-    name, title, language = base_name(read.path), read.head.title, read.language
-    title = _as_indexed(title if title == name else f"{title}\n{name}", language)
-    summary = "\n".join(
-        [read.head.description, *read.note.aliases]
-    ).strip()  # what stands in no passage
-    whole = "\n".join([*filter(None, [summary]), *(unit.text for unit in read.blocks)])
-    names = may_hold_names(whole)
     every = list(units(note_id, read))
     texts = [(place, text, text_hash(text)) for place, _, text in every if text]
     hashes = {place: hash_ for place, _, hash_ in texts}
@@ -160,12 +154,7 @@ def put(
             (id_, unit.start, unit.stop, unit.line, above[unit.headings], hashes.get(id_), key)
         )
     rows.add(_PUT_PLACE, places)
-    whole = _as_indexed(whole, language, names=names) + MARKS.get(language, "")
-    blocks = [
-        (id_, _as_indexed(u.text, language, names=names))
-        for id_, u, _ in every[len(read.passages) :]
-    ]
-    db.put_words(rows, note_id, title, whole, blocks)
+    rows.add_words(_tokens_of(note_id, read))
     wanted = [] if private and vector_space(db).remote else texts
     rows.add(
         PUT_VECTOR, [(place, hash_, kept[hash_]) for place, _, hash_ in wanted if hash_ in kept]
@@ -176,27 +165,38 @@ def put(
     return missing
 
 
-def _as_indexed(text: str, language: str, *, names: bool = True) -> str:
-    """A text's words, then the parts of names in it and its stems: behind, so that neighbours stay neighbours."""
-    parts, stems = (
-        parts_of_names(text) if names else "",
-        stems_of(text, language) if language else "",
+def _tokens_of(note_id: int, read: Understood) -> NoteTokens:
+    """Return the tokens of a note. Its blocks hold its text; description and aliases are in no block."""
+    name, title, language = base_name(read.path), read.head.title, read.language
+    titles = title if title == name else f"{title}\n{name}"
+    summary = "\n".join([read.head.description, *read.note.aliases]).strip()
+    whole = _text_tokens(summary, language)
+    if language in MARKS:  # by which a query finds the notes of a language
+        whole = TextTokens(whole.words, [*whole.extras, *tokenize(MARKS[language])])
+    return NoteTokens(
+        note_id,
+        _text_tokens(titles, language),
+        whole,
+        [_text_tokens(block.text, language) for block in read.blocks],
     )
-    return "\n".join([searchable(text), parts, stems, ""])
 
 
-def span(note_id: int) -> tuple[int, int]:
-    """The first id of a note's places, and the first behind them."""
-    return note_id << SHIFT, (note_id + 1) << SHIFT
+def _text_tokens(text: str, language: str) -> TextTokens:
+    """Return the tokens of a text: its words, then the parts of names in it, then its stems."""
+    parts = parts_of_names(text)
+    stems = stems_of(text, language) if language else ""
+    words = tokenize(searchable(text))
+    if not parts and not stems:
+        return TextTokens(words)
+    return TextTokens(words, tokenize(f"{parts}\n{stems}"))
 
 
 def remove(db: Connection, note_id: int) -> None:
     """Forget a note's text and vectors."""
-    first, after = span(note_id)
-    blocks = db.execute("SELECT id FROM places WHERE id >= ? AND id < ?", (first | BLOCK, after))
-    db.remove_words(note_id, [place for (place,) in blocks])
+    db.remove_words(note_id)
     for table in ("places", "vectors"):
-        db.execute(f"DELETE FROM {table} WHERE id >= ? AND id < ?", (first, after)).fetchall()
+        sql = f"DELETE FROM {table} WHERE id >= ? AND id < ?"
+        db.execute(sql, places_of_note(note_id)).fetchall()
 
 
 class Waiting:

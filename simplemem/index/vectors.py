@@ -14,7 +14,8 @@ from simplemem.index import notes
 from simplemem.index.connection import Connection, Tables
 from simplemem.index.database import WAL_LIMIT_AMID_MUCH
 from simplemem.index.door import Embedded, Ids, Nearness, Progress, as_values
-from simplemem.index.text import BLOCK, PUT_VECTOR, SHIFT, Waiting, span, understood, units
+from simplemem.index.places import BLOCK, SHIFT, places_of_note
+from simplemem.index.text import PUT_VECTOR, Waiting, understood, units
 from simplemem.note.note import private_reason, read_note
 from simplemem.note.passages import text_hash
 from simplemem.note.words import without_stop_words
@@ -114,7 +115,7 @@ def hashes_of(db: Connection, note_id: int, *, missing: bool = False) -> dict[in
     """The places of a note that are to have a vector, or lack it, with the hash of what it is made of."""
     lacking = "AND id NOT IN (SELECT id FROM vectors WHERE id >= ?1 AND id < ?2)" if missing else ""
     sql = f"SELECT id, hash FROM places WHERE id >= ?1 AND id < ?2 AND hash IS NOT NULL {lacking}"
-    return dict(db.execute(sql, span(note_id)))
+    return dict(db.execute(sql, places_of_note(note_id)))
 
 
 def embedded(db: Connection, embedder: str, remote: bool) -> Embedded:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from simplemem.errors import SimplememError
-from simplemem.index.database import Damaged
+from simplemem.index.engine import Damaged
 from simplemem.index.sync import Stopped
 from simplemem.note.names import name_of
 from simplemem.vault.watch import EVERYTHING, Watching

@@ -19,8 +19,9 @@ from simplemem.config import Settings, load_settings
 from simplemem.errors import Ambiguous, NotFound, ReadOnly, SimplememError, Unavailable
 from simplemem.index.changes import ChangeTable
 from simplemem.index.connection import Tables
-from simplemem.index.database import Damaged, open_database
+from simplemem.index.database import open_database
 from simplemem.index.door import Progress, Row, Standing, Stat, SyncReport
+from simplemem.index.engine import Damaged
 from simplemem.index.notes import is_note, stat_of
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync, collector_at_rest

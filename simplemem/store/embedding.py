@@ -13,8 +13,8 @@ from typing import Any
 from simplemem.config import Settings
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index.connection import Tables
-from simplemem.index.database import Damaged
 from simplemem.index.door import Progress, QueryVector, Standing
+from simplemem.index.engine import Damaged
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.text import Waiting
 from simplemem.index.vectors import Filling, adopt, take

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, Unpack
 
 from simplemem.config import Settings
 from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError, TooLong
-from simplemem.index.database import Damaged
 from simplemem.index.door import Question, Row, Term
+from simplemem.index.engine import Damaged
 from simplemem.index.notes import is_note
 from simplemem.memory import By, Saved
 from simplemem.note.appending import append_content, open_at_end

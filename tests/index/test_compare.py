@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import apsw
 import pytest
 
 from simplemem.index.audit import Difference, differences
+from simplemem.index.database import Connection
+from simplemem.index.terms.builder import SegmentBuilder
+from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -38,30 +40,13 @@ def grown(plain_store: EnhancedStore, write: Write) -> EnhancedStore:
     return plain_store
 
 
-@pytest.mark.parametrize(
-    ("grows", "set_anew", "counted"), [(False, False, 0), (False, True, 0), (True, False, 4)]
-)
-def test_words_are_counted_only_where_the_tables_of_words_differ(
-    plain_store: EnhancedStore, write: Write, grows: bool, set_anew: bool, counted: int
-) -> None:
-    for name in "abc":
-        write(f"{name}.md", f"# Note {name}\n\nplum pear\n")
-    plain_store.sync()
-    if grows:
-        write("a.md", "# Note a\n\nplum quokka\n")
-        plain_store.sync()
-    if set_anew:
-        with plain_store._core.index.database.writing() as db:
-            db.execute("INSERT INTO note_text (note_text, rank) VALUES ('automerge', 4)").fetchall()
-    step, asked = plain_store._core, list[str]()
-    rebuilt = step.index.database.beside()
-    step.sync_of(rebuilt).scan()
-    with step.index.database.reading() as ours, rebuilt.reading() as theirs:
-        for db in (ours, theirs):
-            db.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: asked.append(event["sql"]))
-        assert list(differences(ours, theirs, vectors=False)) == []
-    rebuilt.close()
-    assert sum("GROUP BY term" in sql for sql in asked) == counted
+def put_words(db: Connection, note_id: int, title: str, body: str) -> None:
+    """Put other words in the place of those of a note with one block."""
+    db.remove_words(note_id)
+    builder = SegmentBuilder()
+    texts = [TextTokens(tokenize(text)) for text in (title, "", body)]
+    builder.add(NoteTokens(note_id, texts[0], texts[1], texts[2:]))
+    db.add_words(builder)
 
 
 def test_an_index_that_grew_equals_one_made_at_once(grown: EnhancedStore) -> None:
@@ -82,42 +67,31 @@ def test_words_that_are_not_where_the_note_has_them_are_found(
 ) -> None:
     with grown._core.index.database.writing() as db:
         note_id = db.execute("SELECT id FROM notes WHERE path = 'a.md'").get
-        db.execute("DELETE FROM note_text WHERE rowid = ?", (note_id,)).fetchall()
-        sql = "INSERT INTO note_text (rowid, title, body) VALUES (?, 'Note a\na', ?)"
-        db.execute(sql, (note_id, f"Note a\n{body}")).fetchall()
-    found = {row[:3] for pair in compared(grown) for row in pair if row is not None}
-    assert words <= {word for _, _, word in found} and {leg for leg, _, _ in found} == {"note_text"}
+        put_words(db, note_id, "Note a\na", f"Note a\n{body}")
+    found = {row[:2] for pair in compared(grown) for row in pair if row is not None}
+    assert words <= {word for _, word in found} and {table for table, _ in found} == {"term"}
 
 
 def test_two_notes_whose_words_were_changed_about_are_found(grown: EnhancedStore) -> None:
     with grown._core.index.database.writing() as db:
         ids = dict(db.execute("SELECT path, id FROM notes"))
         for path, words in (("e.md", "aa bb"), ("f.md", "bb aa")):
-            db.execute("DELETE FROM note_text WHERE rowid = ?", (ids[path],)).fetchall()
-            db.execute(
-                "INSERT INTO note_text (rowid, title, body) VALUES (?, ?, ?)",
-                (ids[path], "", words),
-            ).fetchall()
+            put_words(db, ids[path], "", words)
     (grown.root / "e.md").write_text("bb aa")
     (grown.root / "f.md").write_text("aa bb")
     found = {
-        row[2]
-        for pair in compared(grown)
-        for row in pair
-        if row is not None and row[0] == "note_text"
+        row[1] for pair in compared(grown) for row in pair if row is not None and row[0] == "term"
     }
     assert {"aa", "bb"} <= found
 
 
 def test_words_and_rows_of_no_note_are_found(grown: EnhancedStore) -> None:
     with grown._core.index.database.writing() as db:
-        db.execute(
-            "INSERT INTO block_text (rowid, title, body) VALUES (?, '', 'lost')", ((999 << 20) + 7,)
-        ).fetchall()
+        put_words(db, 999, "", "lost")
         db.execute("INSERT INTO tags VALUES (999, 0, 'lost', 'list')").fetchall()
     (tag, nothing), (word, neither) = compared(grown)
     assert nothing is None and tag is not None and tag[:2] == ("tags", "?")
-    assert neither is None and word is not None and word[:3] == ("block_text", "", "lost")
+    assert neither is None and word is not None and word[:2] == ("term", "lost")
 
 
 def test_a_row_of_a_table_is_told_beside_what_should_be_there(grown: EnhancedStore) -> None:

@@ -14,11 +14,13 @@ from typing import TypeVar
 
 import apsw
 import pytest
+from index.terms.vault_of_words import put_notes
 
 from bench.corruptions import KINDS, one_round
 from simplemem.config import Settings
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index.database import APPLICATION_ID, SCHEMA_VERSION, Database, open_database
+from simplemem.index.terms.writer import merge_segments
 from simplemem.store import EnhancedStore
 
 T = TypeVar("T")
@@ -213,38 +215,48 @@ def test_what_is_written_on_a_damaged_index_is_kept_and_found(
         assert plums(store) == there and store._core.index.database.check() == []
 
 
-def test_a_check_sees_that_words_are_missing_in_a_file_that_is_whole(database: Database) -> None:
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        "DELETE FROM terms WHERE term = 'plum'",
+        "UPDATE terms SET postings = substr(postings, 2) WHERE term = 'plum'",
+        "UPDATE terms SET postings = x'FFFFFF7F01' WHERE term = 'plum'",
+        "UPDATE terms SET positions = x'' WHERE term = 'plum'",
+        "UPDATE segments SET documents = substr(documents, 1, 9)",
+        "UPDATE segments SET documents = CAST(x'FF' || substr(documents, 2) AS BLOB)",
+    ],
+)
+def test_a_check_sees_that_words_are_missing_in_a_file_that_is_whole(
+    database: Database, spoil: str
+) -> None:
     with database.writing() as db:
-        for k in range(1, 200):
-            db.execute(
-                "INSERT INTO note_text (rowid, title, body) VALUES (?, 't', ?)",
-                (k, f"word{k} plum"),
-            ).fetchall()
+        put_notes(db, {f"n{number}": f"word{number} plum" for number in range(20)})
+    merge_segments(database, max_packed=0)
     assert database.check() == []
     with database.writing() as db:
-        db.execute("DELETE FROM note_text_data WHERE id > 10").fetchall()
+        db.execute(spoil).fetchall()
+    assert database.check() != []
+
+
+def test_a_check_sees_a_packed_segment_that_cannot_be_read(database: Database) -> None:
+    with database.writing() as db:
+        put_notes(db, {"a": "plum pear"})
+    assert database.check() == []
+    with database.writing() as db:
+        db.execute("UPDATE segments SET packed = substr(packed, 1, 20)").fetchall()
     assert database.check() != []
 
 
 def test_a_check_takes_no_merge_of_another_connection_for_damage(
     database: Database, tmp_path: Path
 ) -> None:
-    def put(db: apsw.Connection, number: int) -> None:
-        values = (number, "plums", "they ripen")
-        db.execute(
-            "INSERT INTO block_text (rowid, title, body) VALUES (?, ?, ?)", values
-        ).fetchall()
-
     with database.writing() as db:
-        put(db, 1)
+        put_notes(db, {"a": "plums they ripen"})
     assert database.check() == []
     with closing(open_database(tmp_path / "index.db", nullcontext)) as another:
         with another.writing() as db:
-            put(db, 2)
-        with another.writing() as db:
-            db.execute(
-                "INSERT INTO block_text (block_text, rank) VALUES ('merge', -1000)"
-            ).fetchall()
+            put_notes(db, {"b": "plums they ripen"})
+        merge_segments(another, max_packed=0)
     assert database.check() == []
 
 

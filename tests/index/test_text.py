@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
-import apsw
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from simplemem.index import legs, text
-from simplemem.index.database import Database, open_database
+from simplemem.index import text
+from simplemem.index.database import Connection, Database, open_database
 from simplemem.index.door import Stat
 from simplemem.index.notes import Rows
+from simplemem.index.terms.builder import SegmentBuilder
+from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
 from simplemem.note.note import read_note
 from simplemem.note.words import searchable, words_of
 from simplemem.search.query import read_query
@@ -47,10 +48,8 @@ def database(tmp_path: Path) -> Iterator[Database]:
     opened.close()
 
 
-def put(
-    db: apsw.Connection, note_id: int, body: str, path: str = "Note.md"
-) -> list[tuple[int, str]]:
-    new = db.execute("SELECT 1 FROM note_text WHERE rowid = ?", (note_id,)).fetchone() is None
+def put(db: Connection, note_id: int, body: str, path: str = "Note.md") -> list[tuple[int, str]]:
+    new = db.execute("SELECT 1 FROM places WHERE id >> 20 = ?", (note_id,)).fetchone() is None
     rows = Rows(db)
     missing = text.put(
         rows, note_id, text.understood(path, read_note(body.encode()), Stat(0, 0, 0)), new=new
@@ -60,14 +59,13 @@ def put(
 
 
 def found(
-    db: apsw.Connection, question: str, leg: str = "note", ids: list[int] | None = None
+    db: Connection, question: str, leg: str = "note", ids: list[int] | None = None
 ) -> list[int]:
-    return [
-        match.note for match in legs.Counts(0).leg(db, leg, read_query(question).terms(), 50, ids)
-    ]
+    terms = read_query(question).terms()
+    return [match.note for match in db.term_index().leg(db, leg, terms, 50, ids)]
 
 
-@pytest.mark.parametrize("leg", legs.LEGS)
+@pytest.mark.parametrize("leg", ["note", "block"])
 @pytest.mark.parametrize(
     ("body", "question"),
     [
@@ -130,10 +128,11 @@ def test_how_a_system_writes_accents_and_syllables_makes_no_difference(
 @example("東京都 서울에서 น้ำชา")
 def test_a_note_is_found_by_every_word_of_its_own(database: Database, body: str) -> None:
     with database.writing() as db:
-        db.execute("DELETE FROM note_text").fetchall()
-        db.execute(
-            "INSERT INTO note_text (rowid, title, body) VALUES (1, '', ?)", (searchable(body),)
-        ).fetchall()
+        db.remove_words(1)
+        words = TextTokens(tokenize(searchable(body)))
+        builder = SegmentBuilder()
+        builder.add(NoteTokens(1, TextTokens(()), TextTokens(()), [words]))
+        db.add_words(builder)
         for word in words_of(body):
             assert found(db, word) == [1], word
 

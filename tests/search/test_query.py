@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
 
-import apsw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simplemem.index.database import open_database
 from simplemem.index.door import AnyOf, Standing, Term
-from simplemem.index.legs import Counts, fts_terms
+from simplemem.index.terms.builder import SegmentBuilder
+from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
 from simplemem.note.words import MARKS, stems_of
 from simplemem.search.query import Query, read_query, with_forms
 
@@ -73,33 +77,29 @@ def test_a_question_that_is_not_read_whole_says_so() -> None:
     )
 
 
-TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 GERMAN = "Die Häuser der Stadt wurden verkauft"
 
 
 class Words:
-    """A table of words as the index has it."""
+    """The words of some notes as the index has them. Notes are numbered from 1."""
 
     def __init__(self, *texts: str) -> None:
-        self.db = apsw.Connection(":memory:")
-        self.db.execute(
-            f'CREATE VIRTUAL TABLE note_text USING fts5 (title, body, tokenize = "{TOKENIZER}")'
-        ).fetchall()
-        self.db.executemany(
-            "INSERT INTO note_text (title, body) VALUES ('', ?)", [(text,) for text in texts]
-        )
+        self._database = open_database(Path(tempfile.mkdtemp()) / "index.db", nullcontext)
+        builder = SegmentBuilder()
+        for number, text in enumerate(texts, 1):
+            words = TextTokens(tokenize(text))
+            builder.add(NoteTokens(number, TextTokens(()), words, ()))
+        with self._database.writing() as db:
+            db.add_words(builder)
 
     def vocabulary(self, asked: Sequence[AnyOf]) -> tuple[list[int], Standing]:
-        return Counts(0).vocabulary(self.db, asked), Standing(0, (), {})
+        with self._database.reading() as db:
+            return db.term_index().vocabulary(db, asked), Standing(0, (), {})
 
     def found(self, terms: Sequence[Term]) -> list[int]:
-        expression = " OR ".join(fts_terms(terms))
-        return [
-            row[0]
-            for row in self.db.execute(
-                "SELECT rowid FROM note_text WHERE note_text MATCH ?", (expression,)
-            )
-        ]
+        with self._database.reading() as db:
+            matches = db.term_index().leg(db, "note", terms, 100, None)
+        return sorted(match.note for match in matches)
 
 
 def meant(query: Query, words: Words) -> Query:
@@ -112,7 +112,7 @@ MIXED = Words(
 
 
 @given(st.text(max_size=80))
-def test_no_question_becomes_one_that_sqlite_refuses(text: str) -> None:
+def test_no_question_becomes_one_that_the_index_refuses(text: str) -> None:
     query = meant(read_query(text), MIXED)
     for terms in (query.terms(), query.side_by_side()):
         if terms:

@@ -63,7 +63,7 @@ def test_equal_indexes_are_told_without_putting_their_rows_side_by_side(
         "DELETE FROM tags",
         "INSERT INTO properties VALUES (999, 0, 'left', '1')",
         "UPDATE places SET line = line + 1",
-        "DELETE FROM note_text WHERE rowid = (SELECT id FROM notes WHERE path = 'a.md')",
+        "DELETE FROM segments",
     ],
 )
 def test_an_index_that_is_not_what_a_rebuilt_one_would_be_is_an_error(

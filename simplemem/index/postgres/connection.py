@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from functools import lru_cache
 from typing import Any
@@ -14,8 +14,11 @@ import psycopg
 from psycopg import sql
 
 from simplemem.index.door import Ids, Nearness
-from simplemem.index.postgres import near, words
-from simplemem.index.postgres.ranking import PackedWords
+from simplemem.index.postgres import near
+from simplemem.index.terms.builder import SegmentBuilder
+from simplemem.index.terms.cache import SegmentCache
+from simplemem.index.terms.reader import TermIndex
+from simplemem.index.terms.writer import add_notes, remove_note
 
 SECONDS = 10  # to wait for a connection, and for who is in a transaction
 # Who is stopped in a transaction stops the others. Not every server knows how to compress by lz4. What a plan thinks dear
@@ -89,8 +92,15 @@ class Connection:
     """A thread's connection. While it reads, statements are sent without waiting for the answers of those before: all
     that were sent since the last answer was looked at are one round trip."""
 
-    def __init__(self, raw: psycopg.Connection[Any], *, is_of_replica: bool = False) -> None:
+    def __init__(
+        self,
+        raw: psycopg.Connection[Any],
+        segment_cache: SegmentCache,
+        *,
+        is_of_replica: bool = False,
+    ) -> None:
         self.raw, self.is_of_replica, self._pipeline = raw, is_of_replica, ExitStack()
+        self.segment_cache = segment_cache
         self.seen: tuple[str, str] = (
             "",
             "",
@@ -145,9 +155,7 @@ class Connection:
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         given = [[_storable(value) for value in row] for row in rows]
-        if statement == words.PUT:
-            words.write(self, [tuple(row) for row in given])
-        elif given:
+        if given:
             Cursor(self.raw).executemany(translated(statement)[0], given)
 
     def copy(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
@@ -166,28 +174,27 @@ class Connection:
             self._indexed = (self.seen, len(query)), near.is_indexed(self, len(query))
         return near.nearest(self, query, ids, limit, also) if self._indexed[1] else None
 
-    put_words, remove_words = staticmethod(words.put), words.remove
-    words, many = PackedWords, list
+    many = list
 
-    def dumped_words(self) -> Iterator[tuple[Any, ...]]:
-        statement = """SELECT n.path, w.title, w.body, w.blocks FROM note_words w LEFT JOIN notes n ON n.id = w.note_id
-                       ORDER BY 1"""
-        return (("note_text", *row) for row in self.execute(statement))
+    def add_words(self, words: SegmentBuilder) -> None:
+        """Write the words of some notes."""
+        add_notes(self, words)
 
-    def holds_same_words(self, other: Any) -> bool:
-        return self is other
+    def remove_words(self, note_id: int) -> None:
+        """Remove the words of a note."""
+        remove_note(self, self.segment_cache, note_id)
 
-    def holders(self, stretches: Sequence[Sequence[str]], name: str) -> tuple[str, Any]:
-        """A subquery for the notes that hold all these, word for word, and the value `name` in it."""
-        return f"SELECT value FROM unnest(:{name}::bigint[]) AS many(value)", PackedWords(0).all_of(
-            self, stretches
-        )
+    def term_index(self, known_notes: int = 0) -> TermIndex:
+        """Return the term index as it is now, in a vault of so many notes."""
+        return TermIndex(self, self.segment_cache, known_notes)
 
 
 class Connections:
     """Connections to one server, one a thread, made again where they were cut."""
 
-    def __init__(self, url: str, schema: str, *, is_of_replica: bool = False) -> None:
+    def __init__(
+        self, url: str, schema: str, segment_cache: SegmentCache, *, is_of_replica: bool = False
+    ) -> None:
         self.engine, self._url, self._schema, self._is_of_replica = (
             "PostgreSQL",
             url,
@@ -195,6 +202,7 @@ class Connections:
             is_of_replica,
         )
         self._open: dict[threading.Thread, Connection] = {}
+        self._segment_cache = segment_cache
         self._guard = threading.Lock()
 
     def ours(self) -> Connection:
@@ -211,7 +219,7 @@ class Connections:
         raw = psycopg.connect(self._url, autocommit=True, connect_timeout=patience)
         self.engine = "PostgreSQL {}.{}".format(*divmod(raw.info.server_version, 10_000))
         raw.execute(_SETTINGS, (f"{sql.Identifier(self._schema).as_string()}, public",))
-        connection = Connection(raw, is_of_replica=self._is_of_replica)
+        connection = Connection(raw, self._segment_cache, is_of_replica=self._is_of_replica)
         with self._guard:
             for each in list(self._open):
                 if not each.is_alive():

@@ -18,13 +18,16 @@ from psycopg.conninfo import conninfo_to_dict
 
 from simplemem.errors import Invalid, Unavailable
 from simplemem.index.connection import SET_META
-from simplemem.index.database import Damaged, Replaced
-from simplemem.index.postgres import near, words
+from simplemem.index.engine import Damaged, Replaced
+from simplemem.index.postgres import near
 from simplemem.index.postgres.connection import Connection, Connections, Cursor
 from simplemem.index.postgres.lease import LEADER, Lease, leader_in, renew
+from simplemem.index.terms.cache import SegmentCache
+from simplemem.index.terms.integrity import find_damage
+from simplemem.index.terms.writer import merge_segments
 
 T = TypeVar("T")
-SHAPE = "6"  # of the tables; another's are made anew
+SHAPE = "7"  # of the tables; another's are made anew
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _SPOKEN = {  # what the tables of the sidecar are in PostgreSQL's words; it too compares text byte by byte
     "TEXT": 'TEXT COLLATE "C"', "BLOB": "BYTEA", " WITHOUT ROWID": "",
@@ -51,8 +54,11 @@ class PostgresDatabase:
     def __init__(self, url: str, schema: str, path: Path, replica: str = "") -> None:
         self.url, self.schema, self.path = url, schema, path
         self.place = f"{address_of(url)}, schema {schema}"
-        self._primary = Connections(url, schema)
-        self._replica = Connections(replica, schema, is_of_replica=True) if replica else None
+        segment_cache = SegmentCache()
+        self._primary = Connections(url, schema, segment_cache)
+        self._replica = (
+            Connections(replica, schema, segment_cache, is_of_replica=True) if replica else None
+        )
         self._replica_place = address_of(replica, "index.replica") if replica else ""
         self._replica_rests_until = 0.0
         self._local = threading.local()
@@ -270,13 +276,7 @@ class PostgresDatabase:
 
     def fold(self, generation: int | None = None) -> None:
         """Merge segments of words, as many a transaction as are of a like size."""
-        while True:
-            with self.reading() as db:
-                some = words.to_merge(db)
-            if not some:
-                break
-            with self.writing(generation) as db:
-                words.merge(db, [segment for segment in words.to_merge(db) if segment in some])
+        merge_segments(self, generation)
         if self._has_grown:  # else it would plan for empty tables until it looks by itself
             self._has_grown = False
             for table in (
@@ -285,8 +285,7 @@ class PostgresDatabase:
                 "tags",
                 "tag_pairs",
                 "links",
-                "note_words",
-                "postings",
+                "terms",
             ):
                 self.rows(f"ANALYZE {table}")
 
@@ -302,10 +301,10 @@ class PostgresDatabase:
     def check(self) -> list[str]:
         """What is wrong with the tables, as far as the server sees."""
         try:
-            self.rows("SELECT count(*) FROM notes")
+            with self.reading() as db:
+                return find_damage(db)
         except (Unavailable, Damaged) as error:
             return [str(error)]
-        return []
 
     def discard(self) -> None:
         """Put empty tables in the place of these."""
@@ -361,12 +360,7 @@ class PostgresDatabase:
 
 def _tables() -> str:
     """The tables of the sidecar but for its words, and then our own."""
-    common = (
-        _SCHEMA.parents[1]
-        .joinpath(_SCHEMA.name)
-        .read_text(encoding="utf-8")
-        .partition("CREATE VIRTUAL")[0]
-    )
+    common = _SCHEMA.parents[1].joinpath(_SCHEMA.name).read_text(encoding="utf-8")
     for ours, theirs in _SPOKEN.items():
         common = common.replace(ours, theirs)
     return common + _SCHEMA.read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from simplemem.errors import Unavailable
 from simplemem.index.connection import SET_META
-from simplemem.index.database import Damaged
+from simplemem.index.engine import Damaged
 
 if TYPE_CHECKING:
     from simplemem.index.postgres.connection import Connection

@@ -11,7 +11,7 @@ import numpy as np
 import psycopg
 
 from simplemem.index.door import Ids, Nearness
-from simplemem.index.text import BLOCK, SHIFT
+from simplemem.index.places import BLOCK, SHIFT
 from simplemem.index.vectors import distances
 
 if TYPE_CHECKING:

@@ -66,7 +66,7 @@ def test_no_role_reads_or_changes_the_rows_of_anothers_vault(tmp_path: Path, ser
                 f"{sql} WHERE nspname LIKE 'ann_notes%' AND relkind = 'r'"
             ).fetchall()
             assert {schema for schema, _ in tables} == {"ann_notes", rebuilt.schema}
-            assert db.execute("SELECT body FROM ann_notes.note_words").fetchone() is not None
+            assert db.execute("SELECT packed FROM ann_notes.segments").fetchone() is not None
         with psycopg.connect(of(server, "bob"), autocommit=True) as bob:
             for schema, table in tables:
                 for statement in (

@@ -1,0 +1,14 @@
+"""Ids of places: passages and blocks of a note.
+
+An id is the note's id and the number of the place in the note. Blocks are told from passages by a bit.
+"""
+
+from __future__ import annotations
+
+SHIFT = 20  # bits of the number in the note
+BLOCK = 1 << 19  # set in the numbers of blocks
+
+
+def places_of_note(note_id: int) -> tuple[int, int]:
+    """Return the first id of a note's places, and the first one behind them."""
+    return note_id << SHIFT, (note_id + 1) << SHIFT

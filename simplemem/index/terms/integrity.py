@@ -1,0 +1,60 @@
+"""Check that every segment of the term index can be read and holds all tokens of its notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simplemem.index.engine import Damaged
+from simplemem.index.terms.segment import Postings, postings_from_rows
+from simplemem.index.terms.writer import Source, list_segments, read_source
+
+if TYPE_CHECKING:
+    from simplemem.index.connection import Connection
+
+_TERMS_AT_ONCE = 20_000
+
+
+def find_damage(db: Connection) -> list[str]:
+    """Return what is wrong with the segments; nothing if all is well."""
+    problems = []
+    for segment in list_segments(db):
+        try:
+            source = read_source(db, segment.number)
+            is_complete = _count_tokens(db, source) == int(source.documents.lengths.sum())
+        except (Damaged, ValueError) as error:  # ValueError: bytes that became text
+            problems.append(str(error))
+            continue
+        if not is_complete:
+            problems.append("words of some notes are missing in the term index")
+    return problems
+
+
+def _count_tokens(db: Connection, source: Source) -> int:
+    """Count the occurrences of all terms. Raises Damaged."""
+    total = 0
+    for postings in read_all_terms(db, source):
+        if int(postings.ordinals.max(initial=0)) >= source.documents.ordinal_count:
+            raise Damaged("the postings of a term do not fit their segment")
+        total += int(postings.counts.sum(dtype=np.int64))
+    return total
+
+
+def read_all_terms(db: Connection, source: Source) -> Iterator[Postings]:
+    """Yield the postings of all terms of a segment, some terms at a time. Raises Damaged."""
+    if source.packed is not None:
+        yield source.packed
+        return
+
+    sql = """
+        SELECT term, postings, positions FROM terms
+        WHERE segment_id = ? AND term > ? ORDER BY term LIMIT ?"""
+    last = ""
+    while True:
+        rows: Any = db.execute(sql, (source.number, last, _TERMS_AT_ONCE)).fetchall()
+        if not rows:
+            return
+        yield postings_from_rows(rows)
+        last = rows[-1][0]

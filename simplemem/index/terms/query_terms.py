@@ -1,0 +1,252 @@
+"""Read the terms of a query from all segments: from memory, else with one statement, and one per prefix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from simplemem.index.terms.cache import Segment, SegmentCache, TermFacts
+from simplemem.index.terms.occurrences import (
+    Occurrences,
+    make_occurrences,
+    occurrences_of_term,
+    side_by_side,
+    union_of,
+)
+from simplemem.index.terms.segment import FIRST_BLOCK, LAST, TITLE, Integers, count_holders
+from simplemem.index.terms.tokens import Phrase
+
+if TYPE_CHECKING:
+    from simplemem.index.connection import Connection
+
+_ABSENT = TermFacts(0, 0, None)
+
+
+class Part(NamedTuple):
+    """A segment in one state of the index."""
+
+    segment: Segment
+    is_alive: Integers | None  # for each of its notes whether it is still indexed; None: all are
+
+
+class _Need(NamedTuple):
+    """What a query needs of a term."""
+
+    positions: bool
+    max_notes: int | None  # if more notes of a segment hold the term, only their number
+
+    def is_met_by(self, facts: TermFacts, part: Part) -> bool:
+        """Return whether enough of a term is known in a segment."""
+        if facts.notes == 0:
+            return True
+        if facts.occurrences is None:
+            is_frequent = self.max_notes is not None and facts.notes > self.max_notes
+            return is_frequent and part.is_alive is None
+        return not self.positions or facts.occurrences.positions is not None
+
+
+class QueryTerms:
+    """The terms of one query in all segments, even if the cache forgets them meanwhile."""
+
+    def __init__(self, cache: SegmentCache) -> None:
+        self._cache = cache
+        self._facts: dict[tuple[int, str], TermFacts] = {}
+        self._of_prefix: dict[tuple[int, str], list[Occurrences]] = {}
+
+    def occurrences(self, part: Part, phrase: Phrase) -> Occurrences:
+        """Return where a phrase stands in a segment."""
+        number, documents, _ = part.segment
+        if len(phrase.tokens) == 1 and not phrase.is_prefix:
+            return self._of_token(part, phrase, 0)
+
+        known = self._cache.phrase(number, phrase)
+        if known is None:
+            words = [self._of_token(part, phrase, index) for index in range(len(phrase.tokens))]
+            known = words[0] if len(words) == 1 else side_by_side(documents, words)
+            self._cache.keep_phrase(number, phrase, known)
+        return known
+
+    def count(self, part: Part, phrase: Phrase) -> tuple[int, int]:
+        """Return how many notes and blocks of a segment hold a phrase."""
+        is_single_term = len(phrase.tokens) == 1 and not phrase.is_prefix
+        if is_single_term and part.is_alive is None:
+            facts = self._facts[part.segment.number, phrase.tokens[0]]
+            return facts.notes, facts.blocks
+        return _count(part, self.occurrences(part, phrase))
+
+    def _of_token(self, part: Part, phrase: Phrase, index: int) -> Occurrences:
+        number, documents, _ = part.segment
+        token = phrase.tokens[index]
+        if phrase.is_prefix and index == len(phrase.tokens) - 1:
+            return union_of(documents, self._of_prefix[number, token])
+        return self._facts[number, token].occurrences or union_of(documents, ())
+
+    # -- reading
+
+    def read(
+        self,
+        db: Connection,
+        parts: Sequence[Part],
+        phrases: Iterable[Phrase],
+        max_notes: int | None = None,
+    ) -> None:
+        """Read the terms of phrases.
+
+        Of a term that more than `max_notes` notes of a segment hold, the postings may stay unread:
+        then only `count` can be called.
+        """
+        needs: dict[str, _Need] = {}
+        prefixes: dict[str, _Need] = {}
+        for phrase in phrases:
+            need = _Need(len(phrase.tokens) > 1, max_notes)
+            for index, token in enumerate(phrase.tokens):
+                is_prefix = phrase.is_prefix and index == len(phrase.tokens) - 1
+                wanted = prefixes if is_prefix else needs
+                if token not in wanted or need.positions:
+                    wanted[token] = need
+
+        with_rows = [part for part in parts if part.segment.packed is None]
+        if with_rows:
+            self._read_rows(db, with_rows, needs, prefixes)
+        for part in parts:
+            if part.segment.packed is not None:
+                self._unpack(part, needs, prefixes)
+
+    def _read_rows(
+        self,
+        db: Connection,
+        parts: Sequence[Part],
+        needs: dict[str, _Need],
+        prefixes: dict[str, _Need],
+    ) -> None:
+        lacking = {
+            term: need
+            for term, need in needs.items()
+            if not all(self._find(part, term, need) for part in parts)
+        }
+        # All statements are sent before the first answer is read: one round trip to a server.
+        answer = _select_terms(db, parts, lacking) if lacking else ()
+        answers_of_prefixes = [
+            (prefix, _select_prefix(db, parts, prefix, need)) for prefix, need in prefixes.items()
+        ]
+
+        part_of = {part.segment.number: part for part in parts}
+        rows = {(number, term): row for number, term, *row in answer}
+        for term in lacking:
+            for part in parts:
+                row = rows.get((part.segment.number, term))
+                self._keep(part, term, _ABSENT if row is None else _facts_of(part, *row))
+        for prefix, answer_of_prefix in answers_of_prefixes:
+            self._of_prefix |= {(number, prefix): [] for number in part_of}
+            for number, _, notes, blocks, postings, positions in answer_of_prefix:
+                facts = _facts_of(part_of[number], notes, blocks, postings, positions)
+                assert facts.occurrences is not None
+                self._of_prefix[number, prefix].append(facts.occurrences)
+
+    def _find(self, part: Part, term: str, need: _Need) -> bool:
+        """Return whether enough of a term is in memory."""
+        key = part.segment.number, term
+        facts = self._facts.get(key) or self._cache.term(*key)
+        if facts is None or not need.is_met_by(facts, part):
+            return False
+        self._facts[key] = facts
+        return True
+
+    def _unpack(self, part: Part, needs: dict[str, _Need], prefixes: dict[str, _Need]) -> None:
+        """Take terms from a segment whose terms are all in memory."""
+        packed = part.segment.packed
+        assert packed is not None
+        for term, need in needs.items():
+            if self._find(part, term, need):
+                continue
+            index = packed.index_of(term)
+            self._keep(part, term, _ABSENT if index is None else _unpacked_facts(part, index))
+        for prefix in prefixes:
+            every = [_unpacked_facts(part, index) for index in packed.indexes_of_prefix(prefix)]
+            self._of_prefix[part.segment.number, prefix] = [
+                facts.occurrences for facts in every if facts.occurrences is not None
+            ]
+
+    def _keep(self, part: Part, term: str, facts: TermFacts) -> None:
+        self._facts[part.segment.number, term] = facts
+        self._cache.keep_term(part.segment.number, term, facts)
+
+
+def _select_terms(db: Connection, parts: Sequence[Part], needs: dict[str, _Need]) -> Iterable[Any]:
+    """Query the rows of terms. Postings and positions that are not needed are NULL."""
+    sql = """
+        SELECT segment_id, term, notes, blocks,
+               CASE WHEN notes <= :max_notes OR segment_id IN (SELECT value FROM carray(:with_deleted))
+                    THEN postings END,
+               CASE WHEN term IN (SELECT value FROM carray(:with_positions)) THEN positions END
+        FROM terms
+        WHERE segment_id IN (SELECT value FROM carray(:segments))
+          AND term IN (SELECT value FROM carray(:terms))"""
+    max_notes = next(iter(needs.values())).max_notes
+    with_deleted = [part.segment.number for part in parts if part.is_alive is not None]
+    values = {
+        "max_notes": 2**62 if max_notes is None else max_notes,
+        "with_deleted": db.many(with_deleted),
+        "with_positions": db.many([term for term, need in needs.items() if need.positions] or [""]),
+        "segments": db.many([part.segment.number for part in parts]),
+        "terms": db.many(list(needs)),
+    }
+    return db.execute(sql, values)
+
+
+def _select_prefix(
+    db: Connection, parts: Sequence[Part], prefix: str, need: _Need
+) -> Iterable[Any]:
+    """Query the rows of all terms that begin with a prefix."""
+    positions = "positions" if need.positions else "NULL"
+    sql = f"""
+        SELECT segment_id, term, notes, blocks, postings, {positions} FROM terms
+        WHERE segment_id IN (SELECT value FROM carray(:ids))
+          AND term >= :first AND term < :after"""
+    numbers = [part.segment.number for part in parts]
+    return db.execute(sql, {"ids": db.many(numbers), "first": prefix, "after": prefix + LAST})
+
+
+def _facts_of(
+    part: Part, notes: int, blocks: int, postings: bytes | None, positions: bytes | None
+) -> TermFacts:
+    if postings is None:
+        return TermFacts(notes, blocks, None)
+    return TermFacts(
+        notes, blocks, occurrences_of_term(part.segment.documents, postings, positions)
+    )
+
+
+def _unpacked_facts(part: Part, index: int) -> TermFacts:
+    """Return what a packed segment says of one of its terms."""
+    documents, packed = part.segment.documents, part.segment.packed
+    assert packed is not None
+    postings = packed.slice(index, index + 1)
+    occurrences = make_occurrences(
+        documents, postings.ordinals, postings.counts, postings.positions
+    )
+    notes, blocks = count_holders(postings, documents)
+    return TermFacts(int(notes[0]), int(blocks[0]), occurrences)
+
+
+def _count(part: Part, occurrences: Occurrences) -> tuple[int, int]:
+    """Count the notes that are still indexed, and their blocks, that hold a phrase."""
+    documents = part.segment.documents
+    notes = occurrences.by_note.note_indexes
+    ordinals = occurrences.ordinals
+    if part.is_alive is not None:
+        notes = notes[part.is_alive[notes]]
+        ordinals = ordinals[part.is_alive[documents.note_indexes[ordinals]]]
+    if not len(ordinals):
+        return len(notes), 0
+
+    note_of_ordinal = documents.note_indexes[ordinals]
+    places = ordinals - documents.first_ordinals[note_of_ordinal]
+    notes_with_title = note_of_ordinal[places == TITLE]
+    has_title = np.zeros(len(documents.note_ids), bool)
+    has_title[notes_with_title] = True
+    is_block = (places >= FIRST_BLOCK) & ~has_title[note_of_ordinal]
+    blocks_of_titles = documents.block_counts[notes_with_title].sum(dtype=np.int64)
+    return len(notes), int(np.count_nonzero(is_block) + blocks_of_titles)

@@ -1,0 +1,485 @@
+"""A segment: the occurrences of all terms in some notes, as arrays, and its form as bytes.
+
+Every note of a segment has consecutive *ordinals*: one for its title, one for the text that only the
+note as a whole has (its description and aliases), then one for each of its blocks. A *posting* says
+how often a term occurs in one ordinal, and the *positions* say where. The format is described in
+docs/internals/term-index.md.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simplemem.index.engine import Damaged
+from simplemem.index.terms.builder import SegmentBuilder
+
+Integers = NDArray[Any]
+
+TITLE = 0  # the first ordinal of a note
+WHOLE = 1  # the second
+FIRST_BLOCK = 2  # and the ordinals from here on
+
+LAST = "\U0010ffff"  # behind every character of a term
+MAX_COUNT = 255  # of one posting; a term that occurs more often in an ordinal has several postings
+_MAX_NARROW = 0xFFFF  # a position that fits into two bytes
+_POSTING_BYTES = 5  # an ordinal of four bytes, and a count
+_TYPES = tuple(map(np.dtype, ("<u1", "<u2", "<u4", "<u8")))
+
+
+# -- arrays as bytes
+
+
+def pack_arrays(arrays: Iterable[Integers]) -> bytes:
+    """Return arrays of numbers as bytes, each in the smallest type that holds it."""
+    parts = []
+    for numbers in arrays:
+        largest = int(numbers.max(initial=0))
+        code = next(code for code, kind in enumerate(_TYPES) if largest < 1 << 8 * kind.itemsize)
+        parts.append(bytes([code]))
+        parts.append(len(numbers).to_bytes(4, "little"))
+        parts.append(numbers.astype(_TYPES[code]).tobytes())
+    return b"".join(parts)
+
+
+def unpack_arrays(packed: bytes, count: int) -> list[Integers]:
+    """Return the arrays that `pack_arrays` packed. Raises Damaged if there are not `count` of them."""
+    arrays: list[Integers] = []
+    offset = 0
+    try:
+        while offset < len(packed):
+            kind = _TYPES[packed[offset]]
+            length = int.from_bytes(packed[offset + 1 : offset + 5], "little")
+            arrays.append(np.frombuffer(packed, kind, length, offset + 5))
+            offset += 5 + length * kind.itemsize
+    except (IndexError, ValueError) as error:
+        raise Damaged("a segment of the term index cannot be read") from error
+
+    if len(arrays) != count:
+        raise Damaged("a segment of the term index is incomplete")
+    return arrays
+
+
+# -- the notes of a segment
+
+
+@dataclass(frozen=True)
+class Documents:
+    """The notes of a segment, and the ordinals of each."""
+
+    note_ids: Integers
+    block_counts: Integers  # of each note
+    word_counts: Integers  # of each ordinal: the words of its text
+    extra_counts: Integers  # of each ordinal: parts of names and stems, which follow the words
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> Documents:
+        """Raises Damaged."""
+        note_ids, block_counts, word_counts, extra_counts = unpack_arrays(packed, 4)
+        documents = cls(note_ids.astype(np.int64), block_counts, word_counts, extra_counts)
+        if len(note_ids) != len(block_counts) or len(word_counts) != len(extra_counts):
+            raise Damaged("a segment of the term index does not fit its notes")
+        if len(word_counts) != documents.first_ordinals[-1]:
+            raise Damaged("a segment of the term index does not fit its blocks")
+        return documents
+
+    def pack(self) -> bytes:
+        return pack_arrays([self.note_ids, self.block_counts, self.word_counts, self.extra_counts])
+
+    @property
+    def ordinal_count(self) -> int:
+        return len(self.word_counts)
+
+    @cached_property
+    def first_ordinals(self) -> Integers:
+        """The ordinal of each note's title, and the number of all ordinals at the end."""
+        ends = np.cumsum(self.block_counts, dtype=np.int64) + FIRST_BLOCK * np.arange(
+            1, len(self.block_counts) + 1
+        )
+        return np.concatenate([[0], ends])
+
+    @cached_property
+    def note_indexes(self) -> Integers:
+        """For each ordinal the index of its note in this segment."""
+        sizes = np.diff(self.first_ordinals)
+        return np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+
+    @cached_property
+    def lengths(self) -> Integers:
+        """How many tokens each ordinal has."""
+        return self.word_counts.astype(np.int64) + self.extra_counts
+
+    @cached_property
+    def note_lengths(self) -> Integers:
+        """How many tokens each note has."""
+        if not len(self.note_ids):
+            return np.zeros(0, np.int64)
+        lengths: Integers = np.add.reduceat(self.lengths, self.first_ordinals[:-1])
+        return lengths
+
+    @cached_property
+    def block_lengths(self) -> Integers:
+        """How many tokens the blocks of each note have together, each with the title of the note."""
+        titles = self.lengths[self.first_ordinals[:-1]]
+        wholes = self.lengths[self.first_ordinals[:-1] + WHOLE]
+        lengths: Integers = self.note_lengths - titles - wholes + titles * self.block_counts
+        return lengths
+
+    @cached_property
+    def starts(self) -> Integers:
+        """Where the tokens of each ordinal begin in one row of all tokens of the segment.
+
+        The words of a note's blocks follow each other, so phrases across two blocks are found. Titles
+        and notes have a gap between them. The extra tokens come behind all words: the second half of
+        the array says where those of each ordinal begin, with a gap between two ordinals.
+        """
+        ordinals = np.arange(self.ordinal_count)
+        is_title = np.zeros(self.ordinal_count, np.int64)
+        is_title[self.first_ordinals[:-1]] = 1
+        # A gap in front of each title, which ends the note before, and one behind it.
+        gaps = 2 * np.cumsum(is_title) - is_title
+        words = np.cumsum(self.word_counts, dtype=np.int64) - self.word_counts + gaps
+        extras = np.cumsum(self.extra_counts, dtype=np.int64) - self.extra_counts + ordinals
+        end_of_words = int(self.word_counts.sum(dtype=np.int64)) + 2 * len(self.note_ids) + 1
+        return np.concatenate([words, extras + end_of_words])
+
+    def index_of(self, note_id: int) -> int | None:
+        """Return the index of a note, or None if the segment does not hold it."""
+        indexes = np.flatnonzero(self.note_ids == note_id)
+        return int(indexes[0]) if len(indexes) else None
+
+    def select(self, is_kept: NDArray[np.bool_]) -> Documents:
+        """Return the documents without the notes that are not kept."""
+        ordinals = is_kept[self.note_indexes]
+        return Documents(
+            self.note_ids[is_kept],
+            self.block_counts[is_kept],
+            self.word_counts[ordinals],
+            self.extra_counts[ordinals],
+        )
+
+
+def join_documents(parts: Sequence[Documents]) -> Documents:
+    """Return the documents of several segments, one behind the other."""
+    columns = [
+        (part.note_ids, part.block_counts, part.word_counts, part.extra_counts) for part in parts
+    ]
+    return Documents(*(np.concatenate(column) for column in zip(*columns, strict=True)))
+
+
+class Sizes(NamedTuple):
+    """How many notes and blocks there are, and how many tokens these have."""
+
+    notes: int
+    words: int
+    blocks: int
+    block_words: int
+
+
+def sizes_of(documents: Documents) -> Sizes:
+    return Sizes(
+        len(documents.note_ids),
+        int(documents.note_lengths.sum()),
+        int(documents.block_counts.sum(dtype=np.int64)),
+        int(documents.block_lengths.sum()),
+    )
+
+
+# -- the terms of a segment
+
+
+@dataclass(frozen=True)
+class Postings:
+    """The postings of several terms in one segment, or of some of its terms.
+
+    Terms are sorted. The arrays hold the postings of the first term, then those of the second, and so on.
+    """
+
+    terms: Sequence[str]
+    posting_counts: Integers  # of each term
+    ordinals: Integers  # of each posting, ascending within a term
+    counts: Integers  # of each posting
+    positions: Integers  # of each occurrence
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> Postings:
+        """Raises Damaged."""
+        text, posting_counts, ordinals, counts, positions = unpack_arrays(packed, 5)
+        try:
+            joined = text.tobytes().decode()
+        except UnicodeDecodeError as error:
+            raise Damaged("a segment of the term index has unreadable terms") from error
+
+        terms = joined.split("\n") if joined else []
+        postings = cls(terms, posting_counts, ordinals, counts, positions)
+        is_consistent = (
+            len(terms) == len(posting_counts)
+            and len(ordinals) == len(counts) == posting_counts.sum(dtype=np.int64)
+            and len(positions) == counts.sum(dtype=np.int64)
+        )
+        if not is_consistent:
+            raise Damaged("a segment of the term index does not fit its terms")
+        return postings
+
+    def pack(self) -> bytes:
+        text = np.frombuffer("\n".join(self.terms).encode(), np.uint8)
+        return pack_arrays([text, self.posting_counts, self.ordinals, self.counts, self.positions])
+
+    @cached_property
+    def posting_ends(self) -> Integers:
+        """Where the postings of each term end, with a zero in front."""
+        return np.concatenate([[0], np.cumsum(self.posting_counts, dtype=np.int64)])
+
+    @cached_property
+    def position_ends(self) -> Integers:
+        """Where the positions of each posting end, with a zero in front."""
+        return np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
+
+    def slice(self, first: int, last: int) -> Postings:
+        """Return the postings of the terms from `first` to before `last`."""
+        start, stop = self.posting_ends[first], self.posting_ends[last]
+        return Postings(
+            self.terms[first:last],
+            self.posting_counts[first:last],
+            self.ordinals[start:stop],
+            self.counts[start:stop],
+            self.positions[self.position_ends[start] : self.position_ends[stop]],
+        )
+
+    def index_of(self, term: str) -> int | None:
+        """Return the index of a term, or None."""
+        index = bisect_left(self.terms, term)
+        is_there = index < len(self.terms) and self.terms[index] == term
+        return index if is_there else None
+
+    def indexes_of_prefix(self, prefix: str) -> range:
+        """Return the indexes of the terms that begin with a prefix."""
+        first = bisect_left(self.terms, prefix)
+        return range(first, bisect_left(self.terms, prefix + LAST, lo=first))
+
+
+class TermRow(NamedTuple):
+    """A term of a segment as a row of the table `terms`."""
+
+    term: str
+    notes: int  # that hold the term
+    blocks: int  # that hold the term, in the title of their note or in themselves
+    postings: bytes
+    positions: bytes
+
+
+def rows_of(postings: Postings, documents: Documents) -> Iterator[TermRow]:
+    """Return the rows of the terms of a segment."""
+    note_counts, block_counts = count_holders(postings, documents)
+    ordinals = postings.ordinals.astype("<u4").tobytes()
+    counts = postings.counts.astype("<u1").tobytes()
+    posting_ends = postings.posting_ends.tolist()
+    position_ends = postings.position_ends[postings.posting_ends].tolist()
+
+    is_narrow = int(postings.positions.max(initial=0)) <= _MAX_NARROW
+    positions = postings.positions.astype("<u2" if is_narrow else "<u4").tobytes()
+    width = 2 if is_narrow else 4
+
+    holders = zip(postings.terms, note_counts.tolist(), block_counts.tolist(), strict=True)
+    for index, (term, notes, blocks) in enumerate(holders):
+        start, stop = posting_ends[index], posting_ends[index + 1]
+        first, last = position_ends[index] * width, position_ends[index + 1] * width
+        yield TermRow(
+            term,
+            notes,
+            blocks,
+            ordinals[4 * start : 4 * stop] + counts[start:stop],
+            positions[first:last],
+        )
+
+
+def decode_postings(packed: bytes) -> tuple[Integers, Integers]:
+    """Return the ordinals and counts of a term's row. Raises Damaged."""
+    count, rest = divmod(len(packed), _POSTING_BYTES)
+    if rest or not count:
+        raise Damaged("the postings of a term cannot be read")
+    return np.frombuffer(packed, "<u4", count), np.frombuffer(packed, "<u1", count, 4 * count)
+
+
+def decode_positions(packed: bytes, count: int) -> Integers:
+    """Return the `count` positions of a term's row. Raises Damaged."""
+    if len(packed) not in (2 * count, 4 * count):
+        raise Damaged("the positions of a term cannot be read")
+    return np.frombuffer(packed, "<u2" if len(packed) == 2 * count else "<u4")
+
+
+def postings_from_rows(rows: Sequence[tuple[str, bytes, bytes]]) -> Postings:
+    """Return the postings of rows of terms, their postings and their positions. Raises Damaged."""
+    posting_counts = []
+    ordinals = []
+    counts = []
+    positions = []
+    for _, packed_postings, packed_positions in rows:
+        term_ordinals, term_counts = decode_postings(packed_postings)
+        occurrences = int(term_counts.sum(dtype=np.int64))
+        posting_counts.append(len(term_ordinals))
+        ordinals.append(term_ordinals)
+        counts.append(term_counts)
+        positions.append(decode_positions(packed_positions, occurrences))
+    return Postings(
+        [term for term, _, _ in rows],
+        np.array(posting_counts, np.int64),
+        _concatenate(ordinals, np.uint32),
+        _concatenate(counts, np.uint8),
+        _concatenate(positions, np.uint32),
+    )
+
+
+def _concatenate(arrays: Sequence[Integers], kind: Any) -> Integers:
+    return np.concatenate(arrays).astype(kind) if arrays else np.zeros(0, kind)
+
+
+def count_holders(postings: Postings, documents: Documents) -> tuple[Integers, Integers]:
+    """Return for each term how many notes hold it, and how many blocks.
+
+    A block holds a term that is in itself or in the title of its note.
+    """
+    if not len(postings.ordinals):
+        empty = np.zeros(len(postings.terms), np.int64)
+        return empty, empty
+
+    term_indexes = np.repeat(np.arange(len(postings.terms)), postings.posting_counts)
+    note_indexes = documents.note_indexes[postings.ordinals]
+    places = postings.ordinals - documents.first_ordinals[note_indexes]
+
+    # One group per term and note.
+    is_first = np.ones(len(term_indexes), bool)
+    is_first[1:] = (np.diff(term_indexes) != 0) | (np.diff(note_indexes) != 0)
+    groups = np.flatnonzero(is_first)
+
+    # A term that occurs very often in a block has several postings there.
+    is_new_block = places >= FIRST_BLOCK
+    is_new_block[1:] &= is_first[1:] | (np.diff(postings.ordinals.astype(np.int64)) != 0)
+    blocks = np.add.reduceat(is_new_block.astype(np.int64), groups)
+    is_in_title = places[groups] == TITLE
+    blocks = np.where(is_in_title, documents.block_counts[note_indexes[groups]], blocks)
+
+    terms = term_indexes[groups]
+    size = len(postings.terms)
+    return np.bincount(terms, minlength=size), np.bincount(terms, blocks, size).astype(np.int64)
+
+
+# -- making and merging segments
+
+
+def build_segment(builder: SegmentBuilder) -> tuple[Documents, Postings]:
+    """Return the segment of all notes that a builder has collected."""
+    documents = Documents(
+        np.array(builder.note_ids, np.int64),
+        np.array(builder.block_counts, np.int64),
+        np.array(builder.word_counts, np.uint32),
+        np.array(builder.extra_counts, np.uint32),
+    )
+    terms = sorted(builder.numbers)
+    rank_of_number = np.empty(len(terms), np.uint32)
+    rank_of_number[[builder.numbers[term] for term in terms]] = np.arange(len(terms))
+    ranks = rank_of_number[np.array(builder.tokens, np.uint32)]
+
+    lengths = documents.lengths
+    ordinals = np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths)
+    first_tokens = np.cumsum(lengths) - lengths
+    positions = (np.arange(len(ranks)) - np.repeat(first_tokens, lengths)).astype(np.uint32)
+
+    order = np.argsort(ranks, kind="stable")
+    postings = _group(terms, ranks[order], ordinals[order], positions[order])
+    return documents, postings
+
+
+def _group(terms: list[str], ranks: Integers, ordinals: Integers, positions: Integers) -> Postings:
+    """Return the postings of occurrences that are sorted by term, ordinal and position."""
+    is_first = np.ones(len(ranks), bool)
+    is_first[1:] = (np.diff(ranks) != 0) | (np.diff(ordinals) != 0)
+    firsts = np.flatnonzero(is_first)
+    counts = np.diff(firsts, append=len(ranks))
+
+    ranks = ranks[firsts]
+    ordinals = ordinals[firsts]
+    if counts.max(initial=0) > MAX_COUNT:
+        parts = -(-counts // MAX_COUNT)
+        is_last = np.zeros(int(parts.sum()), bool)
+        is_last[np.cumsum(parts) - 1] = True
+        last_counts = counts - (parts - 1) * MAX_COUNT
+        ranks = np.repeat(ranks, parts)
+        ordinals = np.repeat(ordinals, parts)
+        counts = np.where(is_last, np.repeat(last_counts, parts), MAX_COUNT)
+
+    posting_counts = np.bincount(ranks, minlength=len(terms))
+    return Postings(terms, posting_counts, ordinals, counts.astype(np.uint8), positions)
+
+
+def merge_postings(parts: Sequence[tuple[Postings, Integers]]) -> Postings:
+    """Return the postings of several segments as those of one.
+
+    Each part comes with an array that has the new ordinal for each old one, or -1 for an ordinal of a
+    note that was removed. The new ordinals ascend from part to part.
+    """
+    terms = sorted(set().union(*(postings.terms for postings, _ in parts)))
+    rank_of_term = {term: rank for rank, term in enumerate(terms)}
+    columns = [_moved(postings, ordinals, rank_of_term) for postings, ordinals in parts]
+    ranks, ordinals, counts, positions = (
+        np.concatenate(column) for column in zip(*columns, strict=True)
+    )
+
+    order = np.argsort(ranks, kind="stable")
+    first_positions = np.cumsum(counts, dtype=np.int64) - counts
+    positions = positions[expand(first_positions[order], counts[order])]
+    posting_counts = np.bincount(ranks, minlength=len(terms))
+    merged = Postings(terms, posting_counts, ordinals[order], counts[order], positions)
+    return _without_empty_terms(merged)
+
+
+def _moved(
+    postings: Postings, new_ordinals: Integers, rank_of_term: dict[str, int]
+) -> tuple[Integers, Integers, Integers, Integers]:
+    """Return the ranks, ordinals, counts and positions of the postings that stay."""
+    ranks = np.array([rank_of_term[term] for term in postings.terms], np.uint32)
+    ranks = np.repeat(ranks, postings.posting_counts)
+    if int(postings.ordinals.max(initial=0)) >= max(1, len(new_ordinals)):
+        raise Damaged("the postings of a term do not fit their segment")
+    ordinals = new_ordinals[postings.ordinals]
+    is_kept = ordinals >= 0
+    if is_kept.all():
+        return ranks, ordinals, postings.counts, postings.positions
+
+    is_kept_position = np.repeat(is_kept, postings.counts)
+    return (
+        ranks[is_kept],
+        ordinals[is_kept],
+        postings.counts[is_kept],
+        postings.positions[is_kept_position],
+    )
+
+
+def _without_empty_terms(postings: Postings) -> Postings:
+    is_used = postings.posting_counts > 0
+    if is_used.all():
+        return postings
+    return Postings(
+        list(itertools.compress(postings.terms, is_used.tolist())),
+        postings.posting_counts[is_used],
+        postings.ordinals,
+        postings.counts,
+        postings.positions,
+    )
+
+
+def expand(starts: Integers, counts: Integers) -> Integers:
+    """Return the numbers `start`, `start + 1`, … of each range of `count` numbers."""
+    counts = counts.astype(np.int64)
+    ends = np.cumsum(counts)
+    if not len(ends):
+        return np.zeros(0, np.int64)
+    numbers: Integers = np.arange(ends[-1]) + np.repeat(starts - ends + counts, counts)
+    return numbers

@@ -1,0 +1,70 @@
+"""Tokens: the words of a text as the term index keeps them, and the terms of a query as sequences of tokens."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import apsw
+
+from simplemem.index.door import Term
+
+# SQLite's full-text tokenizer with Porter's stemmer. Letters, digits and marks belong to words, and so
+# do characters for private use: they mark the stems of other languages than English (note/words.py).
+_TOKENIZER = ("unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc")
+_thread = (
+    threading.local()
+)  # a tokenizer belongs to the connection, and so to the thread, that made it
+
+
+class Phrase(NamedTuple):
+    """Tokens that stand side by side. If `is_prefix`, the last one is the beginning of a token."""
+
+    tokens: tuple[str, ...]
+    is_prefix: bool = False
+
+
+def tokenize(text: str) -> list[str]:
+    """Return the tokens of a text, in order."""
+    if not hasattr(_thread, "tokenizer"):
+        connection = apsw.Connection(":memory:")
+        _thread.tokenizer = connection.fts5_tokenizer("porter", list(_TOKENIZER))
+
+    tokens: list[str] = _thread.tokenizer(
+        text.encode(),
+        apsw.FTS5_TOKENIZE_DOCUMENT,
+        None,
+        include_offsets=False,
+        include_colocated=False,
+    )
+    return tokens
+
+
+def phrases_of(terms: Iterable[Term]) -> list[Phrase]:
+    """Return the terms of a query as they stand in the index, without those that hold no token.
+
+    Two different terms with the same tokens stay two phrases, so they count twice.
+    """
+    phrases = []
+    for term in dict.fromkeys(terms):
+        tokens = tokenize(" ".join(term.words))
+        if tokens:
+            phrases.append(Phrase(tuple(tokens), term.beginning))
+    return phrases
+
+
+class TextTokens(NamedTuple):
+    """The tokens of the words of a text in order, then further tokens: parts of names, and stems."""
+
+    words: Sequence[str]
+    extras: Sequence[str] = ()
+
+
+class NoteTokens(NamedTuple):
+    """The tokens of a note: of its title, of what only the note as a whole has, and of its blocks."""
+
+    note_id: int
+    title: TextTokens
+    whole: TextTokens
+    blocks: Sequence[TextTokens]
