@@ -43,7 +43,7 @@ class _Need(NamedTuple):
             return True
         if facts.occurrences is None:
             is_frequent = self.max_notes is not None and facts.notes > self.max_notes
-            return is_frequent and part.is_alive is None
+            return is_frequent and not self.positions and part.is_alive is None
         return not self.positions or facts.occurrences.positions is not None
 
 
@@ -94,8 +94,8 @@ class QueryTerms:
     ) -> None:
         """Read the terms of phrases.
 
-        Of a term that more than `max_notes` notes of a segment hold, the postings may stay unread:
-        then only `count` can be called.
+        Of a phrase of one term that more than `max_notes` notes of a segment hold, the postings may
+        stay unread: then only `count` can be called.
         """
         needs: dict[str, _Need] = {}
         prefixes: dict[str, _Need] = {}
@@ -178,7 +178,9 @@ def _select_terms(db: Connection, parts: Sequence[Part], needs: dict[str, _Need]
     """Query the rows of terms. Postings and positions that are not needed are NULL."""
     sql = """
         SELECT segment_id, term, notes, blocks,
-               CASE WHEN notes <= :max_notes OR segment_id IN (SELECT value FROM carray(:with_deleted))
+               CASE WHEN notes <= :max_notes
+                      OR segment_id IN (SELECT value FROM carray(:with_deleted))
+                      OR term IN (SELECT value FROM carray(:with_positions))
                     THEN postings END,
                CASE WHEN term IN (SELECT value FROM carray(:with_positions)) THEN positions END
         FROM terms

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 
 import pytest
@@ -18,7 +19,7 @@ from index.terms.vault_of_words import (
 )
 
 from simplemem.index import door
-from simplemem.index.database import Database
+from simplemem.index.database import Database, open_database
 from simplemem.index.door import Match, Question, Term
 from simplemem.index.terms.writer import list_segments, merge_segments
 
@@ -209,3 +210,18 @@ def test_words_that_most_notes_hold_are_not_scored_and_no_note_is_passed_over(
             every = filled.full_text.scores("note", terms)
             expected = sorted(every.values(), reverse=True)[:20]
             assert [match.score for match in best] == pytest.approx(expected, abs=0.05)
+
+
+def test_a_phrase_is_found_though_one_of_its_words_is_in_most_notes(
+    filled: Filled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "FEW_NOTES", 30)
+    found = 0
+    for other in WORDS[1:8]:
+        pair = Term((WORDS[0], other))
+        expected = len(filled.full_text.scores("note", [pair]))
+        unread = open_database(filled.database.path, nullcontext)
+        with closing(unread), unread.reading() as db:
+            assert db.term_index(NOTES).count(db, "note", pair) == expected
+        found += expected
+    assert found > 20
