@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simplemem.index.door import BODY_WEIGHT, K1, TITLE_WEIGHT, B, Ids, Leg, Match
+from simplemem.index.door import BODY_WEIGHT, K1, TITLE_WEIGHT, B, Ids, Leg, Match, as_values
 from simplemem.index.places import BLOCK, SHIFT
 from simplemem.index.terms.query_terms import Part, QueryTerms
 from simplemem.index.terms.segment import FIRST_BLOCK, TITLE, Integers, expand
@@ -129,7 +129,5 @@ def best_matches(parts: Sequence[Scores], limit: int) -> Leg:
             column[is_candidate] for column in (note_ids, place_ids, scores)
         )
     order = np.lexsort((place_ids, note_ids, -scores))[:limit]
-    rows = zip(
-        note_ids[order].tolist(), place_ids[order].tolist(), scores[order].tolist(), strict=True
-    )
-    return [Match(*row) for row in rows]
+    columns = (note_ids[order].tolist(), place_ids[order].tolist(), scores[order].tolist())
+    return list(as_values(Match, zip(*columns, strict=True)))

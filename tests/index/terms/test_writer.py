@@ -1,0 +1,211 @@
+"""Segments are added, merged and deleted; readers and other writers never see half of it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from index.terms.vault_of_words import draw_note, open_index, put_notes, remove_notes
+
+from simplemem.index.database import Database
+from simplemem.index.door import Match, Term
+from simplemem.index.engine import Replaced
+from simplemem.index.terms import writer
+from simplemem.index.terms.comparison import describe_terms
+from simplemem.index.terms.integrity import find_damage
+from simplemem.index.terms.writer import (
+    SegmentFacts,
+    choose_merge,
+    list_segments,
+    merge_segments,
+)
+
+PLUM = Term(("plum",))
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with closing(open_index(tmp_path)) as opened:
+        yield opened
+
+
+def _put(database: Database, *names: str, body: str = "plum pear") -> dict[str, int]:
+    with database.writing() as db:
+        return put_notes(db, {name: f"{body} {name}" for name in names})
+
+
+def _holders(database: Database, term: Term = PLUM) -> set[int]:
+    with database.reading() as db:
+        matches: list[Match] = db.term_index().leg(db, "note", [term], 1000, None)
+    return {match.note for match in matches}
+
+
+def _segments(database: Database) -> list[SegmentFacts]:
+    with database.reading() as db:
+        assert find_damage(db) == []
+        return list_segments(db)
+
+
+def test_single_notes_are_merged_before_there_are_many_segments(database: Database) -> None:
+    ids = set()
+    for number in range(200):
+        ids |= set(_put(database, f"n{number}").values())
+        assert len(_segments(database)) < 24
+    assert _holders(database) == ids
+
+
+def test_a_note_that_changes_again_and_again_leaves_no_segment_behind(database: Database) -> None:
+    for number in range(100):
+        _put(database, "a", body=f"plum x{number}")
+    assert len(_segments(database)) < 24
+    assert len(_holders(database)) == 1
+    assert _holders(database, Term(("x98",))) == set()
+
+
+def test_when_all_notes_are_removed_no_segment_is_left(database: Database) -> None:
+    ids = _put(database, *(f"n{number}" for number in range(30)))
+    merge_segments(database, max_packed=0)
+    with database.writing() as db:
+        remove_notes(db, ids.values())
+    merge_segments(database)
+    assert _segments(database) == []
+    assert database.rows("SELECT count(*) FROM terms") == [(0,)]
+    assert database.rows("SELECT count(*) FROM deleted_notes") == [(0,)]
+
+
+def test_merged_terms_have_rows_and_say_the_same(database: Database) -> None:
+    chance = random.Random(1)
+    for batch in range(3):
+        with database.writing() as db:
+            put_notes(db, {f"n{batch}-{number}": draw_note(chance) for number in range(40)})
+    with database.reading() as db:
+        before = list(describe_terms(db))
+    merge_segments(database, max_packed=0)
+    assert [segment.is_packed for segment in _segments(database)] == [False]
+    with database.reading() as db:
+        assert list(describe_terms(db)) == before
+
+
+def test_a_merge_in_small_ranges_of_terms_says_the_same(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(2)
+    for batch in range(3):
+        with database.writing() as db:
+            put_notes(db, {f"n{batch}-{number}": draw_note(chance) for number in range(40)})
+        merge_segments(database, max_packed=0)
+    with database.reading() as db:
+        before = list(describe_terms(db))
+    chosen = _segments(database)
+    assert len(chosen) == 3
+    monkeypatch.setattr(writer, "_MAX_CHUNK_BYTES", 300)
+    monkeypatch.setattr(writer, "_ORPHANED_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(writer, "_MERGED_AT_ONCE", 3)
+    merge_segments(database)
+    assert len(_segments(database)) == 1
+    with database.reading() as db:
+        assert list(describe_terms(db)) == before
+
+
+def test_what_is_written_during_a_merge_is_kept(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = _put(database, *(f"n{number}" for number in range(30)))
+    written: dict[str, int] = {}
+
+    def ranges_with_a_write(merge: writer._Merge, *sources: object) -> Iterator[object]:
+        for terms in ranges(merge, *sources):  # type: ignore[arg-type]
+            if not written:
+                written.update(_put(database, "n3", "new", body="quince"))
+                with database.writing() as db:
+                    remove_notes(db, [ids["n5"]])
+            yield terms
+
+    ranges = writer._Merge._ranges
+    monkeypatch.setattr(writer._Merge, "_ranges", ranges_with_a_write)
+    merge_segments(database, max_packed=0)
+    assert _holders(database) == set(ids.values()) - {ids["n3"], ids["n5"]}
+    assert _holders(database, Term(("quince",))) == set(written.values())
+    _segments(database)
+
+
+def test_a_merge_that_was_interrupted_leaves_no_trace(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = _put(database, *(f"n{number}" for number in range(30)))
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(writer._Merge, "_replace", stop)
+        with pytest.raises(KeyboardInterrupt):
+            merge_segments(database, max_packed=0)
+    assert database.rows("SELECT count(*) > 0 FROM terms") == [(1,)]
+    assert _holders(database) == set(ids.values())
+    merge_segments(database)
+    assert database.rows("SELECT count(*) FROM terms") == [(0,)]
+    assert _holders(database) == set(ids.values())
+
+
+def test_a_merge_whose_segments_another_process_merged_replaces_nothing(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = _put(database, *(f"n{number}" for number in range(30)))
+    ranges = writer._Merge._ranges
+    is_first = True
+
+    def ranges_after_another_merge(merge: writer._Merge, *sources: object) -> Iterator[object]:
+        nonlocal is_first
+        if is_first:
+            is_first = False
+            merge_segments(database, max_packed=0)
+        yield from ranges(merge, *sources)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(writer._Merge, "_ranges", ranges_after_another_merge)
+    merge_segments(database, max_packed=0)
+    assert len(_segments(database)) == 1
+    assert _holders(database) == set(ids.values())
+    assert database.rows("SELECT count(DISTINCT segment_id) FROM terms") == [(1,)]
+
+
+def test_a_merge_ends_when_another_index_took_the_place(database: Database) -> None:
+    _put(database, *(f"n{number}" for number in range(30)))
+    with pytest.raises(Replaced):
+        merge_segments(database, database.generation + 1, max_packed=0)
+
+
+def test_a_rolled_back_write_leaves_nothing_in_memory(database: Database) -> None:
+    ids = _put(database, "a")
+    with pytest.raises(KeyError), database.writing() as db:
+        put_notes(db, {"b": "plum"})
+        assert len(db.term_index().leg(db, "note", [PLUM], 10, None)) == 2
+        raise KeyError
+    assert _holders(database) == set(ids.values())
+
+
+@pytest.mark.parametrize(
+    ("segments", "chosen"),
+    [
+        ([], []),
+        ([SegmentFacts(1, 10, 0, True)], []),
+        ([SegmentFacts(1, 10, 2, True)], []),
+        ([SegmentFacts(1, 10, 3, True)], [1]),
+        ([SegmentFacts(1, 1, 1, True)], [1]),
+        ([SegmentFacts(number, 5, 0, True) for number in range(11)], []),
+        ([SegmentFacts(number, 5, 0, True) for number in range(12)], list(range(12))),
+        ([SegmentFacts(1, 90_000, 0, False), SegmentFacts(2, 1_900, 0, True)], []),
+        (
+            [SegmentFacts(number, 1_900, 0, True) for number in (2, 3)]
+            + [SegmentFacts(1, 90_000, 0, False)],
+            [2, 3],
+        ),
+    ],
+)
+def test_segments_are_merged_when_they_are_many_large_or_full_of_deleted_notes(
+    segments: list[SegmentFacts], chosen: list[int]
+) -> None:
+    assert [segment.number for segment in choose_merge(segments)] == chosen
