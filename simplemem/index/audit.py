@@ -29,7 +29,7 @@ _COUNTS = {
 }
 _OF_NOTE = {
     **OF_NOTE,
-    "places": "id >> 20, id & 1048575, start, stop, line, headings, hash, text_key",
+    "places": "id >> 20, id & 1048575, start, stop, line, headings, hash",
     "vectors": "id >> 20, id & 1048575, hash, vector",
 }  # the rows of notes, the note first
 _TABLES = {

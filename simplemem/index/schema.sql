@@ -86,12 +86,10 @@ CREATE INDEX links_by_path ON links (path) WHERE path IS NOT NULL;
 
 -- What is searched: passages and blocks. An id holds the note (id >> 20) and the place in it; blocks have bit 19 set
 -- (BLOCK in text.py). Offsets are characters of the file's text, lines are 1-based. The text itself stays in the note.
--- `text_key` tells blocks apart by their text (text_key in passages.py), so that text of many notes can be told.
 CREATE TABLE places (
     id INTEGER PRIMARY KEY, start INTEGER NOT NULL, stop INTEGER NOT NULL, line INTEGER NOT NULL,
-    headings TEXT NOT NULL, hash BLOB, text_key INTEGER
+    headings TEXT NOT NULL, hash BLOB
 );
-CREATE INDEX places_by_text ON places (text_key) WHERE text_key IS NOT NULL;
 
 -- One vector a passage, and one a block that says more than its passage or a heading (a place without one has no
 -- `hash`). int8. Absent until the embedder has come by.

@@ -264,7 +264,6 @@ class Sidecar:
         narrow = kept.telling(question.narrow)
         ids = None if narrow.is_open() else kept.ids(db, narrow)
         found, blocks, pairs = kept.words.rank(db, question, ids)
-        counts = repeats.ask_counts(db, blocks)
         by_words = {match.note for match in found}
         vector, near = self._vector(db, kept, question), None
         if vector is not None:
@@ -276,7 +275,8 @@ class Sidecar:
         paths = kept.paths(db, by_words.union(near or (), titled))
         passed = None if ids is None else len(ids)
         named = {note: share for note, share in named.items() if note in paths}
-        repeated = repeats.weights_of(counts, kept.standing.notes)
+        same_text = kept.words.notes_with_same_text(repeats.blocks_to_weigh(blocks))
+        repeated = repeats.weights_of(same_text, kept.standing.notes)
         return Matches(found, blocks, pairs, near, paths, passed, titled, named, repeated)
 
     def _vector(self, db: Connection, kept: Kept, question: Question) -> bytes | None:
@@ -311,7 +311,9 @@ class Sidecar:
                 each.note for near in neighbours.values() for each in near if each.note in among
             }
             tagged, passages = tags_of(db, every), positions(db, _PASSAGES_OF, every)
-            repeated_spans = repeats.ask_spans(db, every) if repeated else ()
+            repeated_blocks = (
+                positions(db, "p.id = n.value", self._find_repeated(db, every)) if repeated else ()
+            )
             placed = positions(db, "p.id = n.value", filter(None, some.values()))
             rows = notes.rows_of(db, every)
             matches: door.Leg = []
@@ -336,7 +338,8 @@ class Sidecar:
                 note: tuple(places[block] for block in blocks_of[note] if block in places)
                 for note in rows
             }
-            tags, spans = _by_note(tagged), _by_note(repeated_spans)
+            tags = _by_note(tagged)
+            spans = _by_note((place >> SHIFT, (at.start, at.stop)) for place, at in repeated_blocks)
             return {
                 note: door.Shown(
                     row,
@@ -351,6 +354,11 @@ class Sidecar:
             }
 
         return self._read(read)
+
+    def _find_repeated(self, db: Connection, some: Collection[NoteId]) -> list[door.PlaceId]:
+        """Return the blocks of some notes whose text many notes have."""
+        words = self._kept(db).words
+        return words.repeated_blocks(list(some), repeats.MIN_NOTES_OF_REPEATED_TEXT)
 
     def _kept(self, db: Connection) -> Kept:
         """What this thread's connection found out, for as long as nobody writes."""

@@ -29,8 +29,9 @@ from simplemem.note.words import (
 _ID_LINE = re.compile(
     r"^[ \t>]*+\^[A-Za-z0-9-]+[ \t\r]*+(?:\n|\Z)", re.MULTILINE
 )  # it names a block and says nothing
+_KEY_BITS = (1 << 64) - 1
 _MOST_CHARACTERS = 40_000_000  # of texts that wait for their vectors in memory
-_PUT_PLACE = "INSERT INTO places (id, start, stop, line, headings, hash, text_key) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_PUT_PLACE = "INSERT INTO places (id, start, stop, line, headings, hash) VALUES (?, ?, ?, ?, ?, ?)"
 PUT_VECTOR = """INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)
                 ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, vector = excluded.vector"""
 
@@ -149,9 +150,8 @@ def put(
     }
     places = []
     for id_, unit, _ in every:
-        key = text_key(unit.text) if unit.kind != "passage" else None
         places.append(
-            (id_, unit.start, unit.stop, unit.line, above[unit.headings], hashes.get(id_), key)
+            (id_, unit.start, unit.stop, unit.line, above[unit.headings], hashes.get(id_))
         )
     rows.add(_PUT_PLACE, places)
     rows.add_words(_tokens_of(note_id, read))
@@ -178,6 +178,7 @@ def _tokens_of(note_id: int, read: Understood) -> NoteTokens:
         _text_tokens(titles, language),
         whole,
         [_text_tokens(block.text, language) for block in read.blocks],
+        [(text_key(block.text) or 0) & _KEY_BITS for block in read.blocks],
     )
 
 

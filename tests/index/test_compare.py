@@ -89,7 +89,8 @@ def test_words_and_rows_of_no_note_are_found(grown: EnhancedStore) -> None:
     with grown._core.index.database.writing() as db:
         put_words(db, 999, "", "lost")
         db.execute("INSERT INTO tags VALUES (999, 0, 'lost', 'list')").fetchall()
-    (tag, nothing), (word, neither) = compared(grown)
+    (tag, nothing), *texts, (word, neither) = compared(grown)
+    assert {row[:2] for pair in texts for row in pair if row is not None} == {("term", "")}
     assert nothing is None and tag is not None and tag[:2] == ("tags", "?")
     assert neither is None and word is not None and word[:2] == ("term", "lost")
 

@@ -1,68 +1,80 @@
-"""Text that stands in many notes is found without going through all notes."""
+"""Text that stands in many notes is counted, whatever was changed or removed since."""
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
-import apsw
 import pytest
+from index.terms.vault_of_words import open_index, put_notes, remove_notes
 
-from simplemem.index import notes, text
-from simplemem.index.database import Database, open_database
-from simplemem.index.door import Stat
-from simplemem.index.notes import Rows
-from simplemem.index.repeats import ask_spans
-from simplemem.note.note import read_note
+from simplemem.index.database import Connection, Database
+from simplemem.index.places import BLOCK, SHIFT
+from simplemem.index.repeats import weights_of
+from simplemem.index.terms.writer import merge_segments
 
-FOOTER = "Back to the overview of all pages"
+FOOTER = "Back to the [overview](https://example.org) of all pages"
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Database:
-    return open_database(tmp_path / "index.db", nullcontext)
+def database(tmp_path: Path) -> Iterator[Database]:
+    with closing(open_index(tmp_path)) as opened:
+        yield opened
 
 
-def put(db: apsw.Connection, name: str, body: str) -> int:
-    read = text.understood(f"{name}.md", read_note(body.encode()), Stat(0, 0, 0))
-    rows = Rows(db)
-    note_id = notes.put(rows, None, read, None, None)
-    text.put(rows, note_id, read, new=True)
-    rows.write()
-    return note_id
+def _put(db: Connection, *numbers: int, footer: str = FOOTER) -> list[int]:
+    """Put notes of three blocks: a paragraph of their own, a line without words, and a footer."""
+    texts = {
+        f"n{number}": f"Paragraph {number} about plums.\n\n(…)\n\n{footer}.\n" for number in numbers
+    }
+    return list(put_notes(db, texts).values())
 
 
-def add_notes(db: apsw.Connection, first: int, last: int) -> list[int]:
-    """Add notes with a paragraph of their own and a footer that all of them have. Return their ids."""
-    return [
-        put(db, f"n{k}", f"Paragraph {k} about plums.\n\n{FOOTER}.\n") for k in range(first, last)
-    ]
+def _blocks(note_ids: list[int]) -> list[int]:
+    return [(note_id << SHIFT) | BLOCK | number for note_id in note_ids for number in range(3)]
 
 
-def steps_of_ask_spans(db: apsw.Connection, some: list[int]) -> int:
-    """Return the steps of SQLite's machine that the spans of some notes take."""
-    steps = 0
-
-    def count() -> bool:
-        nonlocal steps
-        steps += 1
-        return False
-
-    db.set_progress_handler(count, 1)
-    try:
-        spans = list(ask_spans(db, some))
-    finally:
-        db.set_progress_handler(None)
-    assert len(spans) == len(some)  # each has the footer
-    return steps
+def _footers(note_ids: list[int]) -> list[int]:
+    return [(note_id << SHIFT) | BLOCK | 2 for note_id in note_ids]
 
 
-def test_repeated_text_of_a_few_notes_costs_the_same_in_a_vault_of_ten_times_as_many_notes(
-    database: Database,
-) -> None:
+@pytest.mark.parametrize("is_merged", [False, True])
+def test_each_note_with_a_text_counts_once(database: Database, is_merged: bool) -> None:
     with database.writing() as db:
-        some = add_notes(db, 0, 100)[:5]
-        few = steps_of_ask_spans(db, some)
-        add_notes(db, 100, 1000)
-        many = steps_of_ask_spans(db, some)
-    assert many < 1.5 * few
+        ids = [id_ for number in range(20) for id_ in _put(db, number)]
+    if is_merged:
+        merge_segments(database, max_packed=0)
+    with database.writing() as db:
+        _put(db, 3, 4, footer="Something else")
+        remove_notes(db, [ids[7]])
+        others = _put(db, 30, footer=f"{FOOTER}.\n\n{FOOTER}")
+
+    with database.reading() as db:
+        index = db.term_index()
+        left = [id_ for id_ in ids if id_ not in (ids[3], ids[4], ids[7])] + others
+        counts = index.notes_with_same_text(_blocks(left))
+        assert {place: count for place, count in counts.items() if count > 1} == dict.fromkeys(
+            _footers(left), 18
+        )
+        assert sorted(index.repeated_blocks(ids + others, 18)) == sorted(
+            [*_footers(left), _footers(others)[0] + 1]
+        )
+        assert index.repeated_blocks(ids, 19) == []
+
+
+def test_a_line_without_words_is_not_counted(database: Database) -> None:
+    with database.writing() as db:
+        ids = _put(db, *range(8))
+    with database.reading() as db:
+        rules = [place + 1 for place in _blocks(ids)[::3]]
+        assert db.term_index().notes_with_same_text(rules) == {}
+
+
+def test_a_text_of_a_few_notes_keeps_its_weight() -> None:
+    assert weights_of({1: 3, 2: 10, 3: 11, 4: 20, 5: 5000}, 10_000) == {
+        3: 10 / 11,
+        4: 0.5,
+        5: 0.1,
+    }
+    assert weights_of({1: 3, 2: 4}, 20) == {2: 0.75}

@@ -26,11 +26,13 @@ class SegmentBuilder:
         self.block_counts: list[int] = []
         self.word_counts = array("I")  # of each text
         self.extra_counts = array("I")
+        self.text_keys = array("Q")  # of each block
 
     def add(self, note: NoteTokens) -> None:
         """Add a note that was not added yet."""
         self.note_ids.append(note.note_id)
         self.block_counts.append(len(note.blocks))
+        self.text_keys.extend(note.text_keys or [0] * len(note.blocks))
         for text in itertools.chain((note.title, note.whole), note.blocks):
             self.word_counts.append(len(text.words))
             self.extra_counts.append(len(text.extras))

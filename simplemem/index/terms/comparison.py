@@ -19,11 +19,13 @@ _MIX_NOTE = np.uint64(0x9E3779B97F4A7C15)
 _MIX_PLACE = np.uint64(0xC2B2AE3D27D4EB4F)
 _MIX_POSITION = np.uint64(0x165667B19E3779F9)
 _MIX_SUM = np.uint64(0xD6E8FEB86659FD93)
+_ALL_BITS = 0xFFFFFFFFFFFFFFFF
 
 
 def describe_terms(db: Connection) -> Iterator[tuple[str, int, int]]:
     """Yield each term with the number of its occurrences and a sum that tells their places, in order.
 
+    Before them comes the empty term, which stands for the texts of all blocks.
     Notes are told by the order of their paths, because ids differ between two indexes.
     """
     sql = "SELECT id, row_number() OVER (ORDER BY path) FROM notes"
@@ -32,11 +34,14 @@ def describe_terms(db: Connection) -> Iterator[tuple[str, int, int]]:
     sums: dict[str, tuple[int, int]] = {}
     for segment in list_segments(db):
         source = read_source(db, segment.number)
+        blocks, digest = _describe_texts(source, note_numbers)
+        known_blocks, known_digest = sums.get("", (0, 0))
+        sums[""] = known_blocks + blocks, (known_digest + digest) & _ALL_BITS
         for postings in read_all_terms(db, source):
             described = _describe(postings, source, note_numbers)
             for term, occurrences, digest in described:
                 known_occurrences, known_digest = sums.get(term, (0, 0))
-                digest = (known_digest + digest) & 0xFFFFFFFFFFFFFFFF
+                digest = (known_digest + digest) & _ALL_BITS
                 sums[term] = known_occurrences + occurrences, digest
     for term in sorted(sums):
         occurrences, digest = sums[term]
@@ -66,6 +71,19 @@ def _describe(
     occurrences = np.add.reduceat(is_alive.astype(np.int64), starts)
     sums = np.add.reduceat(digests, starts)
     yield from zip(postings.terms, occurrences.tolist(), sums.tolist(), strict=True)
+
+
+def _describe_texts(source: Source, note_numbers: dict[int, int]) -> tuple[int, int]:
+    """Return the number of blocks in notes that are still indexed, and a sum that tells their texts."""
+    documents = source.documents
+    notes = np.repeat(np.arange(len(documents.note_ids)), documents.block_counts)
+    numbers = np.array(
+        [note_numbers.get(note_id, 0) for note_id in documents.note_ids.tolist()], np.uint64
+    )
+    blocks = np.arange(len(notes)) - documents.first_blocks[notes]
+    digests = _mix(numbers[notes], blocks.astype(np.uint64), documents.text_keys)
+    is_alive = source.is_kept[notes]
+    return int(np.count_nonzero(is_alive)), int(digests[is_alive].sum(dtype=np.uint64))
 
 
 def _places(documents: Documents, ordinals: Integers) -> Integers:

@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simplemem.index import door
-from simplemem.index.door import K1, AnyOf, Ids, Leg, NoteId, Term
+from simplemem.index.door import K1, AnyOf, Ids, Leg, NoteId, PlaceId, Term
+from simplemem.index.terms.block_texts import (
+    count_notes_with_same_text,
+    find_repeated_blocks,
+)
 from simplemem.index.terms.cache import SegmentCache
 from simplemem.index.terms.query_terms import Part, QueryTerms
 from simplemem.index.terms.scoring import WeightedForm, best_matches, score_blocks, score_notes
@@ -129,6 +133,14 @@ class TermIndex:
         score = score_notes if is_note else score_blocks
         scores = [score(part, weighted, query_terms, average_length, ids) for part in self._parts]
         return best_matches(scores, limit)
+
+    def notes_with_same_text(self, blocks: Sequence[PlaceId]) -> dict[PlaceId, int]:
+        """Return for each block with words in how many notes its text stands."""
+        return count_notes_with_same_text(self._parts, blocks)
+
+    def repeated_blocks(self, note_ids: Sequence[NoteId], min_notes: int) -> list[PlaceId]:
+        """Return the blocks of some notes whose text `min_notes` or more notes have."""
+        return find_repeated_blocks(self._parts, note_ids, min_notes)
 
     def _count(self, db: Connection, phrases: Sequence[Phrase]) -> dict[Phrase, tuple[int, int]]:
         """Return how many notes and blocks hold each phrase.

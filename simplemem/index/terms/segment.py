@@ -78,20 +78,37 @@ class Documents:
     block_counts: Integers  # of each note
     word_counts: Integers  # of each ordinal: the words of its text
     extra_counts: Integers  # of each ordinal: parts of names and stems, which follow the words
+    text_keys: Integers  # of each block, the same for the same text; 0 if it has no words
 
     @classmethod
     def unpack(cls, packed: bytes) -> Documents:
         """Raises Damaged."""
-        note_ids, block_counts, word_counts, extra_counts = unpack_arrays(packed, 4)
-        documents = cls(note_ids.astype(np.int64), block_counts, word_counts, extra_counts)
+        note_ids, block_counts, word_counts, extra_counts, text_keys = unpack_arrays(packed, 5)
+        documents = cls(
+            note_ids.astype(np.int64),
+            block_counts,
+            word_counts,
+            extra_counts,
+            text_keys.astype(np.uint64),
+        )
         if len(note_ids) != len(block_counts) or len(word_counts) != len(extra_counts):
             raise Damaged("a segment of the term index does not fit its notes")
         if len(word_counts) != documents.first_ordinals[-1]:
             raise Damaged("a segment of the term index does not fit its blocks")
+        if len(text_keys) != block_counts.sum(dtype=np.int64):
+            raise Damaged("a segment of the term index does not fit its texts")
         return documents
 
     def pack(self) -> bytes:
-        return pack_arrays([self.note_ids, self.block_counts, self.word_counts, self.extra_counts])
+        return pack_arrays(
+            [
+                self.note_ids,
+                self.block_counts,
+                self.word_counts,
+                self.extra_counts,
+                self.text_keys,
+            ]
+        )
 
     @property
     def ordinal_count(self) -> int:
@@ -150,6 +167,33 @@ class Documents:
         end_of_words = int(self.word_counts.sum(dtype=np.int64)) + 2 * len(self.note_ids) + 1
         return np.concatenate([words, extras + end_of_words])
 
+    @cached_property
+    def first_blocks(self) -> Integers:
+        """The index of each note's first block among all blocks."""
+        return np.cumsum(self.block_counts, dtype=np.int64) - self.block_counts
+
+    @cached_property
+    def note_order(self) -> Integers:
+        """The indexes of the notes in the order of their ids."""
+        return np.argsort(self.note_ids, kind="stable")
+
+    @cached_property
+    def notes_by_text(self) -> tuple[Integers, Integers]:
+        """The keys of all texts, sorted, and how many notes have each."""
+        return self.count_texts(np.ones(len(self.note_ids), bool))
+
+    def count_texts(self, is_counted: NDArray[np.bool_]) -> tuple[Integers, Integers]:
+        """Return the keys of the texts of some notes, sorted, and how many of the notes have each."""
+        notes = np.repeat(np.arange(len(self.note_ids)), self.block_counts)
+        chosen = np.flatnonzero(is_counted[notes] & (self.text_keys != 0))
+        keys = self.text_keys[chosen]
+        notes = notes[chosen]
+        order = np.lexsort((notes, keys))
+        keys, notes = keys[order], notes[order]
+        is_new = np.ones(len(keys), bool)
+        is_new[1:] = (keys[1:] != keys[:-1]) | (notes[1:] != notes[:-1])
+        return np.unique(keys[is_new], return_counts=True)
+
     def index_of(self, note_id: int) -> int | None:
         """Return the index of a note, or None if the segment does not hold it."""
         indexes = np.flatnonzero(self.note_ids == note_id)
@@ -158,18 +202,27 @@ class Documents:
     def select(self, is_kept: NDArray[np.bool_]) -> Documents:
         """Return the documents without the notes that are not kept."""
         ordinals = is_kept[self.note_indexes]
+        blocks = np.repeat(is_kept, self.block_counts)
         return Documents(
             self.note_ids[is_kept],
             self.block_counts[is_kept],
             self.word_counts[ordinals],
             self.extra_counts[ordinals],
+            self.text_keys[blocks],
         )
 
 
 def join_documents(parts: Sequence[Documents]) -> Documents:
     """Return the documents of several segments, one behind the other."""
     columns = [
-        (part.note_ids, part.block_counts, part.word_counts, part.extra_counts) for part in parts
+        (
+            part.note_ids,
+            part.block_counts,
+            part.word_counts,
+            part.extra_counts,
+            part.text_keys,
+        )
+        for part in parts
     ]
     return Documents(*(np.concatenate(column) for column in zip(*columns, strict=True)))
 
@@ -381,6 +434,7 @@ def build_segment(builder: SegmentBuilder) -> tuple[Documents, Postings]:
         np.array(builder.block_counts, np.int64),
         np.array(builder.word_counts, np.uint32),
         np.array(builder.extra_counts, np.uint32),
+        np.array(builder.text_keys, np.uint64),
     )
     terms = sorted(builder.numbers)
     rank_of_number = np.empty(len(terms), np.uint32)

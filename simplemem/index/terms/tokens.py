@@ -68,3 +68,6 @@ class NoteTokens(NamedTuple):
     title: TextTokens
     whole: TextTokens
     blocks: Sequence[TextTokens]
+    text_keys: Sequence[
+        int
+    ] = ()  # of each block: what tells its text from others; 0 if it has no words
