@@ -42,6 +42,7 @@ _STAGED: Final = (
     | FileStatus.INDEX_TYPECHANGE
     | FileStatus.CONFLICTED
 )
+# The variables of git's that say how the user reaches the remote. Others could redirect git.
 _USER_VARIABLES: Final = (
     "GIT_SSH",
     "GIT_SSH_COMMAND",
@@ -50,6 +51,8 @@ _USER_VARIABLES: Final = (
     "GIT_TRACE",
     "GIT_TERMINAL_PROMPT",
 )
+# No program is started, nothing is tidied in the background, and fetched packs stay whole files,
+# which `_copy_packs` copies.
 _SAFE_SETTINGS: Final = (
     "core.fsmonitor=false",
     "gc.auto=0",
@@ -385,7 +388,7 @@ def run(git_dir: Path, top: Path, remote: str, *arguments: str) -> str:
 
 
 def _environment(git_dir: Path) -> dict[str, str]:
-    """Return the environment of git, with only those of its variables that reach the remote."""
+    """Return the environment that git runs in."""
     environment = {
         name: value
         for name, value in os.environ.items()

@@ -81,7 +81,8 @@ class BranchLog(Log):
             self._forget()
             self._dates_file.replace(b"")
         if size != self._log_size:  # a crash left lines that `dates.jsonl` does not cover
-            self._log_file.replace(Log(self.root).whole_lines()[: self._log_size])
+            lines = Log(self.root).whole_lines()
+            self._log_file.replace(lines[: self._log_size])
         if newest != self._last_commit:
             self._add_commits(newest)
 
@@ -124,7 +125,8 @@ class BranchLog(Log):
         for commit in walk:
             timestamp = _timestamp_of(commit)
             for path in _changed_paths(self.branch, commit):
-                last_timestamp = dates.get(path, self.dates.get(path, 0))
+                old_timestamp = self.dates.get(path, 0)
+                last_timestamp = dates.get(path, old_timestamp)
                 dates[path] = max(timestamp, last_timestamp)
             for version in _versions_of(commit, last_number):
                 lines.append(_log_line(self.branch, commit, version))
@@ -134,7 +136,8 @@ class BranchLog(Log):
         if added:
             self._log_file.append(added)
         self._copy_conventions(self._last_commit, newest)
-        state = {"commit": newest, "log": self._log_size + len(added), "dates": dates}
+        log_size = self._log_size + len(added)
+        state = {"commit": newest, "log": log_size, "dates": dates}
         self._dates_file.append(_json_line(state))
         self._read_dates()
 
@@ -160,8 +163,11 @@ def _timestamp_of(commit: pygit2.Commit) -> int:
 
 def _changed_paths(branch: Branch, commit: pygit2.Commit) -> frozenset[str]:
     """Return the files that differ between a commit and each of its parents."""
-    parents = [str(parent_id) for parent_id in commit.parent_ids] or [""]
-    changed = [branch.between(parent_commit, str(commit.id)) for parent_commit in parents]
+    commit_id = str(commit.id)
+    parents = [str(parent_id) for parent_id in commit.parent_ids]
+    if not parents:
+        return branch.between("", commit_id)
+    changed = [branch.between(parent_id, commit_id) for parent_id in parents]
     return frozenset.intersection(*changed)
 
 
@@ -181,9 +187,10 @@ def _versions_of(commit: pygit2.Commit, last_number: int) -> list[Version]:
     except (ValueError, KeyError, TypeError, NotFound, RecursionError):
         return []
 
-    if not versions or not 0 < versions[0].number - last_number < _MAX_SKIPPED_NUMBERS:
+    if not versions:
         return []
-    return versions
+    skipped = versions[0].number - last_number
+    return versions if 0 < skipped < _MAX_SKIPPED_NUMBERS else []
 
 
 def _read_trailers(trailers: dict[str, str], timestamp: int) -> list[Version]:
@@ -218,15 +225,19 @@ def _read_trailers(trailers: dict[str, str], timestamp: int) -> list[Version]:
 
 def _log_line(branch: Branch, commit: pygit2.Commit, version: Version) -> bytes:
     """Return a change as a line of the log, with the blobs of its texts in the repository."""
+    commit_id = str(commit.id)
+    new_path = version.new_path or version.path
+    new_blob = branch.file(commit_id, new_path)
     old_blob = None
     if commit.parent_ids:
-        old_blob = branch.file(str(commit.parent_ids[0]), version.path)
-    new_blob = branch.file(str(commit.id), version.new_path or version.path)
+        parent_id = str(commit.parent_ids[0])
+        old_blob = branch.file(parent_id, version.path)
 
     old_hash, old_id = _identify(old_blob)
     new_hash, new_id = _identify(new_blob)
     fields = version._replace(before=old_hash, after=new_hash)._asdict()
-    fields |= {"commit": str(commit.id), "blobs": [old_id, new_id]}
+    fields["commit"] = commit_id
+    fields["blobs"] = [old_id, new_id]
     return _json_line(fields)
 
 
@@ -238,7 +249,8 @@ def _identify(blob: pygit2.Blob | None) -> tuple[str, str] | tuple[None, None]:
 
 
 def _json_line(fields: dict[str, Any]) -> bytes:
-    return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
+    text = json.dumps(fields, separators=(",", ":"))
+    return text.encode() + b"\n"
 
 
 class BranchHistory(History):
@@ -317,9 +329,12 @@ def message_of(versions: Sequence[Version]) -> str:
 
 def _subject_of(versions: Sequence[Version]) -> str:
     first = versions[0]
-    subject = f"simplemem: {first.op} {first.path.removesuffix('.md')}"
+    name = first.path.removesuffix(".md")
+    subject = f"simplemem: {first.op} {name}"
     if first.new_path:
-        subject += f" to {first.new_path.removesuffix('.md')}"
-    if len(versions) > 1:
-        subject += f" and {len(versions) - 1} more"
+        new_name = first.new_path.removesuffix(".md")
+        subject += f" to {new_name}"
+    others = len(versions) - 1
+    if others:
+        subject += f" and {others} more"
     return git.one_line(subject, _MAX_SUBJECT)

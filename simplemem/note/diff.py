@@ -57,7 +57,8 @@ def unified_diff(
     """
     if old is None or old == new:
         return ""
-    if most is not None and max(len(old), len(new)) > _MAX_BYTES:
+    larger_size = max(len(old), len(new))
+    if most is not None and larger_size > _MAX_BYTES:
         return ""
 
     old_lines = lines_of(old)
@@ -96,19 +97,24 @@ def _hunk_lines(old: _Lines, new: _Lines, hunk: Sequence[_Change]) -> Iterator[s
     """Yield the lines of a hunk: its header, its changes, and the context lines around them."""
     first = hunk[0]
     last = hunk[-1]
-    context_before = min(_CONTEXT_LINES, first.old_start)
-    context_after = min(_CONTEXT_LINES, len(old) - last.old_end)
-    start = first.old_start - context_before
-    end = last.old_end + context_after
+    lines_before = min(_CONTEXT_LINES, first.old_start)
+    lines_after = min(_CONTEXT_LINES, len(old) - last.old_end)
+    start = first.old_start - lines_before
+    end = last.old_end + lines_after
+    new_start = first.new_start - lines_before
+    new_end = last.new_end + lines_after
     old_range = _format_range(start, end)
-    new_range = _format_range(first.new_start - context_before, last.new_end + context_after)
+    new_range = _format_range(new_start, new_end)
 
     yield f"@@ -{old_range} +{new_range} @@\n"
     position = start
     for change in hunk:
-        yield from _prefix_lines(" ", old[position : change.old_start])
-        yield from _prefix_lines("-", old[change.old_start : change.old_end])
-        yield from _prefix_lines("+", new[change.new_start : change.new_end])
+        context = old[position : change.old_start]
+        removed = old[change.old_start : change.old_end]
+        added = new[change.new_start : change.new_end]
+        yield from _prefix_lines(" ", context)
+        yield from _prefix_lines("-", removed)
+        yield from _prefix_lines("+", added)
         position = change.old_end
     yield from _prefix_lines(" ", old[position:end])
 
@@ -169,7 +175,8 @@ def blame(
     lines = _stripped_lines(now)
     authors: list[_Author | None] = [None] * len(lines)
     oldest_index = {sha: index for index, (sha, _) in enumerate(states)}
-    positions = {line: line for line in range(len(lines))}  # of lines without an author, back then
+    # Where the lines whose author is not determined yet are in the older text.
+    positions = {line: line for line in range(len(lines))}
     index = 0
 
     while positions and index < len(states):
@@ -180,15 +187,17 @@ def blame(
 
         previous_lines = _stripped_lines(previous_text)
         matched = matches(lines, previous_lines)
-        for line, position in list(positions.items()):
-            if matched[position] < 0:
+        previous_positions: dict[int, int] = {}
+        for line, position in positions.items():
+            previous_position = matched[position]
+            if previous_position < 0:
                 authors[line] = author
-                del positions[line]
             else:
-                positions[line] = matched[position]
+                previous_positions[line] = previous_position
 
         index = previous_index
         lines = previous_lines
+        positions = previous_positions
     return authors
 
 
@@ -240,7 +249,8 @@ class _Matcher:
     def __init__(self, one: _Lines, other: _Lines) -> None:
         self._one = one
         self._other = other
-        self._steps_left = _MAX_PASSES * (len(one) + len(other)) + _EXTRA_STEPS
+        line_count = len(one) + len(other)
+        self._steps_left = _MAX_PASSES * line_count + _EXTRA_STEPS
         self.matched = [-1] * len(one)
 
     def match_all(self) -> None:
@@ -303,7 +313,8 @@ class _Matcher:
         for position, other_position, size in rest.get_matching_blocks():
             first = start + position
             other_first = other_start + other_position
-            self.matched[first : first + size] = range(other_first, other_first + size)
+            other_lines = range(other_first, other_first + size)
+            self.matched[first : first + size] = other_lines
 
 
 def _find_anchors(one: _Lines, other: _Lines, region: _Region) -> list[_LinePair]:
