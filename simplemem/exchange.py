@@ -316,11 +316,11 @@ class Exchange:
             git.go_on(self.repo, self._checkout, index, self.branch, new_commit)
         return new_commit
 
-    def _create_merge(self, tree: pygit2.Oid, theirs: pygit2.Oid) -> pygit2.Oid:
+    def _create_merge(self, tree: pygit2.Oid, their_id: pygit2.Oid) -> pygit2.Oid:
         user = git.signature(self.repo)
         assert user is not None
         message = "simplemem: sync\n"
-        parents = [self.ours.id, theirs]
+        parents = [self.ours.id, their_id]
         return self.repo.create_commit(None, user, user, message, tree, parents)
 
 
@@ -481,5 +481,5 @@ def apart(root: Path, allowed: tuple[str, ...]) -> tuple[str, int, int] | None:
         upstream = branch.upstream
         if upstream is None:
             return None
-        ahead, behind = repo.ahead_behind(branch.target, upstream.target)
-        return upstream.remote_name, ahead, behind
+        only_ours, only_theirs = repo.ahead_behind(branch.target, upstream.target)
+        return upstream.remote_name, only_ours, only_theirs

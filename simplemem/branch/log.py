@@ -334,7 +334,7 @@ def _subject_of(versions: Sequence[Version]) -> str:
     if first.new_path:
         new_name = first.new_path.removesuffix(".md")
         subject += f" to {new_name}"
-    others = len(versions) - 1
-    if others:
-        subject += f" and {others} more"
+    more_versions = len(versions) - 1
+    if more_versions:
+        subject += f" and {more_versions} more"
     return git.one_line(subject, _MAX_SUBJECT)
