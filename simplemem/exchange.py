@@ -1,5 +1,9 @@
-"""What a repository exchanges with its remote. The person's own `git` fetches and pushes, with their credentials, in a
-folder of ours beside it: nothing that the repository's settings or hooks say is run. Merging is not done here."""
+"""Exchange commits between the repository of a vault and its remote.
+
+The user's own `git` fetches and pushes, with their credentials. It runs in a temporary git
+directory of ours, so that no program or hook is run that the settings of the repository name.
+Merging is done in `store/syncing.py`.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +25,14 @@ from simplemem import git
 from simplemem.errors import Unavailable
 from simplemem.vault.paths import is_path
 
-_SECONDS: Final = 300
-_DRIVE = (
-    "(?![A-Za-z]:)" if os.name == "nt" else ""
-)  # C:/memory.git is a path there, and of a host C elsewhere
+_MAX_SECONDS: Final = 300  # for one git command
+_MAX_ERROR_LINES: Final = 6
+_MAX_ERROR_CHARACTERS: Final = 500
+_RENAME_THRESHOLD: Final = 60  # percent of a file that stays, if it counts as moved
+# On Windows, C:/memory.git is a path; elsewhere, it is a path on the host C.
+_NO_DRIVE: Final = "(?![A-Za-z]:)" if os.name == "nt" else ""
 ADDRESS: Final = re.compile(
-    rf"(?:ssh|https|file)://[^\s-]\S*+|(?!-){_DRIVE}[\w.-]++(?:@[\w.-]++)?+:(?!:)[^\s\\]++"
+    rf"(?:ssh|https|file)://[^\s-]\S*+|(?!-){_NO_DRIVE}[\w.-]++(?:@[\w.-]++)?+:(?!:)[^\s\\]++"
 )
 _STAGED: Final = (
     FileStatus.INDEX_NEW
@@ -36,7 +42,8 @@ _STAGED: Final = (
     | FileStatus.INDEX_TYPECHANGE
     | FileStatus.CONFLICTED
 )
-_FROM_OUTSIDE: Final = (
+# The variables of git's that say how the user reaches the remote. Others could redirect git.
+_USER_VARIABLES: Final = (
     "GIT_SSH",
     "GIT_SSH_COMMAND",
     "GIT_SSH_VARIANT",
@@ -44,26 +51,33 @@ _FROM_OUTSIDE: Final = (
     "GIT_TRACE",
     "GIT_TERMINAL_PROMPT",
 )
-_OFF: Final = (
-    *(
-        "core.fsmonitor=false",
-        "gc.auto=0",
-        "maintenance.auto=false",
-        "fetch.recurseSubmodules=false",
-    ),
-    *(
-        "push.recurseSubmodules=no",
-        "submodule.recurse=false",
-        "push.gpgSign=false",
-        "fetch.unpackLimit=1",
-    ),
-    *("transfer.fsckObjects=true", "fetch.writeCommitGraph=false", "protocol.ext.allow=never"),
+# No program is started, nothing is tidied in the background, and fetched packs stay whole files,
+# which `_copy_packs` copies.
+_SAFE_SETTINGS: Final = (
+    "core.fsmonitor=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "fetch.recurseSubmodules=false",
+    "push.recurseSubmodules=no",
+    "submodule.recurse=false",
+    "push.gpgSign=false",
+    "fetch.unpackLimit=1",
+    "transfer.fsckObjects=true",
+    "fetch.writeCommitGraph=false",
+    "protocol.ext.allow=never",
 )
-_THEIRS: Final = "refs/simplemem/theirs"
+_FETCHED_REF: Final = "refs/simplemem/theirs"  # in the temporary git directory
+_PUSHED_FIRST: Final = re.compile(
+    r"\[(?:remote )?rejected\].*(?:fetch first|non-fast-forward|stale|lock)|fetch first"
+)
 
 
 class File(NamedTuple):
-    """A file of a commit: its path in the vault, or in the repository if it is none that simplemem writes."""
+    """A file of a commit.
+
+    If `is_ours`, simplemem may write it, and `path` is its path in the vault. Otherwise, `path` is
+    its path in the repository.
+    """
 
     path: str
     data: bytes
@@ -71,304 +85,401 @@ class File(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What became of a file since both sides were one: None where it was not, or is no more."""
+    """A change of a file since the common commit. None: there was no file, or there is none now."""
 
     was: File | None
     now: File | None
 
     @property
     def files(self) -> list[File]:
+        """The file before and after the change, as far as there was one."""
         return [file for file in self if file is not None]
 
 
 class Overtaken(Exception):
-    """Somebody else pushed meanwhile."""
+    """Somebody else pushed, or committed to the branch, first."""
 
 
 class Exchange:
-    """One repository and its remote, for one attempt."""
+    """One attempt to exchange commits. Guards the newest commit of either side."""
 
-    def __init__(self, repo: pygit2.Repository, place: git.Checkout, room: Path) -> None:
-        self.repo, self.place, self._room = repo, place, room
-        if repo.state() != RepositoryState.NONE:
-            what = repo.state().name.lower().replace("_", " ")
-            raise Unavailable(
-                f"a {what} is in progress in the repository", hint="Finish or abort it first."
-            )
-        branch = repo.lookup_reference("HEAD").target
-        if not isinstance(branch, str) or repo.head_is_unborn:
-            raise Unavailable(
-                "no branch with a commit is checked out",
-                hint="Check out a branch, and commit once.",
-            )
-        if (place.common / "shallow").exists():
+    def __init__(self, repo: pygit2.Repository, checkout: git.Checkout, git_dir: Path) -> None:
+        """Prepare an exchange through an empty temporary folder, `git_dir`.
+
+        Raises Unavailable if the state of the repository, its remote or git's configuration does
+        not allow an exchange.
+        """
+        self.repo = repo
+        self._checkout = checkout
+        self._git_dir = git_dir
+        self.branch = _checked_out_branch(repo)
+        if (checkout.common / "shallow").exists():
             raise Unavailable(
                 "the repository is a shallow clone", hint="`git fetch --unshallow` completes it."
             )
-        self.branch = branch
-        name = branch.removeprefix("refs/heads/")
-        config = pygit2.Config(str(place.common / "config"))
-        said = {each.name: each.value for each in config if each.name}
-        self.remote = said.get(f"branch.{name}.remote") or "origin"
-        self.their_branch = said.get(f"branch.{name}.merge") or branch
-        self._tracking = (
-            f"refs/remotes/{self.remote}/{self.their_branch.removeprefix('refs/heads/')}"
-        )
-        self.url = self._address(said.get(f"remote.{self.remote}.url"))
+
+        config = pygit2.Config(str(checkout.common / "config"))
+        settings = {entry.name: entry.value for entry in config if entry.name}
+        name = self.branch.removeprefix("refs/heads/")
+        self.remote = settings.get(f"branch.{name}.remote") or "origin"
+        self.their_branch = settings.get(f"branch.{name}.merge") or self.branch
+        their_name = self.their_branch.removeprefix("refs/heads/")
+        self._tracking_ref = f"refs/remotes/{self.remote}/{their_name}"
+        self.url = self._address(settings.get(f"remote.{self.remote}.url"))
         if git.signature(repo) is None:
             hint = 'Run `git config --global user.name "Your Name"`, and the same for user.email.'
             raise Unavailable("git does not know your name and email address", hint=hint)
+
         self.ours = repo.head.peel(pygit2.Commit)
         self.theirs: pygit2.Commit | None = None
 
     def _address(self, url: str | None) -> str:
+        """Return the URL of the remote; for a folder, its path. Raises Unavailable for others."""
         if not url:
             raise Unavailable(
                 "the repository has no remote", hint="Add one with `git remote add origin URL`."
             )
-        path = self.place.top / os.path.expanduser(url)
-        if not ADDRESS.fullmatch(url) and not (path.is_dir() and not url.startswith("-")):
-            hint = (
+        if ADDRESS.fullmatch(url):
+            return url
+
+        path = self._checkout.top / os.path.expanduser(url)
+        if path.is_dir() and not url.startswith("-"):
+            return str(path)
+        raise Unavailable(
+            f"the address of the remote {self.remote} is not supported: {url!r}",
+            hint=(
                 "Set the URL of the remote to the path of a folder, or to an ssh or https address."
-            )
-            raise Unavailable(
-                f"the address of the remote {self.remote} is not supported: {url!r}", hint=hint
-            )
-        return url if ADDRESS.fullmatch(url) else str(path)
+            ),
+        )
 
     def fetch(self) -> None:
-        """Bring their commits into the repository."""
-        (self._room / "refs" / "heads").mkdir(parents=True)
-        (self._room / "objects" / "info").mkdir(parents=True)
-        (self._room / "HEAD").write_text("ref: refs/heads/ours\n")
-        (self._room / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
-        borrowed = os.fsencode(self.place.common / "objects")
-        (self._room / "objects" / "info" / "alternates").write_bytes(borrowed + b"\n")
-        (self._room / "refs" / "heads" / "ours").write_text(f"{self.ours.id}\n")
-        if not self._git("ls-remote", "--heads", "--", self.url, self.their_branch).strip():
+        """Fetch the commits of the remote into the repository; set `theirs` if it has any.
+
+        Raises Unavailable if the remote cannot be reached, or if its history was rewritten.
+        """
+        self._create_git_dir()
+        remote_branch = self._git("ls-remote", "--heads", "--", self.url, self.their_branch)
+        if not remote_branch.strip():
             return
-        self._git(
-            "fetch", "--quiet", "--no-tags", "--", self.url, f"+{self.their_branch}:{_THEIRS}"
-        )
-        theirs = (self._room / _THEIRS).read_text().strip()
-        self._adopt()
-        found = self.repo.get(theirs)
-        if not isinstance(found, pygit2.Commit):
+        refspec = f"+{self.their_branch}:{_FETCHED_REF}"
+        self._git("fetch", "--quiet", "--no-tags", "--", self.url, refspec)
+
+        fetched_id = (self._git_dir / _FETCHED_REF).read_text().strip()
+        self._copy_packs()
+        fetched = self.repo.get(fetched_id)
+        if not isinstance(fetched, pygit2.Commit):
             raise Unavailable(
                 f"the branch {self.their_branch} of the remote does not point to a commit"
             )
-        self.theirs = found
-        last = self.repo.references.get(self._tracking)
-        if (
-            last is not None
-            and last.target != found.id
-            and not self.repo.descendant_of(found.id, last.target)
-        ):
+        self.theirs = fetched
+        self._check_not_rewritten(fetched)
+
+    def _create_git_dir(self) -> None:
+        """Create the temporary git directory, which borrows the objects of the repository.
+
+        Its only branch is at our newest commit, so that git fetches only what we do not have.
+        """
+        heads = self._git_dir / "refs" / "heads"
+        info = self._git_dir / "objects" / "info"
+        heads.mkdir(parents=True)
+        info.mkdir(parents=True)
+
+        (self._git_dir / "HEAD").write_text("ref: refs/heads/ours\n")
+        (self._git_dir / "config").write_text(
+            "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
+        )
+        objects = os.fsencode(self._checkout.common / "objects")
+        (info / "alternates").write_bytes(objects + b"\n")
+        (heads / "ours").write_text(f"{self.ours.id}\n")
+
+    def _copy_packs(self) -> None:
+        """Copy the fetched packs into the repository: each at once, and its index last."""
+        packs = self._checkout.common / "objects" / "pack"
+        packs.mkdir(exist_ok=True)
+        fetched_packs = self._git_dir / "objects" / "pack"
+        for suffix in (".pack", ".idx"):
+            for fetched in fetched_packs.glob(f"*{suffix}"):
+                pack = packs / fetched.name
+                if pack.exists():
+                    continue
+                temp = packs / f"tmp_{os.getpid()}{suffix}"
+                shutil.copyfile(fetched, temp)
+                temp.chmod(0o444)
+                temp.replace(pack)
+
+        # The repository is open, and does not notice the new packs.
+        self.repo.odb.add_disk_alternate(str(self._git_dir / "objects"))
+
+    def _check_not_rewritten(self, fetched: pygit2.Commit) -> None:
+        """Raise Unavailable if the fetched commit does not descend from the one we saw last."""
+        last = self.repo.references.get(self._tracking_ref)
+        if last is None or last.target == fetched.id:
+            return
+        if not self.repo.descendant_of(fetched.id, last.target):
             hint = "If that was intended, switch to the new history with `git pull` or `git reset`."
             raise Unavailable(f"the history of {self.remote} was rewritten", hint=hint)
 
-    def _adopt(self) -> None:
-        """Give the repository the packs that were fetched: each whole, and its index last."""
-        packs = self.place.common / "objects" / "pack"
-        packs.mkdir(exist_ok=True)
-        for ending in (".pack", ".idx"):
-            for pack in (self._room / "objects" / "pack").glob(f"*{ending}"):
-                if not (packs / pack.name).exists():
-                    shutil.copyfile(pack, temp := packs / f"tmp_{os.getpid()}{ending}")
-                    temp.chmod(0o444)
-                    os.replace(temp, packs / pack.name)
-        self.repo.odb.add_disk_alternate(
-            str(self._room / "objects")
-        )  # what is open has not seen them yet
-
     def push(self, commit: pygit2.Oid) -> None:
-        """Push a commit to their branch. Overtaken when somebody else did meanwhile."""
+        """Push a commit to the branch of the remote.
+
+        Raises Overtaken if somebody else pushed first, and Unavailable.
+        """
+        refspec = f"{commit}:{self.their_branch}"
         try:
-            self._git(
-                "push",
-                "--quiet",
-                *self._unhooked(),
-                "--",
-                self.url,
-                f"{commit}:{self.their_branch}",
-            )
+            self._git("push", "--quiet", *self._without_hooks(), "--", self.url, refspec)
         except Unavailable as error:
-            if re.search(
-                r"\[(?:remote )?rejected\].*(?:fetch first|non-fast-forward|stale|lock)|fetch first",
-                str(error),
-            ):
+            if _PUSHED_FIRST.search(str(error)):
                 raise Overtaken from error
             raise
         self.seen(commit)
 
-    def _unhooked(self) -> list[str]:
-        """Of a remote on this disk the hooks would run here, as whoever runs this."""
-        if ADDRESS.fullmatch(self.url) and not self.url.startswith("file:"):
+    def _without_hooks(self) -> list[str]:
+        """Return the options of a push that turn off the hooks of a remote on this computer.
+
+        They would run as the user of this process.
+        """
+        is_elsewhere = ADDRESS.fullmatch(self.url) and not self.url.startswith("file:")
+        if is_elsewhere:
             return []
-        words = (
-            _program(self.place.top),
-            "-c",
-            f"core.hooksPath={self._room / 'none'}",
-            "receive-pack",
-        )
-        return [f"--receive-pack={shlex.join(words)}"]
+        program = _find_git(self._checkout.top)
+        no_hooks = f"core.hooksPath={self._git_dir / 'none'}"
+        command = shlex.join([program, "-c", no_hooks, "receive-pack"])
+        return [f"--receive-pack={command}"]
 
     def seen(self, commit: pygit2.Oid) -> None:
-        """Note how far the remote is, where git does."""
-        self.repo.references.create(self._tracking, commit, force=True)
+        """Record a commit as the newest of the remote, in the reference that git uses for that."""
+        self.repo.references.create(self._tracking_ref, commit, force=True)
 
     def _git(self, *arguments: str) -> str:
-        return run(self._room, self.place.top, self.remote, *arguments)
+        return run(self._git_dir, self._checkout.top, self.remote, *arguments)
 
     @property
     def base(self) -> pygit2.Commit | None:
-        """Where both sides were one."""
+        """The last common commit of both sides; None if there is none."""
         if self.theirs is None:
             return self.ours
-        found = self.repo.merge_base(self.ours.id, self.theirs.id)
-        return self.repo[found].peel(pygit2.Commit) if found else None
+        base_id = self.repo.merge_base(self.ours.id, self.theirs.id)
+        return self.repo[base_id].peel(pygit2.Commit) if base_id else None
 
     def changes(self, base: pygit2.Commit, side: pygit2.Commit) -> list[Change]:
-        """What a side did, with the files that it moved."""
+        """Return what a side changed since the base, with files that it moved as one change."""
         diff = base.tree.diff_to_tree(side.tree)
-        diff.find_similar(flags=DiffFind.FIND_RENAMES, rename_threshold=60)
-        return [
-            Change(
-                None if delta.status_char() == "A" else self._file(delta.old_file),
-                None if delta.status_char() == "D" else self._file(delta.new_file),
-            )
-            for delta in diff.deltas
-        ]
+        diff.find_similar(flags=DiffFind.FIND_RENAMES, rename_threshold=_RENAME_THRESHOLD)
+        return [self._read_change(delta) for delta in diff.deltas]
 
-    def _file(self, file: pygit2.DiffFile) -> File:
+    def _read_change(self, delta: pygit2.DiffDelta) -> Change:
+        status = delta.status_char()
+        old_file = None
+        new_file = None
+        if status != "A":
+            old_file = self._read_file(delta.old_file)
+        if status != "D":
+            new_file = self._read_file(delta.new_file)
+        return Change(old_file, new_file)
+
+    def _read_file(self, file: pygit2.DiffFile) -> File:
         blob = self.repo.get(file.id)
-        data = blob.data if isinstance(blob, pygit2.Blob) and file.mode in git.PLAIN else b""
-        path = file.path.removeprefix(self.place.prefix)
-        is_ours = (
-            file.path.startswith(self.place.prefix) and file.mode in git.PLAIN and is_path(path)
-        )
+        is_regular = file.mode in git.PLAIN
+        data = b""
+        if is_regular and isinstance(blob, pygit2.Blob):
+            data = blob.data
+
+        path = file.path.removeprefix(self._checkout.prefix)
+        is_in_vault = file.path.startswith(self._checkout.prefix)
+        is_ours = is_in_vault and is_regular and is_path(path)
         return File(path if is_ours else file.path, data, is_ours)
 
     def held(self, path: str) -> bytes | None:
-        """What our last commit has at a path of the vault."""
-        tree, there = self.ours.tree, self.place.prefix + path
-        found = self.repo.get(tree[there].id) if there in tree else None
-        return found.data if isinstance(found, pygit2.Blob) else None
+        """Return the text at a path of the vault in our newest commit; None if there is none."""
+        return _read_blob(self.repo, self.ours.tree, self._checkout.prefix + path)
 
     def conclude(self, files: Mapping[str, bytes | None]) -> pygit2.Oid:
-        """Commit what was merged with both sides as parents, or go on to theirs where we have nothing of our own."""
+        """Commit merged files, None for deleted ones; return the new commit of our branch.
+
+        Its parents are the commits of both sides. If our side has nothing of its own, our branch
+        moves on to their commit instead.
+        """
         assert self.theirs is not None
-        entries: dict[str, pygit2.IndexEntry | None] = {}
+        entries: git.Files = {}
         for path, data in files.items():
-            blob, there = (
-                None if data is None else self.repo.create_blob(data),
-                self.place.prefix + path,
-            )
-            entries[there] = None if blob is None else pygit2.IndexEntry(there, blob, FileMode.BLOB)
-        with git.index_held(self.repo, self.place) as index:
-            tree, made = git.with_files(self.repo, index, self.ours.tree, entries), self.theirs.id
+            name = self._checkout.prefix + path
+            entries[name] = None
+            if data is not None:
+                blob = self.repo.create_blob(data)
+                entries[name] = pygit2.IndexEntry(name, blob, FileMode.BLOB)
+
+        with git.index_held(self.repo, self._checkout) as index:
+            tree = git.with_files(self.repo, index, self.ours.tree, entries)
+            new_commit = self.theirs.id
             if self.base != self.ours or tree != self.theirs.tree.id:
-                person = git.signature(self.repo)
-                assert person is not None
-                parents = [self.ours.id, self.theirs.id]
-                made = self.repo.create_commit(
-                    None, person, person, "simplemem: sync\n", tree, parents
-                )
-            git.go_on(self.repo, self.place, index, self.branch, made)
-        return made
+                new_commit = self._create_merge(tree, self.theirs.id)
+            git.go_on(self.repo, self._checkout, index, self.branch, new_commit)
+        return new_commit
+
+    def _create_merge(self, tree: pygit2.Oid, their_id: pygit2.Oid) -> pygit2.Oid:
+        user = git.signature(self.repo)
+        assert user is not None
+        message = "simplemem: sync\n"
+        parents = [self.ours.id, their_id]
+        return self.repo.create_commit(None, user, user, message, tree, parents)
+
+
+def _checked_out_branch(repo: pygit2.Repository) -> str:
+    """Return the branch that is checked out.
+
+    Raises Unavailable if there is none, if it has no commit, or in the middle of a merge, say.
+    """
+    state = repo.state()
+    if state != RepositoryState.NONE:
+        operation = state.name.lower().replace("_", " ")
+        raise Unavailable(
+            f"a {operation} is in progress in the repository", hint="Finish or abort it first."
+        )
+
+    branch = repo.lookup_reference("HEAD").target
+    if not isinstance(branch, str) or repo.head_is_unborn:
+        raise Unavailable(
+            "no branch with a commit is checked out",
+            hint="Check out a branch, and commit once.",
+        )
+    return branch
+
+
+def _read_blob(repo: pygit2.Repository, tree: pygit2.Tree, path: str) -> bytes | None:
+    if path not in tree:
+        return None
+    blob = repo.get(tree[path].id)
+    if not isinstance(blob, pygit2.Blob):
+        return None
+    return blob.data
 
 
 def run(git_dir: Path, top: Path, remote: str, *arguments: str) -> str:
-    """What the person's git says in a repository of ours. Nothing that lies in `top` is run, nor any hook."""
-    nowhere = git_dir / "none"
-    env = {
-        key: value
-        for key, value in os.environ.items()
-        if not key.startswith("GIT_") or key in _FROM_OUTSIDE
-    }
-    env |= {"GIT_DIR": str(git_dir), "GIT_ALLOW_PROTOCOL": "file:ssh:https", "LC_ALL": "C"}
-    off = [word for each in (f"core.hooksPath={nowhere}", *_OFF) for word in ("-c", each)]
-    command = [_program(top), *off, *arguments]
+    """Run the user's git in a git directory of ours; return what it prints.
+
+    No program in the folder `top` is run, nor any hook. Raises Unavailable if git is not installed,
+    fails, or takes too long; its message names the remote.
+    """
+    program = _find_git(top)
+    environment = _environment(git_dir)
+    settings = (f"core.hooksPath={git_dir / 'none'}", *_SAFE_SETTINGS)
+    options = [word for setting in settings for word in ("-c", setting)]
     try:
-        done = subprocess.run(
-            command,
+        process = subprocess.run(
+            [program, *options, *arguments],
             cwd=git_dir,
-            env=env,
+            env=environment,
             capture_output=True,
-            timeout=_SECONDS,
+            timeout=_MAX_SECONDS,
             stdin=subprocess.DEVNULL,
             check=False,
         )
     except subprocess.TimeoutExpired:
         raise Unavailable(
-            f"git did not answer within {_SECONDS} s", hint="Check the network."
+            f"git did not answer within {_MAX_SECONDS} s", hint="Check the network."
         ) from None
-    said = done.stderr.decode("utf-8", "replace")
-    if done.returncode:
-        words = " ".join(
-            line.strip() for line in said.splitlines()[-6:] if not line.startswith("hint:")
-        )
+
+    if process.returncode:
+        reason = _summarize_error(process.stderr.decode("utf-8", "replace"))
         raise Unavailable(
-            f"{remote} cannot be reached: {words[:500]}", hint="Check whether `git fetch` works."
+            f"{remote} cannot be reached: {reason}", hint="Check whether `git fetch` works."
         )
-    return done.stdout.decode("utf-8", "replace")
+    return process.stdout.decode("utf-8", "replace")
 
 
-def _program(top: Path) -> str:
-    """The person's git: never one that lies in the vault."""
-    folders = [each for each in os.get_exec_path() if each and Path(each).is_absolute()]
-    outside = [
-        each
-        for each in folders
-        if not Path(os.path.realpath(each)).is_relative_to(os.path.realpath(top))
-    ]
-    found = shutil.which("git", path=os.pathsep.join(outside))
-    if found is None:
+def _environment(git_dir: Path) -> dict[str, str]:
+    """Return the environment that git runs in."""
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name in _USER_VARIABLES
+    }
+    environment["GIT_DIR"] = str(git_dir)
+    environment["GIT_ALLOW_PROTOCOL"] = "file:ssh:https"
+    environment["LC_ALL"] = "C"
+    return environment
+
+
+def _summarize_error(output: str) -> str:
+    """Return the last lines that git printed as one line, without its hints."""
+    last_lines = output.splitlines()[-_MAX_ERROR_LINES:]
+    messages = [line.strip() for line in last_lines if not line.startswith("hint:")]
+    return " ".join(messages)[:_MAX_ERROR_CHARACTERS]
+
+
+def _find_git(top: Path) -> str:
+    """Return the path of the user's git. One in the vault is never used."""
+    real_top = os.path.realpath(top)
+    folders = []
+    for folder in os.get_exec_path():
+        if not folder or not Path(folder).is_absolute():
+            continue
+        if not Path(os.path.realpath(folder)).is_relative_to(real_top):
+            folders.append(folder)
+
+    program = shutil.which("git", path=os.pathsep.join(folders))
+    if program is None:
         raise Unavailable(
             "git is not installed", hint="Install git: `simplemem sync` uses it to fetch and push."
         )
-    return found
+    return program
 
 
 @contextmanager
 def exchange(root: Path, allowed: tuple[str, ...]) -> Iterator[Exchange]:
-    """The repository of a vault with its remote. Unavailable says in a sentence why nothing can be exchanged."""
+    """Open the repository of a vault for one exchange with its remote.
+
+    Raises NotFound if there is no repository, and Unavailable if nothing can be exchanged.
+    """
     with (
-        git.opened(root, allowed) as (repo, place),
-        tempfile.TemporaryDirectory(prefix="simplemem-") as room,
+        git.opened(root, allowed) as (repo, checkout),
+        tempfile.TemporaryDirectory(prefix="simplemem-") as git_dir,
     ):
-        yield Exchange(repo, place, Path(room))
+        yield Exchange(repo, checkout, Path(git_dir))
 
 
 class Pending(NamedTuple):
-    """A file that is another than in the last commit, as that has it, and whether the person has staged it."""
+    """A file that differs from that of the last commit."""
 
     path: str
-    before: bytes | None
+    before: bytes | None  # the text in the last commit, None if it has no such file
     is_staged: bool
 
 
 def pending(root: Path, allowed: tuple[str, ...]) -> list[Pending]:
-    """The files of a vault that are not committed as they are."""
-    with git.opened(root, allowed) as (repo, place):
-        git.settle(repo, place)
-        last = None if repo.head_is_unborn else repo.head.peel(pygit2.Commit).tree
-        found = []
+    """Return the files of a vault that differ from those of the last commit, sorted by path.
+
+    Raises NotFound if there is no repository, and Unavailable if it cannot be used.
+    """
+    with git.opened(root, allowed) as (repo, checkout):
+        git.settle(repo, checkout)
+        tree = None
+        if not repo.head_is_unborn:
+            tree = repo.head.peel(pygit2.Commit).tree
+
+        files = []
         for path, flags in sorted(repo.status(untracked_files="all").items()):
-            if path.startswith(place.prefix) and not flags & FileStatus.IGNORED:
-                blob = repo.get(last[path].id) if last is not None and path in last else None
-                data = blob.data if isinstance(blob, pygit2.Blob) else None
-                found.append(Pending(path[len(place.prefix) :], data, bool(flags & _STAGED)))
-    return found
+            if not path.startswith(checkout.prefix) or flags & FileStatus.IGNORED:
+                continue
+            committed = None if tree is None else _read_blob(repo, tree, path)
+            is_staged = bool(flags & _STAGED)
+            name = path.removeprefix(checkout.prefix)
+            files.append(Pending(name, committed, is_staged))
+    return files
 
 
 def apart(root: Path, allowed: tuple[str, ...]) -> tuple[str, int, int] | None:
-    """The remote, how many commits are here and not there, and the other way round, as of the last exchange."""
+    """Return the remote, and how many commits only we have, and only the remote.
+
+    The numbers are as of the last exchange. Returns None if the branch has no remote. Raises
+    NotFound if there is no repository, and Unavailable if it cannot be used.
+    """
     with git.opened(root, allowed) as (repo, _):
         if repo.head_is_unborn or repo.head_is_detached:
             return None
         branch = repo.branches.local[repo.head.shorthand]
-        if (there := branch.upstream) is None:
+        upstream = branch.upstream
+        if upstream is None:
             return None
-        ahead, behind = repo.ahead_behind(branch.target, there.target)
-        return there.remote_name, ahead, behind
+        only_ours, only_theirs = repo.ahead_behind(branch.target, upstream.target)
+        return upstream.remote_name, only_ours, only_theirs

@@ -483,7 +483,7 @@ def test_folders_too_deep_for_a_path_and_of_an_old_mode_stop_nobody(
 def test_folders_within_themselves_are_an_error_and_no_end_of_files(
     server: Opening, truth: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(repository, "_MOST_ENTRIES", 5_000)
+    monkeypatch.setattr(repository, "_MAX_ENTRIES", 5_000)
     store, repo = server(), pygit2.Repository(str(truth))
     store.create("Plum", "plum")
     store.sync()

@@ -1,5 +1,9 @@
-"""The history of a branch: the changes that our commits made, as lines of the log that every vault has, in the order of
-the commits. It is the same for every server, byte for byte; texts are the repository's."""
+"""The history of a branch: its log, and the earlier texts of its notes.
+
+The log has the format that every vault has. Its lines are derived from the commits that simplemem
+made, in the order of the commits, so that each server of a branch has the same log, byte for byte.
+The texts are read from the repository.
+"""
 
 from __future__ import annotations
 
@@ -24,193 +28,313 @@ from simplemem.vault.lock import SideFile
 from simplemem.vault.obsidian import CONVENTION_FILES
 from simplemem.vault.paths import Beneath, parent
 
-_SAID = re.compile(r"^Simplemem-(\w+): (.*)$", re.MULTILINE)
+_TRAILER = re.compile(r"^Simplemem-(?P<key>\w+): (?P<value>.*)$", re.MULTILINE)
+_LOCK_SECONDS = 10.0
+_MAX_TIMESTAMP = 1 << 33  # seconds; notes are dated in nanoseconds, which have to fit into 64 bits
+_MAX_SKIPPED_NUMBERS = 1_000_000
+_HASH_LENGTH = 64
+_MIN_HASH_PREFIX = 12
+_MAX_SUBJECT = 110
 
 
 class BranchLog(Log):
-    """The log of the changes that our commits made, in the order of the commits: the same for every server."""
+    """The log of a branch. Guards up to which commit it was read, and when each file was changed.
+
+    Two files are kept, which all processes of a server share: the log, and `dates.jsonl`. A line of
+    the latter states up to which commit, and up to which byte, the log is complete.
+    """
 
     def __init__(self, root: str, branch: Branch, **kind: Any) -> None:
         super().__init__(root, **kind)
         self.branch = branch
-        self.dates: dict[str, int] = {}  # when a file was changed last, in seconds
-        self._seen = SideFile(
-            root, "history/dates.jsonl"
-        )  # its last line tells up to which commit both files go
-        self._lines = SideFile(root, "history/log.jsonl")
-        self._followed, self._size, self._guard = "", 0, threading.RLock()
+        self.dates: dict[str, int] = {}  # of the last change of each file, in seconds
+        self._dates_file = SideFile(root, "history/dates.jsonl")
+        self._log_file = SideFile(root, "history/log.jsonl")
+        self._last_commit = ""
+        self._log_size = 0
+        self._guard = threading.RLock()
 
     def follow(self) -> str:
-        """Take in what was committed since; the newest commit."""
+        """Add the changes of new commits to the log; return the newest commit.
+
+        Raises Unavailable if another process holds the lock of the log for too long.
+        """
         with self._guard:
-            if (newest := self.branch.newest()) != self._followed:
-                with self._seen.held(10.0) as is_held:
+            newest = self.branch.newest()
+            if newest != self._last_commit:
+                with self._dates_file.held(_LOCK_SECONDS) as is_held:
                     if not is_held:
                         raise Unavailable(
                             "another process is reading the branch's history",
                             hint="Try again in a moment.",
                         )
-                    self._read()
-                    with super()._opened() as (_, size):
-                        is_cut = size < self._size
-                    if is_cut or not self.branch.is_before(self._followed, newest):
-                        self._forget()  # somebody took the log away, or gave the branch another history
-                        self._seen.replace(b"")
-                    if size != self._size:  # what a crash left behind what is told of it
-                        self._lines.replace(Log(self.root).whole_lines()[: self._size])
-                    if newest != self._followed:
-                        self._take_in(newest)
+                    self._follow_locked(newest)
             return newest
 
+    def _follow_locked(self, newest: str) -> None:
+        self._read_dates()
+        with super()._opened() as (_, size):
+            is_cut = size < self._log_size
+
+        if is_cut or not self.branch.is_before(self._last_commit, newest):
+            # The log was removed, or the branch was given another history.
+            self._forget()
+            self._dates_file.replace(b"")
+        if size != self._log_size:  # a crash left lines that `dates.jsonl` does not cover
+            lines = Log(self.root).whole_lines()
+            self._log_file.replace(lines[: self._log_size])
+        if newest != self._last_commit:
+            self._add_commits(newest)
+
     def refresh(self) -> bool:
-        """Whether there is more in a repository elsewhere, which is here now."""
+        """Fetch the branch if it is on another computer; return whether it has new commits."""
         return self.branch.fetch()
 
     @contextmanager
-    def _opened(self, here: Beneath | None = None) -> Iterator[tuple[int, int]]:
+    def _opened(self, root: Beneath | None = None) -> Iterator[tuple[int, int]]:
         self.follow()
-        with super()._opened(here) as found:
-            yield found
+        with super()._opened(root) as opened:
+            yield opened
 
-    def _read(self) -> None:
-        """What another process of this folder took in."""
-        lines, anew = self._seen.follow()
-        if anew:
+    def _read_dates(self) -> None:
+        """Read what this or another process has added to `dates.jsonl`."""
+        lines, is_new_file = self._dates_file.follow()
+        if is_new_file:
             self._forget()
         for line in lines.splitlines():
-            with suppress(ValueError):  # cut short by a crash
-                known = json.loads(line)
-                self._followed, self._size = known["commit"], known["log"]
-                self.dates |= known["dates"]
+            with suppress(ValueError):  # a crash cut the line
+                state = json.loads(line)
+                self._last_commit = state["commit"]
+                self._log_size = state["log"]
+                self.dates |= state["dates"]
 
     def _forget(self) -> None:
-        self._followed, self._size = "", 0
+        self._last_commit = ""
+        self._log_size = 0
         self.dates.clear()
 
-    def _take_in(self, newest: str) -> None:
+    def _add_commits(self, newest: str) -> None:
+        """Add the changes of all commits up to the newest to both files."""
         walk = self.branch.repo.walk(newest, SortMode.TOPOLOGICAL | SortMode.REVERSE)
-        if self._followed:
-            walk.hide(self._followed)
-        last, dates, lines = Log(self.root).next_number() - 1, dict[str, int](), []
+        if self._last_commit:
+            walk.hide(self._last_commit)
+
+        last_number = Log(self.root).next_number() - 1
+        dates: dict[str, int] = {}
+        lines: list[bytes] = []
         for commit in walk:
-            for path in _changed(self.branch, commit):
-                dates[path] = max(_date(commit), dates.get(path, self.dates.get(path, 0)))
-            for version in _versions(commit, last):
-                lines.append(_line(self.branch, commit, version))
-                last = version.number
-        if lines:
-            self._lines.append(b"".join(lines))
-        self._take_conventions(self._followed, newest)
-        told = {"commit": newest, "log": self._size + sum(map(len, lines)), "dates": dates}
-        self._seen.append(json.dumps(told, separators=(",", ":")).encode() + b"\n")
-        self._read()
+            timestamp = _timestamp_of(commit)
+            for path in _changed_paths(self.branch, commit):
+                old_timestamp = self.dates.get(path, 0)
+                last_timestamp = dates.get(path, old_timestamp)
+                dates[path] = max(timestamp, last_timestamp)
+            for version in _versions_of(commit, last_number):
+                lines.append(_log_line(self.branch, commit, version))
+                last_number = version.number
 
-    def _take_conventions(self, since: str, commit: str) -> None:
-        """Obsidian's settings lie in the folder as they would in a clone."""
+        added = b"".join(lines)
+        if added:
+            self._log_file.append(added)
+        self._copy_conventions(self._last_commit, newest)
+        log_size = self._log_size + len(added)
+        state = {"commit": newest, "log": log_size, "dates": dates}
+        self._dates_file.append(_json_line(state))
+        self._read_dates()
+
+    def _copy_conventions(self, since: str, commit: str) -> None:
+        """Write Obsidian's settings into the folder, where a clone of the branch has them."""
         for name in CONVENTION_FILES:
-            was, now = (self.branch.file(each, name) for each in (since, commit))
-            with (
-                suppress(OSError, SimplememError),
-                Beneath(self.root) as here,
-            ):  # a link that is in the way stays
-                if was is not None and now is None:
-                    disk.remove(here, name)
-                elif now is not None and (was is None or was.id != now.id):
-                    here.make(parent(name))
-                    disk.put(here, name, now.data, sync=False)
+            old_file = self.branch.file(since, name)
+            new_file = self.branch.file(commit, name)
+            # If a link is in the way, it stays there, and the file is not copied.
+            with suppress(OSError, SimplememError), Beneath(self.root) as root:
+                if new_file is None:
+                    if old_file is not None:
+                        disk.remove(root, name)
+                elif old_file is None or old_file.id != new_file.id:
+                    root.make(parent(name))
+                    disk.put(root, name, new_file.data, sync=False)
 
 
-def _date(commit: pygit2.Commit) -> int:
-    """When it was made, as far as nanoseconds can say it."""
-    return max(0, min(commit.commit_time, 1 << 33))
+def _timestamp_of(commit: pygit2.Commit) -> int:
+    """Return when a commit was made, in seconds, within the limits of a file's time."""
+    return max(0, min(commit.commit_time, _MAX_TIMESTAMP))
 
 
-def _changed(branch: Branch, commit: pygit2.Commit) -> frozenset[str]:
-    """The files that a commit has otherwise than every parent."""
-    commits = [str(parent) for parent in commit.parent_ids] or [""]
-    return frozenset.intersection(*(branch.between(each, str(commit.id)) for each in commits))
+def _changed_paths(branch: Branch, commit: pygit2.Commit) -> frozenset[str]:
+    """Return the files that differ between a commit and each of its parents."""
+    commit_id = str(commit.id)
+    parents = [str(parent_id) for parent_id in commit.parent_ids]
+    if not parents:
+        return branch.between("", commit_id)
+    changed = [branch.between(parent_id, commit_id) for parent_id in parents]
+    return frozenset.intersection(*changed)
 
 
-def _versions(commit: pygit2.Commit, last: int) -> list[Version]:
-    """The changes that a commit of ours made, without their hashes; none of anybody else's commit."""
-    message = commit.raw_message.decode("utf-8", "replace") if len(commit.parent_ids) < 2 else ""
-    with suppress(ValueError, KeyError, TypeError, NotFound, RecursionError):
-        said = dict(_SAID.findall(message))
-        first = int(said["Version"].removeprefix("v"))
-        when = datetime.fromtimestamp(_date(commit), UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
-        who, tool, reason = (said.get(each, "") for each in ("Actor", "Tool", "Reason"))
-        more = None, None, None, said["Kind"]
-        steps = [
-            Version(spell(first + k), spell(first), path, new, when, op, who, tool, reason, *more)
-            for k, (op, path, new) in enumerate(json.loads(said["Steps"]))
-        ]
-        told = versions_in(json.dumps(each._asdict()).encode() for each in steps)
-        if (
-            0 < first - last < 1_000_000 and list(told) == steps
-        ):  # a pretended one does not use the numbers up
-            return steps
-    return []
+def _versions_of(commit: pygit2.Commit, last_number: int) -> list[Version]:
+    """Return the changes that a commit of ours made, without their hashes.
+
+    Returns none for a merge, for a commit that somebody else made, and for one that only pretends
+    to be ours: its trailers must state valid changes, whose numbers follow the last one closely
+    enough that they do not use the numbers up.
+    """
+    if len(commit.parent_ids) > 1:
+        return []
+    message = commit.raw_message.decode("utf-8", "replace")
+    trailers = dict(_TRAILER.findall(message))
+    try:
+        versions = _read_trailers(trailers, _timestamp_of(commit))
+    except (ValueError, KeyError, TypeError, NotFound, RecursionError):
+        return []
+
+    if not versions:
+        return []
+    skipped = versions[0].number - last_number
+    return versions if 0 < skipped < _MAX_SKIPPED_NUMBERS else []
 
 
-def _line(branch: Branch, commit: pygit2.Commit, version: Version) -> bytes:
-    """A change as a line of the log, with where its texts are in the repository."""
-    was = branch.file(str(commit.parent_ids[0]), version.path) if commit.parent_ids else None
-    now = branch.file(str(commit.id), version.new_path or version.path)
-    before, after = (None if blob is None else sha256(blob.data) for blob in (was, now))
-    told = version._replace(before=before, after=after)._asdict()
-    told |= {
-        "commit": str(commit.id),
-        "blobs": [None if blob is None else str(blob.id) for blob in (was, now)],
-    }
-    return json.dumps(told, separators=(",", ":")).encode() + b"\n"
+def _read_trailers(trailers: dict[str, str], timestamp: int) -> list[Version]:
+    """Return the changes that the trailers of a commit state; none if the log could not hold them.
+
+    Raises ValueError, KeyError, TypeError, NotFound or RecursionError if a trailer is missing or
+    malformed.
+    """
+    first = int(trailers["Version"].removeprefix("v"))
+    when = datetime.fromtimestamp(timestamp, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    versions = []
+    for number, (op, path, new_path) in enumerate(json.loads(trailers["Steps"]), start=first):
+        version = Version(
+            id=spell(number),
+            group=spell(first),
+            path=path,
+            new_path=new_path,
+            when=when,
+            op=op,
+            who=trailers.get("Actor", ""),
+            tool=trailers.get("Tool", ""),
+            reason=trailers.get("Reason", ""),
+            before=None,
+            after=None,
+            kind=trailers["Kind"],  # type: ignore[arg-type]  # checked below, as are the others
+        )
+        versions.append(version)
+
+    read_again = versions_in(_json_line(version._asdict()) for version in versions)
+    return versions if list(read_again) == versions else []
+
+
+def _log_line(branch: Branch, commit: pygit2.Commit, version: Version) -> bytes:
+    """Return a change as a line of the log, with the blobs of its texts in the repository."""
+    commit_id = str(commit.id)
+    new_path = version.new_path or version.path
+    new_blob = branch.file(commit_id, new_path)
+    old_blob = None
+    if commit.parent_ids:
+        parent_id = str(commit.parent_ids[0])
+        old_blob = branch.file(parent_id, version.path)
+
+    old_hash, old_id = _identify(old_blob)
+    new_hash, new_id = _identify(new_blob)
+    fields = version._replace(before=old_hash, after=new_hash)._asdict()
+    fields["commit"] = commit_id
+    fields["blobs"] = [old_id, new_id]
+    return _json_line(fields)
+
+
+def _identify(blob: pygit2.Blob | None) -> tuple[str, str] | tuple[None, None]:
+    """Return the hash of a text and the id of its blob."""
+    if blob is None:
+        return None, None
+    return sha256(blob.data), str(blob.id)
+
+
+def _json_line(fields: dict[str, Any]) -> bytes:
+    text = json.dumps(fields, separators=(",", ":"))
+    return text.encode() + b"\n"
 
 
 class BranchHistory(History):
-    """Earlier versions, whose texts are the repository's."""
+    """The earlier versions of a branch, whose texts are in the repository."""
 
     log: BranchLog
 
     def kept(self, sha: str) -> bytes | None:
-        for line in self._lines_with(sha) if len(sha) == 64 else ():
-            for side, blob in zip(("before", "after"), line["blobs"], strict=True):
-                if line[side] == sha and blob is not None:
-                    return self.log.branch.repo[blob].peel(pygit2.Blob).data
-        return super().kept(sha)  # of a text that nobody wrote: what a conflict showed
+        """Return the text with this hash; None if it is not kept.
+
+        Texts that nobody committed are in the folder of the server: those that a conflict showed.
+        """
+        if len(sha) == _HASH_LENGTH:
+            blob_id = self._find_blob(sha)
+            if blob_id is not None:
+                return self.log.branch.repo[blob_id].peel(pygit2.Blob).data
+        return super().kept(sha)
 
     def content(self, sha: str) -> bytes | None:
-        if 12 <= len(sha) < 64 and sha.isalnum():
-            wholes = {
-                line[side]
-                for line in self._lines_with(sha)
-                for side in ("before", "after")
-                if line[side]
-            }
-            found = [whole for whole in wholes if whole.startswith(sha)]
-            sha = found[0] if len(found) == 1 else sha
+        """Return the text whose hash is this, or the only one that begins so; None if not kept."""
+        if _MIN_HASH_PREFIX <= len(sha) < _HASH_LENGTH and sha.isalnum():
+            sha = self._complete_hash(sha)
         return super().content(sha)
 
-    def _lines_with(self, sha: str) -> Iterator[dict[str, Any]]:
-        lines, mark = self.log.whole_lines(), sha.encode()
-        at = lines.rfind(mark)
-        while at >= 0:
-            start = lines.rfind(b"\n", 0, at) + 1
-            yield json.loads(lines[start : lines.find(b"\n", at)])
-            at = lines.rfind(mark, 0, start)
+    def _find_blob(self, sha: str) -> str | None:
+        """Return the id of a blob with this hash that the log names."""
+        for line in self._lines_with(sha):
+            old_id, new_id = line["blobs"]
+            if line["before"] == sha and old_id is not None:
+                return str(old_id)
+            if line["after"] == sha and new_id is not None:
+                return str(new_id)
+        return None
+
+    def _complete_hash(self, prefix: str) -> str:
+        """Return the only hash in the log that begins so; the prefix if there is not just one."""
+        hashes = set()
+        for line in self._lines_with(prefix):
+            hashes |= {line["before"], line["after"]}
+        hashes.discard(None)
+
+        matching = [sha for sha in hashes if sha.startswith(prefix)]
+        return matching[0] if len(matching) == 1 else prefix
+
+    def _lines_with(self, text: str) -> Iterator[dict[str, Any]]:
+        """Yield the lines of the log that contain a text, newest first."""
+        lines = self.log.whole_lines()
+        mark = text.encode()
+        position = lines.rfind(mark)
+        while position >= 0:
+            start = lines.rfind(b"\n", 0, position) + 1
+            end = lines.find(b"\n", position)
+            yield json.loads(lines[start:end])
+            position = lines.rfind(mark, 0, start)
 
 
 def message_of(versions: Sequence[Version]) -> str:
-    first, more = versions[0], f" and {len(versions) - 1} more" if len(versions) > 1 else ""
-    to = f" to {first.new_path.removesuffix('.md')}" if first.new_path else ""
-    said = {
+    """Return the message of a commit of some changes, from which `BranchLog` can read them."""
+    first = versions[0]
+    trailers = {
         "Actor": first.who,
         "Tool": first.tool,
         "Reason": first.reason,
         "Version": first.group,
         "Kind": first.kind,
     }
-    trailers = {key: git.one_line(text) for key, text in said.items() if text}
-    trailers["Steps"] = json.dumps([[each.op, each.path, each.new_path] for each in versions])
-    subject = git.one_line(f"simplemem: {first.op} {first.path.removesuffix('.md')}{to}{more}", 110)
-    return f"{subject}\n\n" + "".join(
-        f"Simplemem-{key}: {text}\n" for key, text in trailers.items()
-    )
+    steps = [[version.op, version.path, version.new_path] for version in versions]
+
+    lines = [_subject_of(versions), ""]
+    for key, value in trailers.items():
+        if value:
+            lines.append(f"Simplemem-{key}: {git.one_line(value)}")
+    lines.append(f"Simplemem-Steps: {json.dumps(steps)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _subject_of(versions: Sequence[Version]) -> str:
+    first = versions[0]
+    name = first.path.removesuffix(".md")
+    subject = f"simplemem: {first.op} {name}"
+    if first.new_path:
+        new_name = first.new_path.removesuffix(".md")
+        subject += f" to {new_name}"
+    more_versions = len(versions) - 1
+    if more_versions:
+        subject += f" and {more_versions} more"
+    return git.one_line(subject, _MAX_SUBJECT)

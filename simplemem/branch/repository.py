@@ -1,5 +1,9 @@
-"""A branch of a bare repository: its newest commit, the files of a commit, and one commit more, which the branch goes on to
-only from the commit it stands on. One that is elsewhere has a copy here, which the person's own git fetches and pushes."""
+"""A branch of a bare git repository: its newest commit, the files of a commit, and new commits.
+
+A new commit is put on the branch only if its parent is the newest commit. If the repository is on
+another computer, a copy of the branch is kept in a local folder, and the user's own git fetches and
+pushes it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,6 @@ from contextlib import suppress
 from functools import lru_cache, partial
 from itertools import repeat
 from pathlib import Path
-from typing import Any
 
 import pygit2
 from pygit2.enums import FileMode, RepositoryOpenFlag
@@ -23,286 +26,402 @@ from simplemem.exchange import ADDRESS, Overtaken, run
 from simplemem.vault.paths import MOST_PARTS
 from simplemem.vault.writer import taken
 
-_ENTRY = {size: re.compile(rb"(\d+) ([^\0]+)\0(.{%d})" % size, re.DOTALL) for size in (20, 32)}
-"""An entry of a tree, by the length of an id: its mode, name and id."""
-_OURS = b"\nSimplemem-Version: "  # in the message of a commit
-_LONG = 10.0  # seconds that no git takes from making a lock to writing into it
-_NOWHERE = ""  # the commit of a branch without one
-_LOCKED = "If no other git process is running, remove the file that ends with .lock."
-_MOST_ENTRIES = 2_000_000  # files and folders of a branch: one that has more, by folders within themselves, has no end
+# An entry of a tree object, by the length of an object id in bytes.
+_TREE_ENTRY = {
+    size: re.compile(rb"(?P<mode>\d+) (?P<name>[^\0]+)\0(?P<id>.{%d})" % size, re.DOTALL)
+    for size in (20, 32)
+}
+_VERSION_TRAILER = b"\nSimplemem-Version: "  # only our own commits have it in their message
+_MAX_LOCK_SECONDS = 10.0  # git writes into a lock within moments of creating it
+_NO_COMMIT = ""
+_LOCK_HINT = "If no other git process is running, remove the file that ends with .lock."
+_MAX_ENTRIES = 2_000_000  # files and folders of a branch
+
+_PathParts = tuple[str, ...]
+_Blobs = Mapping[_PathParts, pygit2.Oid | None]  # None for a file to be deleted
 
 
 class Branch:
-    """One branch, for any thread."""
+    """One branch of a repository. Any thread may use it."""
 
     def __init__(self, repository: str, name: str, copy: Path) -> None:
-        self.url, self._shown = (
-            repository if ADDRESS.fullmatch(repository) else "",
-            shown(repository),
-        )
-        copy = copy.with_name(
-            f"{copy.name}-{hashlib.sha256(self._shown.encode()).hexdigest()[:8]}.git"
-        )
-        self.path = copy if self.url else Path(repository).expanduser()
-        self.ref, self._local = f"refs/heads/{name}", threading.local()
-        if self.url and not copy.exists():
-            pygit2.init_repository(str(copy), bare=True)
+        """Open a branch. `repository` is a path, or the address of one on another computer.
+
+        The copy of the latter is in the folder `copy`, followed by a hash of the address. Raises
+        Unavailable if there is no repository at a path, or if it has a working tree.
+        """
+        is_address = ADDRESS.fullmatch(repository) is not None
+        self.url = repository if is_address else ""
+        self.ref = f"refs/heads/{name}"
+        self._shown_address = shown(repository)
+        self._local = threading.local()
+
+        if self.url:
+            digest = hashlib.sha256(self._shown_address.encode()).hexdigest()
+            self.path = copy.with_name(f"{copy.name}-{digest[:8]}.git")
+            if not self.path.exists():
+                pygit2.init_repository(str(self.path), bare=True)
+        else:
+            self.path = Path(repository).expanduser()
+
         if not self.repo.is_bare:
-            hint = "Use a bare repository: create one with `git clone --bare` or `git init --bare`."
-            raise Unavailable(f"{self.path} is a repository with a working tree", hint=hint)
+            raise Unavailable(
+                f"{self.path} is a repository with a working tree",
+                hint=(
+                    "Use a bare repository: create one with `git clone --bare` or "
+                    "`git init --bare`."
+                ),
+            )
         pygit2.settings.enable_fsync_gitdir(True)
         if self.url:
-            with suppress(Unavailable):  # what is here is served
+            with suppress(Unavailable):  # without a connection, the copy is served
                 self.fetch()
 
     @property
     def repo(self) -> pygit2.Repository:
-        """The repository as this thread has it open."""
-        if (found := getattr(self._local, "repo", None)) is None:
-            try:
-                found = self._local.repo = pygit2.Repository(
-                    str(self.path), RepositoryOpenFlag.NO_SEARCH
-                )
-            except pygit2.GitError as error:
-                hint = "`git init --bare PATH` creates one."
-                raise Unavailable(f"no repository at {self.path} ({error})", hint=hint) from error
-        return found
+        """The repository, which each thread opens for itself."""
+        repo: pygit2.Repository | None = getattr(self._local, "repo", None)
+        if repo is not None:
+            return repo
+
+        try:
+            repo = pygit2.Repository(str(self.path), RepositoryOpenFlag.NO_SEARCH)
+        except pygit2.GitError as error:
+            hint = "`git init --bare PATH` creates one."
+            raise Unavailable(f"no repository at {self.path} ({error})", hint=hint) from error
+        self._local.repo = repo
+        return repo
 
     def newest(self) -> str:
-        """The newest commit, "" before the first."""
-        found, newest = self._head()
-        if (
-            found is None and not (self.path / "HEAD").exists()
-        ):  # else all notes would seem to be deleted
+        """Return the newest commit, "" before the first. Raises Unavailable if the disk is gone."""
+        reference, newest = self._read_reference()
+        # Without this check, a disk that is not connected would look like a branch without notes.
+        if reference is None and not (self.path / "HEAD").exists():
             raise Unavailable(
-                f"the repository {self._shown} is not reachable",
+                f"the repository {self._shown_address} is not reachable",
                 hint="Check that its disk is connected. simplemem tries again.",
             )
         return newest
 
-    def _head(self) -> tuple[pygit2.Reference | None, str]:
-        """The branch as it stands, and its newest commit."""
-        found = self.repo.references.get(self.ref)
-        return found, str(found.target) if found is not None else _NOWHERE
+    def _read_reference(self) -> tuple[pygit2.Reference | None, str]:
+        """Return the reference of the branch, if there is one, and its newest commit."""
+        reference = self.repo.references.get(self.ref)
+        if reference is None:
+            return None, _NO_COMMIT
+        return reference, str(reference.target)
 
-    def _put_on(self, found: pygit2.Reference | None, commit: str) -> None:
-        """Put the branch on a commit, if it still stands as it was `found`."""
-        if found is None:
+    def _set_reference(self, reference: pygit2.Reference | None, commit: str) -> None:
+        """Let the branch point to a commit, unless its reference has changed since it was read."""
+        if reference is None:
             self.repo.references.create(self.ref, commit)
         else:
-            found.set_target(commit, "simplemem")
+            reference.set_target(commit, "simplemem")
 
     def tree(self, commit: str) -> pygit2.Tree | None:
-        return self.repo[commit].peel(pygit2.Tree) if commit else None
+        """Return the tree of a commit; None for ""."""
+        if not commit:
+            return None
+        return self.repo[commit].peel(pygit2.Tree)
 
     def file(self, commit: str, path: str) -> pygit2.Blob | None:
-        """The blob of a plain file; None for anything else."""
-        found = at(self.tree(commit), path)
-        return found if isinstance(found, pygit2.Blob) and found.filemode in git.PLAIN else None
+        """Return the blob of a regular file in a commit; None for anything else."""
+        entry = at(self.tree(commit), path)
+        if isinstance(entry, pygit2.Blob) and entry.filemode in git.PLAIN:
+            return entry
+        return None
 
     @lru_cache(maxsize=8)  # noqa: B019  (a branch lives as long as the process)
     def between(self, since: str, until: str) -> frozenset[str]:
-        """The files that differ between two commits."""
-        one, other = (
-            None if tree is None else tree.id for tree in (self.tree(since), self.tree(until))
-        )
-        return frozenset(_differing(self.repo, one, other, bounded()))
+        """Return the paths of the files that differ between two commits."""
+        old_id = self._tree_id(since)
+        new_id = self._tree_id(until)
+        return frozenset(_changed_paths(self.repo, old_id, new_id, bounded()))
+
+    def _tree_id(self, commit: str) -> pygit2.Oid | None:
+        tree = self.tree(commit)
+        return None if tree is None else tree.id
 
     def holds(self, commit: str) -> bool:
-        """Whether a commit is here."""
+        """Return whether the repository has a commit."""
         with suppress(ValueError, KeyError):
             return isinstance(self.repo.get(commit), pygit2.Commit)
         return False
 
     def is_before(self, commit: str, other: str) -> bool:
-        """Whether a commit is the other, or one that the other stands on."""
-        if commit in (other, _NOWHERE):
+        """Return whether a commit is the other commit or one of its ancestors."""
+        if commit in (other, _NO_COMMIT):
             return True
-        return self.holds(commit) and self.holds(other) and self.repo.descendant_of(other, commit)
+        if not self.holds(commit) or not self.holds(other):
+            return False
+        return self.repo.descendant_of(other, commit)
 
     def fetch(self) -> bool:
-        """Bring what a repository elsewhere has. Whether the branch went on."""
+        """Fetch the branch from the other computer; return whether it has new commits.
+
+        Does nothing if the repository is on this computer. Raises Unavailable.
+        """
         if not self.url:
             return False
-        before, theirs = self.newest(), self._newest_there()
-        if theirs not in ("", before):  # without a limit, each commit of another server is a pack
-            self._git(
-                "-c",
-                "fetch.unpackLimit=100",
-                "fetch",
-                "--quiet",
-                "--no-tags",
-                "--",
-                self.url,
-                self.ref,
-            )
-            found, newest = self._head()
-            # What does not stand on ours is older than a push of ours, unless it is still the newest: then ours is gone.
-            if self.holds(theirs) and (
-                self.is_before(newest, theirs) or self._newest_there() == theirs
-            ):
-                try:
-                    with suppress(
-                        pygit2.GitError, pygit2.AlreadyExistsError
-                    ):  # somebody was faster
-                        git.patiently(partial(self._put_on, found, theirs), OSError)
-                except OSError as error:
-                    raise Unavailable(
-                        f"the branch cannot be updated: {error}", hint=_LOCKED
-                    ) from error
-        return self.newest() != before
 
-    def _newest_there(self) -> str:
-        return self._git("ls-remote", "--heads", "--", self.url, self.ref).partition("\t")[0]
+        old_newest = self.newest()
+        remote_newest = self._newest_at_remote()
+        if remote_newest not in ("", old_newest):
+            self._fetch_commits()
+            reference, newest = self._read_reference()
+            if self.holds(remote_newest) and self._is_to_be_followed(newest, remote_newest):
+                self._follow_remote(reference, remote_newest)
+        return self.newest() != old_newest
+
+    def _fetch_commits(self) -> None:
+        # Without a limit, git would store each commit of another server as a pack of its own.
+        unpack_limit = ["-c", "fetch.unpackLimit=100"]
+        self._git(*unpack_limit, "fetch", "--quiet", "--no-tags", "--", self.url, self.ref)
+
+    def _is_to_be_followed(self, newest: str, remote_newest: str) -> bool:
+        """Return whether the copy is to point to a commit that was the newest at the remote.
+
+        If it does not descend from our newest commit, we have pushed since it was read. But if it
+        is still the newest, somebody has removed our commit from the branch.
+        """
+        if self.is_before(newest, remote_newest):
+            return True
+        return self._newest_at_remote() == remote_newest
+
+    def _follow_remote(self, reference: pygit2.Reference | None, commit: str) -> None:
+        try:
+            # If another thread or process has moved the branch meanwhile, there is nothing to do.
+            with suppress(pygit2.GitError, pygit2.AlreadyExistsError):
+                git.patiently(partial(self._set_reference, reference, commit), OSError)
+        except OSError as error:
+            raise self._locked(error) from error
+
+    def _newest_at_remote(self) -> str:
+        answer = self._git("ls-remote", "--heads", "--", self.url, self.ref)
+        commit, _, _ = answer.partition("\t")
+        return commit
 
     def put(self, parent: str, files: Mapping[str, bytes | None], message: str) -> str:
-        """A commit on top of another with these files, None for those that go. Overtaken where the branch went on."""
-        repo = self.repo
-        blobs = {
-            tuple(path.split("/")): data if data is None else repo.create_blob(data)
-            for path, data in files.items()
-        }
-        tree = _with(repo, self.tree(parent), blobs) or repo.TreeBuilder().write()
-        who = git.signature(repo) or pygit2.Signature("simplemem", "simplemem@localhost")
-        commit = repo.create_commit(None, who, who, message, tree, [parent] if parent else [])
-        self._go_on(parent, str(commit))
-        return str(commit)
+        """Commit files, None for deleted ones, as a child of a commit; return the new commit.
 
-    def _go_on(self, parent: str, commit: str) -> None:
+        Raises Overtaken if the parent is no longer the newest commit, and Unavailable.
+        """
+        repo = self.repo
+        blobs: dict[_PathParts, pygit2.Oid | None] = {}
+        for path, data in files.items():
+            blob = None if data is None else repo.create_blob(data)
+            blobs[tuple(path.split("/"))] = blob
+
+        tree = _write_tree(repo, self.tree(parent), blobs) or repo.TreeBuilder().write()
+        author = git.signature(repo) or pygit2.Signature("simplemem", "simplemem@localhost")
+        parents: list[str | pygit2.Oid] = [parent] if parent else []
+        commit = str(repo.create_commit(None, author, author, message, tree, parents))
+        self._advance(parent, commit)
+        return commit
+
+    def _advance(self, parent: str, commit: str) -> None:
+        """Let the branch point to a new commit, at the remote first."""
         if self.url:
             self._push(parent, commit)
 
-        def set_target() -> (
-            None
-        ):  # only from what is looked at here: another git may be at work between two tries
-            found, newest = self._head()
-            if newest != parent and not self.url:
-                raise Overtaken
-            if found is None or not self.is_before(commit, newest):  # else it was fetched already
-                self._put_on(found, commit)
-
+        set_branch = partial(self._set_branch, parent, commit)
         try:
             try:
-                git.patiently(set_target, OSError)
+                git.patiently(set_branch, OSError)
             except OSError:
-                if not self._is_left_behind():
+                if not self._remove_stale_lock():
                     raise
-                git.patiently(set_target, OSError)
+                git.patiently(set_branch, OSError)
         except (pygit2.GitError, pygit2.AlreadyExistsError, OSError) as error:
             if self.url:
-                return  # what was pushed has not failed; it will be fetched
+                return  # the push has succeeded; the next fetch gets the commit
             if self.newest() != parent:
                 raise Overtaken from error
-            raise Unavailable(f"the branch cannot be updated: {error}", hint=_LOCKED) from error
+            raise self._locked(error) from error
 
-    def _is_left_behind(self) -> bool:
-        """Whether git's lock of the branch was left by a server that was killed; then it is gone. Those that live make
-        one only while they hold our own lock, as we do now."""
+    def _set_branch(self, parent: str, commit: str) -> None:
+        """Let the local branch point to a new commit if its parent is the newest.
+
+        The reference is read anew for each try: another git may move the branch between two.
+        """
+        reference, newest = self._read_reference()
+        if newest != parent and not self.url:
+            raise Overtaken
+        is_fetched = reference is not None and self.is_before(commit, newest)
+        if not is_fetched:
+            self._set_reference(reference, commit)
+
+    def _remove_stale_lock(self) -> bool:
+        """Remove git's lock of the branch if a killed server left it; return whether it did.
+
+        Servers that run create one only while they hold our own lock, which this thread holds now.
+        """
         lock = self.path / f"{self.ref}.lock"
         with suppress(OSError, ValueError):
-            named, age = lock.read_text("ascii").strip(), time.time() - lock.stat().st_mtime
-            commit = self.repo.get(named) if named else None
-            if (
-                _OURS in commit.raw_message
-                if isinstance(commit, pygit2.Commit)
-                else not named and age > _LONG
-            ):
+            commit_id = lock.read_text("ascii").strip()
+            age = time.time() - lock.stat().st_mtime
+            if self._is_stale(commit_id, age):
                 lock.unlink()
                 return True
         return False
 
+    def _is_stale(self, commit_id: str, age: float) -> bool:
+        """Return whether a lock was left: it names a commit of ours, or is empty and old."""
+        if not commit_id:
+            return age > _MAX_LOCK_SECONDS
+        commit = self.repo.get(commit_id)
+        return isinstance(commit, pygit2.Commit) and _VERSION_TRAILER in commit.raw_message
+
     def _push(self, parent: str, commit: str) -> None:
+        """Push a commit. Raises Overtaken if somebody else pushed first, and Unavailable."""
         try:
             self._git("push", "--quiet", "--", self.url, f"{commit}:{self.ref}")
         except Unavailable as error:
-            try:
-                self.fetch()  # the answer may have been lost, not the push
-            except Unavailable:
-                hint = "Read the note again before you repeat the change, so that nothing is appended twice."
-                raise Unavailable(
-                    f"{error}; the change may still have reached the branch", hint=hint
-                ) from error
-            if not self.is_before(commit, newest := self.newest()):
-                if newest == parent and "lock" not in str(error):
-                    raise  # nobody was faster: it is refused
-                raise Overtaken from error
+            self._fetch_after_failed_push(error)
+            newest = self.newest()
+            if self.is_before(commit, newest):
+                return  # only the answer was lost
+            if newest == parent and "lock" not in str(error):
+                raise  # nobody pushed first: the remote refuses the commit
+            raise Overtaken from error
+
+    def _fetch_after_failed_push(self, push_error: Unavailable) -> None:
+        try:
+            self.fetch()
+        except Unavailable:
+            raise Unavailable(
+                f"{push_error}; the change may still have reached the branch",
+                hint="Read the note again before you repeat the change, so that nothing is "
+                "appended twice.",
+            ) from push_error
+
+    def _locked(self, error: Exception) -> Unavailable:
+        return Unavailable(f"the branch cannot be updated: {error}", hint=_LOCK_HINT)
 
     def _git(self, *arguments: str) -> str:
-        return run(self.path, self.path, self._shown, *arguments)
+        return run(self.path, self.path, self._shown_address, *arguments)
 
 
 def shown(repository: str) -> str:
-    """An address without who asks, and their password."""
+    """Return an address without the user name and the password in it."""
     return re.sub("//[^/]*@", "//", repository)
 
 
 def at(tree: pygit2.Tree | None, path: str) -> pygit2.Object | None:
-    """What a tree has at a path: None for nothing, or below a file."""
+    """Return what a tree has at a path, the tree itself at ""; None if there is nothing."""
     if tree is None or not path:
         return tree
-    with suppress(KeyError, ValueError):
+    with suppress(KeyError, ValueError):  # also for a path below a file
         return tree[path]
     return None
 
 
 def bounded() -> Iterator[None]:
-    """A turn for each entry that a branch may have, then Unavailable."""
-    yield from repeat(None, _MOST_ENTRIES)
-    hint = "Check its commits: a folder that contains itself can cause this."
-    raise Unavailable(f"the branch has more than {_MOST_ENTRIES:,} files and folders", hint=hint)
+    """Yield once for each entry that a branch may have, then raise Unavailable.
+
+    A folder that contains itself, which git's format allows, has no end.
+    """
+    yield from repeat(None, _MAX_ENTRIES)
+    raise Unavailable(
+        f"the branch has more than {_MAX_ENTRIES:,} files and folders",
+        hint="Check its commits: a folder that contains itself can cause this.",
+    )
 
 
-def _differing(
+def _changed_paths(
     repo: pygit2.Repository,
-    one: pygit2.Oid | None,
-    other: pygit2.Oid | None,
+    old_id: pygit2.Oid | None,
+    new_id: pygit2.Oid | None,
     turns: Iterator[None],
-    above: str = "",
+    prefix: str = "",
 ) -> Iterator[str]:
-    """The files that differ between two trees. libgit2 looks at every file of both; here, equal folders are passed over."""
-    entries = [
-        set() if tree is None else {*_ENTRY[len(tree.raw)].findall(repo.odb.read(tree)[1])}
-        for tree in (one, other)
-    ]
-    folders: dict[bytes, list[pygit2.Oid | None]] = {}
-    for side, some in enumerate((entries[0] - entries[1], entries[1] - entries[0])):
-        for mode, name, identity in some:
+    """Yield the paths of the files that differ between two trees.
+
+    Folders with the same id on both sides are skipped; libgit2 would read every file in them.
+    """
+    old_entries = _read_entries(repo, old_id)
+    new_entries = _read_entries(repo, new_id)
+    old_folders: dict[bytes, pygit2.Oid] = {}
+    new_folders: dict[bytes, pygit2.Oid] = {}
+    for entries, folders in (
+        (old_entries - new_entries, old_folders),
+        (new_entries - old_entries, new_folders),
+    ):
+        for mode, name, object_id in entries:
             next(turns)
             if int(mode, 8) == FileMode.TREE:
-                folders.setdefault(name, [None, None])[side] = pygit2.Oid(raw=identity)
+                folders[name] = pygit2.Oid(raw=object_id)
             else:
-                yield above + name.decode("utf-8", "surrogateescape")
-    for name, (left, right) in folders.items() if above.count("/") < MOST_PARTS else ():
-        yield from _differing(
-            repo, left, right, turns, f"{above}{name.decode('utf-8', 'surrogateescape')}/"
-        )
+                yield prefix + name.decode("utf-8", "surrogateescape")
+
+    if prefix.count("/") >= MOST_PARTS:
+        return
+    for name in old_folders | new_folders:
+        folder = f"{prefix}{name.decode('utf-8', 'surrogateescape')}/"
+        old_folder = old_folders.get(name)
+        yield from _changed_paths(repo, old_folder, new_folders.get(name), turns, folder)
 
 
-def _with(
-    repo: pygit2.Repository, tree: pygit2.Tree | None, blobs: Mapping[tuple[str, ...], Any]
+def _read_entries(
+    repo: pygit2.Repository, tree_id: pygit2.Oid | None
+) -> set[tuple[bytes, bytes, bytes]]:
+    """Return the mode, name and id of each entry of a tree."""
+    if tree_id is None:
+        return set()
+    _, data = repo.odb.read(tree_id)
+    return set(_TREE_ENTRY[len(tree_id.raw)].findall(data))
+
+
+def _write_tree(
+    repo: pygit2.Repository, tree: pygit2.Tree | None, blobs: _Blobs
 ) -> pygit2.Oid | None:
-    """A tree with these files, None where none is left. Only the folders on the way are written anew."""
-    builder = repo.TreeBuilder() if tree is None else repo.TreeBuilder(tree)
-    below: dict[str, dict[tuple[str, ...], Any]] = {}
-    for (name, *rest), blob in sorted(
-        blobs.items(), key=lambda each: each[1] is not None
-    ):  # what goes makes room
-        there = at(tree, name)
+    """Write a tree with these files into the repository; return None if no file is left.
+
+    Only folders that contain one of the files are written again. Raises AlreadyExists if a folder
+    is in the place of a file, or a file in the place of a folder.
+    """
+    builder = repo.TreeBuilder(tree) if tree is not None else repo.TreeBuilder()
+    blobs_in_folders: dict[str, dict[_PathParts, pygit2.Oid | None]] = {}
+    for (name, *rest), blob in _deleted_first(blobs):
         if rest:
-            below.setdefault(name, {})[tuple(rest)] = blob
-        elif blob is None and there is not None:
-            builder.remove(name)
-        elif blob is not None:
-            if isinstance(there, pygit2.Tree):
-                raise taken(name)
-            builder.insert(name, blob, FileMode.BLOB if there is None else there.filemode)
-    for name, some in below.items():
+            blobs_in_folders.setdefault(name, {})[tuple(rest)] = blob
+        else:
+            _put_file(builder, at(tree, name), name, blob)
+
+    for name, blobs_in_folder in blobs_in_folders.items():
         folder = builder.get(name)
         if folder is not None and not isinstance(folder, pygit2.Tree):
             raise taken(name)
-        made = _with(repo, folder, some)
-        if made is not None:
-            builder.insert(name, made, FileMode.TREE)
+        folder_id = _write_tree(repo, folder, blobs_in_folder)
+        if folder_id is not None:
+            builder.insert(name, folder_id, FileMode.TREE)
         elif folder is not None:
             builder.remove(name)
-    return builder.write() if len(builder) else None
+
+    if not len(builder):
+        return None
+    return builder.write()
+
+
+def _deleted_first(blobs: _Blobs) -> list[tuple[_PathParts, pygit2.Oid | None]]:
+    """Return the files in the order in which they can be put: a deleted one makes room."""
+    return sorted(blobs.items(), key=lambda item: item[1] is not None)
+
+
+def _put_file(
+    builder: pygit2.TreeBuilder,
+    old_entry: pygit2.Object | None,
+    name: str,
+    blob: pygit2.Oid | None,
+) -> None:
+    """Put a file into a tree, or remove it. It keeps its mode."""
+    if blob is None:
+        if old_entry is not None:
+            builder.remove(name)
+        return
+
+    if isinstance(old_entry, pygit2.Tree):
+        raise taken(name)
+    mode = FileMode.BLOB
+    if old_entry is not None:
+        mode = old_entry.filemode
+    builder.insert(name, blob, mode)

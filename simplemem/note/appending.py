@@ -1,4 +1,7 @@
-"""Append text to a note: as a block of its own, or as more of the list or table that the note ends with. Pure."""
+"""Append text to a note. Pure.
+
+The text becomes a block of its own, or continues the list or table that the note ends with.
+"""
 
 from __future__ import annotations
 
@@ -50,38 +53,45 @@ _CODE_OR_COMMENT = re.compile(r"\\[\\`] | (?P<backticks> `+ ) | (?P<comment> %% 
 def append_content(note: Note, addition: str) -> str:
     """Return the text of the note with an addition at its end, below a blank line.
 
-    There is no blank line if the note has no content, if the addition continues the list or table that
-    the note ends with, or if the addition begins with a space. Every byte of the note stays as it is.
-    The line ends of the addition become those of the note, and its last line is ended.
+    There is no blank line if the note has no content, if the addition continues the list or table
+    that the note ends with, or if the addition begins with a space. Every byte of the note stays as
+    it is. The line ends of the addition become those of the note, and its last line is ended.
     """
     text = note.text
     newline = newline_of(text)
     added = LINE_END.sub(newline, addition)
 
-    last_line_end = "" if not text or _ends_line(text) else newline
-    blank_line = newline if _needs_blank_line(note, added) else ""
-    closing_line_end = "" if _ends_line(added) else newline
-    return f"{text}{last_line_end}{blank_line}{added}{closing_line_end}"
+    parts = [text]
+    if text and not _ends_line(text):
+        parts.append(newline)
+    if _needs_blank_line(note, added):
+        parts.append(newline)
+    parts.append(added)
+    if not _ends_line(added):
+        parts.append(newline)
+    return "".join(parts)
 
 
 def open_at_end(note: Note) -> str:
-    """Name the construct that swallows whatever is appended, such as "a code block"; "" if there is none."""
+    """Name what an addition would become part of, such as "a code block"; "" if of nothing."""
     scan = _scan_body(note)
     if scan.open == "fence":
         return "a code block"
     if scan.open == "html" and scan.html_end is not None:
-        return "an HTML comment" if "<!--" in scan.lines[scan.first] else "an HTML block"
+        is_comment = "<!--" in scan.lines[scan.first]
+        return "an HTML comment" if is_comment else "an HTML block"
 
-    prose = (
-        note.text[block.start : block.end] for block in note.body.blocks if block.kind != "code"
-    )
-    if _leaves_comment_open(prose):
+    blocks = [block for block in note.body.blocks if block.kind != "code"]
+    if _leaves_comment_open(note.text[block.start : block.end] for block in blocks):
         return "an Obsidian comment"
     return ""
 
 
 def _leaves_comment_open(texts: Iterable[str]) -> bool:
-    """Return whether the last `%%` in some blocks begins a comment. In inline code, `%%` has no meaning."""
+    """Return whether the last `%%` in some blocks begins a comment.
+
+    In inline code, `%%` has no meaning.
+    """
     is_open = False
     for text in texts:
         position = 0
@@ -95,12 +105,15 @@ def _leaves_comment_open(texts: Iterable[str]) -> bool:
 
 
 def _opens_comment(text: str, position: int) -> bool:
-    """Return whether a comment that begins at or after a position of a block is not closed in the block."""
+    """Return whether a comment begins at or after a position of a block and is not closed in it."""
     if "%%" not in text[position:]:
         return False
 
     backticks = _backticks_by_length(text)
-    while token := _CODE_OR_COMMENT.search(text, position):
+    while True:
+        token = _CODE_OR_COMMENT.search(text, position)
+        if token is None:
+            return False
         position = token.end()
         if token["comment"]:
             end = text.find("%%", position)
@@ -113,7 +126,6 @@ def _opens_comment(text: str, position: int) -> bool:
             index = bisect_left(starts, position)
             if index < len(starts):
                 position = starts[index] + length
-    return False
 
 
 def _backticks_by_length(text: str) -> defaultdict[int, list[int]]:
@@ -125,7 +137,10 @@ def _backticks_by_length(text: str) -> defaultdict[int, list[int]]:
 
 
 def _needs_blank_line(note: Note, added: str) -> bool:
-    """Return whether an addition would join the last block of the note without a blank line, and should not."""
+    """Return whether only a blank line keeps the addition from joining the last block of the note.
+
+    An addition that is meant to continue the last block needs none.
+    """
     if not note.text[note.content_start :].strip():
         return False
 
@@ -135,11 +150,13 @@ def _needs_blank_line(note: Note, added: str) -> bool:
     begins_blank = not first_line.strip()
     if ends_blank or begins_blank or scan.open == "fence":
         return False
-    return not (
+
+    continues_block = (
         _is_indented_as_more(scan, added)
         or _continues_list(scan, added)
         or _continues_table(scan, added)
     )
+    return not continues_block
 
 
 def _is_indented_as_more(scan: Scan, added: str) -> bool:
@@ -150,14 +167,15 @@ def _is_indented_as_more(scan: Scan, added: str) -> bool:
         return True
 
     line = _split_lines(added)[0]
-    starts_block = (
-        line.lstrip()[0] in _BLOCK_STARTERS or _LIST_MARKER.match(line) or _RULE.match(line)
-    )
-    return _indent_columns(line) < _MIN_CODE_COLUMNS and not starts_block
+    if _indent_columns(line) >= _MIN_CODE_COLUMNS:
+        return False
+    if line.lstrip()[0] in _BLOCK_STARTERS:
+        return False
+    return not (_LIST_MARKER.match(line) or _RULE.match(line))
 
 
 def _continues_list(scan: Scan, added: str) -> bool:
-    """Return whether the addition begins with an item of one of the lists that are open at the end."""
+    """Return whether the addition begins with an item of a list that is open at the end."""
     line = _split_lines(added)[0]
     marker = _LIST_MARKER.match(line)
     if marker is None or _RULE.match(line):
@@ -202,9 +220,11 @@ def _scan_body(note: Note) -> Scan:
 
 
 def _split_lines(text: str) -> list[str]:
-    """Return the lines of a text without their ends. The end of the last line begins no further line."""
+    """Return the lines of a text without their ends. The end of the last line begins no line."""
     lines = LINE_END.split(text)
-    return lines[:-1] if len(lines) > 1 and not lines[-1] else lines
+    if len(lines) > 1 and not lines[-1]:
+        lines.pop()
+    return lines
 
 
 def _ends_line(text: str) -> bool:

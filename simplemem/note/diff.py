@@ -1,6 +1,11 @@
-"""The one differ: which lines two texts share, and the unified diff that shows the others. Pure, and of bounded work:
-where that is used up, one large change is seen, never a wrong one. Lines that stand once in both texts are matched
-first, in the longest order they share (patience), then what lies between them, and a small rest by `difflib`."""
+"""Compare two texts line by line: which lines both have, and the unified diff of the others. Pure.
+
+Every comparison of the program goes through `matches`. It first matches the lines that occur
+exactly once in each text, in the longest order that the texts share (a "patience diff"), then the
+lines between those. `difflib` matches small regions in which no such line is left. The work is
+bounded: where the bound is reached, the rest of a region counts as one large change. Lines that
+differ are never matched.
+"""
 
 from __future__ import annotations
 
@@ -8,176 +13,352 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
-SHORT_DIFF: Final = 4_000  # characters of a diff inside an error
-LONG_DIFF: Final = 40_000  # of one that was asked for
+SHORT_DIFF: Final = 4_000  # characters of a diff in an error message
+LONG_DIFF: Final = 40_000  # characters of a diff that is the answer
 WHAT_YOU_HAD: Final = ("the text you had", "the current text")
 WHAT_YOU_WANT: Final = ("the text you want", "the current text")
 
-_MOST_BYTES: Final = 200_000  # of a text whose diff may be shortened
-_AROUND: Final = 3  # equal lines shown around a change, so that a reader finds the place
-_MOST_CELLS: Final = 40_000  # of one small rest
-_ALL_CELLS: Final = 1_500_000
-_PASSES: Final = 12  # so many times the length of both texts may be looked through
+_MAX_BYTES: Final = 200_000  # of a text, if its diff may be left out
+_CONTEXT_LINES: Final = 3  # shown around a change, so that a reader finds the place
+_MAX_DIFFLIB_CELLS: Final = 40_000  # the lines of one side times those of the other
+_MAX_PASSES: Final = 12  # how often `matches` may look at each line, in addition to
+_EXTRA_STEPS: Final = 1_500_000  # so many steps whatever the length of the texts
+
+_NO_NEWLINE: Final = "\n\\ No newline at end of file\n"
 
 _Lines = Sequence[str]
-_Maker = TypeVar("_Maker")
-_Change = tuple[int, int, int, int]  # these lines of the one text became those of the other
+_Region = tuple[int, int, int, int]  # start and end in one text, start and end in the other
+_LinePair = tuple[int, int]  # the indexes of equal lines
+_Author = TypeVar("_Author")
+_State = tuple[str | None, _Author]  # the hash of a text, None if there was no note
+
+
+class _Change(NamedTuple):
+    """The lines old_start:old_end of one text became the lines new_start:new_end of another."""
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
 
 
 def unified_diff(
-    old: bytes | None, new: bytes, names: tuple[str, str], most: int | None = SHORT_DIFF
+    old: bytes | None,
+    new: bytes,
+    names: tuple[str, str],
+    most: int | None = SHORT_DIFF,
 ) -> str:
-    """From one text to another in at most so many characters; "" for equal ones, and unless `most` is None for large."""
-    if old is None or old == new or (most is not None and max(len(old), len(new)) > _MOST_BYTES):
+    """Return the unified diff of two texts, cut after `most` characters.
+
+    Returns "" if the texts are equal, if there is no old text, or if one of them is too large. With
+    `most` None, no text is too large, and nothing is cut.
+    """
+    if old is None or old == new:
         return ""
-    one, two = lines_of(old), lines_of(new)
-    hunks: list[list[_Change]] = []  # changes near each other share one
-    for change in changes(one, two):
-        if not hunks or change[0] - hunks[-1][-1][1] > 2 * _AROUND:
-            hunks.append([])
-        hunks[-1].append(change)
-    lines = [
-        f"--- {names[0]}\n",
-        f"+++ {names[1]}\n",
-        *(line for near in hunks for line in _hunk(one, two, near)),
-    ]
-    text = "".join(
-        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
-    )
+    larger_size = max(len(old), len(new))
+    if most is not None and larger_size > _MAX_BYTES:
+        return ""
+
+    old_lines = lines_of(old)
+    new_lines = lines_of(new)
+    old_name, new_name = names
+    lines = [f"--- {old_name}\n", f"+++ {new_name}\n"]
+    for hunk in _group_into_hunks(changes(old_lines, new_lines)):
+        lines += _hunk_lines(old_lines, new_lines, hunk)
+
+    text = "".join(map(_end_line, lines))
     if most is not None and len(text) > most:
-        text = text[:most].rpartition("\n")[0] + "\n... (shortened)\n"
+        whole_lines, _, _ = text[:most].rpartition("\n")
+        text = whole_lines + "\n... (shortened)\n"
     return text
 
 
-def _hunk(one: _Lines, two: _Lines, near: Sequence[_Change]) -> Iterator[str]:
-    before, after = min(_AROUND, near[0][0]), min(_AROUND, len(one) - near[-1][1])
-    at, end = near[0][0] - before, near[-1][1] + after
-    there, stop = near[0][2] - before, near[-1][3] + after
-    # Lines are counted from 1, and an empty span by the line before it; a span of one line has no length.
-    spans = [
-        f"{a + (b > a)}" + ("" if b - a == 1 else f",{b - a}")
-        for a, b in ((at, end), (there, stop))
-    ]
-    yield f"@@ -{spans[0]} +{spans[1]} @@\n"
-    for start, upto, first, last in near:
-        yield from (f" {line}" for line in one[at:start])
-        yield from (f"-{line}" for line in one[start:upto])
-        yield from (f"+{line}" for line in two[first:last])
-        at = upto
-    yield from (f" {line}" for line in one[at:end])
+def _end_line(line: str) -> str:
+    if line.endswith("\n"):
+        return line
+    return line + _NO_NEWLINE
 
 
-def changes(one: _Lines, two: _Lines) -> Iterator[_Change]:
-    """What differs: these lines of `one` became those of `two`, in order."""
-    at = there = 0
-    for line, match in enumerate([*matches(one, two), len(two)]):
-        if match >= 0:
-            if line > at or match > there:
-                yield at, line, there, match
-            at, there = line + 1, match + 1
+def _group_into_hunks(all_changes: Iterator[_Change]) -> list[list[_Change]]:
+    """Return the changes in groups. Those whose context lines would meet are in one group."""
+    hunks: list[list[_Change]] = []
+    last_end = 0
+    for change in all_changes:
+        if not hunks or change.old_start - last_end > 2 * _CONTEXT_LINES:
+            hunks.append([])
+        hunks[-1].append(change)
+        last_end = change.old_end
+    return hunks
+
+
+def _hunk_lines(old: _Lines, new: _Lines, hunk: Sequence[_Change]) -> Iterator[str]:
+    """Yield the lines of a hunk: its header, its changes, and the context lines around them."""
+    first = hunk[0]
+    last = hunk[-1]
+    lines_before = min(_CONTEXT_LINES, first.old_start)
+    lines_after = min(_CONTEXT_LINES, len(old) - last.old_end)
+    start = first.old_start - lines_before
+    end = last.old_end + lines_after
+    new_start = first.new_start - lines_before
+    new_end = last.new_end + lines_after
+    old_range = _format_range(start, end)
+    new_range = _format_range(new_start, new_end)
+
+    yield f"@@ -{old_range} +{new_range} @@\n"
+    position = start
+    for change in hunk:
+        context = old[position : change.old_start]
+        removed = old[change.old_start : change.old_end]
+        added = new[change.new_start : change.new_end]
+        yield from _prefix_lines(" ", context)
+        yield from _prefix_lines("-", removed)
+        yield from _prefix_lines("+", added)
+        position = change.old_end
+    yield from _prefix_lines(" ", old[position:end])
+
+
+def _prefix_lines(prefix: str, lines: _Lines) -> Iterator[str]:
+    return (prefix + line for line in lines)
+
+
+def _format_range(start: int, end: int) -> str:
+    """Return a range of lines as the header of a hunk names it.
+
+    Lines are counted from 1. A range of one line has no length; an empty one is named by the line
+    before it.
+    """
+    length = end - start
+    if length == 0:
+        return f"{start},0"
+    if length == 1:
+        return f"{start + 1}"
+    return f"{start + 1},{length}"
+
+
+def changes(old: _Lines, new: _Lines) -> Iterator[_Change]:
+    """Yield what differs between two texts, in order: which lines became which."""
+    old_start = 0
+    new_start = 0
+    new_ends = [*matches(old, new), len(new)]
+    for old_end, new_end in enumerate(new_ends):
+        if new_end < 0:
+            continue
+        if old_end > old_start or new_end > new_start:
+            yield _Change(old_start, old_end, new_start, new_end)
+        old_start = old_end + 1
+        new_start = new_end + 1
 
 
 def lines_of(data: bytes) -> list[str]:
-    """A text's lines, each with its end, which is `\\n` alone: what else some take for one stands within a line."""
-    *lines, last = data.decode("utf-8", "replace").split("\n")
-    return [line + "\n" for line in lines] + ([last] if last else [])
+    r"""Return the lines of a text with their ends. Only `\n` ends a line."""
+    *lines, last_line = data.decode("utf-8", "replace").split("\n")
+    ended_lines = [line + "\n" for line in lines]
+    if last_line:
+        ended_lines.append(last_line)
+    return ended_lines
 
 
 def blame(
-    now: bytes, states: Sequence[tuple[str | None, _Maker]], text_of: Callable[[str], bytes | None]
-) -> list[_Maker | None]:
-    """Who made every line of the text of the first state; each is a hash (None: no note) and its maker, newest first.
-    Where a text is not kept, and several could have written a line, nobody is named."""
-    lines = [line.rstrip() for line in lines_of(now)]
-    found: list[_Maker | None] = [None] * len(lines)
-    oldest = {sha: at for at, (sha, _) in enumerate(states)}
-    places = dict(
-        enumerate(range(len(lines)))
-    )  # the lines whose maker is still sought, and where they stood then
-    at = 0
-    while places and at < len(states):
-        at = oldest[states[at][0]]
-        before, earlier = at + 1, None
-        while before < len(states) and earlier is None:
-            sha = states[before][0]
-            earlier = (
-                b"" if sha is None else text_of(sha)
-            )  # a note that was not there has no lines to hand on
-            before += earlier is None
-        makers = {maker for _, maker in states[at:before]}
-        old = [line.rstrip() for line in lines_of(earlier or b"")]
-        was = matches(lines, old)
-        found_here = states[at][1] if len(makers) == 1 else None
-        for line, place in list(places.items()):
-            if was[place] < 0:
-                found[line] = found_here
-                del places[line]
+    now: bytes,
+    states: Sequence[_State[_Author]],
+    text_of: Callable[[str], bytes | None],
+) -> list[_Author | None]:
+    """Return the author of each line of a text.
+
+    `states` are the states of the note, newest first, the text `now` among them as the first: the
+    hash of its text (None: there was no note) and the author. `text_of` returns the text with a
+    hash, or None if it is no longer kept. If several authors could have written a line, because a
+    text is not kept, its author is None.
+    """
+    lines = _stripped_lines(now)
+    authors: list[_Author | None] = [None] * len(lines)
+    oldest_index = {sha: index for index, (sha, _) in enumerate(states)}
+    # Where the lines whose author is not determined yet are in the older text.
+    positions = {line: line for line in range(len(lines))}
+    index = 0
+
+    while positions and index < len(states):
+        # If the text has been there before, its lines are as old as that.
+        index = oldest_index[states[index][0]]
+        previous_index, previous_text = _previous_kept_text(states, index, text_of)
+        author = _only_author(states[index:previous_index])
+
+        previous_lines = _stripped_lines(previous_text)
+        matched = matches(lines, previous_lines)
+        previous_positions: dict[int, int] = {}
+        for line, position in positions.items():
+            previous_position = matched[position]
+            if previous_position < 0:
+                authors[line] = author
             else:
-                places[line] = was[place]
-        at, lines = before, old
-    return found
+                previous_positions[line] = previous_position
+
+        index = previous_index
+        lines = previous_lines
+        positions = previous_positions
+    return authors
+
+
+def _stripped_lines(data: bytes) -> list[str]:
+    """Return the lines of a text without the spaces at their ends, which have no author."""
+    return [line.rstrip() for line in lines_of(data)]
+
+
+def _previous_kept_text(
+    states: Sequence[_State[_Author]],
+    index: int,
+    text_of: Callable[[str], bytes | None],
+) -> tuple[int, bytes]:
+    """Return the first state after an index whose text is kept, and the text.
+
+    If there is none, returns the number of states and an empty text. A note that did not exist has
+    an empty text too.
+    """
+    for previous_index in range(index + 1, len(states)):
+        sha, _ = states[previous_index]
+        text = b"" if sha is None else text_of(sha)
+        if text is not None:
+            return previous_index, text
+    return len(states), b""
+
+
+def _only_author(states: Sequence[_State[_Author]]) -> _Author | None:
+    """Return the author of some states; None if they have more than one."""
+    _, author = states[0]
+    authors = {author for _, author in states}
+    if len(authors) > 1:
+        return None
+    return author
 
 
 def matches(one: _Lines, other: _Lines) -> list[int]:
-    """For each line of `one`, which line of `other` it is, or -1. Rising, so that no two matches cross."""
-    found = [-1] * len(one)
-    looks = _PASSES * (len(one) + len(other)) + _ALL_CELLS
-    waiting = [(0, len(one), 0, len(other))]
-    while waiting:
-        start, end, there, stop = waiting.pop()
-        while start < end and there < stop and one[start] == other[there]:
-            found[start] = there
-            start, there = start + 1, there + 1
-        while start < end and there < stop and one[end - 1] == other[stop - 1]:
-            end, stop = end - 1, stop - 1
-            found[end] = stop
-        looks -= end - start + stop - there
-        if start == end or there == stop or looks < 0:
-            continue
-        anchors = _anchors(one, other, start, end, there, stop)
-        if not anchors:
-            # No line stands once: a small stretch is matched by the longest stretches that both have.
-            if (end - start) * (stop - there) <= _MOST_CELLS:
-                looks -= (end - start) * (stop - there)
-                rest = SequenceMatcher(None, one[start:end], other[there:stop], autojunk=False)
-                for mine, theirs, size in rest.get_matching_blocks():
-                    found[start + mine : start + mine + size] = range(
-                        there + theirs, there + theirs + size
-                    )
-            continue
-        for mine, theirs in [*anchors, (end, stop)]:
-            if mine < end:
-                found[mine] = theirs
-            if start < mine and there < theirs:
-                waiting.append((start, mine, there, theirs))
-            start, there = mine + 1, theirs + 1
-    return found
+    """Return for each line of `one` the index of the same line of `other`, or -1.
+
+    The indexes rise, so no two matches cross.
+    """
+    matcher = _Matcher(one, other)
+    matcher.match_all()
+    return matcher.matched
 
 
-def _anchors(
-    one: _Lines, other: _Lines, start: int, end: int, there: int, stop: int
-) -> list[tuple[int, int]]:
-    """Of the lines that stand once on either side of a stretch, the longest row that rises on both sides."""
-    here, over = Counter(one[start:end]), Counter(other[there:stop])
-    places = {other[at]: at for at in range(there, stop) if over[other[at]] == 1}
+class _Matcher:
+    """Guards the matches of two texts, and how much work may still be done for more of them."""
+
+    def __init__(self, one: _Lines, other: _Lines) -> None:
+        self._one = one
+        self._other = other
+        line_count = len(one) + len(other)
+        self._steps_left = _MAX_PASSES * line_count + _EXTRA_STEPS
+        self.matched = [-1] * len(one)
+
+    def match_all(self) -> None:
+        regions = [(0, len(self._one), 0, len(self._other))]
+        while regions:
+            region = self._match_ends(regions.pop())
+            start, end, other_start, other_end = region
+            length = end - start
+            other_length = other_end - other_start
+            self._steps_left -= length + other_length
+            if not length or not other_length or self._steps_left < 0:
+                continue
+
+            anchors = _find_anchors(self._one, self._other, region)
+            if anchors:
+                regions += self._match_anchors(region, anchors)
+            elif length * other_length <= _MAX_DIFFLIB_CELLS:
+                self._steps_left -= length * other_length
+                self._match_by_difflib(region)
+
+    def _match_ends(self, region: _Region) -> _Region:
+        """Match the equal lines at the start and the end of a region; return what lies between."""
+        one = self._one
+        other = self._other
+        matched = self.matched
+        start, end, other_start, other_end = region
+
+        while start < end and other_start < other_end and one[start] == other[other_start]:
+            matched[start] = other_start
+            start += 1
+            other_start += 1
+        while start < end and other_start < other_end and one[end - 1] == other[other_end - 1]:
+            end -= 1
+            other_end -= 1
+            matched[end] = other_end
+        return start, end, other_start, other_end
+
+    def _match_anchors(self, region: _Region, anchors: list[_LinePair]) -> list[_Region]:
+        """Match pairs of equal lines in a region; return the regions between them."""
+        matched = self.matched
+        regions = []
+        start, end, other_start, other_end = region
+        for line, other_line in anchors:
+            matched[line] = other_line
+            if start < line and other_start < other_line:
+                regions.append((start, line, other_start, other_line))
+            start = line + 1
+            other_start = other_line + 1
+
+        if start < end and other_start < other_end:
+            regions.append((start, end, other_start, other_end))
+        return regions
+
+    def _match_by_difflib(self, region: _Region) -> None:
+        """Match the longest runs of equal lines in a region, then those on both sides of them."""
+        start, end, other_start, other_end = region
+        one = self._one[start:end]
+        other = self._other[other_start:other_end]
+        rest = SequenceMatcher(None, one, other, autojunk=False)
+        for position, other_position, size in rest.get_matching_blocks():
+            first = start + position
+            other_first = other_start + other_position
+            other_lines = range(other_first, other_first + size)
+            self.matched[first : first + size] = other_lines
+
+
+def _find_anchors(one: _Lines, other: _Lines, region: _Region) -> list[_LinePair]:
+    """Return equal lines that occur once on each side of a region, as many as do not cross."""
+    start, end, other_start, other_end = region
+    counts = Counter(one[start:end])
+    other_counts = Counter(other[other_start:other_end])
+
+    other_lines = {
+        other[index]: index
+        for index in range(other_start, other_end)
+        if other_counts[other[index]] == 1
+    }
     pairs = [
-        (at, places[one[at]])
-        for at in range(start, end)
-        if here[one[at]] == 1 and one[at] in places
+        (index, other_lines[one[index]])
+        for index in range(start, end)
+        if counts[one[index]] == 1 and one[index] in other_lines
     ]
-    ends: list[int] = []  # the smallest second number that a row of each length ends with
-    last: list[int] = []  # the pair that is that end
-    before: list[int] = []
-    for at, (_, second) in enumerate(pairs):
-        length = bisect_left(ends, second)
-        before.append(last[length - 1] if length else -1)
-        ends[length : length + 1] = [second]
-        last[length : length + 1] = [at]
-    row = []
-    at = last[-1] if last else -1
-    while at >= 0:
-        row.append(pairs[at])
-        at = before[at]
-    return row[::-1]
+    return _longest_rising(pairs)
+
+
+def _longest_rising(pairs: list[_LinePair]) -> list[_LinePair]:
+    """Return the longest selection of pairs whose second numbers rise, in their order.
+
+    The algorithm is patience sorting: for each length, it keeps the selection that ends with the
+    smallest number.
+    """
+    smallest_ends: list[int] = []  # by the length of a selection, from 1
+    last_pairs: list[int] = []  # the index of the pair with that end
+    previous_pairs: list[int] = []  # for each pair, the one before it in its selection, or -1
+    for index, (_, number) in enumerate(pairs):
+        length = bisect_left(smallest_ends, number)
+        previous_pairs.append(last_pairs[length - 1] if length else -1)
+        if length == len(smallest_ends):
+            smallest_ends.append(number)
+            last_pairs.append(index)
+        else:
+            smallest_ends[length] = number
+            last_pairs[length] = index
+
+    selection = []
+    index = last_pairs[-1] if last_pairs else -1
+    while index >= 0:
+        selection.append(pairs[index])
+        index = previous_pairs[index]
+    selection.reverse()
+    return selection

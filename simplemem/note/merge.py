@@ -1,14 +1,20 @@
-"""Two versions of a note into one: the header property by property, the body line by line by the rules of diff3. Pure.
-What only one side changed is taken from it. Where both differ both stand, marked as git marks them: for properties at
-the head of the body, since marks in a header would make it unreadable."""
+"""Merge two versions of a note that began as one text. Pure.
+
+The header is merged property by property, the body line by line by the rules of diff3. A change
+that only one side made is taken from that side. Where both sides changed the same place
+differently, both texts are kept between the conflict marks that git uses. The marks of a property
+are at the top of the body, because a header that contains them could not be read.
+
+The sides are named as in `git merge-file`: the current text, the base and the other text.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from simplemem.errors import SimplememError
 from simplemem.note.body import newline_of
@@ -17,211 +23,456 @@ from simplemem.note.header import LINE_END, find_key, read_header, same
 from simplemem.note.note import tag_items
 from simplemem.note.properties import remove_property, render_header, set_property
 
-_ABSENT: Final = object()
-_CLASH: Final = object()  # both sides set a property to different things
-_MOST_ITEMS: Final = 1_000  # of lists that are merged as sets
-_LINES: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
+_ABSENT: Final = object()  # the value of a property that a side does not have
+_CONFLICT: Final = object()  # what comes of two values that cannot be merged
+_MAX_LIST_ITEMS: Final = 1_000  # of both sides; the work grows with the square of their number
+_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 
-_Chunk = tuple[list[str], list[str], list[str]]
+_Properties = Mapping[str, object]
 
 
 class Merged(NamedTuple):
-    """A merge and in how many places the sides could not be brought together. 0 means that it is clean."""
+    """The merged text, and in how many places the sides conflict."""
 
     text: str
     conflicts: int
 
     @property
     def clean(self) -> bool:
+        """Whether there is no conflict."""
         return self.conflicts == 0
+
+
+class _Chunk(NamedTuple):
+    """The lines between two cuts of each text."""
+
+    base: list[str]
+    current: list[str]
+    other: list[str]
+
+
+class _Cut(NamedTuple):
+    """A place that the three texts have in common, as an index into the lines of each."""
+
+    base: int
+    current: int
+    other: int
+
+
+class _MergedHeader(NamedTuple):
+    """The merged header, and the properties in conflict with their values on either side."""
+
+    text: str
+    current_values: dict[str, object]
+    other_values: dict[str, object]
 
 
 def merge(
     base: str | None,
-    ours: str,
-    theirs: str,
+    current: str,
+    other: str,
     names: tuple[str, str] = ("ours", "theirs"),
     *,
     both: bool = False,
 ) -> Merged:
-    """One note out of two that began as `base`; without a base nothing is taken for deleted. With `both`, what either
-    added in the same place stands there one after the other, and is no conflict."""
-    headers = [read_header(text or "") for text in (base, ours, theirs)]
-    if any(header.problem for header in headers) or all(
-        header.style == "none" for header in headers
-    ):
-        return _merge_lines(base, ours, theirs, names, both=both)
-    was, mine, yours = (header.body_start for header in headers)
+    """Merge the current and the other text of a note that began as `base`.
+
+    Without a base, nothing counts as deleted. `names` are written into the conflict marks. With
+    `both`, if the two sides added different lines in the same place, the result has the lines of
+    both, one after the other, and there is no conflict. Never raises.
+    """
+    headers = [read_header(text or "") for text in (base, current, other)]
+    has_problem = any(header.problem for header in headers)
+    has_header = any(header.style != "none" for header in headers)
+    if has_problem or not has_header:
+        return _merge_lines(base, current, other, names, both=both)
+
+    base_start, current_start, other_start = (header.body_start for header in headers)
+    base_header = None
+    base_body = None
+    if base is not None:
+        base_header = base[:base_start]
+        base_body = base[base_start:]
+    current_header = current[:current_start]
+    current_body = current[current_start:]
+    other_header = other[:other_start]
+    other_body = other[other_start:]
+
     try:
-        head, mine_only, yours_only = _merge_headers(
-            base and base[:was], ours[:mine], theirs[:yours]
-        )
-    except (
-        SimplememError
-    ):  # written in a way that cannot be changed without changing something else
-        return _merge_lines(base, ours, theirs, names, both=both)
-    body = _merge_lines(base and base[was:], ours[mine:], theirs[yours:], names, both=both)
-    marked = (
-        _marked(_shown(mine_only), _shown(yours_only), names, newline_of(ours)) if mine_only else []
-    )
-    return Merged(head + "".join(marked) + body.text, body.conflicts + len(mine_only))
+        header = _merge_headers(base_header, current_header, other_header)
+    except SimplememError:  # a property cannot be changed without changing something else
+        return _merge_lines(base, current, other, names, both=both)
+    body = _merge_lines(base_body, current_body, other_body, names, both=both)
 
-
-def _settled(base: Any, ours: Any, theirs: Any) -> Any:
-    """What stands where at most one side changed it, or both alike; None where both did."""
-    if ours == theirs or theirs == base:
-        return ours
-    return theirs if ours == base else None
-
-
-def _merge_lines(
-    base: str | None, ours: str, theirs: str, names: tuple[str, str], *, both: bool = False
-) -> Merged:
-    """Lines are compared without their ends: a side that was saved with others has not changed every line."""
-    settled = _settled(base, ours, theirs)
-    if settled is not None:
-        return Merged(settled, 0)
-    ends = newline_of(ours), newline_of(theirs)
-    newline = _settled(base and newline_of(base), *ends) or min(ends)
-    mine, yours = (
-        _LINES.findall(text if end == newline else LINE_END.sub(newline, text))
-        for text, end in zip((ours, theirs), ends, strict=True)
-    )
-    parts: list[str] = []
-    conflicts = 0
-    for old, my_part, your_part in _chunks(
-        None if base is None else _LINES.findall(base), mine, yours
-    ):
-        old_keys, my_keys, your_keys = map(_keys, (old, my_part, your_part))
-        if my_keys == your_keys:
-            parts += map(max, my_part, your_part)  # the one with a line end, where only one has it
-        elif old_keys in (my_keys, your_keys):
-            parts += my_part if your_keys == old_keys else your_part
-        elif both and base is not None and not old:
-            for _, mine_here, yours_here in _chunks(
-                None, my_part, your_part
-            ):  # lines of both stand once
-                parts += mine_here + (yours_here if _keys(mine_here) != _keys(yours_here) else [])
-        else:
-            parts += _marked(my_part, your_part, names, newline)
-            conflicts += 1
-    # A last line without an end may not be the last any more.
-    text = "".join(
-        part if part.endswith(("\n", "\r")) else part + newline for part in parts[:-1]
-    ) + "".join(parts[-1:])
+    marked_properties = _mark_properties(header, names, newline_of(current))
+    text = header.text + marked_properties + body.text
+    conflicts = body.conflicts + len(header.current_values)
     return Merged(text, conflicts)
 
 
-def _chunks(base: list[str] | None, mine: list[str], yours: list[str]) -> Iterator[_Chunk]:
-    """The stretches of each text that stand in the same place, either the same lines or all that lies between such."""
-    my_keys, your_keys = _keys(mine), _keys(yours)
-    if base is None:  # what both have is all that is known of where they began
-        base = [mine[at] for at, other in enumerate(matches(my_keys, your_keys)) if other >= 0]
-    to_mine, to_yours = matches(_keys(base), my_keys), matches(_keys(base), your_keys)
-    at = my_at = your_at = 0
-    while at < len(base) or my_at < len(mine) or your_at < len(yours):
-        end = at
-        while (
-            end < len(base)
-            and to_mine[end] == my_at + end - at
-            and to_yours[end] == your_at + end - at
-        ):
-            end += 1
-        my_end, your_end = my_at + end - at, your_at + end - at
-        if end == at:
-            while end < len(base) and (to_mine[end] < 0 or to_yours[end] < 0):
-                end += 1
-            my_end, your_end = (
-                (to_mine[end], to_yours[end]) if end < len(base) else (len(mine), len(yours))
-            )
-        yield base[at:end], mine[my_at:my_end], yours[your_at:your_end]
-        at, my_at, your_at = end, my_end, your_end
-
-
-def _marked(ours: list[str], theirs: list[str], names: tuple[str, str], newline: str) -> list[str]:
-    """Both sides between marks."""
-    lines = (f"<<<<<<< {names[0]}", *_keys(ours), "=======", *_keys(theirs), f">>>>>>> {names[1]}")
-    return [line + newline for line in lines]
-
-
-def _keys(lines: list[str]) -> list[str]:
-    return [line.rstrip("\r\n") for line in lines]
-
-
-def _merge_headers(
-    base: str | None, ours: str, theirs: str
-) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """The merged header, and what both sides have of the properties that they set to different things."""
-    settled = _settled(base, ours, theirs)
-    if settled is not None:
-        return settled, {}, {}
-    sides = [read_header(text or "").properties for text in (base, ours, theirs)]
-    head, mine_only, yours_only = ours, dict[str, Any](), dict[str, Any]()
-    for key in dict.fromkeys((*sides[1], *sides[2])):
-        if key not in sides[1] and find_key(sides[1], key) is not None:
-            continue  # the same property in other letters
-        old, mine, yours = (side.get(find_key(side, key) or key, _ABSENT) for side in sides)
-        value = _merge_values(key, old, mine, yours)
-        if value is _CLASH:  # ours stays
-            mine_only[key], yours_only[key] = (
-                None if each is _ABSENT else each for each in (mine, yours)
-            )
-        else:
-            head = (
-                remove_property(head, key) if value is _ABSENT else set_property(head, key, value)
-            )
-    # The comments that the other side added are in no property.
-    lines = _LINES.findall(head)
-    known = {*lines, *_LINES.findall(base or "")}
-    new = [
-        line
-        for line in _LINES.findall(theirs)
-        if line.lstrip().startswith("#") and line not in known
-    ]
-    commented = "".join([*lines[:-1], *new, *lines[-1:]])
-    head = commented if read_header(commented).properties == read_header(head).properties else head
-    return head, mine_only, yours_only
-
-
-def _merge_values(key: str, old: Any, mine: Any, yours: Any) -> Any:
-    """Lists as sets; of two times the later or, of creations, the earlier."""
-    if same(mine, yours) or same(yours, old):
-        return mine
-    if same(mine, old):
-        return yours
-    if key.casefold() == "tags":  # which may be one text
-        old, mine, yours = (
-            tag_items(value) if isinstance(value, str) else value for value in (old, mine, yours)
-        )
-    if isinstance(mine, list) and isinstance(yours, list) and len(mine) + len(yours) <= _MOST_ITEMS:
-        # What neither took away, in the old order, then what either added: sorted, whoever is called ours.
-        before = old if isinstance(old, list) else []
-        kept = [item for item in before if _among(item, mine) and _among(item, yours)]
-        added = [item for item in (*mine, *yours) if not _among(item, before)]
-        both = [item for at, item in enumerate(added) if not _among(item, added[:at])]
-        return kept + sorted(both, key=lambda item: (str(type(item)), str(item)))
-    if (
-        key.casefold() in ("modified", "created")
-        and (first := _moment(mine))
-        and (second := _moment(yours))
-    ):
-        return mine if (first >= second) == (key.casefold() == "modified") else yours
-    return _CLASH
-
-
-def _among(item: Any, items: list[Any]) -> bool:
-    return any(same(item, other) for other in items)
-
-
-def _moment(value: Any) -> datetime | None:
-    with suppress(AttributeError, ValueError, OverflowError, OSError):
-        return datetime.fromisoformat(value.strip().replace(" ", "T", 1)).astimezone()
+def _take_only_change(base: str | None, current: str, other: str) -> str | None:
+    """Return the changed text if at most one side changed it, or both alike; else None."""
+    if other in (current, base):
+        return current
+    if current == base:
+        return other
     return None
 
 
-def _shown(properties: Mapping[str, Any]) -> list[str]:
-    """The lines of some properties."""
+# Lines
+
+
+def _merge_lines(
+    base: str | None,
+    current: str,
+    other: str,
+    names: tuple[str, str],
+    *,
+    both: bool,
+) -> Merged:
+    """Merge texts line by line.
+
+    Lines are compared without their ends, so a side that was saved with other line ends has not
+    changed every line.
+    """
+    only_change = _take_only_change(base, current, other)
+    if only_change is not None:
+        return Merged(only_change, 0)
+
+    newline = _choose_newline(base, current, other)
+    base_lines = None if base is None else _LINE.findall(base)
+    current_lines = _split_lines(current, newline)
+    other_lines = _split_lines(other, newline)
+    keeps_additions = both and base is not None
+
+    lines: list[str] = []
+    conflicts = 0
+    for chunk in _cut_into_chunks(base_lines, current_lines, other_lines):
+        merged_lines = _merge_chunk(chunk, keeps_additions=keeps_additions)
+        if merged_lines is None:
+            merged_lines = _mark_conflict(chunk.current, chunk.other, names, newline)
+            conflicts += 1
+        lines += merged_lines
+    return Merged(_join_lines(lines, newline), conflicts)
+
+
+def _choose_newline(base: str | None, current: str, other: str) -> str:
+    """Return the line end of the merged text: that of the side that changed it, else the lesser."""
+    base_newline = newline_of(base) if base else None
+    current_newline = newline_of(current)
+    other_newline = newline_of(other)
+
+    only_change = _take_only_change(base_newline, current_newline, other_newline)
+    return only_change or min(current_newline, other_newline)
+
+
+def _split_lines(text: str, newline: str) -> list[str]:
+    """Return the lines of a text. If its first line ends in another way, all get this line end."""
+    if newline_of(text) != newline:
+        text = LINE_END.sub(newline, text)
+    return _LINE.findall(text)
+
+
+def _join_lines(lines: Sequence[str], newline: str) -> str:
+    """Join lines. One without an end, which was the last of its text, gets one if others follow."""
+    ended_lines = [_end_line(line, newline) for line in lines[:-1]]
+    return "".join([*ended_lines, *lines[-1:]])
+
+
+def _end_line(line: str, newline: str) -> str:
+    if line.endswith(("\n", "\r")):
+        return line
+    return line + newline
+
+
+def _merge_chunk(chunk: _Chunk, *, keeps_additions: bool) -> list[str] | None:
+    """Return the merged lines of a chunk; None if the sides conflict."""
+    base = _without_ends(chunk.base)
+    current = _without_ends(chunk.current)
+    other = _without_ends(chunk.other)
+
+    if current == other:
+        # If only one side ends its last line, the greater of the two is the line with the end.
+        return list(map(max, chunk.current, chunk.other))
+    if other == base:
+        return chunk.current
+    if current == base:
+        return chunk.other
+    if keeps_additions and not chunk.base:
+        return _join_additions(chunk.current, chunk.other)
+    return None
+
+
+def _join_additions(current: list[str], other: list[str]) -> list[str]:
+    """Return the lines of both sides, those that both have only once."""
+    lines: list[str] = []
+    for chunk in _cut_into_chunks(None, current, other):
+        lines += chunk.current
+        if _without_ends(chunk.current) != _without_ends(chunk.other):
+            lines += chunk.other
+    return lines
+
+
+def _cut_into_chunks(
+    base: list[str] | None,
+    current: list[str],
+    other: list[str],
+) -> Iterator[_Chunk]:
+    """Yield the chunks of three texts in order.
+
+    Chunks of lines that all three texts share alternate with chunks of the lines between. Without a
+    base, the lines that both sides share take its place: nothing else of it is certain.
+    """
+    current_keys = _without_ends(current)
+    other_keys = _without_ends(other)
+    if base is None:
+        base = _shared_lines(current_keys, other_keys)
+
+    base_keys = _without_ends(base)
+    in_current = matches(base_keys, current_keys)
+    in_other = matches(base_keys, other_keys)
+
+    start = _Cut(0, 0, 0)
+    last = _Cut(len(base), len(current), len(other))
+    while start != last:
+        end = _end_of_shared_lines(start, in_current, in_other)
+        if end == start:
+            end = _next_shared_line(start, in_current, in_other, last)
+        yield _Chunk(
+            base[start.base : end.base],
+            current[start.current : end.current],
+            other[start.other : end.other],
+        )
+        start = end
+
+
+def _shared_lines(one: list[str], other: list[str]) -> list[str]:
+    positions = matches(one, other)
+    return [line for line, position in zip(one, positions, strict=True) if position >= 0]
+
+
+def _end_of_shared_lines(
+    start: _Cut,
+    in_current: Sequence[int],
+    in_other: Sequence[int],
+) -> _Cut:
+    """Return the cut after the lines that follow `start` in all three texts."""
+    to_current = start.current - start.base
+    to_other = start.other - start.base
+    end = start.base
+    while (
+        end < len(in_current)
+        and in_current[end] == end + to_current
+        and in_other[end] == end + to_other
+    ):
+        end += 1
+    return _Cut(end, end + to_current, end + to_other)
+
+
+def _next_shared_line(
+    start: _Cut,
+    in_current: Sequence[int],
+    in_other: Sequence[int],
+    last: _Cut,
+) -> _Cut:
+    """Return the cut before the next line that all three texts share; `last` if there is none."""
+    for line in range(start.base, last.base):
+        if in_current[line] >= 0 and in_other[line] >= 0:
+            return _Cut(line, in_current[line], in_other[line])
+    return last
+
+
+def _mark_conflict(
+    current: list[str],
+    other: list[str],
+    names: tuple[str, str],
+    newline: str,
+) -> list[str]:
+    """Return the lines of both sides between conflict marks."""
+    lines = [
+        f"<<<<<<< {names[0]}",
+        *_without_ends(current),
+        "=======",
+        *_without_ends(other),
+        f">>>>>>> {names[1]}",
+    ]
+    return [line + newline for line in lines]
+
+
+def _without_ends(lines: list[str]) -> list[str]:
+    return [line.rstrip("\r\n") for line in lines]
+
+
+# Properties
+
+
+def _merge_headers(base: str | None, current: str, other: str) -> _MergedHeader:
+    """Merge headers property by property. A property in conflict keeps its current value.
+
+    Raises a SimplememError if a property cannot be changed without changing something else.
+    """
+    only_change = _take_only_change(base, current, other)
+    if only_change is not None:
+        return _MergedHeader(only_change, {}, {})
+
+    base_properties = read_header(base or "").properties
+    current_properties = read_header(current).properties
+    other_properties = read_header(other).properties
+
+    header = current
+    current_values: dict[str, object] = {}
+    other_values: dict[str, object] = {}
+    for key in _union_of_keys(current_properties, other_properties):
+        current_value = _value_of(current_properties, key)
+        other_value = _value_of(other_properties, key)
+        value = _merge_values(key, _value_of(base_properties, key), current_value, other_value)
+
+        if value is _CONFLICT:
+            current_values[key] = _none_if_absent(current_value)
+            other_values[key] = _none_if_absent(other_value)
+        elif value is _ABSENT:
+            header = remove_property(header, key)
+        else:
+            header = set_property(header, key, value)
+    return _MergedHeader(_add_comments(header, base, other), current_values, other_values)
+
+
+def _union_of_keys(current: _Properties, other: _Properties) -> list[str]:
+    """Return the names of the properties of both sides, those that differ only in case once."""
+    added_keys = [key for key in other if find_key(current, key) is None]
+    return [*current, *added_keys]
+
+
+def _value_of(properties: _Properties, key: str) -> object:
+    """Return the value of a property, whatever the case of its name; _ABSENT if there is none."""
+    spelled_key = find_key(properties, key)
+    if spelled_key is None:
+        return _ABSENT
+    return properties[spelled_key]
+
+
+def _none_if_absent(value: object) -> object:
+    return None if value is _ABSENT else value
+
+
+def _add_comments(header: str, base: str | None, other: str) -> str:
+    """Add the comments that the other side added, which are part of no property, to a header."""
+    lines = _LINE.findall(header)
+    old_lines = {*lines, *_LINE.findall(base or "")}
+    comments = [
+        line
+        for line in _LINE.findall(other)
+        if line.lstrip().startswith("#") and line not in old_lines
+    ]
+    if not comments:
+        return header
+
+    commented = "".join([*lines[:-1], *comments, *lines[-1:]])
+    # Below a block of text, what was a comment would become part of the text.
+    if read_header(commented).properties != read_header(header).properties:
+        return header
+    return commented
+
+
+def _merge_values(key: str, base: object, current: object, other: object) -> object:
+    """Merge the values of a property; _CONFLICT if both sides changed it and no rule decides.
+
+    Lists are merged as sets. Of two times of a change the later is taken, of two times of a
+    creation the earlier.
+    """
+    if same(current, other) or same(other, base):
+        return current
+    if same(current, base):
+        return other
+
+    name = key.casefold()
+    if name == "tags":
+        base = _split_if_text(base)
+        current = _split_if_text(current)
+        other = _split_if_text(other)
+    if isinstance(current, list) and isinstance(other, list):
+        return _merge_lists(base, current, other)
+    if name in ("modified", "created"):
+        return _merge_times(name, current, other)
+    return _CONFLICT
+
+
+def _split_if_text(tags: object) -> object:
+    """Return tags that are written as one text as a list; any other value as it is."""
+    if isinstance(tags, str):
+        return tag_items(tags)
+    return tags
+
+
+def _merge_lists(base: object, current: list[object], other: list[object]) -> object:
+    """Return the items that neither side removed, in their order, then the added ones, sorted.
+
+    They are sorted so that the result does not depend on which side is the current one. Returns
+    _CONFLICT if there are too many items.
+    """
+    if len(current) + len(other) > _MAX_LIST_ITEMS:
+        return _CONFLICT
+
+    old_items = base if isinstance(base, list) else []
+    items = [item for item in old_items if _contains(current, item)]
+    items = [item for item in items if _contains(other, item)]
+
+    added: list[object] = []
+    for item in (*current, *other):
+        if not _contains(old_items, item) and not _contains(added, item):
+            added.append(item)
+    added.sort(key=_sort_key)
+    return items + added
+
+
+def _sort_key(item: object) -> tuple[str, str]:
+    """Return a key that can be compared with that of an item of any other type."""
+    return str(type(item)), str(item)
+
+
+def _contains(items: list[object], item: object) -> bool:
+    """Return whether an item is in a list, where 1, 1.0 and true are different items."""
+    return any(same(item, other) for other in items)
+
+
+def _merge_times(name: str, current: object, other: object) -> object:
+    """Return the later time of "modified", the earlier of "created"; _CONFLICT if not both are."""
+    current_time = _read_time(current)
+    other_time = _read_time(other)
+    if current_time is None or other_time is None:
+        return _CONFLICT
+
+    is_current_later = current_time >= other_time
+    takes_later = name == "modified"
+    if is_current_later == takes_later:
+        return current
+    return other
+
+
+def _read_time(value: object) -> datetime | None:
+    """Return the time that a value states, in the local time zone if it names none, else None."""
+    if not isinstance(value, str):
+        return None
+    iso_text = value.strip().replace(" ", "T", 1)
+    with suppress(ValueError, OverflowError, OSError):
+        return datetime.fromisoformat(iso_text).astimezone()
+    return None
+
+
+def _mark_properties(header: _MergedHeader, names: tuple[str, str], newline: str) -> str:
+    """Return the properties in conflict with the values of both sides between conflict marks."""
+    if not header.current_values:
+        return ""
+    current_lines = _property_lines(header.current_values)
+    other_lines = _property_lines(header.other_values)
+    return "".join(_mark_conflict(current_lines, other_lines, names, newline))
+
+
+def _property_lines(properties: _Properties) -> list[str]:
+    """Return the lines of a header with these properties, without the `---` around them."""
     try:
-        return [f"{line}\n" for line in render_header(properties).split("\n")[1:-2]]
+        header = render_header(properties)
     except SimplememError:
-        return [f"{key}: {value}\n" for key, value in properties.items()]
+        return [f"{key}: {value}" for key, value in properties.items()]
+    lines = header.removesuffix("\n").split("\n")
+    return lines[1:-1]
