@@ -441,7 +441,7 @@ class History:
         root.make(DISPLACED_FOLDER)
         name = f"{version}-{secrets.token_hex(3)}-{sha}"
         with suppress(FileNotFoundError):
-            disk.carry(root, temp, f"{DISPLACED}/{name}")
+            disk.move_file(root, temp, f"{DISPLACED}/{name}")
 
     def rescue(
         self, root: Beneath, file: str, path: str, reason: str, version: str = "stray"

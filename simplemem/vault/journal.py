@@ -264,7 +264,7 @@ def _complete_move(root: Beneath, source: str, target: str) -> None:
     if _is_same_file(root, source, target):
         disk.remove(root, source)
     else:
-        disk.carry(root, source, target)
+        disk.move_file(root, source, target)
 
 
 def _listed_hash_at(root: Beneath, path: str) -> str | None:
@@ -392,32 +392,32 @@ class Journal:
 
     def _swap(self, root: Beneath, swap: FileOperation, after: str) -> None:
         try:
-            disk.swap(root, swap.source, swap.target, expected=swap.before, ours=after)
+            disk.swap(root, swap.source, swap.target, expected=swap.before, replacement=after)
         except Intruded as intrusion:
             # The other program's text is back in its place. But a program that read ours in the
             # meantime may save over it, so it is kept.
             with suppress(OSError, SimplememError):
-                self._history.keep(root, intrusion.data or b"", intrusion.found or "")
+                self._history.keep(root, intrusion.data or b"", intrusion.digest or "")
             raise
 
     def _move(self, root: Beneath, move: FileOperation) -> None:
         root.make(parent(move.target))
         path = move.step.version.path
         try:
-            disk.carry(root, move.source, move.target)
+            disk.move_file(root, move.source, move.target)
         except FileNotFoundError as error:
             raise Intruded(path, None) from error
         except FileExistsError:
             if not self._is_new_spelling(root, move):
                 raise
-            disk.carry(root, move.source, move.third_name)
-            disk.carry(root, move.third_name, move.target)
+            disk.move_file(root, move.source, move.third_name)
+            disk.move_file(root, move.third_name, move.target)
 
         digest = _hash_at(root, move.target)
         if digest != move.before:
             # If an editor has created the file again, both files stay and no text is lost.
             with suppress(FileExistsError):
-                disk.carry(root, move.target, move.source)
+                disk.move_file(root, move.target, move.source)
             raise Intruded(path, digest)
 
     def _is_new_spelling(self, root: Beneath, move: FileOperation) -> bool:
@@ -559,7 +559,7 @@ class Journal:
                     operation.source,
                     operation.target,
                     expected=operation.after,
-                    ours=operation.before,
+                    replacement=operation.before,
                 )
 
     def _move_back(self, root: Beneath, move: FileOperation) -> None:
@@ -584,7 +584,7 @@ class Journal:
             else:
                 disk.remove(root, step.staged)
         with suppress(FileNotFoundError):
-            self._rescue(root, disk.aside(step.staged), step)
+            self._rescue(root, disk.backup_name(step.staged), step)
 
     def _rescue(self, root: Beneath, file: str, step: Step) -> None:
         reason = "saved by another program while simplemem was writing the note"
@@ -662,7 +662,7 @@ class Journal:
         elif state == "intruded":
             foreign_digest = _hash_at(root, source) or ""
             after = operation.after or ""
-            disk.swap(root, source, target, expected=after, ours=foreign_digest)
+            disk.swap(root, source, target, expected=after, replacement=foreign_digest)
         elif state == "two names":
             disk.remove(root, source)
         elif _is_same_file(root, source, operation.third_name):
@@ -677,7 +677,7 @@ class Journal:
         """
         if step.staged is None:
             return
-        backup = disk.aside(step.staged)
+        backup = disk.backup_name(step.staged)
         digest = _hash_at(root, backup)
         if digest is None:
             return
@@ -686,7 +686,7 @@ class Journal:
             disk.rename_over(root, backup, step.staged)
         elif digest == step.version.before and _hash_at(root, step.target) is None:
             # ReplaceFileW of Windows stopped between its two renames.
-            disk.carry(root, backup, step.target)
+            disk.move_file(root, backup, step.target)
         else:
             reason = "left by an interrupted write"
             self._history.rescue(root, backup, step.version.path, reason)
