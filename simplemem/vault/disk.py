@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simplemem.errors import SimplememError, TooLong, Unavailable, Unreadable
-from simplemem.vault.paths import READ, WRITE_NEW, Beneath, Parts, parent, patiently
+from simplemem.vault.paths import READ, WRITE_NEW, Beneath, Parts, parent, retry
 
 TEMP = re.compile(r"\.simplemem-(\d{1,10})-[0-9a-f]{24}(?:-old)?\.tmp")
 """The name of a staged file; the group is the number of the process that wrote it."""
@@ -56,16 +56,16 @@ if sys.platform == "win32":
     def exchange(_: int | None, temp: str, __: int | None, name: str) -> None:
         """Swap two files; the target keeps its ACL. Halfway, the old file has its backup name."""
         backup = backup_name(temp)
-        patiently(
+        retry(
             lambda: _call_kernel(
                 "ReplaceFileW", name, temp, backup, _IGNORE_MERGE_ERRORS, None, None
             )
         )
-        patiently(lambda: _call_kernel("MoveFileExW", backup, temp, _WRITE_THROUGH))
+        retry(lambda: _call_kernel("MoveFileExW", backup, temp, _WRITE_THROUGH))
 
     def rename_new(_: int | None, source: str, __: int | None, name: str) -> None:
         """Rename a file. Raises FileExistsError if the new name is in use."""
-        patiently(lambda: _call_kernel("MoveFileExW", source, name, _WRITE_THROUGH))
+        retry(lambda: _call_kernel("MoveFileExW", source, name, _WRITE_THROUGH))
 else:
     import fcntl
 
@@ -386,7 +386,7 @@ def change_file(path: Path, before: bytes | None, data: bytes, keep: str) -> Non
 def _swap_files(root: Beneath, temp: str, path: str) -> None:
     """Swap two files. On a disk without an exchange, the old file has a backup name meanwhile."""
     try:
-        exchange(*root.spots(temp, path))
+        exchange(*root.locate_both(temp, path))
         return
     except OSError as error:
         if error.errno not in _NO_SUCH_RENAME:
@@ -405,7 +405,7 @@ def _swap_files(root: Beneath, temp: str, path: str) -> None:
 def _move_new(root: Beneath, source: str, target: str) -> None:
     """Move a file within a disk. Raises FileExistsError if the target exists."""
     try:
-        rename_new(*root.spots(source, target))
+        rename_new(*root.locate_both(source, target))
         return
     except OSError as error:
         if error.errno not in _NO_SUCH_RENAME:
@@ -424,7 +424,7 @@ def _move_new(root: Beneath, source: str, target: str) -> None:
 
 def _link(root: Beneath, source: str, target: str) -> bool:
     """Give a file a second name; return False if the disk cannot."""
-    source_folder, old_name, folder, new_name = root.spots(source, target)
+    source_folder, old_name, folder, new_name = root.locate_both(source, target)
     try:
         os.link(
             old_name,
@@ -442,8 +442,8 @@ def _link(root: Beneath, source: str, target: str) -> bool:
 
 def rename_over(root: Beneath, source: str, target: str) -> None:
     """Rename a file of simplemem's own. An existing target is replaced."""
-    source_folder, old_name, folder, new_name = root.spots(source, target)
-    patiently(
+    source_folder, old_name, folder, new_name = root.locate_both(source, target)
+    retry(
         lambda: os.replace(
             old_name,
             new_name,
@@ -460,9 +460,9 @@ def backup_name(temp: str) -> str:
 
 def remove(root: Beneath, path: str) -> None:
     """Remove a file of simplemem's own. A file that does not exist is no error."""
-    folder, name = root.spot(path)
+    folder, name = root.locate(path)
     with suppress(FileNotFoundError):
-        patiently(lambda: os.unlink(folder.name(name), dir_fd=folder.fd))
+        retry(lambda: os.unlink(folder.name(name), dir_fd=folder.fd))
 
 
 def sync_paths(root_path: str, paths: Sequence[str]) -> None:

@@ -273,7 +273,7 @@ def _listed_hash_at(root: Beneath, path: str) -> str | None:
     A file system that ignores case opens a file under other spellings too.
     """
     with suppress(FileNotFoundError):
-        folder, name = root.spot(path)
+        folder, name = root.locate(path)
         if name in folder.names():
             return _hash_at(root, path)
     return None

@@ -169,8 +169,9 @@ class FileLock:
     def _is_in_place(self, fd: int) -> bool:
         """Return whether the path of the lock still leads to the open file."""
         with suppress(OSError):
-            file_stat = os.stat(self._full_path, follow_symlinks=False)
-            return os.path.samestat(os.fstat(fd), file_stat)
+            open_file = os.fstat(fd)
+            file_at_path = os.stat(self._full_path, follow_symlinks=False)
+            return os.path.samestat(open_file, file_at_path)
         return False
 
 
