@@ -149,6 +149,7 @@ class Log:
             cut_line, *lines = tail.split(b"\n")
             yield from _newest_first(lines, mark)
 
+            # The first line of the tail may have begun before it.
             head = disk.read_at(fd, 0, start)
             lines = (head + cut_line).split(b"\n")
             yield from _newest_first(lines, mark)
@@ -177,7 +178,8 @@ class Log:
     def group(self, group: str) -> list[Version]:
         """Return all changes of an operation, in order. `group` is the id of the first."""
         first = number_of(group)
-        return [version for version in self.since(first) if version.group == group]
+        versions = self.since(first)
+        return [version for version in versions if version.group == group]
 
     def since(self, number: int) -> list[Version]:
         """Return the changes from a number on, oldest first."""
@@ -192,7 +194,9 @@ class Log:
     def next_number(self, root: Beneath | None = None) -> int:
         """Return the number that follows the last change in the log."""
         newest = next(self.backwards(root=root), None)
-        return 1 if newest is None else newest.number + 1
+        if newest is None:
+            return 1
+        return newest.number + 1
 
     @contextmanager
     def _opened(self, root: Beneath | None = None) -> Iterator[tuple[int, int]]:
@@ -439,9 +443,10 @@ class History:
         interrupted has moved it already.
         """
         root.make(DISPLACED_FOLDER)
-        name = f"{version}-{secrets.token_hex(3)}-{sha}"
+        unique = secrets.token_hex(3)
+        target = f"{DISPLACED}/{version}-{unique}-{sha}"
         with suppress(FileNotFoundError):
-            disk.move_file(root, temp, f"{DISPLACED}/{name}")
+            disk.move_file(root, temp, target)
 
     def rescue(
         self, root: Beneath, file: str, path: str, reason: str, version: str = "stray"
@@ -529,7 +534,10 @@ class History:
         file = f"{DISPLACED}/{name}"
         version_id = name.partition("-")[0]
         version = self.log.with_id(version_id)
-        note = file if version is None else version.new_path or version.path
+        if version is None:
+            note = file
+        else:
+            note = version.new_path or version.path
         reason = "saved by another program into the file that simplemem had just replaced"
         return self.rescue(root, file, note, reason, version_id)
 
@@ -588,16 +596,15 @@ class History:
     def _last_expired(self, times: Sequence[tuple[int, str]]) -> int:
         """Return the number of the last change before the days to keep, 0 if there is none.
 
-        The days are counted back from the middle one of the last three days with changes, so that
-        a day under a wrong clock loses nothing.
+        The days are counted back from the end of the newest day with changes, but not from the
+        future.
         """
-        newest_days = list(dict.fromkeys(when[:10] for _, when in reversed(times)))
-        days = sorted(newest_days[:3])
         with suppress(ValueError, IndexError, OverflowError):
-            middle_day = days[(len(days) - 1) // 2]
-            midnight = datetime.fromisoformat(middle_day).replace(tzinfo=UTC)
-            end_of_day = midnight + timedelta(days=1)
-            newest = min(end_of_day, datetime.now(UTC))
+            newest_day = _trusted_newest_day(times)
+            midnight = datetime.fromisoformat(newest_day)
+            end_of_day = midnight.replace(tzinfo=UTC) + timedelta(days=1)
+            now = datetime.now(UTC)
+            newest = min(end_of_day, now)
             edge = newest - timedelta(days=self.keep_days)
             edge_text = _format_time(edge)
             return last_before(reversed(times), edge_text)
@@ -650,6 +657,18 @@ class History:
                 if disk.hash_of(root, path) == version.before:
                     disk.remove(root, path)
                     root.prune(parent(path), keep=2)
+
+
+def _trusted_newest_day(times: Sequence[tuple[int, str]]) -> str:
+    """Return the middle one of the last three days with changes. Raises IndexError without one.
+
+    In this way, a day under a wrong clock loses nothing. `times` has the oldest change first.
+    """
+    newest_first = dict.fromkeys(when[:10] for _, when in reversed(times))
+    newest_days = list(newest_first)[:3]
+    newest_days.sort()
+    middle = (len(newest_days) - 1) // 2
+    return newest_days[middle]
 
 
 def _is_untouched(file_stat: os.stat_result) -> bool:

@@ -368,8 +368,10 @@ class Journal:
 
         is_folder_new = parent(PLAN) in root.made
         if self._durable and (can_be_halved or is_folder_new):
-            folders = {parent(step.staged) for step in steps if step.staged}
-            folders.add(parent(PLAN))
+            folders = {parent(PLAN)}
+            for step in steps:
+                if step.staged:
+                    folders.add(parent(step.staged))
             self._sync_folders(root, folders)
 
     def _overwrite_plan(self, root: Beneath, text: bytes, *, sync: bool = False) -> None:
@@ -391,8 +393,15 @@ class Journal:
             self._swap(root, operation, operation.after)
 
     def _swap(self, root: Beneath, swap: FileOperation, after: str) -> None:
+        """Swap the staged text, whose hash is `after`, with the note."""
         try:
-            disk.swap(root, swap.source, swap.target, expected=swap.before, replacement=after)
+            disk.swap(
+                root,
+                swap.source,
+                swap.target,
+                expected=swap.before,
+                replacement=after,
+            )
         except Intruded as intrusion:
             # The other program's text is back in its place. But a program that read ours in the
             # meantime may save over it, so it is kept.
@@ -484,8 +493,12 @@ class Journal:
 
     def _sync_folders(self, root: Beneath, folders: set[Parts]) -> None:
         """Sync some folders, with those that were created and the folders these are in."""
-        parents_of_new = [new_folder[:-1] for new_folder in root.made]
-        for folder in sorted({*folders, *root.made, *parents_of_new}):
+        all_folders = set(folders)
+        for new_folder in root.made:
+            all_folders.add(new_folder)
+            all_folders.add(new_folder[:-1])
+
+        for folder in sorted(all_folders):
             # A folder of the trash may have become empty, and was removed.
             with suppress(FileNotFoundError):
                 fd = root.folder(folder).fd
@@ -587,8 +600,9 @@ class Journal:
             self._rescue(root, disk.backup_name(step.staged), step)
 
     def _rescue(self, root: Beneath, file: str, step: Step) -> None:
+        note = step.version.path
         reason = "saved by another program while simplemem was writing the note"
-        self._history.rescue(root, file, step.version.path, reason)
+        self._history.rescue(root, file, note, reason)
 
     # Complete a change after a crash
 
@@ -660,9 +674,14 @@ class Journal:
         if state == "pending":
             self._apply(root, operation)
         elif state == "intruded":
-            foreign_digest = _hash_at(root, source) or ""
-            after = operation.after or ""
-            disk.swap(root, source, target, expected=after, replacement=foreign_digest)
+            displaced_digest = _hash_at(root, source) or ""
+            disk.swap(
+                root,
+                source,
+                target,
+                expected=operation.after or "",
+                replacement=displaced_digest,
+            )
         elif state == "two names":
             disk.remove(root, source)
         elif _is_same_file(root, source, operation.third_name):
