@@ -1,5 +1,9 @@
-"""The verbs of the write protocol (durability.md §3): stage, swap, carry. Each leaves the old file or the new one. What
-was displaced is looked at before anything is called done, and no file that another program may have written unlinked."""
+"""The file operations of a write: stage a text, swap it with a note, move a file, sync to the disk.
+
+Each operation leaves either the old file or the new one. A displaced file is checked before a write
+counts as done, and a file that another program may have written is never removed.
+`docs/durability.md` describes the steps of a write.
+"""
 
 from __future__ import annotations
 
@@ -19,103 +23,139 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simplemem.errors import SimplememError, TooLong, Unavailable, Unreadable
-from simplemem.vault.paths import READ, WRITE_NEW, Beneath, Parts, parent, patiently
+from simplemem.vault.paths import READ, WRITE_NEW, Beneath, Parts, parent, retry
 
 TEMP = re.compile(r"\.simplemem-(\d{1,10})-[0-9a-f]{24}(?:-old)?\.tmp")
+"""The name of a staged file; the group is the number of the process that wrote it."""
+
 MOST_BYTES = 64 << 20
-_TRIES = 12
-_CHUNK = 1 << 20
-_FEW = 8  # files that are synced one after the other, and threads that sync more than that
 SYNC = READ if sys.platform != "win32" else READ | os.O_RDWR
-# renameat2 on FUSE and many network disks answers EINVAL, an old kernel ENOSYS, macOS on FAT ENOTSUP.
+"""The flags to open a file that is to be synced."""
+
+_MAX_READS = 12
+_MAX_WRITE_BYTES = 1 << 20  # of one system call
+_MAX_SYNC_THREADS = 8  # that many files, or fewer, are synced one after the other
+
+# renameat2 fails with EINVAL on FUSE and many network disks, with ENOSYS on an old kernel, and with
+# ENOTSUP on FAT under macOS.
 _NO_SUCH_RENAME = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
-# FAT answers EPERM, Android's shared storage EACCES; EMLINK is a file with too many names already.
+# A hard link fails with EPERM on FAT, with EACCES on the shared storage of Android, and with EMLINK
+# if the file has too many names already.
 _NO_LINKS = frozenset({*_NO_SUCH_RENAME, errno.EPERM, errno.EACCES, errno.EMLINK})
 
 if sys.platform == "win32":
-    _WRITE_THROUGH, _IGNORE_MERGE_ERRORS = 0x8, 0x2
+    _WRITE_THROUGH = 0x8
+    _IGNORE_MERGE_ERRORS = 0x2
     _kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
 
-    def _called(name: str, *given: object) -> None:
-        if not getattr(_kernel32, name)(*given):
+    def _call_kernel(name: str, *arguments: object) -> None:
+        function = getattr(_kernel32, name)
+        if not function(*arguments):
             raise ctypes.WinError(ctypes.get_last_error())
 
     def exchange(_: int | None, temp: str, __: int | None, name: str) -> None:
-        """Let two files change places; the target keeps its ACL. Halfway the old file is found under its name aside."""
-        patiently(
-            lambda: _called(
-                "ReplaceFileW", name, temp, aside(temp), _IGNORE_MERGE_ERRORS, None, None
+        """Swap two files; the target keeps its ACL. Halfway, the old file has its backup name."""
+        backup = backup_name(temp)
+        retry(
+            lambda: _call_kernel(
+                "ReplaceFileW", name, temp, backup, _IGNORE_MERGE_ERRORS, None, None
             )
         )
-        patiently(lambda: _called("MoveFileExW", aside(temp), temp, _WRITE_THROUGH))
+        retry(lambda: _call_kernel("MoveFileExW", backup, temp, _WRITE_THROUGH))
 
     def rename_new(_: int | None, source: str, __: int | None, name: str) -> None:
-        """Rename, never onto something: FileExistsError instead."""
-        patiently(lambda: _called("MoveFileExW", source, name, _WRITE_THROUGH))
+        """Rename a file. Raises FileExistsError if the new name is in use."""
+        retry(lambda: _call_kernel("MoveFileExW", source, name, _WRITE_THROUGH))
 else:
     import fcntl
 
     _libc = ctypes.CDLL(None, use_errno=True)
-    _AT_FDCWD, _NO_REPLACE, _EXCHANGE = (
-        (-2, 0x4, 0x2) if sys.platform == "darwin" else (-100, 0x1, 0x2)
-    )
-    _rename = getattr(_libc, "renameatx_np" if sys.platform == "darwin" else "renameat2", None)
-    if _rename is None and (_NUMBER := {"x86_64": 316, "aarch64": 276}.get(os.uname().machine)):
-        _rename = partial(_libc.syscall, ctypes.c_long(_NUMBER))  # musl: the call by its number
 
-    def _renamed(folder: int | None, source: str, to: int | None, target: str, flags: int) -> None:
-        above, below = (ctypes.c_int(_AT_FDCWD if fd is None else fd) for fd in (folder, to))
-        names = os.fsencode(source), os.fsencode(target)
+    if sys.platform == "darwin":
+        _AT_FDCWD = -2
+        _NO_REPLACE = 0x4
+        _EXCHANGE = 0x2
+        _rename = getattr(_libc, "renameatx_np", None)
+    else:
+        _AT_FDCWD = -100
+        _NO_REPLACE = 0x1
+        _EXCHANGE = 0x2
+        _rename = getattr(_libc, "renameat2", None)
+
+    if _rename is None:
+        # musl has no function for this call, so it is made by its number.
+        _call_numbers = {"x86_64": 316, "aarch64": 276}
+        _call_number = _call_numbers.get(os.uname().machine)
+        if _call_number:
+            _rename = partial(_libc.syscall, ctypes.c_long(_call_number))
+
+    def _rename_with(
+        source_folder: int | None, source: str, folder: int | None, name: str, flags: int
+    ) -> None:
+        """Call renameat2, or renameatx_np on macOS, with flags."""
         if _rename is None:
-            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), source, None, target)
-        if _rename(above, names[0], below, names[1], ctypes.c_uint(flags)):
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), source, None, target)
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), source, None, name)
+
+        result = _rename(
+            ctypes.c_int(_AT_FDCWD if source_folder is None else source_folder),
+            os.fsencode(source),
+            ctypes.c_int(_AT_FDCWD if folder is None else folder),
+            os.fsencode(name),
+            ctypes.c_uint(flags),
+        )
+        if result:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code), source, None, name)
 
     def exchange(temp_folder: int | None, temp: str, folder: int | None, name: str) -> None:
-        """Let two files change places in one step; no moment shows neither."""
-        _renamed(temp_folder, temp, folder, name, _EXCHANGE)
+        """Swap two files in one step: at every moment, both names exist."""
+        _rename_with(temp_folder, temp, folder, name, _EXCHANGE)
 
     def rename_new(source_folder: int | None, source: str, folder: int | None, name: str) -> None:
-        """Rename, never onto something: FileExistsError instead."""
-        _renamed(source_folder, source, folder, name, _NO_REPLACE)
+        """Rename a file. Raises FileExistsError if the new name is in use."""
+        _rename_with(source_folder, source, folder, name, _NO_REPLACE)
 
 
 def copy_attributes(source: int, target: int) -> None:
-    """Give the new file the old one's owner, mode and extended attributes, as far as we may."""
+    """Give a file the owner, mode and extended attributes of another, as far as is permitted."""
     if sys.platform == "win32":
         return
-    old, new = os.fstat(source), os.fstat(target)
+
+    old = os.fstat(source)
+    new = os.fstat(target)
     if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
-        with suppress(
-            OSError
-        ):  # only root may give a file away; the note stays readable either way
+        # Only root may change the owner. The note can be read either way.
+        with suppress(OSError):
             os.fchown(target, old.st_uid, old.st_gid)
     if old.st_mode != os.fstat(target).st_mode:
         os.fchmod(target, old.st_mode & 0o7777)
+
     if sys.platform == "darwin":
-        _libc.fcopyfile(
-            source, target, None, ctypes.c_uint32(0x1 | 0x4)
-        )  # COPYFILE_ACL, COPYFILE_XATTR
+        acl_and_attributes = 0x1 | 0x4  # COPYFILE_ACL, COPYFILE_XATTR
+        _libc.fcopyfile(source, target, None, ctypes.c_uint32(acl_and_attributes))
     else:
-        with suppress(OSError):  # best effort: some disks carry none, some are for root alone
-            for key in os.listxattr(source):
+        # Some disks have no extended attributes, and some attributes are for root alone.
+        with suppress(OSError):
+            for name in os.listxattr(source):
                 with suppress(OSError):
-                    os.setxattr(target, key, os.getxattr(source, key))
+                    os.setxattr(target, name, os.getxattr(source, name))
 
 
 def sync_file(fd: int, *, last: bool = False) -> None:
-    """Wait until the file's bytes are on the disk; `last` says that a write is answered after this."""
+    """Wait until the bytes of a file are on the disk. `last`: the write is reported after this."""
     if sys.platform == "darwin":
-        # There fsync leaves them in the drive's cache, which a power cut may write in any order. A barrier keeps the
-        # order, enough until the end; F_FULLFSYNC then empties the cache. Shares and foreign disks know neither.
+        # On macOS, fsync leaves the bytes in the cache of the drive, which a power cut may write in
+        # any order. A barrier keeps the order, which is enough until the last sync; F_FULLFSYNC
+        # then empties the cache. Shares and foreign disks support neither.
+        barrier = getattr(fcntl, "F_BARRIERFSYNC", 85)
         with suppress(OSError):
-            fcntl.fcntl(fd, fcntl.F_FULLFSYNC if last else getattr(fcntl, "F_BARRIERFSYNC", 85))
+            fcntl.fcntl(fd, fcntl.F_FULLFSYNC if last else barrier)
             return
     os.fsync(fd)
 
 
 class Entry(NamedTuple):
-    """One regular file as the disk shows it. `path` is spelled as the disk spells it, with `/`."""
+    """A regular file as the disk lists it. `path` has the spelling of the disk, and `/`."""
 
     path: str
     size: int
@@ -125,70 +165,94 @@ class Entry(NamedTuple):
 
 
 def sha256(data: bytes) -> str:
-    """The identity of a text."""
+    """Return the SHA-256 hash by which a text is identified."""
     return hashlib.sha256(data).hexdigest()
 
 
-def read_file(here: Beneath, path: str, limit: int = MOST_BYTES) -> tuple[bytes, os.stat_result]:
-    """All bytes of a regular file, and the stat they belong to: read again while somebody writes into it (F30)."""
-    with here.opened(path, READ) as fd:
-        for attempt in range(_TRIES):
-            before = os.fstat(fd)
-            if not stat.S_ISREG(before.st_mode):
+def read_file(root: Beneath, path: str, limit: int = MOST_BYTES) -> tuple[bytes, os.stat_result]:
+    """Return the bytes of a regular file, and the stat that belongs to them.
+
+    If another program writes to the file, it is read again (F30). A file that never rests is
+    returned as it was last seen: its hash protects a write that is based on it. Raises Unreadable
+    for a folder or a device, and TooLong.
+    """
+    with root.opened(path, READ) as fd:
+        for attempt in range(1, _MAX_READS + 1):
+            first_stat = os.fstat(fd)
+            size = first_stat.st_size
+            if not stat.S_ISREG(first_stat.st_mode):
                 raise Unreadable(f"{path!r} is not a regular file")
-            if before.st_size > limit:
-                raise TooLong(f"{path!r} has {before.st_size:,} bytes; the limit is {limit:,}")
-            data = read_at(fd, 0, before.st_size)
-            after = os.fstat(fd)
-            if len(data) == after.st_size and entry_of("", before) == entry_of("", after):
+            if size > limit:
+                raise TooLong(f"{path!r} has {size:,} bytes; the limit is {limit:,}")
+
+            data = read_at(fd, 0, size)
+            last_stat = os.fstat(fd)
+            is_complete = len(data) == last_stat.st_size
+            if is_complete and entry_of("", first_stat) == entry_of("", last_stat):
                 break
-            time.sleep(0.001 * (attempt + 1))
-        # A file that never rests is given as last seen: the hash guards whoever wants to change it.
-        return data, after
+            time.sleep(0.001 * attempt)
+        return data, last_stat
 
 
-def read_at(fd: int, start: int, most: int) -> bytes:
-    """What stands in an open file from `start` on, up to so many bytes."""
+def read_at(fd: int, start: int, size: int) -> bytes:
+    """Return up to `size` bytes of an open file, from `start` on."""
     data = b""
-    if most > 0:
+    if size > 0:
         os.lseek(fd, start, os.SEEK_SET)
-    while len(data) < most and (piece := os.read(fd, most - len(data))):
-        data = data + piece if data else piece
+    while len(data) < size:
+        piece = os.read(fd, size - len(data))
+        if not piece:
+            break
+        data += piece
     return data
 
 
-def entry_of(path: str, found: os.stat_result) -> Entry:
-    """The entry that a stat makes."""
-    return Entry(path, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+def entry_of(path: str, file_stat: os.stat_result) -> Entry:
+    """Return the entry of a file whose stat is known."""
+    return Entry(
+        path,
+        file_stat.st_size,
+        file_stat.st_mtime_ns,
+        file_stat.st_ctime_ns,
+        file_stat.st_ino,
+    )
 
 
-def entry_at(here: Beneath, path: str) -> Entry | None:
-    """The entry of one regular file, None when there is none."""
+def entry_at(root: Beneath, path: str) -> Entry | None:
+    """Return the entry of a regular file, None if there is none."""
     try:
-        found = here.stat(path)
+        file_stat = root.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return entry_of(path, found) if stat.S_ISREG(found.st_mode) else None
+    if not stat.S_ISREG(file_stat.st_mode):
+        return None
+    return entry_of(path, file_stat)
 
 
-def hash_of(here: Beneath, path: str) -> str | None:
-    """The hash of what lies at a path, None when nothing does."""
+def hash_of(root: Beneath, path: str) -> str | None:
+    """Return the hash of the file at a path, None if there is none."""
     try:
-        return sha256(read_file(here, path)[0])
+        data, _ = read_file(root, path)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    return sha256(data)
 
 
 class Intruded(Exception):
-    """Somebody else changed the file between our look and our move; it is back as they left it. `data` is theirs."""
+    """Another program changed a file just before it was moved or swapped. Its text is in place.
 
-    def __init__(self, path: str, found: str | None, data: bytes | None = None) -> None:
+    `digest` and `data` are the hash and the bytes of that text; None if there is no text to keep.
+    """
+
+    def __init__(self, path: str, digest: str | None, data: bytes | None = None) -> None:
         super().__init__(path)
-        self.path, self.found, self.data = path, found, data
+        self.path = path
+        self.digest = digest
+        self.data = data
 
 
 def stage(
-    here: Beneath,
+    root: Beneath,
     folder: Parts,
     data: bytes,
     *,
@@ -196,13 +260,16 @@ def stage(
     sync: bool,
     at: float | None = None,
 ) -> str:
-    """Write `data` to a new file of ours in `folder`: its path. `like` names the note whose mode and so on it gets, `at`
-    is when it was changed last, in seconds, if that is not now."""
-    path = "/".join((*folder, f".simplemem-{os.getpid()}-{secrets.token_hex(12)}.tmp"))
+    """Write `data` to a new staged file in a folder; return its path.
+
+    The file gets the attributes of the note `like`, and the modification time `at` in seconds.
+    """
+    name = f".simplemem-{os.getpid()}-{secrets.token_hex(12)}.tmp"
+    path = "/".join((*folder, name))
     try:
-        with here.opened(path, WRITE_NEW) as fd:
+        with root.opened(path, WRITE_NEW) as fd:
             if like is not None:
-                with here.opened(like, READ) as source:
+                with root.opened(like, READ) as source:
                     copy_attributes(source, fd)
             write_all(fd, data)
             if at is not None and os.utime in os.supports_fd:
@@ -210,126 +277,162 @@ def stage(
             if sync:
                 sync_file(fd)
     except BaseException:
-        remove(here, path)
+        remove(root, path)
         raise
     return path
 
 
 @contextmanager
 def staged(
-    here: Beneath, path: str, data: bytes, *, like: str | None = None, sync: bool = True
+    root: Beneath, path: str, data: bytes, *, like: str | None = None, sync: bool = True
 ) -> Iterator[str]:
-    """A staged file for whoever puts it in the place of `path`; should that fail, it goes."""
-    temp = stage(here, parent(path), data, like=like, sync=sync)
+    """Stage a file for a block that puts it in place at `path`; remove it if the block fails."""
+    temp = stage(root, parent(path), data, like=like, sync=sync)
     try:
         yield temp
     except BaseException:
-        remove(here, temp)
+        remove(root, temp)
         raise
 
 
-def swap(here: Beneath, temp: str, path: str, *, expected: str, ours: str) -> None:
-    """Let our `temp` and `path` change places. If what was there is not `expected`, somebody saved just then: it goes
-    back, and Intruded tells. Should they save once more meanwhile, the earlier save is left at `temp`."""
+def swap(root: Beneath, temp: str, path: str, *, expected: str, replacement: str) -> None:
+    """Swap the staged file `temp` with the file at `path`, whose hash must be `expected`.
+
+    `replacement` is the hash of the staged file. If another program saved the file just before, its
+    text goes back, and Intruded is raised. If it saves again meanwhile, the later text stays at
+    `path`, and the earlier one is left at `temp`.
+    """
     try:
-        _trade(here, temp, path)
+        _swap_files(root, temp, path)
     except FileNotFoundError as error:
-        if entry_at(here, temp) is not None:
+        if entry_at(root, temp) is not None:
             raise Intruded(path, None) from error
         raise
+
     try:
-        data = read_file(here, temp)[0]
-    except (
-        OSError,
-        SimplememError,
-    ):  # a link, a folder, a failing disk: it is not what we expected
-        _trade(here, temp, path)
+        data, _ = read_file(root, temp)
+    except (OSError, SimplememError):
+        # A link, a folder or a failing disk: it is not the expected file, so it goes back.
+        _swap_files(root, temp, path)
         raise
-    found = sha256(data)
-    if found == expected:
+    digest = sha256(data)
+    if digest == expected:
         return
-    _trade(here, temp, path)
-    if hash_of(here, temp) != ours:
-        _trade(here, temp, path)
-    raise Intruded(path, found, data)
+
+    _swap_files(root, temp, path)
+    if hash_of(root, temp) != replacement:
+        _swap_files(root, temp, path)
+    raise Intruded(path, digest, data)
 
 
-def carry(here: Beneath, source: str, target: str) -> None:
-    """Move a file to where nothing is: FileExistsError otherwise. Across a mount point it is copied."""
+def move_file(root: Beneath, source: str, target: str) -> None:
+    """Move a file, or copy it to another disk. Raises FileExistsError if the target exists."""
     try:
-        return _move_new(here, source, target)
+        _move_new(root, source, target)
+        return
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-    data, _ = read_file(here, source)
-    with staged(here, target, data, like=source) as temp:
-        _move_new(here, temp, target)
-    if hash_of(here, source) != sha256(data):
-        raise Unavailable(
-            f"{source!r} changed while it was copied to another disk",
-            hint="The file now exists in both places.",
-        )
-    return remove(here, source)
+    _move_to_other_disk(root, source, target)
 
 
-def put(here: Beneath, path: str, data: bytes, *, sync: bool) -> None:
-    """Give a file of ours its bytes, in one step: whatever was there goes."""
-    with staged(here, path, data, sync=sync) as temp:
-        rename_over(here, temp, path)
+def _move_to_other_disk(root: Beneath, source: str, target: str) -> None:
+    data, _ = read_file(root, source)
+    with staged(root, target, data, like=source) as temp:
+        _move_new(root, temp, target)
+
+    if hash_of(root, source) != sha256(data):
+        hint = "The file now exists in both places."
+        message = f"{source!r} changed while it was copied to another disk"
+        raise Unavailable(message, hint=hint)
+    remove(root, source)
+
+
+def put(root: Beneath, path: str, data: bytes, *, sync: bool) -> None:
+    """Write a file of simplemem's own in one step. An existing file is replaced."""
+    with staged(root, path, data, sync=sync) as temp:
+        rename_over(root, temp, path)
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Put a file that is no note in place, whole: whoever interrupts this has the old one, or none."""
-    with Beneath(os.path.abspath(path.parent)) as here:
-        put(here, path.name, data, sync=True)
+    """Write a file that is no note. If it is interrupted, the old file stays, or there is none."""
+    folder = os.path.abspath(path.parent)
+    with Beneath(folder) as root:
+        put(root, path.name, data, sync=True)
 
 
 def change_file(path: Path, before: bytes | None, data: bytes, keep: str) -> None:
-    """Put a file that is no note in the place of the one that says `before` (None: of none), with its mode and all. That
-    one stays beside it under the name `keep`, if there is one. Intruded or FileExistsError: it says something else now."""
-    with Beneath(os.path.abspath(path.parent)) as here:
-        with staged(here, path.name, data, like=path.name if before is not None else None) as temp:
-            if before is None:
-                return _move_new(here, temp, path.name)
-            swap(here, temp, path.name, expected=sha256(before), ours=sha256(data))
-        return rename_over(here, temp, keep) if keep else remove(here, temp)
+    """Write a file that is no note, in place of the one with the bytes `before` (None: no file).
+
+    The new file gets the attributes of the old one, which stays beside it under the name `keep`, if
+    there is one. Raises Intruded or FileExistsError if the file has other bytes by now.
+    """
+    folder = os.path.abspath(path.parent)
+    name = path.name
+    with Beneath(folder) as root:
+        if before is None:
+            with staged(root, name, data) as temp:
+                _move_new(root, temp, name)
+            return
+
+        with staged(root, name, data, like=name) as temp:
+            swap(root, temp, name, expected=sha256(before), replacement=sha256(data))
+        if keep:
+            rename_over(root, temp, keep)
+        else:
+            remove(root, temp)
 
 
-def _trade(here: Beneath, temp: str, path: str) -> None:
+def _swap_files(root: Beneath, temp: str, path: str) -> None:
+    """Swap two files. On a disk without an exchange, the old file has a backup name meanwhile."""
     try:
-        return exchange(*here.spots(temp, path))
+        exchange(*root.locate_both(temp, path))
+        return
     except OSError as error:
         if error.errno not in _NO_SUCH_RENAME:
             raise
-    # FUSE and some network disks: a second name for the old file first, so that the rename over it loses nothing.
-    old = aside(temp)
-    if not _link(here, path, old):
-        with staged(here, old, read_file(here, path)[0], like=path) as copied:
-            rename_over(here, copied, old)
-    rename_over(here, temp, path)
-    return rename_over(here, old, temp)
+
+    # FUSE and some network disks: with a second name for the old file, the rename loses nothing.
+    backup = backup_name(temp)
+    if not _link(root, path, backup):
+        data, _ = read_file(root, path)
+        with staged(root, backup, data, like=path) as copy:
+            rename_over(root, copy, backup)
+    rename_over(root, temp, path)
+    rename_over(root, backup, temp)
 
 
-def _move_new(here: Beneath, source: str, target: str) -> None:
+def _move_new(root: Beneath, source: str, target: str) -> None:
+    """Move a file within a disk. Raises FileExistsError if the target exists."""
     try:
-        return rename_new(*here.spots(source, target))
+        rename_new(*root.locate_both(source, target))
+        return
     except OSError as error:
         if error.errno not in _NO_SUCH_RENAME:
             raise
-    if _link(here, source, target):
-        return remove(here, source)
-    # Neither call: the vault's lock keeps our own kind away between the look and the rename.
+
+    if _link(root, source, target):
+        remove(root, source)
+        return
+    # The disk has neither call. Between the check and the rename, the vault's lock keeps other
+    # processes of simplemem away.
     with suppress(FileNotFoundError):
-        here.stat(target)
+        root.stat(target)
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
-    return rename_over(here, source, target)
+    rename_over(root, source, target)
 
 
-def _link(here: Beneath, source: str, target: str) -> bool:
-    """Give a file a second name; whether the disk can."""
-    above, old, folder, new = here.spots(source, target)
+def _link(root: Beneath, source: str, target: str) -> bool:
+    """Give a file a second name; return False if the disk cannot."""
+    source_folder, old_name, folder, new_name = root.locate_both(source, target)
     try:
-        os.link(old, new, src_dir_fd=above, dst_dir_fd=folder, follow_symlinks=False)
+        os.link(
+            old_name,
+            new_name,
+            src_dir_fd=source_folder,
+            dst_dir_fd=folder,
+            follow_symlinks=False,
+        )
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
@@ -337,45 +440,62 @@ def _link(here: Beneath, source: str, target: str) -> bool:
     return True
 
 
-def rename_over(here: Beneath, source: str, target: str) -> None:
-    """Put a file of ours in the place of another of ours: whatever was there goes."""
-    above, old, folder, new = here.spots(source, target)
-    patiently(lambda: os.replace(old, new, src_dir_fd=above, dst_dir_fd=folder))
+def rename_over(root: Beneath, source: str, target: str) -> None:
+    """Rename a file of simplemem's own. An existing target is replaced."""
+    source_folder, old_name, folder, new_name = root.locate_both(source, target)
+    retry(
+        lambda: os.replace(
+            old_name,
+            new_name,
+            src_dir_fd=source_folder,
+            dst_dir_fd=folder,
+        )
+    )
 
 
-def aside(temp: str) -> str:
-    """The name that the old file has beside a staged one, while a disk without exchange swaps them."""
+def backup_name(temp: str) -> str:
+    """Return the name of the old file while a disk without an exchange swaps it with `temp`."""
     return temp.removesuffix(".tmp") + "-old.tmp"
 
 
-def remove(here: Beneath, path: str) -> None:
-    """Unlink a file that is ours alone. No error when it is gone."""
-    folder, name = here.spot(path)
+def remove(root: Beneath, path: str) -> None:
+    """Remove a file of simplemem's own. A file that does not exist is no error."""
+    folder, name = root.locate(path)
     with suppress(FileNotFoundError):
-        patiently(lambda: os.unlink(folder.name(name), dir_fd=folder.fd))
+        retry(lambda: os.unlink(folder.name(name), dir_fd=folder.fd))
 
 
-def sync_paths(root: str, paths: Sequence[str]) -> None:
-    """Make files of ours durable. Many are waited for at once: a disk's journal is written once for all who wait."""
+def sync_paths(root_path: str, paths: Sequence[str]) -> None:
+    """Sync some files to the disk.
 
-    def sync(path: str) -> None:
-        with Beneath(root) as here, here.opened(path, SYNC) as fd:
-            sync_file(fd)
-
-    if len(paths) <= _FEW:
-        list(map(sync, paths))
+    Many files are synced in threads: the journal of the disk is written once for all that wait.
+    """
+    if len(paths) <= _MAX_SYNC_THREADS:
+        for path in paths:
+            _sync_path(root_path, path)
         return
-    from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(_FEW) as threads:
-        list(threads.map(sync, paths))
+    from concurrent.futures import ThreadPoolExecutor  # imported late: few writes need it
+
+    with ThreadPoolExecutor(_MAX_SYNC_THREADS) as executor:
+        results = executor.map(partial(_sync_path, root_path), paths)
+        for _ in results:  # an error of a thread is raised here
+            pass
+
+
+def _sync_path(root_path: str, path: str) -> None:
+    with Beneath(root_path) as root, root.opened(path, SYNC) as fd:
+        sync_file(fd)
 
 
 def append_lines(fd: int, lines: bytes) -> None:
-    """Add whole lines to an open file, all or none, also behind one that a crash tore."""
+    """Append whole lines to an open file, all or none; first close a line that a crash cut off."""
     size = os.lseek(fd, 0, os.SEEK_END)
-    if size and read_at(fd, size - 1, 1) != b"\n":
-        lines = b"\n" + lines
+    if size:
+        last_byte = read_at(fd, size - 1, 1)
+        if last_byte != b"\n":
+            lines = b"\n" + lines
+
     try:
         write_all(fd, lines)
     except OSError:
@@ -384,7 +504,8 @@ def append_lines(fd: int, lines: bytes) -> None:
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Write every byte; the kernel may take fewer at a time."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view[:_CHUNK]) :]
+    """Write every byte, in as many system calls as it takes."""
+    rest = memoryview(data)
+    while rest:
+        count = os.write(fd, rest[:_MAX_WRITE_BYTES])
+        rest = rest[count:]

@@ -1,6 +1,10 @@
-"""Changes of one or many notes that happen together: written down first, carried out, logged, and then forgotten. A plan
-that is found under the lock was interrupted by a crash: what was begun is brought to its end where nobody has changed
-the note since, what was not is dropped (durability.md §3, F6). Hashes tell how far it came."""
+"""Apply changes of one or many notes as a whole: write a plan, carry it out, log it, and clear it.
+
+A plan that is found under the vault's lock belongs to a change that a crash interrupted. If nothing
+of the change was begun, it is dropped. Otherwise each step is completed, unless somebody has
+changed its note since. The hashes of the files tell how far the change came (F6).
+`docs/durability.md` describes the steps of a write.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from contextlib import suppress
 from typing import Literal, NamedTuple
 
@@ -16,410 +20,692 @@ from simplemem.errors import SimplememError, TooLong, Unavailable, Unreadable
 from simplemem.note.names import compare_key
 from simplemem.vault import disk
 from simplemem.vault.disk import TEMP, Intruded, sha256
-from simplemem.vault.history import DISPLACED, LOG, OWN_TRASH, History, Version, read_version
+from simplemem.vault.history import DISPLACED_FOLDER, LOG, OWN_TRASH, History, Version, read_version
 from simplemem.vault.paths import OVERWRITE, SIDECAR, Beneath, Parts, is_path, parent
 
 PLAN = f"{SIDECAR}/journal/plan"
 OBSIDIAN_TRASH = ".trash"
-_NOTHING = b"nothing is under way\n"
-_MOST_STATES = 5  # that follow one another in an act
-_NO_TEXT = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.EACCES, errno.EPERM)
+
+_NO_PLAN = b"nothing is under way\n"
+_MAX_TRANSITIONS = 5  # from state to state, until an operation is done
+_UNREADABLE = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.EACCES, errno.EPERM)
 
 State = Literal[
-    "ahead",  # nothing of the act is done: all of it is done now
-    "between",  # a change of spelling stopped at its third name: the file goes on to its new one
-    "doubled",  # the file has both names, since the disk knows no rename that spares: the old one goes
-    "intruded",  # the exchange displaced what somebody saved in that moment: theirs goes back, the act is given up
-    "done",  # the act stands, whatever was done to the note since
-    "foreign",  # somebody else has changed the note: it is left as it is
+    "pending",  # nothing of the operation is done
+    "at third name",  # a change of spelling stopped halfway: the file goes on to its new name
+    "two names",  # on a disk without a safe rename, the file got its new name but kept the old one
+    "intruded",  # the exchange displaced a save of another program, which has to go back
+    "done",  # the operation was carried out, whatever happened to the note since
+    "foreign",  # another program has changed the note, so it is left as it is
 ]
-_NOT_BEGUN = ("ahead", "foreign")
+_NOT_BEGUN = ("pending", "foreign")
 
 
 class Step(NamedTuple):
-    """One note's part of a change. `temp` is where its new text is staged: a file of ours, or one in the trash."""
+    """The part of a change that concerns one note.
+
+    `temp` is the file with the new text: a staged file, or one in the trash.
+    """
 
     version: Version
     temp: str | None = None
 
     @property
     def target(self) -> str:
-        """Where the note's file is afterwards."""
-        return (
-            self.version.trash if self.version.after is None else self.version.new_path
-        ) or self.version.path
+        """The path of the note's file afterwards."""
+        version = self.version
+        new_path = version.trash if version.after is None else version.new_path
+        return new_path or version.path
 
     @property
     def staged(self) -> str | None:
-        """The staged file, when it is one of ours."""
-        return self.temp if self.temp and not is_trash(self.temp) else None
+        """The staged file, None if the new text comes from the trash or there is none."""
+        if not self.temp or is_trash(self.temp):
+            return None
+        return self.temp
 
     @property
-    def acts(self) -> list[Act]:
-        """What is done for it: a new file takes its place; or the note moves, or gets its new text, or both."""
-        version, temp = self.version, self.temp or ""
+    def operations(self) -> list[FileOperation]:
+        """What is done: a new file is put in place; or the note is moved, or rewritten, or both."""
+        version = self.version
+        temp = self.temp or ""
         if version.before is None:
-            return [Act(self, temp, self.target, version.after or "")]
-        moves = (
-            [Act(self, version.path, self.target, version.before)]
-            if self.target != version.path
-            else []
-        )
-        return (
-            [*moves, Act(self, temp, self.target, version.before, version.after)] if temp else moves
-        )
+            return [FileOperation(self, temp, self.target, version.after or "")]
+
+        operations = []
+        if self.target != version.path:
+            move = FileOperation(self, version.path, self.target, version.before)
+            operations.append(move)
+        if temp:
+            swap = FileOperation(self, temp, self.target, version.before, version.after)
+            operations.append(swap)
+        return operations
 
 
-class Act(NamedTuple):
-    """A file goes to where nothing is. With `after`, the staged text of that hash changes places with the one there."""
+class FileOperation(NamedTuple):
+    """A move of the file `source` to `target`, where no file is.
+
+    With `after`, it is a swap: `source`, whose hash is `after`, and `target` change places.
+    """
 
     step: Step
     source: str
     target: str
-    before: str  # the hash of the file that goes, or of the one whose place is taken
+    before: str  # the hash of the file that is moved, or of the one that is displaced
     after: str | None = None
 
     @property
-    def via(self) -> str:
-        """The third name that a change of spelling goes through, where the disk ignores case."""
+    def third_name(self) -> str:
+        """The name between two spellings of a name, for a file system that ignores case."""
         version = self.step.version
-        digest = hashlib.sha256(f"{version.id} {version.path}".encode()).hexdigest()[:24]
-        return "/".join((*parent(version.path), f".simplemem-0-{digest}.tmp"))
+        seed = f"{version.id} {version.path}"
+        digest = hashlib.sha256(seed.encode()).hexdigest()
+        name = f".simplemem-0-{digest[:24]}.tmp"
+        return "/".join((*parent(version.path), name))
+
+
+class _Plan(NamedTuple):
+    """The steps of a change, and the folders that are created for it, outermost first."""
+
+    steps: list[Step]
+    new_folders: list[str]
 
 
 def is_trash(path: str) -> bool:
-    """Whether a path lies in one of the two trash folders."""
-    return any(
-        path.startswith(f"{top}/") and is_path(path[len(top) + 1 :])
-        for top in (OWN_TRASH, OBSIDIAN_TRASH)
-    )
+    """Return whether a path is in one of the two trash folders."""
+    for trash in (OWN_TRASH, OBSIDIAN_TRASH):
+        prefix = f"{trash}/"
+        if path.startswith(prefix) and is_path(path.removeprefix(prefix)):
+            return True
+    return False
 
 
-def _read_plan(data: bytes) -> tuple[list[Step], list[str]] | None:
-    """The steps of a plan and the folders that are made for it, or None when it is damaged, or not ours: a journal may
-    come with a vault from anywhere, and must not reach a hidden file such as a hook of git."""
-    seal, _, line = data.partition(b"\n")
-    line = line.partition(b"\n")[0]
-    if seal != sha256(line).encode():
+def _operations_of(steps: Sequence[Step]) -> list[FileOperation]:
+    operations = list[FileOperation]()
+    for step in steps:
+        operations += step.operations
+    return operations
+
+
+def _format_plan(plan: _Plan) -> bytes:
+    """Return a plan as a line of JSON, after a line with its hash."""
+    items = []
+    for step in plan.steps:
+        item = step.version._asdict()
+        item["temp"] = step.temp
+        items.append(item)
+    contents = {"folders": plan.new_folders, "steps": items}
+    line = json.dumps(contents).encode()
+    digest = sha256(line).encode()
+    return digest + b"\n" + line + b"\n"
+
+
+def _read_plan(data: bytes) -> _Plan | None:
+    """Return the plan in the journal, None if it is damaged or was not written by simplemem.
+
+    A journal may come with a vault from anywhere. It must never reach a hidden file, such as a
+    hook of git.
+    """
+    digest, _, rest = data.partition(b"\n")
+    line = rest.partition(b"\n")[0]
+    if digest != sha256(line).encode():
         return None
+
     try:
-        plan = json.loads(line)
-        folders: list[str] = plan["folders"]
-        steps = [
-            Step(version, item["temp"])
-            for item in plan["steps"]
-            if (version := read_version(item)) is not None
-        ]
-        is_whole = 0 < len(steps) == len(plan["steps"]) and all(
-            isinstance(f, str) and is_path(f) for f in folders
-        )
-        return (steps, folders) if is_whole and all(map(_is_ours, steps)) else None
+        return _parse_plan(line)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
-def _is_ours(step: Step) -> bool:
-    version, (above, _, name) = step.version, (step.temp or "").rpartition("/")
-    is_staged = TEMP.fullmatch(name) is not None and (not above or is_path(above))
-    goes_well = (
-        is_trash(step.target) and step.temp is None
-        if version.after is None
-        else is_path(step.target)
+def _parse_plan(line: bytes) -> _Plan | None:
+    plan = json.loads(line)
+    folders: list[str] = plan["folders"]
+    items = plan["steps"]
+
+    steps = []
+    for item in items:
+        version = read_version(item)
+        if version is not None:
+            steps.append(Step(version, item["temp"]))
+
+    is_complete = 0 < len(steps) == len(items)
+    if not is_complete:
+        return None
+    if not all(isinstance(folder, str) and is_path(folder) for folder in folders):
+        return None
+    if not all(map(_is_allowed, steps)):
+        return None
+    return _Plan(steps, folders)
+
+
+def _is_allowed(step: Step) -> bool:
+    """Return whether a step stays among notes, staged files and the trash."""
+    version = step.version
+    is_change = bool(version.before or version.after) and bool(step.operations)
+    return (
+        is_path(version.path)
+        and is_change
+        and _has_allowed_target(step)
+        and _has_allowed_source(step)
     )
-    takes_well = is_staged or is_trash(step.temp) if step.temp is not None else bool(version.before)
-    is_change = bool(version.before or version.after) and bool(step.acts)
-    return is_path(version.path) and is_change and goes_well and takes_well
 
 
-def _state_of(here: Beneath, act: Act) -> State:
-    if act.after is not None:
-        displaced, there = _hash_at(here, act.source), _hash_at(here, act.target)
-        if there == act.after:
-            return "done" if displaced in (act.before, act.after, None) else "intruded"
-        if there == act.before:
-            return "ahead" if displaced == act.after else "foreign"
-        return "done" if displaced == act.before else "foreign"
-    if _hash_at(here, act.via) is not None:
-        return "between"
-    old, new = _listed(here, act.source), _listed(here, act.target)
-    if new is None or old == act.before:
-        is_twice = new is not None and _is_twice(here, act.source, act.target)
-        return (
-            "doubled" if is_twice else "ahead" if new is None and old == act.before else "foreign"
-        )
-    return "done" if new == act.before or act != act.step.acts[-1] else "foreign"
+def _has_allowed_target(step: Step) -> bool:
+    is_deletion = step.version.after is None
+    if is_deletion:
+        return is_trash(step.target) and step.temp is None
+    return is_path(step.target)
 
 
-def _is_twice(here: Beneath, one: str, other: str) -> bool:
-    """Whether one file has both names."""
-    is_there = _listed(here, one) is not None and _listed(here, other) is not None
-    return is_there and os.path.samestat(here.stat(one), here.stat(other))
+def _has_allowed_source(step: Step) -> bool:
+    if step.temp is None:
+        return bool(step.version.before)
+
+    folder, _, name = step.temp.rpartition("/")
+    is_beside_notes = not folder or is_path(folder)
+    if is_beside_notes and TEMP.fullmatch(name):
+        return True
+    return is_trash(step.temp)
 
 
-def _carry_on(here: Beneath, source: str, target: str) -> None:
-    """Bring a carry to its end that may have stopped halfway."""
-    if _is_twice(here, source, target):
-        disk.remove(here, source)
+def _state_of(root: Beneath, operation: FileOperation) -> State:
+    if operation.after is None:
+        return _state_of_move(root, operation)
+    return _state_of_swap(root, operation)
+
+
+def _state_of_swap(root: Beneath, swap: FileOperation) -> State:
+    displaced = _hash_at(root, swap.source)
+    current = _hash_at(root, swap.target)
+
+    if current == swap.after:
+        is_expected = displaced in (swap.before, swap.after, None)
+        return "done" if is_expected else "intruded"
+    if current == swap.before:
+        is_staged = displaced == swap.after
+        return "pending" if is_staged else "foreign"
+    if displaced == swap.before:
+        return "done"
+    return "foreign"
+
+
+def _state_of_move(root: Beneath, move: FileOperation) -> State:
+    if _hash_at(root, move.third_name) is not None:
+        return "at third name"
+
+    old = _listed_hash_at(root, move.source)
+    new = _listed_hash_at(root, move.target)
+    if old == move.before:
+        if new is None:
+            return "pending"
+        if _is_same_file(root, move.source, move.target):
+            return "two names"
+        return "foreign"
+    if new is None:
+        return "foreign"
+
+    # A swap that follows the move may have given the target its new text already.
+    is_last = move == move.step.operations[-1]
+    if new == move.before or not is_last:
+        return "done"
+    return "foreign"
+
+
+def _is_same_file(root: Beneath, path: str, other: str) -> bool:
+    """Return whether two paths are names of one file."""
+    for name in (path, other):
+        if _listed_hash_at(root, name) is None:
+            return False
+    return os.path.samestat(root.stat(path), root.stat(other))
+
+
+def _complete_move(root: Beneath, source: str, target: str) -> None:
+    """Complete a move that may have stopped after the file got its new name."""
+    if _is_same_file(root, source, target):
+        disk.remove(root, source)
     else:
-        disk.carry(here, source, target)
+        disk.move_file(root, source, target)
 
 
-def _listed(here: Beneath, path: str) -> str | None:
-    """The hash of a file under exactly this spelling: a disk that ignores case opens it under others too."""
+def _listed_hash_at(root: Beneath, path: str) -> str | None:
+    """Return the hash of the file with exactly this spelling, None if it is not there.
+
+    A file system that ignores case opens a file under other spellings too.
+    """
     with suppress(FileNotFoundError):
-        folder, name = here.spot(path)
-        return _hash_at(here, path) if name in folder.names() else None
+        folder, name = root.locate(path)
+        if name in folder.names():
+            return _hash_at(root, path)
     return None
 
 
-def _hash_at(here: Beneath, path: str) -> str | None:
-    """The hash of what lies at a path, None when nothing does, "" for what cannot be read: no write stops at that."""
+def _hash_at(root: Beneath, path: str) -> str | None:
+    """Return the hash of the file at a path, None if there is none, "" if it cannot be read.
+
+    A link, a folder or an unreadable file in a note's place must not stop later writes.
+    """
     try:
-        return disk.hash_of(here, path)
-    except (Unreadable, TooLong, OSError) as error:
-        if isinstance(error, OSError) and error.errno not in _NO_TEXT:
-            raise
+        return disk.hash_of(root, path)
+    except (Unreadable, TooLong):
         return ""
+    except OSError as error:
+        if error.errno in _UNREADABLE:
+            return ""
+        raise
 
 
 class Journal:
-    """Carries out steps. All methods want the vault's lock held."""
+    """Carries out steps. The vault's lock must be held while any of the methods runs."""
 
     def __init__(self, history: History, *, durable: bool) -> None:
-        self._history, self._durable = history, durable
+        self._history = history
+        self._durable = durable
 
-    def perform(self, here: Beneath, steps: Sequence[Step]) -> None:
-        """Carry out all steps or none. Intruded, FileExistsError or OSError: the notes are as they were."""
-        acts, done, folders = [act for step in steps for act in step.acts], -1, list[str]()
+    def perform(self, root: Beneath, steps: Sequence[Step]) -> None:
+        """Carry out all steps or none, and log them.
+
+        After Intruded, FileExistsError or another OSError, the notes are as they were. Raises
+        Unavailable if the change was written, but the disk did not confirm it.
+        """
+        done: int | None = None  # the operations carried out; None until the plan is written
+        new_folders = list[str]()
         try:
-            new = [parent(step.target) for step in steps if step.version.after is not None]
-            folders = [name for folder in new for name in here.missing(folder)]
-            here.make(
-                tuple(DISPLACED.split("/"))
-            )  # what may lack room is done before anything changes
-            self._write(here, steps, folders)
-            done = 0
-            for act in acts:
-                self._do(here, act)
-                done += 1
-                if len(steps) > 1:  # there may be thousands, each in a folder of its own
-                    here.rest()
-            self._history.log.append(here, [step.version for step in steps])
-        except BaseException as error:
-            try:
-                self._back_out(here, steps, done, folders)
-                self._put_down(here, _NOTHING)
-            except (OSError, SimplememError) as trouble:
-                error.add_note(f"The rollback failed too ({trouble}); the next start finishes it.")
-            raise
-        self._conclude(here, steps)
+            new_folders = self._missing_folders(root, steps)
+            # This may fail on a full disk, so it comes before any change.
+            root.make(DISPLACED_FOLDER)
+            self._write_plan(root, _Plan(list(steps), new_folders))
 
-    def resume(self, here: Beneath) -> bool:
-        """Finish or drop what a crash interrupted; whether there was something."""
+            done = 0
+            for operation in _operations_of(steps):
+                self._apply(root, operation)
+                done += 1
+                if len(steps) > 1:  # thousands of notes may be in a folder of their own each
+                    root.rest()
+            self._history.log.append(root, [step.version for step in steps])
+        except BaseException as error:
+            self._roll_back_after(error, root, steps, done, new_folders)
+            raise
+
+        self._conclude(root, steps)
+
+    def resume(self, root: Beneath) -> bool:
+        """Complete or drop the change that a crash interrupted; return whether there was one."""
         data = b""
         with suppress(FileNotFoundError):
-            data, _ = disk.read_file(here, PLAN)
-        if data.startswith(_NOTHING) or not data:
+            data, _ = disk.read_file(root, PLAN)
+        if not data or data.startswith(_NO_PLAN):
             return False
-        if (
-            plan := _read_plan(data)
-        ) is not None:  # else it was cut short: it is whole before anything is begun
-            (steps, folders), own = plan, {step.version for step in plan[0]}
-            since = self._history.log.since(min(version.number for version in own))
-            logged = {version for version in since if version.op != "recovered"}
-            is_last = (
-                logged <= own
-            )  # else others were made since: it had ended, which a power cut lost
-            for step in steps if is_last else ():
-                self._gather(here, step)
-            if (
-                is_last
-                and not logged
-                and all(_state_of(here, step.acts[0]) in _NOT_BEGUN for step in steps)
-            ):
-                self._back_out(here, steps, 0, folders)
-            elif is_last:
-                self._finish(here, steps, {version.id for version in logged})
-        self._put_down(here, _NOTHING)
+
+        # A plan that cannot be read was cut off. Nothing was begun: it is complete before that.
+        plan = _read_plan(data)
+        if plan is not None:
+            self._resume_plan(root, plan)
+        self._overwrite_plan(root, _NO_PLAN)
         return plan is not None
 
-    def _write(self, here: Beneath, steps: Sequence[Step], folders: Sequence[str]) -> None:
-        here.make(parent(PLAN))
-        # One rename is never halved by a power cut. What takes several needs the plan on the disk first, and a move
-        # takes two where the disk knows no rename that spares.
-        halves = len(steps) > 1 or steps[0].version.new_path is not None
-        items = [step.version._asdict() | {"temp": step.temp} for step in steps]
-        line = json.dumps({"folders": list(folders), "steps": items}).encode()
-        self._put_down(here, sha256(line).encode() + b"\n" + line + b"\n", sync=halves)
-        if self._durable and (halves or parent(PLAN) in here.made):
-            self._sync_folders(
-                here, {parent(PLAN), *(parent(step.staged) for step in steps if step.staged)}
-            )
+    # Carry out a change
 
-    def _put_down(self, here: Beneath, text: bytes, *, sync: bool = False) -> None:
-        # Written over and never made shorter: making or emptying a file costs more than all the rest of a write. What
-        # stands behind the plan's own line is of older plans.
-        with here.opened(PLAN, OVERWRITE) as fd:
+    def _missing_folders(self, root: Beneath, steps: Sequence[Step]) -> list[str]:
+        """Return the folders that have to be created for the targets, outermost first."""
+        folders = list[str]()
+        for step in steps:
+            is_deletion = step.version.after is None
+            if not is_deletion:
+                folders += root.missing(parent(step.target))
+        return folders
+
+    def _write_plan(self, root: Beneath, plan: _Plan) -> None:
+        """Write the plan, and sync it if a power cut could leave its change halfway.
+
+        A power cut never leaves a single rename halfway. A change of several notes needs the plan
+        on the disk first. So does a move: a disk without a safe rename takes two calls for it.
+        """
+        root.make(parent(PLAN))
+        steps = plan.steps
+        can_be_halved = len(steps) > 1 or steps[0].version.new_path is not None
+        text = _format_plan(plan)
+        self._overwrite_plan(root, text, sync=can_be_halved)
+
+        is_folder_new = parent(PLAN) in root.made
+        if self._durable and (can_be_halved or is_folder_new):
+            folders = {parent(PLAN)}
+            for step in steps:
+                if step.staged:
+                    folders.add(parent(step.staged))
+            self._sync_folders(root, folders)
+
+    def _overwrite_plan(self, root: Beneath, text: bytes, *, sync: bool = False) -> None:
+        """Write over the beginning of the journal, which never becomes shorter.
+
+        To create or to empty a file costs more than the rest of a write. The text after the line
+        of the plan belongs to older plans.
+        """
+        with root.opened(PLAN, OVERWRITE) as fd:
             disk.write_all(fd, text)
             if sync and self._durable:
                 disk.sync_file(fd)
 
-    def _do(self, here: Beneath, act: Act) -> None:
-        if act.after is not None:
-            try:
-                return disk.swap(here, act.source, act.target, expected=act.before, ours=act.after)
-            except Intruded as event:
-                # Theirs is back in its place. But who read ours in that moment may save over it what came of ours.
-                with suppress(OSError, SimplememError):
-                    self._history.keep(here, event.data or b"", event.found or "")
-                raise
-        here.make(parent(act.target))
-        path = act.step.version.path
+    def _apply(self, root: Beneath, operation: FileOperation) -> None:
+        """Carry out one operation. Raises Intruded if another program changed the note first."""
+        if operation.after is None:
+            self._move(root, operation)
+        else:
+            self._swap(root, operation, operation.after)
+
+    def _swap(self, root: Beneath, swap: FileOperation, after: str) -> None:
+        """Swap the staged text, whose hash is `after`, with the note."""
         try:
-            disk.carry(here, act.source, act.target)
+            disk.swap(
+                root,
+                swap.source,
+                swap.target,
+                expected=swap.before,
+                replacement=after,
+            )
+        except Intruded as intrusion:
+            # The other program's text is back in its place. But a program that read ours in the
+            # meantime may save over it, so it is kept.
+            with suppress(OSError, SimplememError):
+                self._history.keep(root, intrusion.data or b"", intrusion.digest or "")
+            raise
+
+    def _move(self, root: Beneath, move: FileOperation) -> None:
+        root.make(parent(move.target))
+        path = move.step.version.path
+        try:
+            disk.move_file(root, move.source, move.target)
         except FileNotFoundError as error:
             raise Intruded(path, None) from error
         except FileExistsError:
-            if (
-                compare_key(act.source) != compare_key(act.target)
-                or _listed(here, act.target) is not None
-            ):
+            if not self._is_new_spelling(root, move):
                 raise
-            # obsidian.md §1.6 (d): where case is ignored, the new spelling "exists", so it goes through a third name.
-            disk.carry(here, act.source, act.via)
-            disk.carry(here, act.via, act.target)
-        found = _hash_at(here, act.target)
-        if found != act.before:
-            with suppress(
-                FileExistsError
-            ):  # the editor has made the file anew: both stay, nothing is lost
-                disk.carry(here, act.target, act.source)
-            raise Intruded(path, found)
-        return None
+            disk.move_file(root, move.source, move.third_name)
+            disk.move_file(root, move.third_name, move.target)
 
-    def _conclude(self, here: Beneath, steps: Sequence[Step]) -> None:
-        """Put the displaced files of a logged change away, make all of it durable, forget the plan."""
-        is_tidy = False
-        with suppress(OSError):  # the change itself is complete; whoever finds the plan tidies up
-            for step in steps:
-                if step.staged and step.version.before is not None:
-                    self._history.set_aside(here, step.staged, step.version.id, step.version.before)
-                elif step.temp and step.temp.startswith(f"{OWN_TRASH}/"):
-                    here.prune(parent(step.temp), keep=2)
-            is_tidy = True
+        digest = _hash_at(root, move.target)
+        if digest != move.before:
+            # If an editor has created the file again, both files stay and no text is lost.
+            with suppress(FileExistsError):
+                disk.move_file(root, move.target, move.source)
+            raise Intruded(path, digest)
+
+    def _is_new_spelling(self, root: Beneath, move: FileOperation) -> bool:
+        """Return whether the target exists only because the file system ignores case or accents."""
+        if compare_key(move.source) != compare_key(move.target):
+            return False
+        return _listed_hash_at(root, move.target) is None
+
+    # Conclude a change
+
+    def _conclude(self, root: Beneath, steps: Sequence[Step]) -> None:
+        """Put the displaced files of a logged change away, sync all of it, and clear the plan."""
+        is_tidy = self._put_displaced_away(root, steps)
         try:
-            self._sync(here, steps)
+            self._sync(root, steps)
         except OSError as error:
             first = steps[0].version
-            what = f"the {first.op} of {first.path!r} was written, but the disk did not confirm it: {error.strerror}"
             raise Unavailable(
-                what, hint="Check the disk, which may be failing, and read the note."
+                f"the {first.op} of {first.path!r} was written, "
+                f"but the disk did not confirm it: {error.strerror}",
+                hint="Check the disk, which may be failing, and read the note.",
             ) from error
+
         if is_tidy:
             with suppress(OSError):
-                self._put_down(here, _NOTHING)
+                self._overwrite_plan(root, _NO_PLAN)
 
-    def _sync(self, here: Beneath, steps: Sequence[Step]) -> None:
-        # All renames come first and then the syncs in a row: the first makes the file system write its own journal,
-        # which holds them all, and the rest find little to do.
-        if self._durable:
-            paths = [
-                path
-                for step in steps
-                for path in (step.version.path, step.target, step.temp)
-                if path
-            ]
-            self._sync_folders(here, {tuple(DISPLACED.split("/")), *map(parent, paths)})
-            with here.opened(LOG, disk.SYNC) as fd:
-                disk.sync_file(fd, last=True)
+    def _put_displaced_away(self, root: Beneath, steps: Sequence[Step]) -> bool:
+        """Move displaced files to the history; return False if the disk prevents it.
 
-    def _sync_folders(self, here: Beneath, folders: set[Parts]) -> None:
-        for folder in sorted({*folders, *here.made, *(made[:-1] for made in here.made)}):
-            with suppress(FileNotFoundError):  # emptied and removed, such as a folder in the trash
-                fd = here.folder(folder).fd  # none on Windows, which writes names through at once
-                if fd is not None:
+        That is no error: the change itself is complete, and the next process that finds the plan
+        does the rest.
+        """
+        history = self._history
+        try:
+            for step in steps:
+                version = step.version
+                if step.staged and version.before is not None:
+                    history.set_aside(root, step.staged, version.id, version.before)
+                elif step.temp and step.temp.startswith(f"{OWN_TRASH}/"):
+                    root.prune(parent(step.temp), keep=2)
+        except OSError:
+            return False
+        return True
+
+    def _sync(self, root: Beneath, steps: Sequence[Step]) -> None:
+        """Sync the folders of a change, and then the log.
+
+        All renames come before the first sync: it makes the file system write its own journal,
+        which contains all of them, and the other syncs find little to do.
+        """
+        if not self._durable:
+            return
+
+        folders = {DISPLACED_FOLDER}
+        for step in steps:
+            for path in (step.version.path, step.target, step.temp):
+                if path:
+                    folders.add(parent(path))
+        self._sync_folders(root, folders)
+
+        with root.opened(LOG, disk.SYNC) as fd:
+            disk.sync_file(fd, last=True)
+
+    def _sync_folders(self, root: Beneath, folders: set[Parts]) -> None:
+        """Sync some folders, with those that were created and the folders these are in."""
+        all_folders = set(folders)
+        for new_folder in root.made:
+            all_folders.add(new_folder)
+            all_folders.add(new_folder[:-1])
+
+        for folder in sorted(all_folders):
+            # A folder of the trash may have become empty, and was removed.
+            with suppress(FileNotFoundError):
+                fd = root.folder(folder).fd
+                if fd is not None:  # Windows has no handle, and writes names to the disk at once
                     disk.sync_file(fd)
 
-    def _back_out(
-        self, here: Beneath, steps: Sequence[Step], done: int, folders: Sequence[str]
+    # Roll back a change
+
+    def _roll_back_after(
+        self,
+        error: BaseException,
+        root: Beneath,
+        steps: Sequence[Step],
+        done: int | None,
+        new_folders: Sequence[str],
     ) -> None:
-        """Take back the acts that are done (-1: not even the plan was written), and what is begun of the next."""
-        acts = [act for step in steps for act in step.acts]
-        begun = max(done, 0)
-        if 0 <= done < len(acts):
-            # Where the disk lacks a call, an act takes several, and this one may have stopped between them.
-            self._gather(here, acts[done].step)
-            begun += _state_of(here, acts[done]) not in _NOT_BEGUN
-        for act in reversed(acts[:begun]):
-            with suppress(
-                Intruded
-            ):  # somebody has saved over ours since: theirs stays, the text before is kept
-                stands = _hash_at(here, act.target) == (act.after or act.before)
-                if act.after is not None and stands:
-                    disk.swap(here, act.source, act.target, expected=act.after, ours=act.before)
-                elif act.after is None and (stands or act.step.version.before is not None):
-                    _carry_on(here, act.via if _hash_at(here, act.via) else act.target, act.source)
-        reached = {act.step for act in acts[: done + 1]}
+        try:
+            self._roll_back(root, steps, done, new_folders)
+            self._overwrite_plan(root, _NO_PLAN)
+        except (OSError, SimplememError) as failure:
+            error.add_note(f"The rollback failed too ({failure}); the next start finishes it.")
+
+    def _roll_back(
+        self,
+        root: Beneath,
+        steps: Sequence[Step],
+        done: int | None,
+        new_folders: Sequence[str],
+    ) -> None:
+        """Undo the first `done` operations, and the next one if it was begun.
+
+        `done` is None if not even the plan was written. Folders that become empty are removed.
+        """
+        operations = [] if done is None else _operations_of(steps)
+        completed = operations[:done]
+        interrupted = operations[len(completed) : len(completed) + 1]
+
+        begun = list(completed)
+        begun += [operation for operation in interrupted if self._was_begun(root, operation)]
+        for operation in reversed(begun):
+            self._undo(root, operation)
+
+        tried_steps = {operation.step for operation in completed + interrupted}
         for step in steps:
-            self._clear(here, step, was_in_place=step in reached)
-        for folder in reversed(folders):
-            here.prune(tuple(folder.split("/")), keep=folder.count("/"))
+            self._clear(root, step, was_in_place=step in tried_steps)
 
-    def _clear(self, here: Beneath, step: Step, *, was_in_place: bool) -> None:
-        for path in (step.staged, disk.aside(step.staged)) if step.staged else ():
-            with suppress(FileNotFoundError):
-                if was_in_place or path != step.staged:
-                    # It may hold what somebody else saved, or be open in an editor: it is never just unlinked.
-                    reason = "saved by another program while simplemem was writing the note"
-                    self._history.rescue(here, path, step.version.path, reason)
-                else:
-                    disk.remove(here, path)
+        for folder in reversed(new_folders):
+            parts = folder.split("/")
+            root.prune(tuple(parts), keep=len(parts) - 1)
 
-    def _finish(self, here: Beneath, steps: Sequence[Step], logged: set[str]) -> None:
-        new = []
-        for step in steps:
-            # Also what is logged: a power cut may keep the line and lose the renames before it.
-            if (
-                all(self._complete(here, act) for act in step.acts)
-                and step.version.id not in logged
-            ):
-                new.append(step.version)
-            here.rest()
-        if new:
-            self._history.log.append(here, new)
-        for step in steps:
-            self._clear(here, step, was_in_place=True)
-        self._sync(here, steps)
+    def _was_begun(self, root: Beneath, operation: FileOperation) -> bool:
+        """Return whether an operation changed anything.
 
-    def _complete(self, here: Beneath, act: Act) -> bool:
-        """Bring an interrupted act to its end. False: the note has changed since, and is left alone."""
-        with suppress(Intruded, FileNotFoundError, FileExistsError):
-            for _ in range(_MOST_STATES):
-                state = _state_of(here, act)
-                if state in ("done", "foreign"):
-                    return state == "done"
-                if state == "ahead":
-                    self._do(here, act)
-                elif state == "between" and not _is_twice(here, act.source, act.via):
-                    _carry_on(here, act.via, act.target)
-                elif state == "intruded":
-                    theirs = _hash_at(here, act.source) or ""
-                    disk.swap(here, act.source, act.target, expected=act.after or "", ours=theirs)
-                else:  # two names of one file: still under its old one, or under the old one too
-                    disk.remove(here, act.via if state == "between" else act.source)
-        return False
+        On a disk that lacks calls, an operation takes several, and may stop between them.
+        """
+        self._gather(root, operation.step)
+        return _state_of(root, operation) not in _NOT_BEGUN
 
-    def _gather(self, here: Beneath, step: Step) -> None:
-        """Where the disk has no exchange, the old file may still be under its second name: bring it to its first."""
+    def _undo(self, root: Beneath, operation: FileOperation) -> None:
+        # If somebody has saved over our text since, theirs stays, and the text before is kept.
+        with suppress(Intruded):
+            digest = _hash_at(root, operation.target)
+            is_unchanged = digest == (operation.after or operation.before)
+            if operation.after is None:
+                is_new_note = operation.step.version.before is None
+                if is_unchanged or not is_new_note:
+                    self._move_back(root, operation)
+            elif is_unchanged:
+                disk.swap(
+                    root,
+                    operation.source,
+                    operation.target,
+                    expected=operation.after,
+                    replacement=operation.before,
+                )
+
+    def _move_back(self, root: Beneath, move: FileOperation) -> None:
+        is_at_third_name = bool(_hash_at(root, move.third_name))
+        if is_at_third_name:
+            _complete_move(root, move.third_name, move.source)
+        else:
+            _complete_move(root, move.target, move.source)
+
+    def _clear(self, root: Beneath, step: Step, *, was_in_place: bool) -> None:
+        """Remove the staged file of a step, and the backup that a disk without exchange needs.
+
+        What was a note's file is never just removed: it may contain what another program saved, or
+        be open in an editor.
+        """
         if step.staged is None:
             return
-        aside = disk.aside(step.staged)
-        found = _hash_at(here, aside)
-        if found is None:
+
+        with suppress(FileNotFoundError):
+            if was_in_place:
+                self._rescue(root, step.staged, step)
+            else:
+                disk.remove(root, step.staged)
+        with suppress(FileNotFoundError):
+            self._rescue(root, disk.backup_name(step.staged), step)
+
+    def _rescue(self, root: Beneath, file: str, step: Step) -> None:
+        note = step.version.path
+        reason = "saved by another program while simplemem was writing the note"
+        self._history.rescue(root, file, note, reason)
+
+    # Complete a change after a crash
+
+    def _resume_plan(self, root: Beneath, plan: _Plan) -> None:
+        own = {step.version for step in plan.steps}
+        logged = self._logged_since(own)
+        has_later_changes = not logged <= own
+        if has_later_changes:
+            # The change had ended; a power cut lost only that its plan was cleared.
             return
-        if _hash_at(here, step.staged) is None:
-            disk.rename_over(here, aside, step.staged)
-        elif found == step.version.before and _hash_at(here, step.target) is None:
-            disk.carry(here, aside, step.target)  # ReplaceFileW stopped between its two renames
+
+        for step in plan.steps:
+            self._gather(root, step)
+        if not logged and self._is_untouched(root, plan.steps):
+            self._roll_back(root, plan.steps, 0, plan.new_folders)
         else:
-            self._history.rescue(here, aside, step.version.path, "left by an interrupted write")
+            logged_ids = {version.id for version in logged}
+            self._finish(root, plan.steps, logged_ids)
+
+    def _logged_since(self, versions: Set[Version]) -> set[Version]:
+        """Return the changes in the log from the first of some versions on."""
+        first_number = min(version.number for version in versions)
+        logged = self._history.log.since(first_number)
+        return {version for version in logged if version.op != "recovered"}
+
+    def _is_untouched(self, root: Beneath, steps: Sequence[Step]) -> bool:
+        """Return whether no step has begun."""
+        for step in steps:
+            first_operation = step.operations[0]
+            if _state_of(root, first_operation) not in _NOT_BEGUN:
+                return False
+        return True
+
+    def _finish(self, root: Beneath, steps: Sequence[Step], logged_ids: set[str]) -> None:
+        """Complete the steps, log those that are not in the log, and sync all of it.
+
+        Steps in the log are completed too: a power cut may keep the line and lose the renames
+        before it.
+        """
+        new_versions = []
+        for step in steps:
+            is_complete = all(self._complete(root, operation) for operation in step.operations)
+            if is_complete and step.version.id not in logged_ids:
+                new_versions.append(step.version)
+            root.rest()
+
+        if new_versions:
+            self._history.log.append(root, new_versions)
+        for step in steps:
+            self._clear(root, step, was_in_place=True)
+        self._sync(root, steps)
+
+    def _complete(self, root: Beneath, operation: FileOperation) -> bool:
+        """Complete an interrupted operation; return False if the note has changed since."""
+        with suppress(Intruded, FileNotFoundError, FileExistsError):
+            for _ in range(_MAX_TRANSITIONS):
+                state = _state_of(root, operation)
+                if state == "done":
+                    return True
+                if state == "foreign":
+                    return False
+                self._advance(root, operation, state)
+        return False
+
+    def _advance(self, root: Beneath, operation: FileOperation, state: State) -> None:
+        """Bring an operation from a state that is neither done nor foreign to the next one."""
+        source = operation.source
+        target = operation.target
+        if state == "pending":
+            self._apply(root, operation)
+        elif state == "intruded":
+            displaced_digest = _hash_at(root, source) or ""
+            disk.swap(
+                root,
+                source,
+                target,
+                expected=operation.after or "",
+                replacement=displaced_digest,
+            )
+        elif state == "two names":
+            disk.remove(root, source)
+        elif _is_same_file(root, source, operation.third_name):
+            disk.remove(root, operation.third_name)
+        else:
+            _complete_move(root, operation.third_name, target)
+
+    def _gather(self, root: Beneath, step: Step) -> None:
+        """Put the old file of an interrupted swap where an exchange would have put it.
+
+        On a disk without exchange, the file has a backup name between two renames.
+        """
+        if step.staged is None:
+            return
+        backup = disk.backup_name(step.staged)
+        digest = _hash_at(root, backup)
+        if digest is None:
+            return
+
+        if _hash_at(root, step.staged) is None:
+            disk.rename_over(root, backup, step.staged)
+        elif digest == step.version.before and _hash_at(root, step.target) is None:
+            # ReplaceFileW of Windows stopped between its two renames.
+            disk.move_file(root, backup, step.target)
+        else:
+            reason = "left by an interrupted write"
+            self._history.rescue(root, backup, step.version.path, reason)

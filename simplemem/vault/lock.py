@@ -1,5 +1,8 @@
-"""Locks between processes, and files of lines in `.simplemem` that several processes add to under one. The kernel frees
-the lock on a file the moment its holder dies: nobody judges a stale file (durability.md F21, F22)."""
+"""Locks between processes, and files of lines that several processes append to under such a lock.
+
+A lock belongs to an open file, and the kernel releases it as soon as its process ends. So there is
+never a stale lock file whose owner has to be judged (F21, F22).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from simplemem.errors import ReadOnly, SimplememError
 from simplemem.vault import disk
@@ -25,16 +29,20 @@ from simplemem.vault.paths import (
     unlimited,
 )
 
+_PID_BYTES = 20  # a lock file contains the number of its owner's process, padded to this
+_RETRY_SECONDS = 0.002
+
 if sys.platform == "win32":
     import ctypes
     import msvcrt
 
-    _FAR = (
-        1 << 30
-    )  # the locked byte lies far behind the text, so that others can read who holds the lock
+    # The locked byte is far behind the text, so that other processes can read who has the lock.
+    _LOCKED_BYTE = 1 << 30
+    _PROCESS_QUERY_LIMITED_INFORMATION = 0x1000
+    _ERROR_ACCESS_DENIED = 5
 
     def _try_lock(fd: int) -> bool:
-        os.lseek(fd, _FAR, os.SEEK_SET)
+        os.lseek(fd, _LOCKED_BYTE, os.SEEK_SET)
         try:
             msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
         except OSError:
@@ -42,16 +50,19 @@ if sys.platform == "win32":
         return True
 
     def _unlock(fd: int) -> None:
-        os.lseek(fd, _FAR, os.SEEK_SET)
+        os.lseek(fd, _LOCKED_BYTE, os.SEEK_SET)
         msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
 
     def is_alive(pid: int) -> bool:
-        """Whether a process of that number runs."""
+        """Return whether a process with this number runs."""
         kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
         kernel32.OpenProcess.restype = ctypes.c_void_p
-        if handle := kernel32.OpenProcess(0x1000, False, pid):
+        handle = kernel32.OpenProcess(_PROCESS_QUERY_LIMITED_INFORMATION, False, pid)
+        if handle:
             kernel32.CloseHandle(ctypes.c_void_p(handle))
-        return bool(handle) or ctypes.get_last_error() == 5  # it is there, and another user's
+            return True
+        # The process of another user exists, but may not be opened.
+        return ctypes.get_last_error() == _ERROR_ACCESS_DENIED
 else:
     import fcntl
 
@@ -63,7 +74,8 @@ else:
         except BlockingIOError:
             return False
         except OSError as error:
-            # A disk without locks: the hash and the exchange still guard every write (durability.md §3, Layout).
+            # On a disk without locks, a write is still protected: it compares the hash of the note
+            # first, and checks the displaced file after the exchange.
             if error.errno not in _NO_LOCKS:
                 raise
         return True
@@ -72,7 +84,7 @@ else:
         fcntl.flock(fd, fcntl.LOCK_UN)
 
     def is_alive(pid: int) -> bool:
-        """Whether a process of that number runs."""
+        """Return whether a process with this number runs."""
         try:
             os.kill(pid, 0)
         except OSError as error:
@@ -81,131 +93,199 @@ else:
 
 
 class FileLock:
-    """The lock on one file. `holder` is what the file said when it was not to be had."""
+    """A lock on one file, for one process at a time.
+
+    `fd` is the open file while the lock is taken, else -1. `holder` is what the file contained when
+    another process had the lock: the number of that process.
+    """
 
     def __init__(self, root: str, path: str) -> None:
-        self._root, self._path = root, path
-        self._full = os.path.join(
-            unlimited(root) if sys.platform == "win32" else root, *path.split("/")
-        )
-        self.fd, self.holder = -1, ""
+        self.fd = -1
+        self.holder = ""
+        self._root_path = root
+        self._path = path
+
+        absolute_root = unlimited(root) if sys.platform == "win32" else root
+        self._full_path = os.path.join(absolute_root, *path.split("/"))
 
     def take(self) -> bool:
-        """Take it now, or say that another has it."""
-        with telling("lock", self._path, writing=True), Beneath(self._root) as here:
+        """Take the lock; return False if another process has it. This never waits."""
+        fd = self._open()
+        is_taken = False
+        try:
+            is_taken = self._lock_file(fd)
+        finally:
+            if is_taken:
+                self.fd = fd
+            else:
+                os.close(fd)
+        return is_taken
+
+    def _open(self) -> int:
+        with telling("lock", self._path, writing=True), Beneath(self._root_path) as root:
             try:
-                fd = here.opened(self._path, os.O_RDWR).fd
+                return root.opened(self._path, os.O_RDWR).fd
             except (FileNotFoundError, NotADirectoryError):
                 if self._path.startswith(f"{SIDECAR}/"):
-                    make_sidecar(here, parent(self._path))
-                fd = here.opened(self._path, os.O_RDWR | os.O_CREAT).fd
-        try:
-            # Somebody may have thrown `.simplemem` away meanwhile; then what we hold excludes nobody.
-            if _try_lock(fd) and self._is_in_place(fd):
-                with suppress(OSError):  # who has it is for a message only
-                    os.lseek(fd, 0, os.SEEK_SET)
-                    os.write(fd, str(os.getpid()).ljust(20).encode())
-                self.fd, fd = fd, -1
-                return True
-            self.holder = disk.read_at(fd, 0, 20).decode("ascii", "replace").strip("\0 ")
-            return False
-        finally:
-            if fd >= 0:
-                os.close(fd)
+                    make_sidecar(root, parent(self._path))
+                return root.opened(self._path, os.O_RDWR | os.O_CREAT).fd
+
+    def _lock_file(self, fd: int) -> bool:
+        """Lock the open file, or read who has the lock; return whether it is locked now.
+
+        Somebody may have deleted `.simplemem` meanwhile. A lock on a file that other processes
+        cannot find would exclude nobody.
+        """
+        if _try_lock(fd) and self._is_in_place(fd):
+            _write_owner(fd)
+            return True
+        self.holder = _read_owner(fd)
+        return False
 
     def held(self) -> bool:
-        """Whether we have it, taking it now if nobody has: so one of several servers leads, until it ends."""
+        """Return whether this process has the lock, after taking it if it is free.
+
+        In this way, one of several servers leads until it ends.
+        """
         if self.fd >= 0 and self._is_in_place(self.fd):
             return True
+
         self.give_back()
         try:
             return self.take()
-        except (
-            OSError,
-            SimplememError,
-        ):  # the folder is not there just now, or a link lies in the file's place
+        except (OSError, SimplememError):
+            # The folder does not exist at the moment, or a link is in the place of the file.
             return False
 
     def give_back(self) -> None:
-        """Free it."""
-        if self.fd >= 0:
-            with suppress(OSError):  # closing frees it in any case
-                _unlock(self.fd)
-            os.close(self.fd)
-            self.fd = -1
+        """Release the lock. It is no error if this process does not have it."""
+        if self.fd < 0:
+            return
+        with suppress(OSError):  # to close the file releases the lock in any case
+            _unlock(self.fd)
+        os.close(self.fd)
+        self.fd = -1
 
     def _is_in_place(self, fd: int) -> bool:
+        """Return whether the path of the lock still leads to the open file."""
         with suppress(OSError):
-            return os.path.samestat(os.fstat(fd), os.stat(self._full, follow_symlinks=False))
+            open_file = os.fstat(fd)
+            file_at_path = os.stat(self._full_path, follow_symlinks=False)
+            return os.path.samestat(open_file, file_at_path)
         return False
 
 
+def _write_owner(fd: int) -> None:
+    """Write the number of this process, which other processes show in a message."""
+    with suppress(OSError):
+        os.lseek(fd, 0, os.SEEK_SET)
+        pid = str(os.getpid())
+        os.write(fd, pid.ljust(_PID_BYTES).encode())
+
+
+def _read_owner(fd: int) -> str:
+    text = disk.read_at(fd, 0, _PID_BYTES)
+    return text.decode("ascii", "replace").strip("\0 ")
+
+
+class _ReadPosition(NamedTuple):
+    """Which file was read, and how far."""
+
+    device: int
+    inode: int
+    offset: int
+
+
+_NOTHING_READ = _ReadPosition(0, 0, 0)
+
+
 class SideFile:
-    """A file in `.simplemem/` that several processes add lines to, under a lock held no longer than that takes."""
+    """A file in `.simplemem/` that several processes append lines to.
+
+    Its lock is held only while lines are written or read. `follow` remembers how far it has read.
+    """
 
     def __init__(self, root: str, name: str) -> None:
-        self._root, self._path = root, f"{SIDECAR}/{name}"
-        self._lock = FileLock(root, f"{SIDECAR}/{name.rsplit('.', 1)[0]}.lock")
-        self._seen = (0, 0, 0)  # which file was read, and how far
+        stem = name.rsplit(".", 1)[0]
+        self._root_path = root
+        self._path = f"{SIDECAR}/{name}"
+        self._lock = FileLock(root, f"{SIDECAR}/{stem}.lock")
+        self._position = _NOTHING_READ
 
     @contextmanager
     def held(self, patience: float) -> Iterator[bool]:
-        """Hold the lock of this file, if it is to be had in so many seconds: whether it was."""
-        ends = time.monotonic() + patience
-        while not (taken := self._lock.take()) and time.monotonic() < ends:
-            time.sleep(0.002)
+        """Hold the lock for a block; yield False if it is not free within `patience` seconds."""
+        is_taken = self._take_within(patience)
         try:
-            yield taken
+            yield is_taken
         finally:
             self._lock.give_back()
 
+    def _take_within(self, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while not self._lock.take():
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_RETRY_SECONDS)
+        return True
+
     def append(self, lines: bytes, *, sync: bool = False) -> None:
-        """Add whole lines, also behind one that a power cut tore. The lock is held."""
-        with self._writing() as here, here.opened(self._path, OVERWRITE | os.O_APPEND) as fd:
+        """Append whole lines. The lock must be held. A line that a power cut cut off is closed."""
+        with self._writing() as root, root.opened(self._path, OVERWRITE | os.O_APPEND) as fd:
             disk.append_lines(fd, lines)
             if sync:
                 disk.sync_file(fd)
 
     def follow(self) -> tuple[bytes, bool]:
-        """The whole lines behind what was read last, and whether the file is another, and these all its lines."""
-        *was, offset = self._seen
+        """Return the whole lines since the last call, and whether they come from another file.
+
+        Another file is one that was replaced or became shorter: all of its lines are returned. A
+        file that cannot be read has no lines.
+        """
+        last = self._position
         try:
-            with Beneath(self._root) as here, here.opened(self._path, READ) as fd:
-                stat = os.fstat(fd)
-                is_another = was != [stat.st_dev, stat.st_ino] or offset > stat.st_size
-                offset = 0 if is_another else offset
-                data = disk.read_at(fd, offset, stat.st_size - offset)
+            with Beneath(self._root_path) as root, root.opened(self._path, READ) as fd:
+                file_stat = os.fstat(fd)
+                is_same_file = (last.device, last.inode) == (file_stat.st_dev, file_stat.st_ino)
+                is_continued = is_same_file and last.offset <= file_stat.st_size
+                offset = last.offset if is_continued else 0
+                data = disk.read_at(fd, offset, file_stat.st_size - offset)
         except (OSError, SimplememError):
-            is_another, self._seen = self._seen != (0, 0, 0), (0, 0, 0)
-            return b"", is_another
-        whole = data[: data.rfind(b"\n") + 1]  # what is being written just now is for the next time
-        self._seen = stat.st_dev, stat.st_ino, offset + len(whole)
-        return whole, is_another
+            self._position = _NOTHING_READ
+            return b"", last != _NOTHING_READ
+
+        # A line that is still being written is left for the next call.
+        end = data.rfind(b"\n") + 1
+        self._position = _ReadPosition(file_stat.st_dev, file_stat.st_ino, offset + end)
+        return data[:end], not is_continued
 
     def replace(self, data: bytes) -> Path:
-        """Put a whole file in place; its path."""
-        with self._writing() as here:
-            disk.put(here, self._path, data, sync=True)
-        return Path(self._root, *self._path.split("/"))
+        """Replace the whole file; return its path."""
+        with self._writing() as root:
+            disk.put(root, self._path, data, sync=True)
+        return Path(self._root_path, *self._path.split("/"))
 
     @contextmanager
     def _writing(self) -> Iterator[Beneath]:
-        with Beneath(self._root) as here, telling("write", self._path, writing=True):
-            make_sidecar(here, parent(self._path))
-            yield here
+        """Open the root for a block that writes; create the folder of the file."""
+        with Beneath(self._root_path) as root, telling("write", self._path, writing=True):
+            make_sidecar(root, parent(self._path))
+            yield root
 
 
-def make_sidecar(here: Beneath, folder: Parts = ()) -> None:
-    """Make `.simplemem` with a `.gitignore` of `*`, unless they are there, and a folder in it."""
+def make_sidecar(root: Beneath, folder: Parts = ()) -> None:
+    """Create what is missing of `.simplemem`, its `.gitignore` for all of it, and a folder in it.
+
+    Raises ReadOnly if there is a file or a link in the place of `.simplemem`.
+    """
     try:
-        here.make((SIDECAR,))
-        with suppress(FileExistsError), here.opened(f"{SIDECAR}/.gitignore", WRITE_NEW) as fd:
+        root.make((SIDECAR,))
+        with suppress(FileExistsError), root.opened(f"{SIDECAR}/.gitignore", WRITE_NEW) as fd:
             os.write(fd, b"*\n")
-        here.make(folder)
+        root.make(folder)
     except OSError as error:
-        if error.errno in (errno.ENOTDIR, errno.ELOOP):
-            hint = "Make .simplemem a real folder: simplemem does not write through links."
-            raise ReadOnly(
-                f"{SIDECAR!r} in the vault is a file or a link, not a folder", hint=hint
-            ) from error
-        raise
+        if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+            raise
+        hint = "Make .simplemem a real folder: simplemem does not write through links."
+        message = f"{SIDECAR!r} in the vault is a file or a link, not a folder"
+        raise ReadOnly(message, hint=hint) from error

@@ -1,6 +1,10 @@
-"""The one choke point: how a vault path becomes an open folder and a name in it, never anything outside the vault. It is
-walked component by component with O_NOFOLLOW (durability.md F36-F39): neither `..` nor a link nor a folder swapped for a
-link leads out. At the end: who may see and change what, and what an errno means."""
+"""Open the folders of a vault, without ever leaving it; say who may change what; explain OS errors.
+
+Each vault path passes through `Beneath`, which opens one folder after the other with O_NOFOLLOW.
+So neither `..`, nor a link, nor a folder that is replaced by a link leads out of the vault
+(F36-F39). `Access` has the rules for hidden and read-only notes, and `explain` turns an OSError
+into an error of simplemem.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +34,13 @@ SIDECAR = ".simplemem"
 Parts = tuple[str, ...]
 _T = TypeVar("_T")
 
-BY_PATH = (
-    sys.platform == "win32"
-)  # it holds no folder open: each component is looked at, then named in full
-MOST_PARTS = 128  # every folder on the way is held open
+# Windows has no handles for folders: each component is checked, and then named by its full path.
+BY_PATH = sys.platform == "win32"
+MOST_PARTS = 128  # each folder on the way is kept open
+
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
-# O_NONBLOCK: opening a FIFO that lies there under a note's name must not wait for its writer (F37).
+# With O_NONBLOCK, a FIFO in the place of a note does not block until somebody writes to it (F37).
 READ = (
     os.O_RDONLY
     | _NOFOLLOW
@@ -46,22 +50,37 @@ READ = (
 )
 OVERWRITE = os.O_RDWR | os.O_CREAT | _NOFOLLOW | getattr(os, "O_BINARY", 0)
 WRITE_NEW = OVERWRITE | os.O_EXCL
-_NOT_ON_WINDOWS = frozenset('<>:"|?*') | frozenset(map(chr, range(32)))
-_SHORT_NAME = re.compile(r"~\d")
-# Windows, while another program has a file open: access denied, a sharing or lock violation, ReplaceFileW not begun.
-_PASSING = frozenset((5, 32, 33, 1224, 1175, 1176))
+_NEW_FILE_MODE = 0o666
+
+_CONTROL_CHARACTERS = frozenset(map(chr, range(32)))
+_NOT_ON_WINDOWS = frozenset('<>:"|?*') | _CONTROL_CHARACTERS
+_SHORT_NAME = re.compile(r"~\d")  # as in `PRIVAT~1`
+_NAME_SURROGATE_TAG = 0x20000000
+
+# Errors of Windows while another program has a file open: access denied, a sharing violation, a
+# lock violation, a mapped file, and two for a ReplaceFileW that did not begin.
+_TEMPORARY_ERRORS = frozenset((5, 32, 33, 1224, 1175, 1176))
+_OPEN_ELSEWHERE = frozenset((32, 33, 1224))
+_RETRY_FOR_SECONDS = 2
+_RETRY_PAUSE_SECONDS = 0.02
 
 
 def check_path(path: str, *, windows: bool = sys.platform == "win32") -> Parts:
-    """The components of a vault path of a note or attachment, or Invalid when it could lead elsewhere."""
+    """Return the components of the path of a note or attachment.
+
+    Raises Invalid if the path could lead out of the vault, or to a hidden file.
+    """
     parts = tuple(path.split("/"))
-    if wrong := _wrong_with(path, parts, windows):
+    problem = _problem_with(path, parts, windows)
+    if problem:
         hint = "Give a path inside the vault, such as folder/note.md."
-        raise Invalid(f"{path[:200]!r} is not a valid path in the vault: {wrong}", hint=hint)
+        message = f"{path[:200]!r} is not a valid path in the vault: {problem}"
+        raise Invalid(message, hint=hint)
     return parts
 
 
-def _wrong_with(path: str, parts: Parts, windows: bool) -> str:
+def _problem_with(path: str, parts: Parts, windows: bool) -> str:
+    """Return why a path is not valid, "" if it is."""
     if "\0" in path or "\\" in path:
         return "it contains a NUL or a backslash"
     if "" in parts:
@@ -72,76 +91,104 @@ def _wrong_with(path: str, parts: Parts, windows: bool) -> str:
         return "a part of it starts with a dot, and the vault does not include such files"
     if not is_unicode(path):
         return "it is not valid Unicode"
-    if windows and any(
-        part[-1] in ". " or not _NOT_ON_WINDOWS.isdisjoint(part) or is_device(part)
-        for part in parts
-    ):
-        return "Windows does not allow a part of it as a name, or reads it as a device, a stream or another file"
+    if windows and not all(map(_is_windows_name, parts)):
+        return (
+            "Windows does not allow a part of it as a name, "
+            "or reads it as a device, a stream or another file"
+        )
     return ""
 
 
+def _is_windows_name(name: str) -> bool:
+    """Return whether Windows takes a name for exactly the file of this name."""
+    ends_well = name[-1] not in ". "
+    return ends_well and _NOT_ON_WINDOWS.isdisjoint(name) and not is_device(name)
+
+
 def is_path(path: str) -> bool:
-    """Whether `check_path` would take it."""
-    return not _wrong_with(path, tuple(path.split("/")), sys.platform == "win32")
+    """Return whether `check_path` accepts a path."""
+    parts = tuple(path.split("/"))
+    return not _problem_with(path, parts, sys.platform == "win32")
 
 
 def parent(path: str) -> Parts:
-    """The folder of a vault path: () for the root."""
+    """Return the folder of a vault path, () for the root."""
     return tuple(path.split("/")[:-1])
 
 
 def is_unicode(text: str) -> bool:
-    """Whether a name can be spelled: what is not is kept by Python as lone surrogates."""
+    """Return whether a name is valid Unicode. Python keeps invalid bytes as lone surrogates."""
+    if text.isascii():
+        return True
     try:
-        return text.isascii() or bool(text.encode())
+        text.encode()
     except UnicodeEncodeError:
         return False
+    return True
 
 
 def unlimited(path: str) -> str:
-    """An absolute Windows path in the form that may be long, and in which every name is itself."""
+    """Return an absolute Windows path in the form that may be long and is taken literally."""
     if path.startswith(("\\\\?\\", "\\\\.\\")):
         return path
-    return "\\\\?\\UNC\\" + path[2:] if path.startswith("\\\\") else "\\\\?\\" + path
+    if path.startswith("\\\\"):
+        return "\\\\?\\UNC\\" + path[2:]
+    return "\\\\?\\" + path
 
 
-def patiently(act: Callable[[], _T]) -> _T:
-    """Do what another program's open file may hinder for a moment on Windows; elsewhere just do it."""
-    deadline = time.monotonic() + 2 if sys.platform == "win32" else 0.0
+def retry(action: Callable[[], _T]) -> _T:
+    """Return the result of an action.
+
+    On Windows, an action that fails because another program has a file open is repeated for two
+    seconds. Elsewhere, this never happens.
+    """
+    deadline = time.monotonic() + _RETRY_FOR_SECONDS if sys.platform == "win32" else 0.0
     while True:
         try:
-            return act()
+            return action()
         except OSError as error:
-            if getattr(error, "winerror", None) not in _PASSING or time.monotonic() >= deadline:
+            is_temporary = getattr(error, "winerror", None) in _TEMPORARY_ERRORS
+            if not is_temporary or time.monotonic() >= deadline:
                 raise
-        time.sleep(0.02)
+        time.sleep(_RETRY_PAUSE_SECONDS)
 
 
 class Folder(NamedTuple):
-    """A folder held open, so that what happens to its path meanwhile does not matter."""
+    """An open folder. What happens to its path meanwhile does not matter."""
 
     path: str
     fd: int | None
 
     def name(self, child: str) -> str:
-        """What to call a child in a system call with `dir_fd=self.fd`; a full path where folders have no handle."""
-        return child if self.fd is not None else os.path.join(self.path, child)
+        """Return the name of a child for a system call with `dir_fd=self.fd`.
+
+        It is a full path if folders have no handles.
+        """
+        if self.fd is None:
+            return os.path.join(self.path, child)
+        return child
 
     def open(self, child: str, flags: int) -> int:
-        """Open a file in it, never through a link: where there are no handles, it is looked at first."""
+        """Open a file of the folder, but never through a link; return its descriptor.
+
+        If folders have no handles, the file is checked first.
+        """
         if self.fd is None and _is_link(self.name(child)):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), child)
-        return patiently(
-            lambda: os.open(self.name(child), flags | _NOFOLLOW, 0o666, dir_fd=self.fd)
+        return retry(
+            lambda: os.open(self.name(child), flags | _NOFOLLOW, _NEW_FILE_MODE, dir_fd=self.fd)
         )
 
     def names(self) -> list[str]:
-        """What lies in it."""
+        """Return the names of all files and folders in it."""
         return os.listdir(self.path if self.fd is None else self.fd)
 
 
 class _Opened(NamedTuple):
-    """A file that is open for a block: a write opens twenty, and `contextmanager` costs as much as the opening."""
+    """A file that is open for a block.
+
+    A write opens twenty files, and a function with `contextmanager` costs as much as to open one.
+    """
 
     fd: int
 
@@ -153,13 +200,17 @@ class _Opened(NamedTuple):
 
 
 class Beneath:
-    """The folders beneath one root that an operation has open. Closing it closes them all."""
+    """The open folders under one root.
+
+    They stay open until `rest` or the end of the block. `made` lists the folders that were created,
+    because their names have to be synced.
+    """
 
     def __init__(self, root: str) -> None:
         self.root = unlimited(root) if sys.platform == "win32" else root
+        self.made: list[Parts] = []
         self._by_path = BY_PATH
-        self._open: dict[Parts, Folder] = {}
-        self.made: list[Parts] = []  # the folders that were made, for whoever makes names durable
+        self._folders: dict[Parts, Folder] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -168,57 +219,75 @@ class Beneath:
         self.rest()
 
     def rest(self) -> None:
-        """Close all folders; they are opened again when asked for. An operation on many notes rests between them."""
-        while self._open:
-            _, folder = self._open.popitem()
+        """Close all folders; they are opened again when they are needed.
+
+        An operation on many notes calls this after each of them, to limit the open folders.
+        """
+        while self._folders:
+            _, folder = self._folders.popitem()
             if folder.fd is not None:
                 os.close(folder.fd)
 
     def folder(self, parts: Parts) -> Folder:
-        """The folder of these components, opened without following a link anywhere."""
-        known = self._open.get(parts)
-        if known is None:
-            known = self._step(self.folder(parts[:-1]), parts[-1]) if parts else self._root()
-            self._open[parts] = known
-        return known
+        """Return the folder with these components. It is opened without following any link."""
+        folder = self._folders.get(parts)
+        if folder is None:
+            if parts:
+                outer = self.folder(parts[:-1])
+                folder = self._open_child(outer, parts[-1])
+            else:
+                folder = self._open_root()
+            self._folders[parts] = folder
+        return folder
 
-    def spot(self, path: str) -> tuple[Folder, str]:
-        """The folder of a path, and the name in it. Our own folders may be named here, climbing out never."""
+    def locate(self, path: str) -> tuple[Folder, str]:
+        """Return the folder of a path, and the name in it.
+
+        The path may lead to simplemem's own folders, but never out of the root: that is Invalid.
+        """
         *parts, name = path.split("/")
         return self.folder(tuple(parts)), _checked(name)
 
-    def spots(self, source: str, target: str) -> tuple[int | None, str, int | None, str]:
-        """Two paths as system calls on two files want them."""
-        (above, old), (folder, new) = self.spot(source), self.spot(target)
-        return above.fd, above.name(old), folder.fd, folder.name(new)
+    def locate_both(self, source: str, target: str) -> tuple[int | None, str, int | None, str]:
+        """Return the folder descriptors and names of two paths, for a system call on two files."""
+        source_folder, old_name = self.locate(source)
+        target_folder, new_name = self.locate(target)
+        return (
+            source_folder.fd,
+            source_folder.name(old_name),
+            target_folder.fd,
+            target_folder.name(new_name),
+        )
 
     def stat(self, path: str) -> os.stat_result:
-        """The stat of what lies at a path itself, be it a link."""
-        folder, name = self.spot(path)
+        """Return the stat of what is at a path; of a link, the link's own."""
+        folder, name = self.locate(path)
         return os.stat(folder.name(name), dir_fd=folder.fd, follow_symlinks=False)
 
     def names(self, path: str) -> list[str]:
-        """What lies in a folder of ours, in order; nothing when it is not there."""
+        """Return the sorted names in one of simplemem's own folders; none if it does not exist."""
+        parts = tuple(path.split("/"))
         try:
-            return sorted(self.folder(tuple(path.split("/"))).names())
+            names = self.folder(parts).names()
         except FileNotFoundError:
             return []
+        return sorted(names)
 
     def opened(self, path: str, flags: int) -> _Opened:
-        """A file, open for a block."""
-        folder, name = self.spot(path)
+        """Open a file for a block; the block gets its descriptor."""
+        folder, name = self.locate(path)
         return _Opened(folder.open(name, flags))
 
     def make(self, parts: Parts) -> None:
-        """Make the folder and what is missing above it."""
+        """Create a folder, and the missing folders above it."""
         for path in self.missing(parts):
-            folder, name = self.spot(path)
+            folder, name = self.locate(path)
             with suppress(FileExistsError):
                 os.mkdir(folder.name(name), dir_fd=folder.fd)
                 self.made.append(tuple(path.split("/")))
 
     def missing(self, parts: Parts) -> list[str]:
-        """The folders `make` would have to make, outermost first."""
+        """Return the folders that `make` would create, outermost first."""
         try:
             self.folder(parts)
         except FileNotFoundError:
@@ -226,59 +295,75 @@ class Beneath:
         return []
 
     def prune(self, parts: Parts, *, keep: int) -> None:
-        """Remove a folder that has become empty, and those above it, but not the outermost `keep`."""
+        """Remove a folder if it is empty, then those above it, except the outermost `keep`."""
         for depth in range(len(parts), keep, -1):
-            self.rest()  # Windows removes no open folder, and no other system finds what it has removed
+            # Windows does not remove a folder that is open, and elsewhere a removed one stays open.
+            self.rest()
             try:
-                above, name = self.spot("/".join(parts[:depth]))
-                os.rmdir(above.name(name), dir_fd=above.fd)
+                folder, name = self.locate("/".join(parts[:depth]))
+                os.rmdir(folder.name(name), dir_fd=folder.fd)
             except FileNotFoundError:
                 continue
-            except OSError:  # something lies in it, or it is the system's: it stays
+            except OSError:  # it is not empty, or belongs to the system
                 return
 
-    def _root(self) -> Folder:
+    def _open_root(self) -> Folder:
         try:
-            if self._by_path and not stat.S_ISDIR(os.stat(self.root).st_mode):
+            if not self._by_path:
+                return Folder(self.root, os.open(self.root, _FOLDER))
+            if not stat.S_ISDIR(os.stat(self.root).st_mode):
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), self.root)
-            return Folder(self.root, None if self._by_path else os.open(self.root, _FOLDER))
+            return Folder(self.root, None)
         except (FileNotFoundError, NotADirectoryError) as error:
             hint = "If it is on a removable disk, connect the disk and try again."
             raise Unavailable(f"no folder at {self.root!r}", hint=hint) from error
 
-    def _step(self, above: Folder, part: str) -> Folder:
-        path = f"{above.path}{os.sep}{_checked(part)}"
-        if above.fd is not None:
-            return Folder(path, os.open(part, _FOLDER | _NOFOLLOW, dir_fd=above.fd))
-        if not stat.S_ISDIR(os.lstat(path).st_mode) or _is_link(path):
+    def _open_child(self, outer: Folder, name: str) -> Folder:
+        path = f"{outer.path}{os.sep}{_checked(name)}"
+        if outer.fd is not None:
+            return Folder(path, os.open(name, _FOLDER | _NOFOLLOW, dir_fd=outer.fd))
+
+        is_folder = stat.S_ISDIR(os.lstat(path).st_mode)
+        if not is_folder or _is_link(path):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
         return Folder(path, None)
 
 
 def _is_link(path: str) -> bool:
+    """Return whether a path is a symbolic link, or a junction of Windows.
+
+    For `stat`, a junction is no link, but it leads elsewhere too, and a bit of its tag says so. A
+    file that OneDrive has not downloaded yet has a tag without this bit.
+    """
     try:
-        found = os.lstat(path)
+        file_stat = os.lstat(path)
     except FileNotFoundError:
         return False
-    # A junction is no symbolic link to `stat`, but leads elsewhere just the same: the bit says so. A file that OneDrive
-    # has not fetched yet is a reparse point without that bit.
-    return stat.S_ISLNK(found.st_mode) or bool(getattr(found, "st_reparse_tag", 0) & 0x20000000)
+    tag = getattr(file_stat, "st_reparse_tag", 0)
+    return stat.S_ISLNK(file_stat.st_mode) or bool(tag & _NAME_SURROGATE_TAG)
 
 
 def _checked(name: str) -> str:
-    # The last line of defence: a path that never passed `check_path` (a journal, a log) climbs out neither.
-    if (
-        name in ("", ".", "..")
-        or "/" in name
-        or "\0" in name
-        or (os.sep == "\\" and ("\\" in name or ":" in name))
-    ):
-        raise Invalid(f"{name[:80]!r} is not a valid name of a file or folder")
+    """Return a name that leads to a child of its folder. Raises Invalid for any other name.
+
+    This is the last line of defence: a path from a journal or a log was never checked before.
+    """
+    if name in ("", ".", "..") or "/" in name or "\0" in name:
+        raise _invalid_name(name)
+    if os.sep == "\\" and ("\\" in name or ":" in name):
+        raise _invalid_name(name)
     return name
 
 
+def _invalid_name(name: str) -> Invalid:
+    return Invalid(f"{name[:80]!r} is not a valid name of a file or folder")
+
+
 class Access(NamedTuple):
-    """Which paths are hidden, which alone are not, which are not to be changed, and whether a note may go."""
+    """The [access] settings: which paths are hidden or read-only, and whether notes may be deleted.
+
+    If `only` has paths, all others are hidden.
+    """
 
     hidden: tuple[str, ...] = ()
     read_only: tuple[str, ...] = ()
@@ -287,102 +372,135 @@ class Access(NamedTuple):
 
     @property
     def is_partial(self) -> bool:
-        """Whether there may be notes that are not seen."""
+        """Whether there may be hidden notes."""
         return bool(self.hidden or self.only)
 
     def hides(self, path: str) -> bool:
-        """Whether nothing may be seen of this file."""
+        """Return whether nothing of a file may be shown."""
         if self._is_outside(path):
             return True
         if not self.hidden:
             return False
-        # Windows knows `Private` as `PRIVAT~1` too: where something is hidden, such a name is not believed.
-        return private_by_rule(path, self.hidden) or (
-            sys.platform == "win32" and bool(_SHORT_NAME.search(path))
-        )
+        if private_by_rule(path, self.hidden):
+            return True
+        # For Windows, `Private` is `PRIVAT~1` too, so a short name may be that of a hidden note.
+        return sys.platform == "win32" and bool(_SHORT_NAME.search(path))
 
     def _is_outside(self, path: str) -> bool:
-        """Whether only some folders may be seen, and this file is in none of them."""
-        return bool(self.only) and not any(_lies_in(path, place) for place in self.only)
+        """Return whether only some paths are visible, and this file is in none of them."""
+        return bool(self.only) and not any(_is_in(path, visible) for visible in self.only)
 
     def check(self, path: str, *, asked: bool) -> None:
-        """ReadOnly when this path may not be changed. A hidden one is named only when it was asked for by name."""
-        where = f"{name_of(path)!r}" if asked else "a note that this would change"
+        """Raise ReadOnly if a path may not be changed.
+
+        `asked` says that the caller named the path: the message never names another hidden note.
+        """
+        note = f"{name_of(path)!r}" if asked else "a note that this would change"
         if self._is_outside(path):
-            allowed = _list_places(self.only)
             hint = "Only notes there can be read here. Choose a name there, or ask the user."
-            raise ReadOnly(f"{where} is outside {allowed}, and nothing was changed", hint=hint)
+            message = f"{note} is outside {_list_paths(self.only)}, and nothing was changed"
+            raise ReadOnly(message, hint=hint)
         if self.hides(path):
-            raise ReadOnly(f"{where} is hidden here, and nothing was changed", hint=_ELSEWHERE)
+            message = f"{note} is hidden here, and nothing was changed"
+            raise ReadOnly(message, hint=_FORBIDDEN_HINT)
         if not self.may_change(path):
-            raise ReadOnly(
-                f"{name_of(path)!r} is read-only here, and nothing was changed", hint=_ELSEWHERE
-            )
+            message = f"{name_of(path)!r} is read-only here, and nothing was changed"
+            raise ReadOnly(message, hint=_FORBIDDEN_HINT)
 
     def may_change(self, path: str) -> bool:
-        """Whether this path, which is not hidden, may be changed."""
+        """Return whether a path that is not hidden may be changed."""
         return not (self.read_only and private_by_rule(path, self.read_only))
 
     def check_gone(
         self, path: str, *, instead: str = "Tag it instead, for example as archived, or move it."
     ) -> None:
-        """ReadOnly when no note may be deleted, nor its text replaced unread."""
+        """Raise ReadOnly if no note may be deleted, nor its text be replaced unread."""
         if self.no_delete:
-            raise ReadOnly(
-                f"deleting is not allowed here, and {name_of(path)!r} was not changed", hint=instead
-            )
+            message = f"deleting is not allowed here, and {name_of(path)!r} was not changed"
+            raise ReadOnly(message, hint=instead)
 
 
-def _list_places(places: Sequence[str]) -> str:
-    """Return the first three places, and how many more there are."""
-    more = len(places) - 3
-    return ", ".join(places[:3]) + (f" and {more} more" if more > 0 else "")
+_FORBIDDEN_HINT = "The [access] settings forbid it. Choose another folder, or ask the user."
 
 
-def _lies_in(path: str, place: str) -> bool:
-    """Whether a file is of a place: `folder/` with all below, `folder/*` without its folders, `note.md` alone, or what
-    is called so, note or folder. To the letter."""
-    path, place = unicodedata.normalize("NFC", path), unicodedata.normalize("NFC", place)
-    if place.endswith("/*"):
-        return path.rpartition("/")[0] == place[:-2]
-    if place.endswith(".md"):
-        return path == place
-    return path in (place, f"{place}.md") or path.startswith(
-        place if place.endswith("/") else f"{place}/"
-    )
+def _list_paths(paths: Sequence[str]) -> str:
+    """Return the first three paths, and how many more there are."""
+    text = ", ".join(paths[:3])
+    more = len(paths) - 3
+    if more > 0:
+        text += f" and {more} more"
+    return text
 
 
-_ELSEWHERE = "The [access] settings forbid it. Choose another folder, or ask the user."
+def _is_in(path: str, visible: str) -> bool:
+    """Return whether a file belongs to one of the visible paths. Case matters.
 
-_FULL = (Unavailable, "the disk is full", "Free some space and try again. Nothing was changed.")
-_TOO_MANY = (Unavailable, "too many files are open", "Try again in a moment.")
-_REFUSED = (Unreadable, "permission denied", "Check the owner and the permissions of the file.")
-_MEANINGS: dict[int | None, tuple[type[SimplememError], str, str]] = {
-    **dict.fromkeys((errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG), _FULL),
-    **dict.fromkeys((errno.EMFILE, errno.ENFILE), _TOO_MANY),
-    **dict.fromkeys((errno.EACCES, errno.EPERM), _REFUSED),
-    errno.EROFS: (
-        ReadOnly,
-        "the disk or the permissions do not allow writing",
-        "Check the owner and the permissions of the folder.",
+    Such a path is `folder/` with all below it, `folder/*` without its folders, `note.md`, or a name
+    without extension, which is that of a note or of a folder.
+    """
+    path = unicodedata.normalize("NFC", path)
+    visible = unicodedata.normalize("NFC", visible)
+    if visible.endswith("/*"):
+        return path.rpartition("/")[0] == visible[:-2]
+    if visible.endswith(".md"):
+        return path == visible
+    if path in (visible, f"{visible}.md"):
+        return True
+    folder = visible if visible.endswith("/") else f"{visible}/"
+    return path.startswith(folder)
+
+
+class _Meaning(NamedTuple):
+    """What an OSError means for the user: the type of the error, its cause, and a hint."""
+
+    error: type[SimplememError]
+    cause: str
+    hint: str
+
+
+_DISK_FULL = _Meaning(
+    Unavailable, "the disk is full", "Free some space and try again. Nothing was changed."
+)
+_TOO_MANY_FILES = _Meaning(Unavailable, "too many files are open", "Try again in a moment.")
+_NOT_PERMITTED = _Meaning(
+    Unreadable, "permission denied", "Check the owner and the permissions of the file."
+)
+_NOT_WRITABLE = _Meaning(
+    ReadOnly,
+    "the disk or the permissions do not allow writing",
+    "Check the owner and the permissions of the folder.",
+)
+_FOLDER_IS_GONE = _Meaning(
+    Unavailable,
+    "a folder was deleted or moved meanwhile",
+    "List the folder, then try again.",
+)
+_IN_USE = _Meaning(Unavailable, "another program has it open", "Try again in a moment.")
+_MEANINGS = {
+    errno.ENOSPC: _DISK_FULL,
+    getattr(errno, "EDQUOT", errno.ENOSPC): _DISK_FULL,
+    errno.EFBIG: _DISK_FULL,
+    errno.EMFILE: _TOO_MANY_FILES,
+    errno.ENFILE: _TOO_MANY_FILES,
+    errno.EACCES: _NOT_PERMITTED,
+    errno.EPERM: _NOT_PERMITTED,
+    errno.EROFS: _NOT_WRITABLE,
+    errno.ENAMETOOLONG: _Meaning(
+        TooLong, "the name is too long for the disk", "Use a shorter name."
     ),
-    errno.ENAMETOOLONG: (TooLong, "the name is too long for the disk", "Use a shorter name."),
-    errno.ELOOP: (Invalid, "it is or leads through a symbolic link", "Name the real file instead."),
-    errno.ENOTDIR: (Invalid, "a part of it is a file or a link, not a folder", ""),
-    errno.EISDIR: (Unreadable, "it is a folder", ""),
-    errno.ENXIO: (Unreadable, "it is not a regular file", ""),
-    errno.ENOENT: (NotFound, "no such file", ""),
+    errno.ELOOP: _Meaning(
+        Invalid, "it is or leads through a symbolic link", "Name the real file instead."
+    ),
+    errno.ENOTDIR: _Meaning(Invalid, "a part of it is a file or a link, not a folder", ""),
+    errno.EISDIR: _Meaning(Unreadable, "it is a folder", ""),
+    errno.ENXIO: _Meaning(Unreadable, "it is not a regular file", ""),
+    errno.ENOENT: _Meaning(NotFound, "no such file", ""),
 }
-_OPEN_ELSEWHERE = {
-    32,
-    33,
-    1224,
-}  # Windows: a sharing or lock violation, or mapped into another program's memory
 
 
 @contextmanager
 def telling(doing: str, path: str, *, writing: bool = False) -> Iterator[None]:
-    """Turn an OSError of the block into one of ours: `with telling("read", path):`."""
+    """Turn an OSError of a block into an error of simplemem: `with telling("read", path):`."""
     try:
         yield
     except OSError as error:
@@ -390,21 +508,25 @@ def telling(doing: str, path: str, *, writing: bool = False) -> Iterator[None]:
 
 
 def explain(error: OSError, doing: str, path: str, *, writing: bool) -> SimplememError:
-    """The error of ours that says what `error` means for somebody who wanted to `doing` `path`."""
-    code = errno.EROFS if writing and error.errno in (errno.EACCES, errno.EPERM) else error.errno
-    # A file that the disk cannot give is one bad file, and hurts no other; a write that failed may have failed anywhere.
-    failing = (
-        Unavailable if writing else Unreadable,
-        error.strerror or str(error),
-        "Check the disk, which may be failing.",
-    )
-    kind, what, hint = _MEANINGS.get(code, failing)
-    if writing and code == errno.ENOENT:  # a note that is not there is said elsewhere
-        kind, what, hint = (
-            Unavailable,
-            "a folder was deleted or moved meanwhile",
-            "List the folder, then try again.",
-        )
+    """Return the error that says what `error` means for a user who wanted to `doing` `path`."""
+    meaning = _meaning_of(error, writing=writing)
+    message = f"could not {doing} {path!r}: {meaning.cause}"
+    return meaning.error(message, hint=meaning.hint)
+
+
+def _meaning_of(error: OSError, *, writing: bool) -> _Meaning:
+    code = error.errno
     if getattr(error, "winerror", None) in _OPEN_ELSEWHERE:
-        kind, what, hint = Unavailable, "another program has it open", "Try again in a moment."
-    return kind(f"could not {doing} {path!r}: {what}", hint=hint)
+        return _IN_USE
+    if writing and code == errno.ENOENT:  # a note that does not exist has an error of its own
+        return _FOLDER_IS_GONE
+    if writing and code in (errno.EACCES, errno.EPERM):
+        return _NOT_WRITABLE
+    if code in _MEANINGS:
+        return _MEANINGS[code]
+
+    # A file that the disk cannot read is one bad file, and the others are fine. A write that failed
+    # may have failed anywhere.
+    kind = Unavailable if writing else Unreadable
+    cause = error.strerror or str(error)
+    return _Meaning(kind, cause, "Check the disk, which may be failing.")

@@ -40,7 +40,7 @@ def test_a_swap_puts_the_new_in_place_and_the_old_where_the_new_was(vault: Path,
     old = os.stat(vault / "n.md").st_ino
     with Beneath(str(vault)) as here:
         temp = staged(here, b"new")
-        disk.swap(here, temp, "n.md", expected=sha256(b"old"), ours=sha256(b"new"))
+        disk.swap(here, temp, "n.md", expected=sha256(b"old"), replacement=sha256(b"new"))
     assert (vault / "n.md").read_bytes() == b"new" and (vault / temp).read_bytes() == b"old"
     assert kind == "neither" or os.stat(vault / temp).st_ino == old, (
         "an editor may have that very file open"
@@ -53,8 +53,8 @@ def test_what_somebody_saved_in_between_goes_back(vault: Path, kind: str) -> Non
     with Beneath(str(vault)) as here:
         temp = staged(here, b"new")
         with pytest.raises(Intruded) as event:
-            disk.swap(here, temp, "n.md", expected=sha256(b"old"), ours=sha256(b"new"))
-    assert event.value.found == sha256(b"theirs")
+            disk.swap(here, temp, "n.md", expected=sha256(b"old"), replacement=sha256(b"new"))
+    assert event.value.digest == sha256(b"theirs")
     assert (vault / "n.md").read_bytes() == b"theirs" and (vault / temp).read_bytes() == b"new"
 
 
@@ -75,19 +75,19 @@ def test_of_two_saves_in_between_the_later_stays_and_the_earlier_is_left_to_be_k
     with Beneath(str(vault)) as here:
         temp = staged(here, b"new")
         with pytest.raises(Intruded):
-            disk.swap(here, temp, "n.md", expected=sha256(b"old"), ours=sha256(b"new"))
+            disk.swap(here, temp, "n.md", expected=sha256(b"old"), replacement=sha256(b"new"))
     assert (vault / "n.md").read_bytes() == b"second save" and (
         vault / temp
     ).read_bytes() == b"first save"
 
 
-def test_carry_never_lands_on_something(vault: Path, kind: str) -> None:
+def test_a_move_never_lands_on_something(vault: Path, kind: str) -> None:
     (vault / "a.md").write_bytes(b"a")
     (vault / "b.md").write_bytes(b"b")
     with Beneath(str(vault)) as here:
         with pytest.raises(FileExistsError):
-            disk.carry(here, "a.md", "b.md")
-        disk.carry(here, "a.md", "c.md")
+            disk.move_file(here, "a.md", "b.md")
+        disk.move_file(here, "a.md", "c.md")
     assert {name: (vault / name).read_bytes() for name in os.listdir(vault)} == {
         "b.md": b"b",
         "c.md": b"a",
@@ -95,7 +95,7 @@ def test_carry_never_lands_on_something(vault: Path, kind: str) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="needs a second disk")
-def test_carry_crosses_to_another_disk(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_move_crosses_to_another_disk(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # A folder of the vault may be a mount of its own: the kernel then refuses to rename, whatever the disks are.
     (vault / "a.md").write_bytes(b"a")
     os.chmod(vault / "a.md", 0o640)
@@ -109,7 +109,7 @@ def test_carry_crosses_to_another_disk(vault: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(disk, "rename_new", rename_new)
     (vault / "mount").mkdir()
     with Beneath(str(vault)) as here:
-        disk.carry(here, "a.md", "mount/a.md")
+        disk.move_file(here, "a.md", "mount/a.md")
     assert (vault / "mount/a.md").read_bytes() == b"a" and os.listdir(vault) == ["mount"]
     assert stat.S_IMODE(os.stat(vault / "mount/a.md").st_mode) == 0o640
 

@@ -295,4 +295,4 @@ def test_a_name_that_never_passed_the_check_does_not_climb_either(vault: Path) -
     with Beneath(str(vault)) as here:
         for path in ("../x", "a/../../x", "/x", "", ".simplemem/../../x"):
             with pytest.raises((Invalid, FileNotFoundError)):
-                here.spot(path)
+                here.locate(path)

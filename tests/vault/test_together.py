@@ -15,7 +15,7 @@ from lacking import lack
 from simplemem.errors import AlreadyExists, Conflict
 from simplemem.vault import journal
 from simplemem.vault.disk import sha256
-from simplemem.vault.journal import Act
+from simplemem.vault.journal import FileOperation
 from simplemem.vault.paths import Beneath
 from simplemem.vault.vault import Change, Vault, Wish
 
@@ -105,13 +105,13 @@ def test_a_save_at_the_very_moment_of_the_swap_is_put_back(
     (vault / "n.md").write_bytes(b"one")
     lack(monkeypatch, kind)
     opened = Vault(vault)
-    real = journal.Journal._do
+    real = journal.Journal._apply
 
-    def do(self: journal.Journal, here: Beneath, act: Act) -> None:
+    def apply(self: journal.Journal, here: Beneath, operation: FileOperation) -> None:
         save(vault / "n.md", b"theirs")
-        real(self, here, act)
+        real(self, here, operation)
 
-    monkeypatch.setattr(journal.Journal, "_do", do)
+    monkeypatch.setattr(journal.Journal, "_apply", apply)
     with pytest.raises(Conflict) as trouble:
         opened.replace("n.md", b"ours", sha256(b"one"), CHANGE)
     assert trouble.value.details["current_sha256"] == sha256(b"theirs")
@@ -129,14 +129,14 @@ def test_a_name_that_another_program_takes_at_the_very_moment_stays_theirs(
     (vault / "a.md").write_bytes(b"one")
     lack(monkeypatch, kind)
     opened = Vault(vault)
-    real = journal.Journal._do
+    real = journal.Journal._apply
 
-    def do(self: journal.Journal, here: Beneath, act: Act) -> None:
+    def apply(self: journal.Journal, here: Beneath, operation: FileOperation) -> None:
         save_by_rename(vault / "n.md", b"theirs")
-        real(self, here, act)
+        real(self, here, operation)
 
     with monkeypatch.context() as patch:
-        patch.setattr(journal.Journal, "_do", do)
+        patch.setattr(journal.Journal, "_apply", apply)
         with pytest.raises(AlreadyExists):
             if change == "create":
                 opened.create("n.md", b"ours", CHANGE)
@@ -153,19 +153,19 @@ def test_a_save_in_the_middle_of_a_group_leaves_the_whole_group_undone(
     opened = Vault(vault)
     for name in ("a", "b", "c"):
         opened.create(f"{name}.md", name.encode(), CHANGE)
-    real = journal.Journal._do
+    real = journal.Journal._apply
 
-    def do(self: journal.Journal, here: Beneath, act: Act) -> None:
-        if act.step.version.path == "c.md":
+    def apply(self: journal.Journal, here: Beneath, operation: FileOperation) -> None:
+        if operation.step.version.path == "c.md":
             save_by_rename(vault / "c.md", b"theirs")
-        real(self, here, act)
+        real(self, here, operation)
 
     move = Wish("move", "a.md", sha256(b"a"), "new/d.md", b"moved")
     rewrites = [
         Wish.update(f"{name}.md", sha256(name.encode()), b"rewritten") for name in ("b", "c")
     ]
     with monkeypatch.context() as patch:
-        patch.setattr(journal.Journal, "_do", do)
+        patch.setattr(journal.Journal, "_apply", apply)
         with pytest.raises(Conflict) as trouble:
             opened.carry_out([move, *rewrites], CHANGE)
     assert trouble.value.details["path"] == "c.md"
