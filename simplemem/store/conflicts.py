@@ -17,7 +17,7 @@ from simplemem.note.names import base_name, clean_reference, name_of
 from simplemem.note.note import read_note
 from simplemem.note.words import counted
 from simplemem.store.core import Core, change_by
-from simplemem.store.history import commits_of
+from simplemem.store.git_history import commits_of
 from simplemem.store.undo import carry_out
 from simplemem.store.write import Making, encoded, judge, stamp_modified
 from simplemem.vault.disk import sha256

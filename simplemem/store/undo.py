@@ -15,8 +15,10 @@ from simplemem.memory import By, Restored, Undone
 from simplemem.note.names import check_name, clean_reference, name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.note.words import counted
-from simplemem.store import history
 from simplemem.store.core import Core, change_by
+from simplemem.store.earlier_texts import is_version_id, moment_of, note_at, nothing_there
+from simplemem.store.git_history import means_commit
+from simplemem.store.history import last_change, main_of, path_with_a_past
 from simplemem.store.unseen import check_unseen_links
 from simplemem.store.write import judge
 from simplemem.vault.history import Version
@@ -58,7 +60,7 @@ def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
     with core.vault.lock():
         changes = core.changes.step(version.group)
         _check_unseen_links(core, changes)
-        main_change = history.main_of(changes)
+        main_change = main_of(changes)
         description = _describe_undo(core, main_change, len(changes))
 
         reason = f"undoes {changes[0].id}"
@@ -88,7 +90,7 @@ def _describe_undo(core: Core, change: Version, change_count: int) -> str:
     if undone_id:
         verb = "redid"
         undone_changes = core.changes.step(core.changes.find(undone_id).group)
-        change = history.main_of(undone_changes)
+        change = main_of(undone_changes)
 
     noun = _NOUNS.get(change.op, change.op)
     description = f"{verb} the {noun} of {name_of(change.path)}"
@@ -166,12 +168,12 @@ def _change_to_undo(core: Core, version_or_name: str) -> Version:
         return core.changes.find(version_or_name)
     except NotFound as no_version:
         is_note = core.entry(path_of(clean_reference(version_or_name))) is not None
-        if not is_note and history.means_commit(core, version_or_name):
+        if not is_note and means_commit(core, version_or_name):
             raise Invalid(
                 f"{version_or_name} is a commit of git, which simplemem cannot undo",
                 hint="Restore a note as it was at that commit, or revert the commit with git.",
             ) from None
-        if not is_note and history.is_version_id(version_or_name):
+        if not is_note and is_version_id(version_or_name):
             no_version.hint = _newest_version_hint(core)
             raise
     return core.changes.find(last_step(core, version_or_name))
@@ -202,7 +204,7 @@ def last_step(core: Core, name: str | None = None, *, undone: bool = False) -> s
     if name is None:
         versions = core.changes.recent(_MAX_OPERATIONS)
     else:
-        versions = core.changes.of(history.path_with_a_past(core, name))
+        versions = core.changes.of(path_with_a_past(core, name))
     operations = _operations_of(versions)
 
     group = _undo_to_redo(operations) if undone else _operation_to_undo(operations)
@@ -300,15 +302,15 @@ def restore(
     warning if the text of that time is uncertain.
     """
     core.must_be_writable()
-    path = history.path_with_a_past(core, name)
+    path = path_with_a_past(core, name)
 
     with core.vault.lock():
         doubt = ""
         if at is None:
             at, doubt = _last_moment(core, path, is_renamed=new_name is not None)
-        then = history.note_at(core, path, at, name=name)
+        then = note_at(core, path, at, name=name)
         if then.data is None or then.sha256 is None:
-            raise history.nothing_there(name_of(path), at, then)
+            raise nothing_there(name_of(path), at, then)
 
         target = path if new_name is None else path_of(check_name(new_name))
         current = core.file(target)
@@ -352,7 +354,7 @@ def _last_moment(core: Core, path: str, *, is_renamed: bool) -> tuple[str, str]:
             raise Invalid(f"{name_of(path)} already exists", hint=hint)
         return f"before {deletion.id}", ""
 
-    last = history.last_change(core, path)
+    last = last_change(core, path)
     if last.after is None:
         return f"before {last.id}", ""
     return last.id, "it was deleted outside simplemem, perhaps after other changes"
@@ -394,7 +396,7 @@ def _takeover_since(core: Core, path: str, at: str, current_sha256: str) -> Vers
     The other note may be one that another program put there, after a change of ours freed the path.
     """
     lineage = core.changes.lineage(path)
-    if not lineage or history.means_commit(core, at):
+    if not lineage or means_commit(core, at):
         return None  # git knows names, and follows them by itself
 
     last = lineage[0]
@@ -404,6 +406,6 @@ def _takeover_since(core: Core, path: str, at: str, current_sha256: str) -> Vers
         return last
 
     first = lineage[-1]
-    if first.op == "create" and history.moment_of(core, at).number < first.number:
+    if first.op == "create" and moment_of(core, at).number < first.number:
         return first
     return None

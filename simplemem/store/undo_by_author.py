@@ -16,8 +16,8 @@ from simplemem.errors import Conflict, Invalid, NotFound
 from simplemem.index.changes import is_called
 from simplemem.memory import By, LeftAsIs, UndoneMany, UndoneNote
 from simplemem.note.names import name_of
-from simplemem.store import history
 from simplemem.store.core import Core, change_by
+from simplemem.store.earlier_texts import GONE, file_now, moment_of, text_of
 from simplemem.store.undo import carry_out
 from simplemem.store.unseen import would_break_unseen_links
 from simplemem.vault.history import Version
@@ -151,7 +151,7 @@ def _versions_since(core: Core, by: str, since: str) -> list[Version]:
 
     Raises NotFound if none of them is the author's.
     """
-    start = history.moment_of(core, since, start=True)
+    start = moment_of(core, since, start=True)
     versions = core.changes.recent(after=start.number)
     if any(is_called(version.who, by) and version.effects for version in versions):
         return versions
@@ -200,7 +200,7 @@ def _changed_paths(core: Core, effects_by_path: Mapping[str, Sequence[_Effect]])
     """Return the paths, in order, that are not as they were before the author's first change."""
     changed = {}
     for path in sorted(effects_by_path):
-        file = history.file_now(core, path)
+        file = file_now(core, path)
         current = None if file is None else file.sha256
         change = _ChangedPath(path, effects_by_path[path], current)
         if change.current != change.original:
@@ -272,8 +272,8 @@ def _reason_to_leave(core: Core, by: str, change: _ChangedPath, *, is_moved: boo
     later = _later_change(by, change)
     if later:
         return later
-    if change.original is not None and history.text_of(core, change.original) is None:
-        return history.GONE
+    if change.original is not None and text_of(core, change.original) is None:
+        return GONE
 
     rules = core.vault.access
     if rules.is_partial and _is_changed_with_hidden_note(core, change):
@@ -318,7 +318,7 @@ def _texts_after_undo(
     texts = dict[str, bytes]()
     for new_path, old_path in moves.items():
         sha256 = changed[old_path].original
-        text = None if sha256 is None else history.text_of(core, sha256)
+        text = None if sha256 is None else text_of(core, sha256)
         if text is not None:
             texts[new_path] = text
     return texts
@@ -350,7 +350,7 @@ def _undoing_write(
     """Return the write that gives a note the text `target`, at its old path if it has one."""
     text = None
     if target is not None and target != change.current:
-        text = history.text_of(core, target)
+        text = text_of(core, target)
     return Wish(
         "undo",
         change.path,
