@@ -20,7 +20,7 @@ from simplemem.note.words import well_formed
 from simplemem.search.judgement import notice_of
 from simplemem.search.query import read_query
 from simplemem.store.core import Core, change_by
-from simplemem.store.history import notes_then
+from simplemem.store.earlier_texts import notes_then
 from simplemem.store.move import move_files
 from simplemem.store.packs import Piece, pieces_of, sources_of
 from simplemem.store.recall import list_page, only_nearest, quality, ranked

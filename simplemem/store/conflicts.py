@@ -1,13 +1,16 @@
-"""Two texts of one note: a change that lost a race, and a copy that a synchroniser left. Either is offered as a merge,
-and only the merge that was shown is written: the same call accepts it, with `if_sha256` naming both: `BASE+CURRENT`."""
+"""Two texts of one note: a change that lost a race, and a copy that a synchroniser left.
+
+Either is offered as a merge, and only the merge that was shown is written. For a change, the same
+call accepts the offer, with both hashes in `if_sha256`: `BASE+CURRENT`.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, NamedTuple, Unpack
 
 from simplemem.errors import Conflict, Invalid, NotFound, SimplememError, Unreadable
 from simplemem.memory import By, ConflictCopy, ConflictMerge, ConflictMerged
@@ -17,315 +20,460 @@ from simplemem.note.names import base_name, clean_reference, name_of
 from simplemem.note.note import read_note
 from simplemem.note.words import counted
 from simplemem.store.core import Core, change_by
-from simplemem.store.history import commits_of
+from simplemem.store.git_history import commits_of
 from simplemem.store.undo import carry_out
 from simplemem.store.write import Making, encoded, judge, stamp_modified
 from simplemem.vault.disk import sha256
+from simplemem.vault.history import Version
 from simplemem.vault.vault import File, Wish
 
 Keep = Literal["merge", "note", "copy", "marked"]
-_MOST_VERSIONS = 200
+_MAX_VERSIONS = 200  # that are searched for the text that a copy began as
+_MAX_REPEATED = 20  # changes in between: a call is repeated soon, if at all
+_MAX_TEXT_SHOWN = 4_000  # characters of a merge: a longer one is read instead
+_MAX_CANDIDATES = 10
 _DIGITS = 12  # of each hash in an offer
 _READ_AGAIN = "Read the note again, apply your change to its current text, and pass its sha256."
 
 
+class _Attempt(NamedTuple):
+    """What a change makes of its base, and that merged with another text."""
+
+    own_text: str
+    merged: Merged
+
+
 def settled(core: Core, file: File, making: Making, if_sha256: str) -> str | None:
-    """The text that a change which names another text than the one that is there comes to. None when it was made
-    already, by this very call whose answer was lost (durability.md F66); Conflict when it lost a race."""
-    base_sha256, accepting, current = if_sha256.partition("+")
-    kept, given_out = (
-        core.vault.history.content,
-        core.remembered,
-    )  # by the beginning of a hash, and by all of it
-    base = kept(base_sha256) or given_out(base_sha256)
-    if accepting and base is None:
-        message = f"the version of {name_of(file.path)} that your change is based on is no longer in the history"
-        raise Conflict(message, current_sha256=file.sha256, hint=_READ_AGAIN)
-    both = _merged(base, making, file.data)
-    if accepting and file.sha256.startswith(current):
+    """Return the text to write for a change that is based on another text than the current one.
+
+    It is the merge that `if_sha256` accepts. Returns None if the change was made already, by this
+    very call whose answer was lost. Raises Conflict, with a merge to accept, if it lost a race.
+    """
+    base_sha256, plus, current_sha256 = if_sha256.partition("+")
+    is_accepting = bool(plus)
+    base = _text_of(core, base_sha256)
+    if is_accepting and base is None:
+        name = name_of(file.path)
+        raise Conflict(
+            f"the version of {name} that your change is based on is no longer in the history",
+            current_sha256=file.sha256,
+            hint=_READ_AGAIN,
+        )
+
+    attempt = _try_change(base, making, file.data)
+    if is_accepting and file.sha256.startswith(current_sha256):
         if not making.whole:
             read_note(file.data).must_be_editable(name_of(file.path))
-        if both is not None and both[1].clean:
-            return both[1].text
+        if attempt is not None and attempt.merged.clean:
+            return attempt.merged.text
     else:
-        if making.whole and encoded(making.make(read_note(file.data))) == file.data:
+        previous = _text_of(core, current_sha256) if is_accepting else base
+        if _is_made_already(core, file, making, base, previous):
             return None
-        seen = kept(current) or given_out(current) if accepting else base
-        made = _merged(base, making, seen) if seen is not None else None
-        if seen is not None and made is not None and made[1].clean:
-            if _is_but_for_its_time(made[1].text, file.data):
-                return None
-            _refuse_repeated(core, file, seen, made[1].text)
-    raise _lost(core, file, base, both)
+    raise _lost(core, file, base, attempt)
 
 
-def _refuse_repeated(core: Core, file: File, seen: bytes, text: str) -> None:
-    """Conflict, and nothing offered, when this very change was made already of what was `seen`, and others followed."""
-    for version in core.changes.of(file.path, 20):  # a call is repeated soon, if at all
+def _text_of(core: Core, digest: str) -> bytes | None:
+    """Return the text of a hash, or of its beginning if the history has it; None if it is lost."""
+    return core.vault.history.content(digest) or core.remembered(digest)
+
+
+def _is_made_already(
+    core: Core, file: File, making: Making, base: bytes | None, previous: bytes | None
+) -> bool:
+    """Return whether the current text of a note is what the change made of the `previous` one.
+
+    Raises Conflict if the change was made of it, and others followed.
+    """
+    if making.whole and encoded(making.make(read_note(file.data))) == file.data:
+        return True
+    if previous is None:
+        return False
+
+    attempt = _try_change(base, making, previous)
+    if attempt is None or not attempt.merged.clean:
+        return False
+    if _is_but_for_its_time(attempt.merged.text, file.data):
+        return True
+    _refuse_repeated(core, file, previous, attempt.merged.text)
+    return False
+
+
+def _refuse_repeated(core: Core, file: File, previous: bytes, text: str) -> None:
+    """Raise Conflict, without an offer, if a text was made of the `previous` one already.
+
+    Changes that were made since have followed it.
+    """
+    previous_sha256 = sha256(previous)
+    for version in core.changes.of(file.path, _MAX_REPEATED):
         if version.op not in ("update", "move"):
-            break  # taken back, or another note since
-        if version.before == sha256(seen) and version.before != version.after:
-            made = core.vault.history.content(version.after or "")
-            if made is not None and _is_but_for_its_time(text, made):
-                message = f"{name_of(file.path)} already has this change, as version {version.id}, and later changes"
-                diff, hint = (
-                    unified_diff(made, file.data, WHAT_YOU_HAD),
-                    "Read the note: there may be nothing left to do.",
-                )
-                raise Conflict(message, current_sha256=file.sha256, diff=diff, hint=hint)
+            return  # it was undone, or is of another note since
+        if version.before != previous_sha256 or version.before == version.after:
+            continue
+        result = core.vault.history.content(version.after or "")
+        if result is None or not _is_but_for_its_time(text, result):
+            continue
+
+        name = name_of(file.path)
+        raise Conflict(
+            f"{name} already has this change, as version {version.id}, and later changes",
+            current_sha256=file.sha256,
+            diff=unified_diff(result, file.data, WHAT_YOU_HAD),
+            hint="Read the note: there may be nothing left to do.",
+        )
 
 
-def _merged(base: bytes | None, making: Making, now: bytes) -> tuple[str, Merged] | None:
-    """What the change makes of its base, and that merged with what is there now; None if it does not fit."""
+def _try_change(base: bytes | None, making: Making, current: bytes) -> _Attempt | None:
+    """Return what a change makes of its base, merged with a text; None if it does not fit."""
     if base is None:
         return None
     try:
-        base.decode("utf-8"), now.decode("utf-8")
-        ours = making.make(read_note(base))
+        base.decode("utf-8")
+        current.decode("utf-8")
+        own_text = making.make(read_note(base))
     except (UnicodeDecodeError, SimplememError):
         return None
-    merged = merge(
-        read_note(base).text, ours, read_note(now).text, ("your change", "the note as it is now")
-    )
+
+    labels = ("your change", "the note as it is now")
+    merged = merge(read_note(base).text, own_text, read_note(current).text, labels)
     if making.again and not merged.clean:
         with suppress(SimplememError):
-            merged = Merged(making.make(read_note(now)), 0)
-    return ours, merged
+            merged = Merged(making.make(read_note(current)), 0)
+    return _Attempt(own_text, merged)
 
 
-def _lost(core: Core, file: File, base: bytes | None, both: tuple[str, Merged] | None) -> Conflict:
-    """The failure that says what is there now and what the change would make of it. The texts it names are kept."""
+def _lost(core: Core, file: File, base: bytes | None, attempt: _Attempt | None) -> Conflict:
+    """Return the error that says what the note is now, and what the change would make of it.
+
+    The texts that it names by their hashes are kept. Raises Invalid for a change that would not be
+    allowed anyway.
+    """
     message = f"{name_of(file.path)} has changed since it was read"
     details: dict[str, Any] = {
         "current_sha256": file.sha256,
         "diff": unified_diff(base, file.data, WHAT_YOU_HAD),
     }
-    if base is None or both is None:
+    if base is None or attempt is None:
         return Conflict(message, **details, hint=_READ_AGAIN)
-    ours, merged = both
-    judge(core.settings, name_of(file.path), base.decode("utf-8"), ours)
-    ours_data, data = (text.encode("utf-8", "surrogatepass") for text in (ours, merged.text))
-    for text in (base, file.data, ours_data):
+
+    merged = attempt.merged
+    judge(core.settings, name_of(file.path), base.decode("utf-8"), attempt.own_text)
+    own_data = attempt.own_text.encode("utf-8", "surrogatepass")
+    for text in (base, file.data, own_data):
         core.vault.keep_text(text)
-    shown: dict[str, Any] = {
+
+    details["base_sha256"] = sha256(base)
+    details["ours_sha256"] = sha256(own_data)
+    details["merged"] = _merge_details(file, merged)
+    if merged.clean:
+        offer = f"{sha256(base)[:_DIGITS]}+{file.sha256[:_DIGITS]}"
+        details["accept"] = offer
+        repeat = f'Repeat the call with if_sha256="{offer}" to write the merge.'
+        return Conflict(message, **details, hint=f"The changes do not overlap. {repeat}")
+    apply = "Apply yours to the current text, and pass its sha256."
+    return Conflict(message, **details, hint=f"Both changes touch the same lines. {apply}")
+
+
+def _merge_details(file: File, merged: Merged) -> dict[str, object]:
+    """Return what an error says of a merge with the current text of a note."""
+    data = merged.text.encode("utf-8", "surrogatepass")
+    details: dict[str, object] = {
         "clean": merged.clean,
         "conflicts": merged.conflicts,
         "sha256": sha256(data),
+        "diff": unified_diff(file.data, data, ("the current text", "both changes merged")),
     }
-    shown["diff"] = unified_diff(file.data, data, ("the current text", "both changes merged"))
-    shown |= (
-        {"text": merged.text} if len(merged.text) <= 4_000 else {}
-    )  # a long one is read instead
-    details |= {"base_sha256": sha256(base), "ours_sha256": sha256(ours_data), "merged": shown}
-    hint = (
-        "Both changes touch the same lines. Apply yours to the current text, and pass its sha256."
-    )
-    if merged.clean:
-        offer = details["accept"] = f"{sha256(base)[:_DIGITS]}+{file.sha256[:_DIGITS]}"
-        hint = f'The changes do not overlap. Repeat the call with if_sha256="{offer}" to write the merge.'
-    return Conflict(message, **details, hint=hint)
+    if len(merged.text) <= _MAX_TEXT_SHOWN:
+        details["text"] = merged.text
+    return details
 
 
-def _is_but_for_its_time(text: str, now: bytes) -> bool:
-    """Whether a note is this text, but for the time that our write stamped on it."""
-    modified = read_note(now).string("modified")
+def _is_but_for_its_time(text: str, data: bytes) -> bool:
+    """Return whether a note is this text, but for the time that our write stamped on it."""
+    modified = read_note(data).string("modified")
     with suppress(Invalid):
-        return encoded(stamp_modified(text, modified) if modified else text) == now
+        stamped = stamp_modified(text, modified) if modified else text
+        return encoded(stamped) == data
     return False
 
 
 def conflict_copies(core: Core) -> tuple[ConflictCopy, ...]:
-    """The files that synchronisers and git left beside notes that were changed in two places."""
-    return tuple(
-        ConflictCopy(name_of(at), at, name_of(of), of, by)
-        for at, of, by in core.index.conflict_copies()
-    )
+    """Return the files that synchronisers and git left beside notes changed in two places."""
+    copies = []
+    for path, original, maker in core.index.conflict_copies():
+        copies.append(ConflictCopy(name_of(path), path, name_of(original), original, maker))
+    return tuple(copies)
 
 
 def conflict_merges(
     core: Core, name: str | None = None, *, together: bool = False
 ) -> tuple[ConflictMerge, ...]:
-    """What a merge would make of the copy, or the copies of the note, that has this name; without one, of all copies.
+    """Return what merges would make of conflict copies: of a copy, of all of a note, or of all.
 
-    Each is of its copy alone. `together`, several copies of a note are merged one after the other: the text of each has
-    what those before it added, and `merge_conflicts` writes them as one change.
+    `name` is that of the copy or the note. Each merge is of its copy alone. `together`, several
+    copies of a note are merged one after the other: the text of each has what those before it
+    added, and `merge_conflicts` writes them as one change. Raises NotFound if `name` has no copy.
     """
-    copies = found = conflict_copies(core)
+    copies = conflict_copies(core)
     if name is not None:
-        wanted = clean_reference(name).removesuffix(".md")
-        found = tuple(
-            e for e in copies if wanted in (e.name, e.of, base_name(e.path), base_name(e.original))
-        )
-        if not found:
-            message = f"no conflict copy called {name!r}, and no note of that name has one"
-            candidates = [copy.name for copy in copies][:10]
-            raise NotFound(
-                message,
-                hint="`simplemem conflicts` lists the conflict copies.",
-                candidates=candidates,
-            )
+        copies = _copies_named(copies, name)
     if not together:
-        return tuple(_preview(core, copy) for copy in found)
-    merged: dict[str, str] = {}  # by note: its text with the copies before
-    taken: set[tuple[str, str]] = (
-        set()
-    )  # each note, with the hash of each copy that was merged into it
+        return tuple(_preview(core, copy) for copy in copies)
+
+    texts = dict[str, str]()  # by note: its text with the copies so far
+    merged_copies = set[tuple[str, str]]()  # notes, with the hashes of the copies merged into them
     merges = []
-    for copy in found:
-        so_far = merged.get(copy.original)
-        merge = _preview(core, copy, so_far)
-        identity = (copy.original, merge.copy_sha256)
-        if so_far is not None and identity in taken:
-            merge = replace(merge, text=so_far, clean=True, conflicts=0, diff="")
+    for copy in copies:
+        text = texts.get(copy.original)
+        merge = _preview(core, copy, text)
+        copy_key = (copy.original, merge.copy_sha256)
+        if text is not None and copy_key in merged_copies:
+            merge = replace(merge, text=text, clean=True, conflicts=0, diff="")
         if merge.text is not None:
-            merged[copy.original] = merge.text
-            taken.add(identity)
+            texts[copy.original] = merge.text
+            merged_copies.add(copy_key)
         merges.append(merge)
     return tuple(merges)
 
 
-def _preview(core: Core, copy: ConflictCopy, so_far: str | None = None) -> ConflictMerge:
-    """What a merge would make of a copy and its note, or of a copy and what earlier merges made of its note."""
+def _copies_named(copies: Sequence[ConflictCopy], name: str) -> tuple[ConflictCopy, ...]:
+    """Return the copies that have a name, or whose note has it. Raises NotFound if none has."""
+    reference = clean_reference(name).removesuffix(".md")
+    matches = []
+    for copy in copies:
+        names = (copy.name, copy.of, base_name(copy.path), base_name(copy.original))
+        if reference in names:
+            matches.append(copy)
+    if matches:
+        return tuple(matches)
+
+    raise NotFound(
+        f"no conflict copy called {name!r}, and no note of that name has one",
+        hint="`simplemem conflicts` lists the conflict copies.",
+        candidates=[copy.name for copy in copies][:_MAX_CANDIDATES],
+    )
+
+
+def _preview(core: Core, copy: ConflictCopy, merged_text: str | None = None) -> ConflictMerge:
+    """Return what a merge would make of a copy and its note.
+
+    `merged_text` is what earlier merges made of the note, if there were any.
+    """
     try:
-        note, other = core.vault.read(copy.original), core.vault.read(copy.path)
+        note = core.vault.read(copy.original)
+        other = core.vault.read(copy.path)
     except SimplememError as error:
         return ConflictMerge(copy, None, "", False, 0, "", "", "", error.message)
-    hashes = (note.sha256, other.sha256)
-    if problem := read_note(note.data).problem or read_note(other.data).problem:
-        differs = unified_diff(note.data, other.data, (copy.original, copy.path), LONG_DIFF)
-        return ConflictMerge(copy, None, "", False, 0, differs, *hashes, problem)
-    base, where = _likely_base(core, copy, note, other)
-    sides = (copy.original.rsplit("/", 1)[-1], copy.path.rsplit("/", 1)[-1])
-    ours = _decoded(note.data) if so_far is None else so_far
-    merged = merge(base, ours, _decoded(other.data), sides)
-    diff = unified_diff(
-        ours.encode(), merged.text.encode(), (copy.original, "both changes merged"), LONG_DIFF
+
+    problem = read_note(note.data).problem or read_note(other.data).problem
+    if problem:
+        paths = (copy.original, copy.path)
+        return ConflictMerge(
+            copy=copy,
+            text=None,
+            base="",
+            clean=False,
+            conflicts=0,
+            diff=unified_diff(note.data, other.data, paths, LONG_DIFF),
+            note_sha256=note.sha256,
+            copy_sha256=other.sha256,
+            problem=problem,
+        )
+
+    base, base_label = _likely_base(core, copy, note, other)
+    labels = (copy.original.rsplit("/", 1)[-1], copy.path.rsplit("/", 1)[-1])
+    text = _decoded(note.data) if merged_text is None else merged_text
+    merged = merge(base, text, _decoded(other.data), labels)
+    titles = (copy.original, "both changes merged")
+    return ConflictMerge(
+        copy=copy,
+        text=merged.text,
+        base=base_label,
+        clean=merged.clean,
+        conflicts=merged.conflicts,
+        diff=unified_diff(text.encode(), merged.text.encode(), titles, LONG_DIFF),
+        note_sha256=note.sha256,
+        copy_sha256=other.sha256,
     )
-    return ConflictMerge(copy, merged.text, where, merged.clean, merged.conflicts, diff, *hashes)
 
 
 def _likely_base(core: Core, copy: ConflictCopy, note: File, other: File) -> tuple[str | None, str]:
-    """The text that a note and a copy of it likely began as, the nearest to both, and which version that is."""
-    named, states = dict[str, str](), [note.sha256]  # the newest first
-    for version in core.changes.of(copy.original, _MOST_VERSIONS):
-        for sha, said in (
-            (version.after, f"version {version.id}"),
-            (version.before, f"the version before {version.id}"),
-        ):
-            if sha is not None:
-                named.setdefault(sha, said)
-                states.append(sha)
-    oldest, at = {sha: place for place, sha in enumerate(states)}, 0
-    while at < len(states):  # what the note was made of; what was taken back is passed over
-        if states[at] == other.sha256:
-            return _decoded(other.data), named.get(other.sha256, "")  # nothing in the copy is new
-        at = oldest[states[at]] + 1
-    texts = [(core.vault.history.content(sha), where) for sha, where in named.items()]
-    texts += [
-        (each.after, f"commit {each.commit[:10]}")
-        for each in commits_of(core, copy.original, _MOST_VERSIONS)
-    ]
-    (mine, yours), likely = (_decoded(note.data), _decoded(other.data)), []
-    for age, (data, where) in enumerate(texts):
-        if data is not None and data not in (note.data, other.data):
-            text = _decoded(data)
-            distance = _distance(text, mine) + _distance(text, yours)
-            if distance < len(mine) + len(yours):  # else it would explain nothing
-                likely.append((distance, -age, text, where))  # of equals the oldest
-    return min(likely)[2:] if likely else (None, "")
+    """Return the text that a note and a copy of it likely began as, and which version that is.
+
+    It is the text nearest to both. Returns None and "" if no text explains them.
+    """
+    versions = core.changes.of(copy.original, _MAX_VERSIONS)
+    labels = _labels_of(versions)
+    if _is_ancestor(other.sha256, note.sha256, versions):
+        return _decoded(other.data), labels.get(other.sha256, "")  # nothing in the copy is new
+
+    texts = [(core.vault.history.content(digest), label) for digest, label in labels.items()]
+    commits = commits_of(core, copy.original, _MAX_VERSIONS)
+    texts.extend((commit.after, f"commit {commit.commit[:10]}") for commit in commits)
+
+    note_text = _decoded(note.data)
+    copy_text = _decoded(other.data)
+    best: tuple[str | None, str] = (None, "")
+    # A text that shares no line with either would explain nothing.
+    least_distance = len(note_text) + len(copy_text) - 1
+    for data, label in texts:
+        if data is None or data in (note.data, other.data):
+            continue
+        text = _decoded(data)
+        distance = _distance(text, note_text) + _distance(text, copy_text)
+        if distance <= least_distance:  # of equals the last one, which is the oldest
+            least_distance = distance
+            best = (text, label)
+    return best
+
+
+def _texts_named(versions: Sequence[Version]) -> Iterator[tuple[str, str]]:
+    """Yield the hashes of the texts after and before each change, with what they are."""
+    for version in versions:
+        if version.after is not None:
+            yield version.after, f"version {version.id}"
+        if version.before is not None:
+            yield version.before, f"the version before {version.id}"
+
+
+def _labels_of(versions: Sequence[Version]) -> dict[str, str]:
+    """Return what each text is, by its hash; the newest label if a note had a text twice."""
+    labels = dict[str, str]()
+    for digest, label in _texts_named(versions):
+        labels.setdefault(digest, label)
+    return labels
+
+
+def _is_ancestor(digest: str, current: str, versions: Sequence[Version]) -> bool:
+    """Return whether the current text of a note was made of the text with this hash.
+
+    What was undone, between a text and the same text later, is skipped.
+    """
+    states = [current]
+    states.extend(state for state, _ in _texts_named(versions))
+    oldest_index = {state: index for index, state in enumerate(states)}
+    index = 0
+    while index < len(states):
+        if states[index] == digest:
+            return True
+        index = oldest_index[states[index]] + 1
+    return False
 
 
 def _decoded(data: bytes) -> str:
+    """Return the text of a file; what is not UTF-8 is replaced."""
     return data.decode("utf-8", "replace")
 
 
 def _distance(one: str, other: str) -> int:
-    ours, theirs = Counter(one.split("\n")), Counter(other.split("\n"))
-    return sum(
-        (len(line) + 1) * count for line, count in ((ours | theirs) - (ours & theirs)).items()
-    )
+    """Return how many characters are in lines that only one of two texts has."""
+    one_lines = Counter(one.split("\n"))
+    other_lines = Counter(other.split("\n"))
+    differing = (one_lines | other_lines) - (one_lines & other_lines)
+    return sum((len(line) + 1) * count for line, count in differing.items())
 
 
 def merge_conflict(
     core: Core, merge: ConflictMerge, *, keep: Keep = "merge", **by: Unpack[By]
 ) -> ConflictMerged:
-    """Write what was shown, or `keep` one text, or both "marked" where they differ; and put the copy into the trash."""
+    """Write a merge that was shown, and put the copy into the trash: `merge_conflicts` of one."""
     return merge_conflicts(core, [merge], keep=keep, **by)[0]
 
 
 def merge_conflicts(
     core: Core, merges: Sequence[ConflictMerge], *, keep: Keep = "merge", **by: Unpack[By]
 ) -> tuple[ConflictMerged, ...]:
-    """Write what was shown for copies of one note that were merged `together`, and put all copies into the trash.
+    """Write what was shown for copies of one note, and put the copies into the trash.
 
-    It is one change, which one undo takes back. Nothing is written when one of the copies cannot be merged as `keep`
-    says (Conflict, Unreadable), when the note or a copy has changed since (Conflict), or when `keep` is "copy" and the
-    copies differ (Invalid).
+    Several copies must have been merged `together`. `keep` is "merge", "note" or "copy" for one of
+    the texts, or "marked" for both where they differ. It is one change, which one undo takes back.
+    Nothing is written if one of the copies cannot be merged as `keep` says (Conflict, Unreadable),
+    if the note or a copy has changed since (Conflict), or if `keep` is "copy" and the copies differ
+    (Invalid).
     """
     core.must_be_writable()
     for planned in merges:
         _must_be_mergeable(planned, keep)
-    copy, note_sha256 = merges[0].copy, merges[0].note_sha256
+
+    copy = merges[0].copy
+    note_sha256 = merges[0].note_sha256
     data = _text_kept(core, merges, keep)
     warnings: list[str] = []
     if data is not None:
-        before = _decoded(core.vault.read(copy.original).data)
-        warnings = judge(core.settings, copy.of, before, _decoded(data))
+        old_text = _decoded(core.vault.read(copy.original).data)
+        warnings = judge(core.settings, copy.of, old_text, _decoded(data))
 
     is_rewritten = data is not None and sha256(data) != note_sha256
     with core.vault.lock():
         wishes = [Wish.update(planned.copy.path, planned.copy_sha256, None) for planned in merges]
         if is_rewritten:
             wishes.insert(0, Wish.update(copy.original, note_sha256, data))
-        elif (now := core.vault.read(copy.original).sha256) != note_sha256:
-            raise Conflict(
-                f"{copy.of!r} has changed since it was compared with its copy",
-                current_sha256=now,
-                hint="Compare the two again.",
-            )
+        else:
+            _check_unchanged(core, copy, note_sha256)
         written, _ = carry_out(core, wishes, change_by(by, "conflicts"))
 
     digest = (written[0].sha256 if is_rewritten else note_sha256) or ""
-    done = []
+    results = []
     for planned in merges:
-        is_new = is_rewritten and (keep == "copy" or planned.diff != "")
-        done.append(
-            ConflictMerged(
-                copy.of, planned.copy.name, digest, written[0].version, is_new, tuple(warnings)
-            )
+        is_changed = is_rewritten and (keep == "copy" or planned.diff != "")
+        result = ConflictMerged(
+            name=copy.of,
+            copy=planned.copy.name,
+            sha256=digest,
+            version=written[0].version,
+            changed=is_changed,
+            warnings=tuple(warnings),
         )
-        warnings = []  # they are said once
-    return tuple(done)
+        results.append(result)
+        warnings = []  # only the first result has them
+    return tuple(results)
+
+
+def _check_unchanged(core: Core, copy: ConflictCopy, note_sha256: str) -> None:
+    """Raise Conflict if a note has changed since it was compared with its copy."""
+    current_sha256 = core.vault.read(copy.original).sha256
+    if current_sha256 != note_sha256:
+        raise Conflict(
+            f"{copy.of!r} has changed since it was compared with its copy",
+            current_sha256=current_sha256,
+            hint="Compare the two again.",
+        )
 
 
 def _must_be_mergeable(merge: ConflictMerge, keep: Keep) -> None:
-    """Conflict or Unreadable when a copy cannot be merged without a decision that `keep` does not make."""
+    """Raise Conflict or Unreadable if a merge needs a decision that `keep` does not make."""
     if keep in ("copy", "note"):
         return
+
     name = merge.copy.name
     if merge.text is None:
         hint = "Keep one of the two with --keep note or --keep copy, or fix it in an editor first."
         raise Unreadable(f"{name} cannot be merged: {merge.problem}", hint=hint)
     if keep == "merge" and not merge.clean:
-        hint = "Pass --keep note or --keep copy to keep one text, or --keep both to mark the differences in the note."
-        message = (
-            f"{merge.copy.of} and its copy {name} differ in {counted(merge.conflicts, 'place')}"
+        places = counted(merge.conflicts, "place")
+        hint = (
+            "Pass --keep note or --keep copy to keep one text, "
+            "or --keep both to mark the differences in the note."
         )
+        message = f"{merge.copy.of} and its copy {name} differ in {places}"
         raise Conflict(message, current_sha256=merge.note_sha256, diff=merge.diff, hint=hint)
 
 
 def _text_kept(core: Core, merges: Sequence[ConflictMerge], keep: Keep) -> bytes | None:
-    """What the note shall be; None where it stays as it is."""
+    """Return the text that the note gets; None if it stays as it is.
+
+    Raises Invalid if a copy is to be kept and there are several that differ.
+    """
     if keep == "note":
         return None
-    if keep == "copy":
-        if len({merge.copy_sha256 for merge in merges}) > 1:
-            names = ", ".join(merge.copy.name for merge in merges)
-            message = f"{merges[0].copy.of} has {len(merges)} copies that differ: {names}"
-            raise Invalid(
-                message,
-                hint="Merge the copy to keep by its own name, then the others with --keep note.",
-            )
-        return core.vault.read(merges[0].copy.path).data
-    text = merges[-1].text or ""
-    return text.encode("utf-8", "surrogatepass")
+    if keep != "copy":
+        text = merges[-1].text or ""
+        return text.encode("utf-8", "surrogatepass")
+
+    if len({merge.copy_sha256 for merge in merges}) > 1:
+        names = ", ".join(merge.copy.name for merge in merges)
+        raise Invalid(
+            f"{merges[0].copy.of} has {len(merges)} copies that differ: {names}",
+            hint="Merge the copy to keep by its own name, then the others with --keep note.",
+        )
+    return core.vault.read(merges[0].copy.path).data

@@ -1,11 +1,12 @@
-"""A memory gets another name, or goes to the trash; links to it are followed or counted."""
+"""Moving and deleting notes. Links follow a move; those to a deleted note are counted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Unpack
 
 from simplemem.errors import AlreadyExists, Invalid, NotFound
+from simplemem.index.door import StoredLink
 from simplemem.index.notes import is_note
 from simplemem.memory import By, Deleted, Moved
 from simplemem.note.header import read_header
@@ -20,30 +21,45 @@ from simplemem.vault.vault import Change, File, Wish, Written
 
 
 def move(core: Core, name: str, new_name: str, **by: Unpack[By]) -> Moved:
-    """Give a memory another name. Every link goes on meaning what it meant, in its own form."""
+    """Give a note another name. Links to it and in it keep their targets and forms.
+
+    A repeated call whose answer was lost gives the same answer. Raises NotFound or Ambiguous for
+    the name, and what `move_files` raises.
+    """
     core.must_be_writable()
-    new = path_of(check_name(new_name))
+    new_path = path_of(check_name(new_name))
     try:
-        old = core.path_meant(name)
+        old_path = core.path_meant(name)
     except NotFound:
-        if (done := _last_change(core, name, "move")) is not None and done.new_path == new:
-            return Moved(name_of(new), new, name_of(done.path), done.after or "", (), done.id, ())
-        raise
-    return move_files(core, {old: new}, **by)[0]
+        last = _last_change(core, name, "move")
+        if last is None or last.new_path != new_path:
+            raise
+        return Moved(
+            name=name_of(new_path),
+            path=new_path,
+            previous_name=name_of(last.path),
+            sha256=last.after or "",
+            rewritten=(),
+            version=last.id,
+            warnings=(),
+        )
+    return move_files(core, {old_path: new_path}, **by)[0]
 
 
 def move_files(core: Core, new_paths: Mapping[str, str], **by: Unpack[By]) -> tuple[Moved, ...]:
-    """Give files other paths as one change, all or none. Every link goes on meaning what it meant, in its own form.
+    """Give files other paths as one change, all or none. Links keep their targets and forms.
 
-    Raises AlreadyExists if a new path is taken. Raises ReadOnly if a rule forbids one of the changes, or if a link
-    would break that this view cannot follow.
+    Raises AlreadyExists if a new path is taken, Invalid if it is the old one or no legal name, and
+    ReadOnly if a rule forbids one of the changes, or a link would break that this view cannot
+    follow.
     """
     core.must_be_writable()
     for old, new in new_paths.items():
         check_name(name_of(new))
         if old == new:
             raise Invalid(f"{name_of(old)} already has this name")
-        # Before anything is looked at, so that the answer is the same whatever lies in a place that is closed here.
+        # This comes before any file is looked at, so that the answer does not tell what is in a
+        # place that the rules close.
         core.vault.access.check(old, asked=True)
         core.vault.access.check(new, asked=True)
 
@@ -54,48 +70,61 @@ def move_files(core: Core, new_paths: Mapping[str, str], **by: Unpack[By]) -> tu
 
 def _move_in_lock(core: Core, moves: Moves, change: Change) -> tuple[Moved, ...]:
     """Move files while the vault is locked."""
-    files, warnings = dict[str, File](), list[str]()
-    for old, new in moves.new_paths.items():
-        _check_free(core, old, new)
-        files[old] = core.vault.read(old)
-        _check_scope(core, old, new, files[old].data)
-        warnings += judge(core.settings, "", name_of(old), name_of(new))
+    files, warnings = _files_to_move(core, moves)
+    rewrites, rewrite_warnings = rewrites_for(core, moves)
+    new_texts = {}
+    other_notes = []
+    for rewrite in rewrites:
+        if rewrite.path not in files:
+            other_notes.append(rewrite)
+        elif rewrite.data is not None:
+            new_texts[rewrite.path] = rewrite.data
+    check_unseen_links(core.vault, moves, new_texts)
 
-    rewrites, stuck = rewrites_for(core, moves)
-    own_texts = {
-        wish.path: wish.data for wish in rewrites if wish.path in files and wish.data is not None
-    }
-    others = [wish for wish in rewrites if wish.path not in files]
-    check_unseen_links(core.vault, moves, own_texts)
+    wishes = []
+    for path, file in files.items():
+        wishes.append(Wish("move", path, file.sha256, moves.after(path), new_texts.get(path)))
+    written = core.vault.carry_out([*wishes, *other_notes], change)[: len(wishes)]
 
-    wishes = [
-        Wish("move", old, file.sha256, moves.after(old), own_texts.get(old))
-        for old, file in files.items()
-    ]
-    written = core.vault.carry_out([*wishes, *others], change)[: len(wishes)]
-    texts = {moves.after(old): own_texts.get(old, file.data) for old, file in files.items()}
-    texts |= {wish.path: wish.data or b"" for wish in others}
-    warnings += stuck + _index_moved(core, texts, written, moves)
+    texts = {moves.after(path): new_texts.get(path, file.data) for path, file in files.items()}
+    texts.update((rewrite.path, rewrite.data or b"") for rewrite in other_notes)
+    warnings += rewrite_warnings
+    warnings += _index_moved(core, texts, written, moves)
 
-    rewritten = [name_of(wish.path) for wish in others] + [
-        name_of(moves.after(path)) for path in own_texts
-    ]
+    rewritten = [name_of(rewrite.path) for rewrite in other_notes]
+    rewritten += [name_of(moves.after(path)) for path in new_texts]
     return tuple(
         Moved(
             name=name_of(result.path),
             path=result.path,
-            previous_name=name_of(old),
-            sha256=result.sha256 or file.sha256,
+            previous_name=name_of(path),
+            sha256=result.sha256 or files[path].sha256,
             rewritten=tuple(rewritten),
             version=result.version,
             warnings=tuple(warnings),
         )
-        for (old, file), result in zip(files.items(), written, strict=True)
+        for path, result in zip(files, written, strict=True)
     )
 
 
+def _files_to_move(core: Core, moves: Moves) -> tuple[dict[str, File], list[str]]:
+    """Return the files by their paths before the moves, and warnings about their new names.
+
+    Raises AlreadyExists, Invalid or NotFound if one of them cannot be moved.
+    """
+    files = dict[str, File]()
+    warnings = list[str]()
+    for old_path, new_path in moves.new_paths.items():
+        _check_free(core, old_path, new_path)
+        file = core.vault.read(old_path)
+        _check_scope(core, old_path, new_path, file.data)
+        warnings += judge(core.settings, "", name_of(old_path), name_of(new_path))
+        files[old_path] = file
+    return files, warnings
+
+
 def _check_free(core: Core, old: str, new: str) -> None:
-    """Raise AlreadyExists if another note has the new name. A note may change the case of its own."""
+    """Raise AlreadyExists if another note has the new name. A change of case is allowed."""
     if compare_key(old) != compare_key(new) and core.entry(new) is not None:
         hint = "Choose another name, or move or delete that note first."
         raise AlreadyExists(
@@ -104,7 +133,7 @@ def _check_free(core: Core, old: str, new: str) -> None:
 
 
 def _check_scope(core: Core, old: str, new: str, data: bytes) -> None:
-    """Raise Invalid if a move would bring a note into the scope of somebody whose notes this view does not see."""
+    """Raise Invalid if a move would bring a note into a scope that this view does not see."""
     if core.vault.access.is_partial:
         properties = read_header(data.decode("utf-8", "replace")).properties
         check_move_keeps_scope(old, new, properties, core.vault.access.hides)
@@ -113,76 +142,86 @@ def _check_scope(core: Core, old: str, new: str, data: bytes) -> None:
 def _index_moved(
     core: Core, texts: Mapping[str, bytes], written: Sequence[Written], moves: Moves
 ) -> list[str]:
-    """Index what moved and the notes whose links followed, by their paths now. Returns warnings."""
+    """Index what moved and the notes with changed links, by their new paths. Returns warnings."""
     warnings = list[str]()
-    attachments = {
-        path
-        for old, new in moves.new_paths.items()
-        if not is_note(old) or not is_note(new)
-        for path in (old, new)
-    }
+    attachments = set[str]()
+    for old_path, new_path in moves.new_paths.items():
+        if not is_note(old_path) or not is_note(new_path):
+            attachments.update((old_path, new_path))
     if attachments:  # first: notes link to them
         warnings += core.indexed(attachments, lambda: core.look_at(attachments))
+
     notes = {path: data for path, data in texts.items() if path not in attachments}
     moved = {old: new for old, new in moves.new_paths.items() if new in notes}
-    return warnings + indexed(core, notes, written, moved=moved)
+    warnings += indexed(core, notes, written, moved=moved)
+    return warnings
 
 
 def delete(core: Core, name: str, *, if_sha256: str | None = None, **by: Unpack[By]) -> Deleted:
-    """Put a memory in the trash. Links to it stay as they are and lead nowhere; `undo` brings it back."""
+    """Move a note to the trash. Links to it stay as they are, unresolved; `undo` restores it.
+
+    A repeated call with `if_sha256` whose answer was lost gives the same answer. Raises NotFound or
+    Ambiguous for the name, Conflict if the note has another hash than `if_sha256`, and ReadOnly.
+    """
     core.must_be_writable()
     try:
         path = core.path_meant(name)
     except NotFound:
-        if (
-            if_sha256
-            and (done := _last_change(core, name, "delete")) is not None
-            and done.before == if_sha256
-        ):
-            return Deleted(name_of(done.path), done.id, 0)
-        raise
+        last = _last_change(core, name, "delete") if if_sha256 else None
+        if last is None or last.before != if_sha256:
+            raise
+        return Deleted(name_of(last.path), last.id, 0)
+
     with core.vault.lock():
-        named, linking = core.index.files_named, core.index.links(path)
-        left = lambda key: [each for each in named(key) if each != path]  # noqa: E731
-        broken = sum(resolve(link.target, link.source, left).path is None for link in linking)
+        unresolved = _unresolved_links(core, core.index.links(path), {path})
         written = core.vault.trash(path, if_sha256, change_by(by, "delete"))
         indexed(core, {}, [], gone=[path])
-    return Deleted(name_of(path), written.version, broken)
+    return Deleted(name_of(path), written.version, unresolved)
 
 
 def delete_all(core: Core, names: Iterable[str], **by: Unpack[By]) -> tuple[Deleted, ...]:
-    """Put memories in the trash as one change, which one undo takes back.
+    """Move notes to the trash as one change, which one undo takes back.
 
-    All names are looked up first: raises NotFound or Ambiguous, with nothing deleted, if one of them means no memory.
-    Links among the memories are not counted as unresolved.
+    All names are looked up first: raises NotFound or Ambiguous, with nothing deleted, if one of
+    them means no note. Links among the notes are not counted as unresolved.
     """
     core.must_be_writable()
     paths = list(dict.fromkeys(core.path_meant(name) for name in names))
     if not paths:
         return ()
+
     with core.vault.lock():
         deleted = set(paths)
-
-        def remaining(key: str) -> list[str]:
-            return [path for path in core.index.files_named(key) if path not in deleted]
-
         unresolved = {}
         for path in paths:
             links = [link for link in core.index.links(path) if link.source not in deleted]
-            unresolved[path] = sum(
-                resolve(link.target, link.source, remaining).path is None for link in links
-            )
+            unresolved[path] = _unresolved_links(core, links, deleted)
 
         wishes = [Wish("delete", path, core.vault.read(path).sha256, gone=True) for path in paths]
         written = core.vault.carry_out(wishes, change_by(by, "delete"))
         indexed(core, {}, [], gone=paths)
     return tuple(
-        Deleted(name_of(path), one.version, unresolved[path])
-        for path, one in zip(paths, written, strict=True)
+        Deleted(name_of(path), result.version, unresolved[path])
+        for path, result in zip(paths, written, strict=True)
     )
 
 
+def _unresolved_links(core: Core, links: Iterable[StoredLink], deleted: Collection[str]) -> int:
+    """Return how many of these links lead nowhere once the `deleted` paths are gone."""
+
+    def remaining(key: str) -> list[str]:
+        return [path for path in core.index.files_named(key) if path not in deleted]
+
+    targets = [resolve(link.target, link.source, remaining).path for link in links]
+    return targets.count(None)
+
+
 def _last_change(core: Core, name: str, op: str) -> Version | None:
-    """The last change of a memory that is not there, if it was this one: a call whose answer was lost is repeated."""
+    """Return the last change of a note that is gone, if it was of this kind; else None.
+
+    It is what a call did whose answer was lost, if the call is repeated.
+    """
     versions = core.changes.of(path_of(clean_reference(name)), 1)
-    return versions[0] if versions and versions[0].op == op else None
+    if versions and versions[0].op == op:
+        return versions[0]
+    return None

@@ -14,8 +14,10 @@ from simplemem.note.names import name_of
 from simplemem.note.note import Note, Tag, read_note, tag_map
 from simplemem.note.passages import find_section
 from simplemem.note.words import count_tokens
-from simplemem.store import history
 from simplemem.store.core import Core
+from simplemem.store.earlier_texts import note_at, nothing_there, text_of
+from simplemem.store.git_history import means_commit
+from simplemem.store.history import path_with_a_past
 from simplemem.vault.obsidian import resolve
 
 
@@ -33,20 +35,20 @@ def read(
         return _read_now(core, core.path_meant(name), section)
     if version is not None and (data := core.vault.history.content(version.lower())) is not None:
         return memory_of(core, core.path_meant(name), data, section, version)
-    if version is not None and history.means_commit(core, version):
+    if version is not None and means_commit(core, version):
         at = version
     if at is not None or version is None:
-        path, at = history.path_with_a_past(core, name), at or ""
-        then = history.note_at(core, path, at, name=name)
+        path, at = path_with_a_past(core, name), at or ""
+        then = note_at(core, path, at, name=name)
         if then.data is None:
-            raise history.nothing_there(name_of(path), at, then)
+            raise nothing_there(name_of(path), at, then)
         memory = memory_of(core, then.path, then.data, section, at)
         said = filter(None, (memory.problem, f"not certain: {then.doubt}" if then.doubt else ""))
         return replace(memory, problem="; ".join(said) or None)
     found = core.changes.find(version)
     kept = found.after if found.after is not None else found.before
     path = found.new_path or found.path
-    if kept is None or (data := history.text_of(core, kept, path, found.path)) is None:
+    if kept is None or (data := text_of(core, kept, path, found.path)) is None:
         raise NotFound(f"the text of version {version} is no longer kept")
     return memory_of(core, path, data, section, version)
 

@@ -20,7 +20,17 @@ from simplemem.memory import By, Finding, Mended, Mending, MovedIndex, OwnFile, 
 from simplemem.note.clock import local
 from simplemem.note.names import check_name, compare_key, name_of, path_of
 from simplemem.note.words import well_formed
-from simplemem.store import conflicts, history, move, packs, read, recall, undo, write
+from simplemem.store import (
+    conflicts,
+    history,
+    move,
+    packs,
+    read,
+    recall,
+    undo,
+    undo_by_author,
+    write,
+)
 from simplemem.store.bench import Bench
 from simplemem.store.core import Core, change_by
 from simplemem.vault.obsidian import filled
@@ -286,7 +296,7 @@ class EnhancedStore:
     diff = _method(history.diff)
     history, last_step = _method(history.history), _method(undo.last_step)
     restore = _method(undo.restore)
-    undo_all = _method(undo.undo_all)
+    undo_all = _method(undo_by_author.undo_all)
     undo = _method(undo.undo)
 
     def sync_with_remote(self, **by: Unpack[By]) -> Synced:

@@ -1,115 +1,139 @@
-"""Undo of one change, or of all that somebody changed since a moment; and an earlier text put back in its place.
-Nothing is merged: what somebody else has changed since is left as it is, and with it every operation it was part of."""
+"""Undo of one change, and restoring an earlier text of a note.
+
+Nothing is merged: if a note has changed since, the undo of the change is refused. The undo of all
+that somebody changed is in `undo_by_author`.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Unpack
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound
-from simplemem.index.changes import is_called
-from simplemem.memory import By, LeftAsIs, Restored, Undone, UndoneMany, UndoneNote
+from simplemem.memory import By, Restored, Undone
 from simplemem.note.names import check_name, clean_reference, name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.note.words import counted
-from simplemem.store import history
 from simplemem.store.core import Core, change_by
-from simplemem.store.unseen import check_unseen_links, would_break_unseen_links
+from simplemem.store.earlier_texts import is_version_id, moment_of, note_at, nothing_there
+from simplemem.store.git_history import means_commit
+from simplemem.store.history import last_change, main_of, path_with_a_past
+from simplemem.store.unseen import check_unseen_links
 from simplemem.store.write import judge
 from simplemem.vault.history import Version
 from simplemem.vault.obsidian import Moves
-from simplemem.vault.vault import Change, Wish, Written
+from simplemem.vault.vault import Change, File, Wish, Written
 
-_NOUNS = {
-    "create": "creation",
-    "update": "change",
-    "delete": "deletion",
-}  # a move and a restore are called so
+_MAX_OPERATIONS = 1000  # of the whole vault, the latest: an older change is undone by its version
+_NOUNS = {"create": "creation", "update": "change", "delete": "deletion"}
+"""Nouns for operations whose name is none, such as "move"."""
+_UNDOES = re.compile(r"undoes (?P<version>v[0-9]+)\b")
 
-_Step = tuple[
-    Version, str | None, str | None
-]  # a change of a path, with what it found and left there
+_Operations = Mapping[str, Sequence[Version]]
+"""Operations by their group, the newest first, with their changes, also the newest first."""
 
 
 def carry_out(
     core: Core, wishes: Sequence[Wish], change: Change
 ) -> tuple[list[Written], list[str]]:
-    """Change some notes as one under the vault's lock, and index them: what was written, and what went wrong after."""
+    """Change files as one operation under the vault's lock, and index them.
+
+    Returns the results in the order of the wishes, and warnings if the index could not be updated.
+    """
     written = core.vault.carry_out(wishes, change)
     paths = {path for wish in wishes for path in (wish.path, wish.target)}
-    return written, core.indexed(paths, lambda: core.look_at(paths))
+    warnings = core.indexed(paths, lambda: core.look_at(paths))
+    return written, warnings
 
 
 def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
-    """Take back a change by its version, or by its name the last change of a memory that was not taken back yet."""
+    """Undo a change by its version, or the last change of a note by the note's name.
+
+    Changes of the same operation, such as the links that a move rewrote, are undone with it. Of a
+    note, the last change is undone that was not undone yet. Raises Conflict if one of the notes has
+    changed since, NotFound if there is no such change, Invalid for a commit of git, and ReadOnly.
+    """
     core.must_be_writable()
     version = _change_to_undo(core, version_or_name)
+
     with core.vault.lock():
-        steps = core.changes.step(version.group)
-        _check_unseen_links(core, steps)
-        asked, done = history.main_of(steps), "undid"
-        main_path = (asked.path, asked.new_path)
-        if former := undone_by(asked):
-            asked, done = (
-                history.main_of(core.changes.step(core.changes.find(former).group)),
-                "redid",
-            )
-        reason = ": ".join(filter(None, (f"undoes {steps[0].id}", by.get("reason"))))
+        changes = core.changes.step(version.group)
+        _check_unseen_links(core, changes)
+        main_change = main_of(changes)
+        description = _describe_undo(core, main_change, len(changes))
+
+        reason = f"undoes {changes[0].id}"
+        if by.get("reason"):
+            reason += f": {by['reason']}"
         try:
             written = core.vault.undo(version.id, change_by({**by, "reason": reason}, "undo"))
         except Conflict as error:
             raise _refusal(core, version, error) from error
-        paths = {path for step in steps for path, _, _ in step.effects} | {
-            each.path for each in written
-        }
+
+        paths = {path for change in changes for path, _, _ in change.effects}
+        paths.update(result.path for result in written)
         core.indexed(paths, lambda: core.look_at(paths))
-    main, more = (
-        next((each for each in written if each.path in main_path), written[0]),
-        len(steps) - 1,
-    )
-    to = f" to {name_of(asked.new_path)}" if asked.new_path else ""
-    also = (
-        f" and {counted(more, 'more change')} of the same step"
-        if more and (asked.op == "undo" or not to)
-        else ""
-    )
-    what = f"{done} the {_NOUNS.get(asked.op, asked.op)} of {name_of(asked.path)}{to}{also}"
-    return Undone(name_of(main.path), main.sha256, main.version, what)
+
+    main_paths = (main_change.path, main_change.new_path)
+    result = next((result for result in written if result.path in main_paths), written[0])
+    return Undone(name_of(result.path), result.sha256, result.version, description)
+
+
+def _describe_undo(core: Core, change: Version, change_count: int) -> str:
+    """Return what undoing an operation does, such as "undid the move of Kite to craft/Kite".
+
+    `change` is the main change of the operation, which has `change_count` changes.
+    """
+    verb = "undid"
+    undone_id = undone_by(change)
+    if undone_id:
+        verb = "redid"
+        undone_changes = core.changes.step(core.changes.find(undone_id).group)
+        change = main_of(undone_changes)
+
+    noun = _NOUNS.get(change.op, change.op)
+    description = f"{verb} the {noun} of {name_of(change.path)}"
+    if change.new_path:
+        description += f" to {name_of(change.new_path)}"
+
+    # That a move also rewrote links goes without saying.
+    is_plain_move = change.new_path and change.op != "undo"
+    if change_count > 1 and not is_plain_move:
+        description += f" and {counted(change_count - 1, 'more change')} of the same step"
+    return description
 
 
 def _refusal(core: Core, version: Version, error: Conflict) -> Conflict:
-    """Return the error for a note that is not as this change left it: what happened, and how to go on.
+    """Return the error for a note that is not as this change left it, and what to do.
 
     If the note can be restored as it was before the change, `restore_at` says what to restore.
     """
     path: str = error.details["path"]
     name = name_of(path)
-    facts = {**error.details, "version": version.id}
-    if facts["current_sha256"] is None:
-        return Conflict(error.message, hint=error.hint, **facts)
+    details = {**error.details, "version": version.id}
+    if details["current_sha256"] is None:
+        return Conflict(error.message, hint=error.hint, **details)
 
-    steps = core.changes.step(version.group)
-    step = next((step for step in steps if path in (step.path, step.new_path)), version)
+    changes = core.changes.step(version.group)
+    change = next((change for change in changes if path in (change.path, change.new_path)), version)
     message = f"{name} has changed since {version.id}"
-    if step.after is None:
+    if change.after is None:
         message = f"a note called {name} exists again"
         hint = "Move or delete that note first, or restore the old one under another name."
     elif _is_changed_since(core, path, version):
         hint = "Undo the later changes first."
-    elif step.new_path is not None:
+    elif change.new_path is not None:
         hint = (
             "The note was edited outside simplemem. To move it back with that edit, move it again."
         )
-    elif step.before is None:
+    elif change.before is None:
         hint = "The note was edited outside simplemem. If you do not want to keep it, delete it."
     else:
-        facts["restore_at"] = f"before {version.id}"
+        details["restore_at"] = f"before {version.id}"
         restoring = f"restore the note as it was before {version.id}"
         hint = f"The note was edited outside simplemem. To take back that edit too, {restoring}."
-    return Conflict(message, hint=hint, **facts)
+    return Conflict(message, hint=hint, **details)
 
 
 def _is_changed_since(core: Core, path: str, version: Version) -> bool:
@@ -118,37 +142,45 @@ def _is_changed_since(core: Core, path: str, version: Version) -> bool:
     return latest is not None and latest.group != version.group
 
 
-def _check_unseen_links(core: Core, steps: Sequence[Version]) -> None:
-    """Raise ReadOnly if to take back the moves among these changes would break a link that this view cannot follow."""
-    new_paths, texts = dict[str, str](), dict[str, bytes]()
-    for step in steps:
-        if step.new_path is None or step.before is None:
+def _check_unseen_links(core: Core, changes: Iterable[Version]) -> None:
+    """Raise ReadOnly if undoing a move would break a link that this view cannot follow."""
+    new_paths = dict[str, str]()
+    texts = dict[str, bytes]()
+    for change in changes:
+        if change.new_path is None or change.before is None:
             continue
-        new_paths[step.new_path] = step.path
-        text = core.vault.history.kept(step.before) if step.before != step.after else None
+
+        new_paths[change.new_path] = change.path
+        if change.before == change.after:
+            continue
+        text = core.vault.history.kept(change.before)
         if text is not None:
-            texts[step.new_path] = text
+            texts[change.new_path] = text
     check_unseen_links(core.vault, Moves(new_paths), texts)
 
 
 def _change_to_undo(core: Core, version_or_name: str) -> Version:
-    """Return the change of this id, or the last one of the memory of this name that was not taken back yet."""
+    """Return the change of this version, or the last change of a note that is not undone.
+
+    Raises NotFound if there is none, and Invalid for a commit of git.
+    """
     try:
         return core.changes.find(version_or_name)
     except NotFound as no_version:
-        if core.entry(path_of(clean_reference(version_or_name))) is None:
-            if history.means_commit(core, version_or_name):
-                hint = "Restore a note as it was at that commit, or revert the commit with git."
-                message = f"{version_or_name} is a commit of git, which simplemem cannot undo"
-                raise Invalid(message, hint=hint) from None
-            if history.is_version_id(version_or_name):
-                no_version.hint = _versions_there_are(core)
-                raise
+        is_note = core.entry(path_of(clean_reference(version_or_name))) is not None
+        if not is_note and means_commit(core, version_or_name):
+            raise Invalid(
+                f"{version_or_name} is a commit of git, which simplemem cannot undo",
+                hint="Restore a note as it was at that commit, or revert the commit with git.",
+            ) from None
+        if not is_note and is_version_id(version_or_name):
+            no_version.hint = _newest_version_hint(core)
+            raise
     return core.changes.find(last_step(core, version_or_name))
 
 
-def _versions_there_are(core: Core) -> str:
-    """Say which version is the newest that may be seen, and where the others are listed."""
+def _newest_version_hint(core: Core) -> str:
+    """Return a hint that names the newest visible version, and where the others are listed."""
     newest = core.changes.recent(1)
     if not newest:
         return "The history is empty."
@@ -156,299 +188,224 @@ def _versions_there_are(core: Core) -> str:
 
 
 def undone_by(version: Version) -> str:
-    """The version that this change is the undo of; "" for any other change."""
-    found = re.match(r"undoes (v[0-9]+)\b", version.reason) if version.op == "undo" else None
-    return found[1] if found else ""
+    """Return the version that this change undid; "" if it is no undo, or an undo by author."""
+    if version.op != "undo":
+        return ""
+    match = _UNDOES.match(version.reason)
+    return match["version"] if match else ""
 
 
 def last_step(core: Core, name: str | None = None, *, undone: bool = False) -> str:
-    """Return the version to undo next, of one note or of all; if `undone`, the undo to take back next.
+    """Return the version to undo next; if `undone`, the undo to take back (redo) next.
 
-    Raises NotFound if there is none. Only an undo since which nothing else changed can be taken back.
+    It is of one note or of all. Raises NotFound if there is none. An undo can be taken back only if
+    nothing else was changed since.
     """
-    path = None if name is None else history.path_with_a_past(core, name)
-    found = core.changes.recent(1000) if path is None else core.changes.of(path)
-    steps: dict[str, list[Version]] = {}  # newest first
-    for version in found:
-        if version.op != "recovered":
-            steps.setdefault(version.group, []).append(version)
-    undos = {group for group, versions in steps.items() if versions[0].op == "undo"}
+    if name is None:
+        versions = core.changes.recent(_MAX_OPERATIONS)
+    else:
+        versions = core.changes.of(path_with_a_past(core, name))
+    operations = _operations_of(versions)
 
-    taken_back = set[str]()
-    goals: dict[
-        str, str | None
-    ] = {}  # the texts that an undo by author brought back, until their change is reached
-    for group, versions in steps.items():
-        if group in taken_back or _leads_from(versions, goals):
-            continue
-        target = undone_by(versions[0])
-        is_redo = target in undos
-        if undone == (group in undos) and not is_redo:
-            return group
-        if group not in undos:
-            break
-        if target:
-            taken_back.add(target)
-        else:
-            goals |= {path: after for version in versions for path, _, after in version.effects}
-    message = f"nothing to {'redo' if undone else 'undo'}{f' in {name}' if name else ''}"
+    group = _undo_to_redo(operations) if undone else _operation_to_undo(operations)
+    if group is not None:
+        return group
+
+    message = "nothing to redo" if undone else "nothing to undo"
+    if name:
+        message += f" in {name}"
     hint = "Only changes made through simplemem can be undone."
     if undone:
         hint = "The history has only changes made through simplemem."
     raise NotFound(message, hint=hint)
 
 
-def _leads_from(versions: Sequence[Version], goals: dict[str, str | None]) -> bool:
-    """Return whether an undo by author took these changes back; remove the goals that they started from."""
-    effects = [effect for version in versions for effect in version.effects]
-    if not any(path in goals for path, _, _ in effects):
+def _operations_of(versions: Iterable[Version]) -> _Operations:
+    """Return changes by their operation. A text that was recovered is no change, and left out."""
+    operations: dict[str, list[Version]] = {}
+    for version in versions:
+        if version.op != "recovered":
+            operations.setdefault(version.group, []).append(version)
+    return operations
+
+
+def _operation_to_undo(operations: _Operations) -> str | None:
+    """Return the newest operation in effect that is no undo; None if there is none."""
+    for group in _in_effect(operations):
+        if operations[group][0].op != "undo":
+            return group
+    return None
+
+
+def _undo_to_redo(operations: _Operations) -> str | None:
+    """Return the newest undo in effect; None if there is none, or something else changed since.
+
+    A redo is the undo of an undo. It is skipped, and with it the undo that it took back.
+    """
+    for group in _in_effect(operations):
+        newest = operations[group][0]
+        if newest.op != "undo":
+            return None
+        target = undone_by(newest)
+        is_redo = target in operations and operations[target][0].op == "undo"
+        if not is_redo:
+            return group
+    return None
+
+
+def _in_effect(operations: _Operations) -> Iterator[str]:
+    """Yield the groups of operations that no later operation in effect undid, the newest first."""
+    undone_groups = set[str]()
+    # By path: the texts that undos by author brought back, until their changes are reached.
+    restored_texts = dict[str, str | None]()
+
+    for group, changes in operations.items():
+        if group in undone_groups or _is_undone_by_author(changes, restored_texts):
+            continue
+        yield group
+
+        if changes[0].op != "undo":
+            continue
+        target = undone_by(changes[0])
+        if target:
+            undone_groups.add(target)
+            continue
+        for change in changes:
+            for path, _, new_sha256 in change.effects:
+                restored_texts[path] = new_sha256
+
+
+def _is_undone_by_author(changes: Iterable[Version], restored_texts: dict[str, str | None]) -> bool:
+    """Return whether a later undo by author took an operation back.
+
+    It did if one of the paths still has to lead back to a text that such an undo restored. Removes
+    the restored texts that the operation started from: earlier changes of these paths stand.
+    """
+    effects = [effect for change in changes for effect in change.effects]
+    if not any(path in restored_texts for path, _, _ in effects):
         return False
-    for path, before, _ in effects:
-        if path in goals and goals[path] == before:
-            del goals[path]
+
+    for path, old_sha256, _ in effects:
+        if path in restored_texts and restored_texts[path] == old_sha256:
+            del restored_texts[path]
     return True
 
 
 def restore(
     core: Core, name: str, *, at: str | None = None, new_name: str | None = None, **by: Unpack[By]
 ) -> Restored:
-    """Bring a memory's text of a version or date back; of a deleted one, its last. With `new_name` it stands beside."""
+    """Write back the text that a note had at a version, date or commit.
+
+    With `new_name`, it becomes another note. Without `at`, it is the last text of a deleted note.
+    Raises AlreadyExists if another note has the name now, NotFound if the note did not exist then
+    or its text is no longer kept, and Invalid without `at` if the note exists. The result has a
+    warning if the text of that time is uncertain.
+    """
     core.must_be_writable()
-    path = history.path_with_a_past(core, name)
+    path = path_with_a_past(core, name)
+
     with core.vault.lock():
-        doubt, since = "", at
-        if since is None and new_name is not None and core.entry(path) is not None:
-            deletion = _deletion_of_another(core, path)
-            since = None if deletion is None else f"before {deletion.id}"
-        if since is None:
-            if core.entry(path) is not None:
-                hint = "Pass `at`: a version of its history, or a date."
-                raise Invalid(f"{name_of(path)} already exists", hint=hint)
-            last = history.last_change(core, path)
-            since = f"before {last.id}" if last.after is None else last.id
-            doubt = (
-                ""
-                if last.after is None
-                else "it was deleted outside simplemem, perhaps after other changes"
-            )
-        then = history.note_at(core, path, since, name=name)
+        doubt = ""
+        if at is None:
+            at, doubt = _last_moment(core, path, is_renamed=new_name is not None)
+        then = note_at(core, path, at, name=name)
         if then.data is None or then.sha256 is None:
-            raise history.nothing_there(name_of(path), since, then)
+            raise nothing_there(name_of(path), at, then)
+
         target = path if new_name is None else path_of(check_name(new_name))
-        now = core.file(target)
-        other = (
-            _taken_since(core, path, since, now.sha256)
-            if now is not None and target == path
-            else None
-        )
-        if now is not None and (target != path or other is not None):
-            hint = (
-                f"It got this name in {other.id}. Restore the old note under another name."
-                if other
-                else ""
-            )
-            message = f"another note called {name_of(target)} exists"
-            raise AlreadyExists(message, hint=hint or "Choose another name.", name=name_of(target))
-        wish = Wish("restore", target, before=now.sha256 if now else None, data=then.data)
-        written = carry_out(core, [wish], change_by(by, "restore"))[0][0]
-    said = [f"not certain: {doubt or then.doubt}"] if doubt or then.doubt else []
+        current = core.file(target)
+        if current is not None:
+            _check_same_note(core, path, target, at, current)
+
+        current_sha256 = None if current is None else current.sha256
+        wish = Wish("restore", target, before=current_sha256, data=then.data)
+        results, _ = carry_out(core, [wish], change_by(by, "restore"))
+        written = results[0]
+
+    warnings = list[str]()
+    doubt = doubt or then.doubt
+    if doubt:
+        warnings.append(f"not certain: {doubt}")
     if written.changed:
-        before = read_note(now.data).text if now is not None else ""
-        said += judge(core.settings, name_of(target), before, read_note(then.data).text, anew=False)
-    outcome = (written.previous_sha256, written.version, since, written.changed, tuple(said))
-    return Restored(name_of(target), then.sha256, *outcome)
+        old_text = "" if current is None else read_note(current.data).text
+        new_text = read_note(then.data).text
+        warnings += judge(core.settings, name_of(target), old_text, new_text, anew=False)
+    return Restored(
+        name=name_of(target),
+        sha256=then.sha256,
+        previous_sha256=written.previous_sha256,
+        version=written.version,
+        at=at,
+        changed=written.changed,
+        warnings=tuple(warnings),
+    )
+
+
+def _last_moment(core: Core, path: str, *, is_renamed: bool) -> tuple[str, str]:
+    """Return the last moment at which a deleted note existed, and what is uncertain about it.
+
+    If another note has its path now, the deleted one can be restored only if it `is_renamed`.
+    Raises Invalid if the path has a note and none was deleted there, or it is not renamed.
+    """
+    if core.entry(path) is not None:
+        deletion = _deletion_of_another(core, path) if is_renamed else None
+        if deletion is None:
+            hint = "Pass `at`: a version of its history, or a date."
+            raise Invalid(f"{name_of(path)} already exists", hint=hint)
+        return f"before {deletion.id}", ""
+
+    last = last_change(core, path)
+    if last.after is None:
+        return f"before {last.id}", ""
+    return last.id, "it was deleted outside simplemem, perhaps after other changes"
 
 
 def _deletion_of_another(core: Core, path: str) -> Version | None:
-    """The change that deleted a note whose name another note has now; None if the note there is the only one."""
-    comer = None  # the change that put a note at the path after the deletion
+    """Return the change that deleted an earlier note at a path which another note has now.
+
+    Returns None if there was no other note, such as if the deleted note itself was restored.
+    """
+    arrival = None  # the change that put a note at the path after the deletion
     for version in core.changes.recent():
         if version.path == path and version.after is None and version.before is not None:
-            is_another = comer is None or comer.op in ("create", "move")
+            is_another = arrival is None or arrival.op in ("create", "move")
             return version if is_another else None
-        is_put_there = version.new_path == path or (version.path == path and version.before is None)
-        if is_put_there and version.op != "recovered":
-            comer = version
+
+        is_created_there = version.path == path and version.before is None
+        is_moved_there = version.new_path == path
+        if (is_created_there or is_moved_there) and version.op != "recovered":
+            arrival = version
     return None
 
 
-def _taken_since(core: Core, path: str, at: str, now: str) -> Version | None:
-    """The change since a moment with which this name went to another memory, or got free for another program's file."""
-    lineage = core.changes.lineage(path)
-    if not lineage or history.means_commit(core, at):
-        return None  # git tells of names, and follows them by itself
-    last, first = lineage[0], lineage[-1]
-    if (last.new_path or last.path) != path or (last.after is None and last.before != now):
-        return last
-    return (
-        first
-        if first.op == "create" and history.moment_of(core, at).number < first.number
-        else None
-    )
+def _check_same_note(core: Core, path: str, target: str, at: str, current: File) -> None:
+    """Raise AlreadyExists if the file at the target is not the note to be restored."""
+    hint = "Choose another name."
+    if target == path:
+        takeover = _takeover_since(core, path, at, current.sha256)
+        if takeover is None:
+            return
+        hint = f"It got this name in {takeover.id}. Restore the old note under another name."
+    message = f"another note called {name_of(target)} exists"
+    raise AlreadyExists(message, hint=hint, name=name_of(target))
 
 
-def undo_all(
-    core: Core,
-    by: str,
-    since: str,
-    *,
-    preview: bool = False,
-    expected: str | None = None,
-    **change: Unpack[By],
-) -> UndoneMany:
-    """Take back everything that somebody changed since a date or version, as one change that can itself be undone. A
-    `preview` changes nothing; given its `plan` as `expected`, it is done only if it is still what was shown."""
-    if not by.strip() or not since.strip():
-        missing = "a client, as `by`" if not by.strip() else "a date or version, as `since`"
-        raise Invalid(
-            f"an undo of several changes needs {missing}",
-            hint="The history shows who changed what, and when.",
-        )
-    if preview:
-        return _plan(core, by, since)[0]
-    core.must_be_writable()
-    with core.vault.lock():
-        shown, wishes = _plan(core, by, since)
-        if expected is not None and shown.plan != expected:
-            message, hint = (
-                "the vault has changed since the preview",
-                "Read the new preview, then repeat the call.",
-            )
-            raise Conflict(message, current_sha256=None, hint=hint)
-        if not wishes:
-            return shown
-        reason = change.get("reason") or f"everything by {by} since {since}"
-        written, _ = carry_out(core, wishes, change_by({**change, "reason": reason}, "undo"))
-    return replace(shown, version=written[0].version)
+def _takeover_since(core: Core, path: str, at: str, current_sha256: str) -> Version | None:
+    """Return the change since a moment that gave a path to another note; None if none did.
 
-
-def _plan(core: Core, by: str, since: str) -> tuple[UndoneMany, list[Wish]]:
-    """What would become of each note, and the wishes that do it."""
-    lines = core.changes.recent(after=history.moment_of(core, since, start=True).number)
-    if not any(is_called(version.who, by) and version.effects for version in lines):
-        names = dict.fromkeys(version.who for version in lines if version.who)
-        hint = "The history shows who changed what, and when."
-        raise NotFound(
-            f"{by} has changed nothing since {since}", candidates=list(names)[:10], hint=hint
-        )
-    chains, moves = _changes_by(lines, by)
-    files = {path: history.file_now(core, path) for path in sorted(chains)}
-    now = {path: None if file is None else file.sha256 for path, file in files.items()}
-    then = {
-        path: chains[path][0][1] for path in now if now[path] != chains[path][0][1]
-    }  # what is to be there again
-    moved = {
-        new: old
-        for new, old in moves.items()
-        if new in then and old in then and then[new] is now[old] is None
-    }
-    groups = {
-        path: {version.group for version, _, _ in chains[path] if is_called(version.who, by)}
-        for path in then
-    }
-    whys = {
-        path: _why_left(core, by, path, chains[path], now[path], path in moved) for path in then
-    }
-    moving = {new: old for new, old in moved.items() if not whys[new]}
-    if would_break_unseen_links(core.vault, Moves(moving), _texts_then(core, moving, then)):
-        whys |= dict.fromkeys(moving, "it would break a link from or to a hidden folder")
-    todo = [path for path, why in whys.items() if why]
-    while todo:  # what shares an operation with something that is left is left too
-        other = todo.pop()
-        for path in then:
-            if not whys[path] and (shared := groups[path] & groups[other]):
-                whys[path] = (
-                    f"{min(shared)} changed it together with {name_of(other)}, which is left as it is"
-                )
-                todo.append(path)
-    notes, wishes = [], []
-    for path in then:
-        if whys[path] or path in moved.values():
-            continue
-        old = moved.get(path)
-        sha = then[old or path]
-        done = (
-            "moved back"
-            if old
-            else "deleted"
-            if sha is None
-            else "changed back"
-            if now[path]
-            else "brought back"
-        )
-        notes.append(
-            UndoneNote(
-                name_of(path), old and name_of(old), done, chains[path][0][0].id, now[path], sha
-            )
-        )
-        text = None if sha is None or sha == now[path] else history.text_of(core, sha)
-        wishes.append(
-            Wish("undo", path, before=now[path], new_path=old, data=text, gone=sha is None)
-        )
-    left = tuple(LeftAsIs(name_of(path), why) for path, why in whys.items() if why)
-    digest = hashlib.sha256(repr(notes).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return UndoneMany(by, since, "", tuple(notes), left, digest), wishes
-
-
-def _changes_by(lines: Sequence[Version], by: str) -> tuple[dict[str, list[_Step]], dict[str, str]]:
-    """Return per path what somebody changed, with all later changes, and where the notes they moved were before.
-
-    `lines` has the newest change first. A path that is again as it was before their change is left out.
+    The other note may be one that another program put there, after a change of ours freed the path.
     """
-    chains: dict[str, list[_Step]] = {}
-    taken_back: dict[str, list[_Step]] = {}
-    moves: dict[str, str] = {}  # where a note is now -> where it was
+    lineage = core.changes.lineage(path)
+    if not lineage or means_commit(core, at):
+        return None  # git knows names, and follows them by itself
 
-    for version in reversed(lines):
-        is_theirs = is_called(version.who, by)
-        for path, before, after in version.effects:
-            if not is_theirs and path not in chains:
-                if not any(after == text for _, _, text in taken_back.get(path, ())):
-                    continue
-                chains[path] = taken_back.pop(path)  # somebody brought their change back
+    last = lineage[0]
+    is_moved_away = (last.new_path or last.path) != path
+    is_replaced = last.after is None and last.before != current_sha256
+    if is_moved_away or is_replaced:
+        return last
 
-            chain = chains.setdefault(path, [])
-            chain.append((version, before, after))
-            if after == chain[0][1]:
-                taken_back[path] = chains.pop(
-                    path
-                )  # the note is as it was: a later change starts from here
-
-        if is_theirs and version.new_path is not None:
-            moves[version.new_path] = moves.pop(version.path, version.path)
-    return chains, moves
-
-
-def _texts_then(
-    core: Core, moving: Mapping[str, str], then: Mapping[str, str | None]
-) -> dict[str, bytes]:
-    """Return the texts that notes get that move back, by their paths now. One that is not kept is absent."""
-    texts = dict[str, bytes]()
-    for new, old in moving.items():
-        sha256 = then[old]
-        text = None if sha256 is None else history.text_of(core, sha256)
-        if text is not None:
-            texts[new] = text
-    return texts
-
-
-def _why_left(
-    core: Core, by: str, path: str, chain: Sequence[_Step], now: str | None, moves: bool
-) -> str:
-    """Why a path is left as it is, "" when it is not: somebody else has changed it since, or the rules forbid it."""
-    rules, log, then = core.vault.access, core.vault.history.log, chain[0][1]
-    other = next((version for version, _, _ in chain if not is_called(version.who, by)), None)
-    if other is not None:
-        return f"{other.who or 'another client'} changed it later ({other.id})"
-    if [after for _, _, after in chain] != [*(before for _, before, _ in chain[1:]), now]:
-        return "it was changed later outside simplemem"
-    if then is not None and history.text_of(core, then) is None:
-        return history.GONE
-    is_hidden = (
-        len(core.changes.step(each.group)) < len(log.group(each.group)) for each, _, _ in chain
-    )
-    if rules.is_partial and any(is_hidden):
-        return "it was changed together with a hidden note"
-    if not rules.may_change(path):
-        return "it is read-only here"
-    return "deleting is not allowed here" if rules.no_delete and then is None and not moves else ""
+    first = lineage[-1]
+    if first.op == "create" and moment_of(core, at).number < first.number:
+        return first
+    return None

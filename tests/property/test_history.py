@@ -21,7 +21,7 @@ from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.note.names import name_of
 from simplemem.store import EnhancedStore
-from simplemem.store.history import moment_of, notes_then
+from simplemem.store.earlier_texts import moment_of, notes_then
 from simplemem.vault.disk import sha256
 
 _MEMORY = Path("/dev/shm")

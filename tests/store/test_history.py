@@ -11,7 +11,7 @@ import pytest
 
 from simplemem.errors import AlreadyExists, Ambiguous, Invalid, NotFound
 from simplemem.store import EnhancedStore
-from simplemem.store.history import NoteThen, moment_of, note_at, notes_then
+from simplemem.store.earlier_texts import NoteThen, moment_of, note_at, notes_then
 
 Write = Callable[[str, str | bytes], Path]
 DAY = 86_400
