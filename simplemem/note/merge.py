@@ -99,13 +99,20 @@ def merge(
     other_body = other[other_start:]
 
     try:
-        header = _merge_headers(base_header, current_header, other_header)
+        if _is_only_removed(base_header, current_header, other_header):
+            header = _MergedHeader("", {}, {})
+        else:
+            header = _merge_headers(base_header, current_header, other_header)
     except SimplememError:  # a property cannot be changed without changing something else
         return _merge_lines(base, current, other, names, both=both)
     body = _merge_lines(base_body, current_body, other_body, names, both=both)
 
-    marked_properties = _mark_properties(header, names, newline_of(current))
-    text = header.text + marked_properties + body.text
+    newline = newline_of(current)
+    content = _mark_properties(header, names, newline) + body.text
+    header_text = header.text
+    if content and header_text and not header_text.endswith(("\n", "\r")):
+        header_text += newline  # the note ended with its header
+    text = header_text + content
     conflicts = body.conflicts + len(header.current_values)
     return Merged(text, conflicts)
 
@@ -306,6 +313,14 @@ def _without_ends(lines: list[str]) -> list[str]:
 # Properties
 
 
+def _is_only_removed(base: str | None, current: str, other: str) -> bool:
+    """Return whether one side removed the header, and the other did not change it."""
+    if not base or (current and other):
+        return False
+    left = current or other
+    return not left or left.rstrip("\r\n") == base.rstrip("\r\n")
+
+
 def _merge_headers(base: str | None, current: str, other: str) -> _MergedHeader:
     """Merge headers property by property. A property in conflict keeps its current value.
 
@@ -364,7 +379,7 @@ def _add_comments(header: str, base: str | None, other: str) -> str:
         for line in _LINE.findall(other)
         if line.lstrip().startswith("#") and line not in old_lines
     ]
-    if not comments:
+    if not comments or not header:
         return header
 
     commented = "".join([*lines[:-1], *comments, *lines[-1:]])

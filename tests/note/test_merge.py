@@ -143,3 +143,21 @@ def test_hostile_texts_take_bounded_work_and_end_in_a_conflict_rather_than_in_a_
     merged = merge(base, ours, theirs)
     assert merged.conflicts
     assert merged.text.count("<<<<<<< ours") == merged.conflicts
+
+
+def test_a_note_that_ended_with_its_header_keeps_it_when_the_other_side_adds_text() -> None:
+    base = "---\na: 1\n---\n"
+    assert merge(base, "---\na: 1\n---", "---\na: 1\n---\nText\n").text == "---\na: 1\n---\nText\n"
+
+
+def test_a_header_that_one_side_removed_is_gone_if_the_other_did_not_change_it() -> None:
+    base = "---\n# Head\n# Head\n---\n"
+    without_end = "---\n# Head\n# Head\n---"
+    for merged in (merge(base, without_end, "a\n"), merge(base, "a\n", without_end)):
+        assert (merged.text, merged.conflicts) == ("a\n", 0)
+
+
+def test_a_comment_in_a_header_that_is_gone_does_not_become_a_heading() -> None:
+    base = "---\na: 1\n---\nB\n"
+    commented = "---\na: 1\n# note\n---\nB\n"
+    assert merge(base, "B\n", commented).text == "B\n"
