@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from simplemem.config import Settings
 from simplemem.evaluate import without
 from simplemem.note.note import read_note
-from simplemem.note.passages import sentence_spans
+from simplemem.note.sentences import sentence_spans
 from simplemem.store import EnhancedStore
 
 Questions = list[tuple[str, frozenset[str]]]

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from bench.conversation import Conversation, serve
 from simplemem.kinds.atoms.reading import Reading, read_statement, statements_in
 from simplemem.kinds.atoms.reconciling import Verdict, reconcile
-from simplemem.note.passages import sentence_spans
+from simplemem.note.sentences import sentence_spans
 
 CASES = Path(__file__).parents[1] / "tests" / "data" / "remember_cases.txt"
 

@@ -23,8 +23,9 @@ from simplemem.config import Settings, read_bounded
 from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.note.names import base_name, name_of
 from simplemem.note.note import read_note
-from simplemem.note.passages import as_read, sentence_spans
+from simplemem.note.plain_text import as_read
 from simplemem.note.properties import remove_property, set_property, spliced
+from simplemem.note.sentences import sentence_spans
 from simplemem.note.words import content_words, words_in_order, words_of
 from simplemem.store import EnhancedStore, Progress, write_file
 

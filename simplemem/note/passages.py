@@ -1,4 +1,4 @@
-"""The pieces of a body: its sections, the passages that are searched and shown, and its sentences. Pure. Blocks are
+"""The pieces of a body: its sections, and the passages that are searched and shown. Pure. Blocks are
 packed up to about 200 tokens; a passage begins with up to 50 of the one before (retrieval.md §2). None is left out."""
 
 from __future__ import annotations
@@ -7,15 +7,15 @@ import hashlib
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 from simplemem.note.body import Body, count_lines, newline_of, read_body
 from simplemem.note.header import read_header
-from simplemem.note.sentence_ends import marks, sentence_ends
+from simplemem.note.sentence_ends import marks
+from simplemem.note.sentences import skip_blank
 from simplemem.note.unseen import without_html_comments
-from simplemem.note.words import STOP_WORDS, count_tokens, words_in_order
+from simplemem.note.words import count_tokens
 
 MOST_TOKENS = 200
 OVERLAP_TOKENS = 50
@@ -150,10 +150,10 @@ def _pieces(text: str, body: Body) -> list[_Piece]:
     """The blocks with whatever stands between them (rules, empty items), cut up where they are too long."""
     blocks = body.blocks
     pieces: list[_Piece] = []
-    bounds = [_skip_blank(text, body.start), *(block.start for block in blocks[1:]), len(text)]
+    bounds = [skip_blank(text, body.start), *(block.start for block in blocks[1:]), len(text)]
     at, line = 0, 1
     for number, (start, stop) in enumerate(pairwise(bounds)):
-        begins, end = _skip_blank(text, start), start + len(text[start:stop].rstrip())
+        begins, end = skip_blank(text, start), start + len(text[start:stop].rstrip())
         if begins >= end:
             continue
         at, line = begins, line + count_lines(text, at, begins)
@@ -182,7 +182,7 @@ def _cut(text: str, start: int, end: int, line: int, heading: int, tokens: int) 
             )
         for first, last, held in spans:
             if held:
-                first = _skip_blank(text, first)
+                first = skip_blank(text, first)
                 yield _Piece(
                     first, first + len(text[first:last].rstrip()), line, heading, held, False, False
                 )
@@ -220,32 +220,6 @@ def _cut_sentence(text: str, start: int, end: int) -> Iterator[tuple[int, int, i
 
 
 _NOT_BLANK = re.compile(r"\S")
-_LINE = re.compile(r"(?<=\n)")
-_MARKER = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[.\][ \t]+)?|\|[ \t]*)")
-_HEADING = re.compile(r"[ \t>]*#{1,6}[ \t]")
-
-
-def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Where each sentence of some Markdown stands: a list item and a row of a table is one at least, a heading none."""
-    found = []
-    start = end = -1  # of lines that belong together: a paragraph, a list item, a row
-    offset = 0
-    for line in [*_LINE.split(text), ""]:
-        marker, is_heading = _MARKER.match(line), _HEADING.match(line)
-        if start >= 0 and (marker or is_heading or not line.strip()):
-            at = start
-            for stop in (*sentence_ends(text, start, end), end):
-                begins = _skip_blank(text, at)
-                if begins < stop:
-                    found.append((begins, begins + len(text[begins:stop].rstrip())))
-                at = stop
-            start = -1
-        if line.strip() and not is_heading:
-            if start < 0:
-                start = offset + (marker.end() if marker else 0)
-            end = offset + len(line)
-        offset += len(line)
-    return found
 
 
 def _by_marks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -255,11 +229,6 @@ def _by_marks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         start = found.end()
     if start < end:
         yield start, end
-
-
-def _skip_blank(text: str, start: int) -> int:
-    rest = _NOT_BLANK.search(text, start)
-    return rest.start() if rest else len(text)
 
 
 def text_hash(text: str) -> bytes:
@@ -280,135 +249,3 @@ def text_key(text: str) -> int | None:
         return None
     digest = hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
-
-
-# Two disagree when they are made of the same words but for one number, one date or a negation, and that number is not
-# what their notes are about (*Flight 2*, *2026-01-24*). Which of them is true, only a reader can say.
-
-_LEAST_WORDS = (
-    3  # beside numbers and the words that only hold it together: fewer say too little to compare
-)
-_GAP = "#"
-
-_NEGATIONS = frozenset("not never no cannot nicht kein keine nie pas jamais nunca".split())
-_NAMED_VALUES = frozenset(
-    """two three four five six seven eight nine ten eleven twelve hundred thousand million half
-    january february march april may june july august september october november december
-    monday tuesday wednesday thursday friday saturday sunday""".split()
-)
-_CONTRACTED = re.compile(r"n['’]t\b", re.IGNORECASE)
-_NUMBER = re.compile(r"\d+")
-
-
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """A sentence as it stands in a text, from `start`, and what it is compared by."""
-
-    start: int
-    text: str
-    words: tuple[str, ...]
-    frame: tuple[str, ...]  # the words that carry meaning, with gaps for numbers and dates
-    values: tuple[str, ...]  # what stands in the gaps
-    negated: bool
-
-    def says_enough(self) -> bool:
-        """Whether it says enough for a difference to mean something."""
-        return sum(word != _GAP for word in self.frame) >= _LEAST_WORDS
-
-
-def sentences(text: str) -> list[Sentence]:
-    """The sentences of a passage without its headings; every list item and row of a table is one at least."""
-    found: list[Sentence] = []
-    for start, stop in sentence_spans(text):
-        words = words_in_order(_CONTRACTED.sub(" not", text[start:stop]))
-        kept = [
-            word
-            for word in words
-            if word not in _NEGATIONS and (word not in STOP_WORDS or _is_value(word))
-        ]
-        frame, values = list[str](), list[str]()
-        for is_value, run in groupby(kept, _is_value):
-            if is_value:  # `24 January 2026` and `31.2` are one value each
-                frame.append(_GAP)
-                values.append(" ".join(run))
-            else:
-                frame += run
-        negated = sum(word in _NEGATIONS for word in words) % 2 == 1
-        if words:
-            found.append(
-                Sentence(
-                    start, text[start:stop], tuple(words), tuple(frame), tuple(values), negated
-                )
-            )
-    return found
-
-
-def _is_value(word: str) -> bool:
-    return word in _NAMED_VALUES or _NUMBER.search(word) is not None
-
-
-def disagree(one: Sentence, other: Sentence, about_one: str, about_other: str) -> bool:
-    """Whether two sentences of one frame differ in a negation, or in one value that none of their notes is `about`."""
-    if one.frame != other.frame or not one.says_enough():
-        return False
-    differ = [
-        (a, b)
-        for a, b in zip(one.values, other.values, strict=True)
-        if a.replace(" ", "") != b.replace(" ", "")
-    ]
-    if not differ:
-        return one.negated != other.negated
-    if len(differ) > 1 or one.negated != other.negated:
-        return False
-    a, b = differ[0]
-    return not (_names(a, about_one) or _names(b, about_other))
-
-
-def _names(value: str, about: str) -> bool:
-    """Whether a note is called by a value: all its numbers stand there, however a date is written."""
-    numbers = {int(each) for each in _NUMBER.findall(value)}
-    if not numbers:
-        return set(value.split()) <= set(words_in_order(about))
-    return numbers <= {int(each) for each in _NUMBER.findall(about)}
-
-
-_READ = 10_000  # characters: to look for what closes a mark takes the longer the more there are
-_SPACE = re.compile(r"\s+")
-_CELL_END = re.compile(r"(?<!\\)\|")
-_MARKED = re.compile(
-    r"""^(?:[ \t>]*+(?P<fence>`{3,}|~{3,})[^\n]*\n?(?P<fenced>(?s:.*?))(?:^[ \t>]*+(?P=fence)[^\n]*$|\Z)
-      | [ \t>]*+\|?[ \t]*+:?-{3,}+[-:| \t]*+$ | [ \t]*+={3,}+[ \t]*+$
-      | [ \t>]*+\|(?P<row>[^\n]*)$
-      | [ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[.\][ \t]+)?|\#{1,6}[ \t]+|\[![^\]\n]+\][+-]?) | (?:[ \t]*+>)++)
-      | (?=[`\\![<*~=_%^\#-])(?:
-        (?<!`)(?P<tick>`+)(?!`)(?P<code>.{1,500}?)(?<!`)(?P=tick)(?!`)
-      | \\(?P<escaped>[!-/:-@\[-`{-~])
-      | !?\[\[(?P<target>[^\[\]|\n]+?)(?:\\?\|(?P<display>[^\[\]\n]+))?\]\]
-      | !?\[(?P<words>[^\[\]\n]*)\]\((?:<[^<>\n]*>|[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)(?:[ ]"[^"\n]*")?\)
-      | \[\^[^\[\]\s]+\]:? | <(?P<address>[a-z]+:[^<>\s]+)> | <!--|--> | %% | </?[A-Za-z][^<>\n]*>
-      | (?<=[ \t])(?:\^[A-Za-z0-9-]+|\#+)[ \t]*+$
-      | (?P<mark>\*{2,3}+(?!\*)|~~(?!~)|==(?!=)|(?<![^\W_])(?:\*(?!\*)|_{1,3}+(?!_)))(?=\S)
-        (?P<marked>[^\n]{1,500}?)(?<=\S)(?P=mark)(?!\*)(?<!\w_(?=\w)))""",
-    re.VERBOSE | re.MULTILINE,
-)
-
-
-def as_read(text: str, deep: int = 3) -> str:
-    """Some Markdown as its reader sees it, on one line, without HTML comments. What stands between marks may be marked
-    too, so `deep`."""
-
-    def unmarked(found: re.Match[str]) -> str:
-        kind = found.lastgroup or ""
-        if kind == "row":
-            return " · ".join(
-                cell for cell in map(as_read, _CELL_END.split(found["row"])) if cell.strip(" :-")
-            )
-        return (
-            as_read(found[kind], deep - 1)
-            if kind in ("marked", "words") and deep
-            else found[kind]
-            if kind
-            else ""
-        )
-
-    return _SPACE.sub(" ", _MARKED.sub(unmarked, without_html_comments(text[:_READ]))).strip()

@@ -18,7 +18,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from simplemem.index.door import BLOCKS_COUNTED, Match, Matches, NoteId, PlaceId, Position
-from simplemem.note.passages import as_read
+from simplemem.note.plain_text import as_read
 from simplemem.note.words import STOP_WORDS, is_unspaced, words_in_order, words_key
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from simplemem.index.door import NoteId, Position, Shown
 from simplemem.memory import Filter, Pack
 from simplemem.note.body import count_lines
 from simplemem.note.names import date_in, name_of
-from simplemem.note.passages import Sentence, disagree, sentence_spans, sentences
+from simplemem.note.sentences import Sentence, disagree, sentence_spans, sentences
 from simplemem.note.unseen import without_gaps
 from simplemem.note.words import count_tokens, words_in_order
 from simplemem.search.excerpt import Quotable, quoted_heading

@@ -23,7 +23,7 @@ from simplemem.index.text import instant
 from simplemem.memory import Backlink, Filter, Found, Hit, Listed, Mention, Page
 from simplemem.note.clock import local
 from simplemem.note.names import compare_key, name_of
-from simplemem.note.passages import as_read
+from simplemem.note.plain_text import as_read
 from simplemem.note.words import well_formed
 from simplemem.search import judgement, rank
 from simplemem.search.excerpt import Quotable, choose_excerpt, quoted_heading

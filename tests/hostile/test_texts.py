@@ -23,8 +23,9 @@ from simplemem.index.text import understood
 from simplemem.note.header import read_header
 from simplemem.note.names import check_name, clean_reference, legal_name
 from simplemem.note.note import read_note
-from simplemem.note.passages import cut_passages, sentences
+from simplemem.note.passages import cut_passages
 from simplemem.note.properties import set_property
+from simplemem.note.sentences import sentences
 from simplemem.note.tags import change_tags, parse_tag_request
 from simplemem.search.query import read_query
 from simplemem.store import EnhancedStore

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simplemem.note.passages import sentence_spans
+from simplemem.note.sentences import sentence_spans
 
 
 def cut(text: str) -> list[str]:

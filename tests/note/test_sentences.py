@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simplemem.note.passages import disagree, sentences
+from simplemem.note.sentences import disagree, sentences
 
 
 def told(text: str) -> list[str]:

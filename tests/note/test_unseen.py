@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.note.passages import as_read, text_key
+from simplemem.note.passages import text_key
+from simplemem.note.plain_text import as_read
 from simplemem.note.unseen import without_html_comments, without_unseen
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.index.door import Position
-from simplemem.note.passages import as_read
+from simplemem.note.plain_text import as_read
 from simplemem.search.rank import passage_around, snippet, where_words_stand
 from simplemem.store import EnhancedStore
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from simplemem.kinds.atoms.atom import Slot
-from simplemem.note.passages import sentence_spans
+from simplemem.note.sentences import sentence_spans
 from simplemem.note.words import stem
 
 _MOST_CHARACTERS, _MOST_STATEMENTS = (

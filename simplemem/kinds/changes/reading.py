@@ -17,7 +17,7 @@ from simplemem.kinds.changes.languages import (
     Words,
     groups_of,
 )
-from simplemem.note.passages import sentence_spans
+from simplemem.note.sentences import sentence_spans
 
 _MAX_SEARCHED_CHARACTERS: Final = 12  # of a place: how much of it is searched for in the statement
 _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")

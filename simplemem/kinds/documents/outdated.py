@@ -21,7 +21,7 @@ from simplemem.kinds.atoms.reconciling import reconcile
 from simplemem.kinds.changes import Change, StatedSubject, find_doubtful, read_change, subject_of
 from simplemem.kinds.documents.ingest import Document, Documents
 from simplemem.note.clock import stamp
-from simplemem.note.passages import sentence_spans
+from simplemem.note.sentences import sentence_spans
 from simplemem.note.words import words_in_order
 
 

@@ -16,7 +16,7 @@ from simplemem.kinds.learned import TYPES
 from simplemem.kinds.learned.entry import KnowledgeEntry, plain, read_entry
 from simplemem.kinds.learned.knowledge import NEVER, knowledge_of
 from simplemem.memory import Filter
-from simplemem.note.passages import Sentence, disagree, sentences
+from simplemem.note.sentences import Sentence, disagree, sentences
 from simplemem.note.words import STOP_WORDS, content_words, words_in_order
 
 if TYPE_CHECKING:

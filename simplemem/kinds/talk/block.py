@@ -17,8 +17,8 @@ from simplemem.note.body import newline_of, read_body
 from simplemem.note.clock import moment_of, stamp
 from simplemem.note.names import base_name, legal_name
 from simplemem.note.note import read_tags
-from simplemem.note.passages import sentence_spans
 from simplemem.note.properties import set_property
+from simplemem.note.sentences import sentence_spans
 from simplemem.note.tags import change_tags
 from simplemem.store import Read
 
