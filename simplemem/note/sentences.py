@@ -32,6 +32,7 @@ _NAMED_VALUES = frozenset(
 )
 _CONTRACTED_NOT = re.compile(r"n['’]t\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+")
+_MAX_DIGITS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,5 +193,8 @@ def _mentions(about: str, value: str) -> bool:
     return set(value.split()) <= set(words_in_order(about))
 
 
-def _numbers(text: str) -> set[int]:
-    return {int(digits) for digits in _NUMBER.findall(text)}
+def _numbers(text: str) -> set[int | str]:
+    """Return the numbers of a text. Python reads no number of very many digits; those stay text."""
+    return {
+        int(digits) if len(digits) <= _MAX_DIGITS else digits for digits in _NUMBER.findall(text)
+    }

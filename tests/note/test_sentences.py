@@ -67,3 +67,10 @@ def test_a_number_that_a_note_is_called_by_tells_two_subjects_apart() -> None:
     one, other = "The crane number 3 was repaired.", "The crane number 4 was repaired."
     assert differ(one, other)
     assert not differ(one, other, "harbour/Crane 3", "harbour/Crane 4")
+
+
+def test_a_number_of_very_many_digits_is_compared() -> None:
+    digits = "7" * 5_000
+    one, other = f"The crane number {digits} was repaired.", "The crane number 4 was repaired."
+    assert differ(one, other)
+    assert not differ(one, other, f"harbour/Crane {digits}", "harbour/Crane 4")
