@@ -92,21 +92,25 @@ def in_tables(held: object, depth: int) -> Iterator[re.Pattern[str]]:
             yield from in_tables(item, depth - 1)
 
 
-FOUND = list(patterns())
+Found = list[tuple[str, str, str, re.Pattern[str]]]
 
 
-def test_the_search_for_patterns_finds_them() -> None:
-    assert "note/hidden.py" in {path for path, name, _, _ in FOUND if name == "a table"}
-    assert len({id(pattern) for _, _, _, pattern in FOUND}) > 100
-    assert any(path.startswith("note/") and operation == "match" for path, _, operation, _ in FOUND)
+@pytest.fixture(scope="module")
+def found() -> Found:
+    """All patterns. Looking for them takes seconds, so no worker does it that has no test of this file."""
+    return list(patterns())
 
 
-@pytest.mark.parametrize("path", sorted({path for path, _, _, _ in FOUND}))
-def test_a_pattern_does_twice_the_work_for_twice_the_text(path: str) -> None:
+def test_the_search_for_patterns_finds_them(found: Found) -> None:
+    assert "note/hidden.py" in {path for path, name, _, _ in found if name == "a table"}
+    assert len({id(pattern) for _, _, _, pattern in found}) > 100
+    assert any(path.startswith("note/") and operation == "match" for path, _, operation, _ in found)
+
+
+def test_a_pattern_does_twice_the_work_for_twice_the_text(found: Found) -> None:
     slow = [
         f"{path}: {name}.{operation}: {told}"
-        for where, name, operation, pattern in FOUND
-        if where == path
+        for path, name, operation, pattern in found
         for piece in HOSTILE
         if (
             told := grows_too_fast(
