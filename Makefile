@@ -11,10 +11,11 @@ demo: $(VENV)/.installed            ## set up, and show an agent at work with th
 	@$(BIN)/python docs/demo.py
 
 test: $(VENV)/.installed-dev lint   ## set up, then every check but the slow tests
-	@$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow'
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow' --hypothesis-profile quick
 
-slow: $(VENV)/.installed-dev        ## the tests that `make test` leaves out: kills, power cuts, damages, the sessions of the documentation
+slow: $(VENV)/.installed-dev        ## the tests that `make test` leaves out, and the property tests with all their examples
 	@$(BIN)/python -m pytest -n auto --dist worksteal -m slow
+	@$(BIN)/python -m pytest -n auto --dist worksteal tests/property
 
 lint: $(VENV)/.installed-dev        ## style, types, and the dependencies between packages
 	@$(BIN)/ruff check .

@@ -25,6 +25,8 @@ sys.dont_write_bytecode = False
 # How long an example takes says how busy the machine is: no test asserts a duration.
 hypothesis.settings.register_profile("unhurried", deadline=None)
 hypothesis.settings.load_profile("unhurried")
+# `make test` tries fewer examples; `make slow` and `make soak` try all.
+hypothesis.settings.register_profile("quick", max_examples=20)
 
 # Typer builds the whole command line anew for every call in a process, which costs more than most of the calls.
 typer.testing._get_command = functools.cache(typer.testing._get_command)

@@ -205,7 +205,7 @@ def test_the_readme_is_short_and_begins_with_what_it_is_and_how_to_see_it() -> N
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
 @pytest.mark.parametrize(
-    "target", ["demo", "test", "lint", "bench", "soak", "docs", "site", "pictures"]
+    "target", ["demo", "test", "slow", "lint", "bench", "soak", "docs", "site", "pictures"]
 )
 def test_what_make_would_run_is_there(target: str) -> None:
     would = subprocess.run(
@@ -217,7 +217,7 @@ def test_what_make_would_run_is_there(target: str) -> None:
     )
     scripts = re.findall(r"\b(?:docs|bench)/\w+\.py\b", would.stdout)
     assert [script for script in scripts if not (REPOSITORY / script).is_file()] == []
-    assert scripts or target in ("test", "lint", "site")
+    assert scripts or target in ("test", "slow", "lint", "site")
 
 
 def test_the_page_of_the_tools_is_what_they_say() -> None:

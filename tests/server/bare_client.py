@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+from processes import Program
 
 from simplemem.config import load_settings
 from simplemem.faces.face import PROFILES, choose
@@ -49,7 +50,9 @@ class Bare:
         cwd: Path | None = None,
     ) -> None:
         self.said = b""
-        self.process = subprocess.Popen(
+        # A command of one's own is started as its user does: with nothing imported.
+        start = subprocess.Popen if command else Program
+        self.process = start(
             command
             or [sys.executable, "-m", "simplemem", "serve", "--vault", str(vault), *options],
             cwd=cwd,
