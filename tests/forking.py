@@ -18,15 +18,22 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 _IMPORTED = [
+    "anyio._backends._asyncio",
+    "jwt",
+    "numpy",
     "simplemem.cli.app",
     "simplemem.cli.local",
     "simplemem.cli.serve",
+    "simplemem.cli.served",
     "simplemem.faces.core",
+    "simplemem.network.oauth",
     "simplemem.network.serve",
+    "simplemem.server.local",
     "simplemem.server.serve",
     "simplemem.server.calls",
     "simplemem.server.resources",
     "simplemem.store",
+    "uvicorn.lifespan.on",
 ]
 
 
