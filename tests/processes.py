@@ -110,11 +110,13 @@ class Program(subprocess.Popen[Any]):
 
 
 def run_program(
-    *arguments: str, env: dict[str, str] | None = None, **more: Any
-) -> subprocess.CompletedProcess[str]:
+    *arguments: str, env: dict[str, str] | None = None, given: Any = None, **more: Any
+) -> subprocess.CompletedProcess[Any]:
     """Run a command to its end, and say what it printed and how it ended."""
     command = [*_PROGRAM, *arguments]
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    if given is not None:
+        streams["stdin"] = subprocess.PIPE
     with Program(command, env=env, **(streams | more)) as process:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(given, timeout=60)
     return subprocess.CompletedProcess(command, process.returncode, out, err)

@@ -42,7 +42,7 @@ class Bare:
 
     def __init__(
         self,
-        vault: Path,
+        vault: Path | None,
         *options: str,
         read: bool = True,
         env: dict[str, str] | None = None,
@@ -50,11 +50,11 @@ class Bare:
         cwd: Path | None = None,
     ) -> None:
         self.said = b""
+        named = [] if vault is None else ["--vault", str(vault)]
         # A command of one's own is started as its user does: with nothing imported.
         start = subprocess.Popen if command else Program
         self.process = start(
-            command
-            or [sys.executable, "-m", "simplemem", "serve", "--vault", str(vault), *options],
+            command or [sys.executable, "-m", "simplemem", "serve", *named, *options],
             cwd=cwd,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
