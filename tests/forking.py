@@ -42,6 +42,7 @@ def main(channel: socket.socket) -> None:
     sys.path[0] = ""
     for name in _IMPORTED:
         importlib.import_module(name)
+    _make_models()
     gc.collect()
     gc.freeze()
     while True:
@@ -62,6 +63,18 @@ def main(channel: socket.socket) -> None:
             os.close(descriptor)
         os.waitpid(between, 0)
         channel.send(b"adopted")
+
+
+def _make_models() -> None:
+    """The models of the settings and of the tools, which are made when they are first used."""
+    from simplemem.config import Settings
+    from simplemem.faces.face import PROFILES, choose
+
+    Settings()
+    for profile in PROFILES.values():
+        for tool in choose(profile):
+            tool.listing()
+            _ = tool.model
 
 
 def _become(order: dict[str, Any], descriptors: list[int]) -> None:

@@ -38,7 +38,10 @@ serve_stdio(PROFILES["default"], tools, root, Door(lambda: open_store(root)), ta
 
 
 class Bare:
-    """One running server. Use it as a context manager; it never leaves a process behind."""
+    """One running server. Use it as a context manager; it never leaves a process behind.
+
+    A `fresh` one is started as its user starts it; else it is forked (`processes.py`).
+    """
 
     def __init__(
         self,
@@ -48,11 +51,11 @@ class Bare:
         env: dict[str, str] | None = None,
         command: list[str] | None = None,
         cwd: Path | None = None,
+        fresh: bool = False,
     ) -> None:
         self.said = b""
         named = [] if vault is None else ["--vault", str(vault)]
-        # A command of one's own is started as its user does: with nothing imported.
-        start = subprocess.Popen if command else Program
+        start = subprocess.Popen if fresh else Program
         self.process = start(
             command or [sys.executable, "-m", "simplemem", "serve", *named, *options],
             cwd=cwd,

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -67,9 +66,8 @@ def test_no_answer_and_no_line_of_a_servers_log_holds_a_key_or_a_refused_secret(
         "SIMPLEMEM_EMBED_MODEL": "m",
         "SIMPLEMEM_RERANK_PROVIDER": "http",
     }
-    command = [sys.executable, "-m", "simplemem", "serve", "--vault", str(vault)]
     env = {**_KEYS, **more, "SIMPLEMEM_WRITE_SECRETS": "refuse"}
-    with Bare(vault, command=command, env=env) as bare:
+    with Bare(vault, env=env, fresh=True) as bare:
         bare.initialize()
         bare.request("tools/list")
         said = [
