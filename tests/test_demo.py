@@ -144,6 +144,7 @@ def block(page: Path, kind: str, after: str = "") -> str:
     return found[1]
 
 
+@pytest.mark.slow
 def test_the_picture_in_the_readme_shows_what_the_program_prints() -> None:
     assert "](docs/images/terminal.svg)" in README.read_text(encoding="utf-8")
     script = [sys.executable, str(REPOSITORY / "docs" / "pictures.py"), "--check"]
@@ -153,6 +154,7 @@ def test_the_picture_in_the_readme_shows_what_the_program_prints() -> None:
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="the commands are those of a POSIX shell")
 def test_the_commands_and_the_program_in_the_readme_do_what_it_says(tmp_path: Path) -> None:
     shutil.copytree(REPOSITORY / "vault-example", tmp_path / "vault-example")

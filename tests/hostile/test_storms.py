@@ -138,6 +138,7 @@ def test_arguments_ten_thousand_deep_or_very_large_are_answered(ten: Path, kind:
     assert b"Traceback" not in server.said
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="open files cannot be removed there")
 def test_with_its_folder_removed_again_and_again_every_call_is_answered_with_a_code_of_ours(
     ten: Path,
