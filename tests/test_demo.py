@@ -144,6 +144,7 @@ def block(page: Path, kind: str, after: str = "") -> str:
     return found[1]
 
 
+@pytest.mark.slow
 def test_the_picture_in_the_readme_shows_what_the_program_prints() -> None:
     assert "](docs/images/terminal.svg)" in README.read_text(encoding="utf-8")
     script = [sys.executable, str(REPOSITORY / "docs" / "pictures.py"), "--check"]
@@ -153,6 +154,7 @@ def test_the_picture_in_the_readme_shows_what_the_program_prints() -> None:
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="the commands are those of a POSIX shell")
 def test_the_commands_and_the_program_in_the_readme_do_what_it_says(tmp_path: Path) -> None:
     shutil.copytree(REPOSITORY / "vault-example", tmp_path / "vault-example")
@@ -205,7 +207,7 @@ def test_the_readme_is_short_and_begins_with_what_it_is_and_how_to_see_it() -> N
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
 @pytest.mark.parametrize(
-    "target", ["demo", "test", "lint", "bench", "soak", "docs", "site", "pictures"]
+    "target", ["demo", "test", "slow", "lint", "bench", "soak", "docs", "site", "pictures"]
 )
 def test_what_make_would_run_is_there(target: str) -> None:
     would = subprocess.run(
@@ -217,7 +219,7 @@ def test_what_make_would_run_is_there(target: str) -> None:
     )
     scripts = re.findall(r"\b(?:docs|bench)/\w+\.py\b", would.stdout)
     assert [script for script in scripts if not (REPOSITORY / script).is_file()] == []
-    assert scripts or target in ("test", "lint", "site")
+    assert scripts or target in ("test", "slow", "lint", "site")
 
 
 def test_the_page_of_the_tools_is_what_they_say() -> None:

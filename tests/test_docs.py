@@ -52,6 +52,7 @@ def generate() -> ModuleType:
 # ------------------------------------------------------------------ what is shown
 
 
+@pytest.mark.slow
 def test_sessions_and_settings_are_what_the_program_prints(generate: ModuleType) -> None:
     pages = generate.pages()
     assert {page.name for page in pages} == set(generate.PAGES)

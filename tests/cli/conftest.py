@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import Program
 from typer.testing import CliRunner
 
 from simplemem.cli.app import app
@@ -108,9 +108,7 @@ def in_a_terminal(
     and after each piece what `reply` makes of all that was shown."""
     ours, theirs = os.openpty()
     env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **(env or {})}
-    process = subprocess.Popen(
-        [*PROGRAM, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=env
-    )
+    process = Program([*PROGRAM, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=env)
     os.close(theirs)
     shown = b""
     try:

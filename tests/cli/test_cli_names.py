@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from processes import run_program
 
 from simplemem import open_store
 from simplemem.cli.app import COMMANDS
@@ -192,10 +191,7 @@ def completed(line: str, vault: Path) -> list[str]:
     """What bash is offered for the last word of a line."""
     env = {**os.environ, "_SIMPLEMEM_COMPLETE": "complete_bash", "SIMPLEMEM_VAULT": str(vault)}
     env |= {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
-    code = "import sys; sys.argv[0] = 'simplemem'; from simplemem.__main__ import main; sys.exit(main())"
-    ran = subprocess.run(
-        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False
-    )
+    ran = run_program(env=env)
     assert ran.stderr == ""
     return [offered for offered in ran.stdout.split("\n") if offered]
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import Program
 from waiting import eventually
 
 from simplemem import __version__
@@ -63,7 +64,7 @@ def serving(
     """A server that a client has greeted and asked for its tools."""
     command = [*PROGRAM, "serve", "--vault", str(vault), *options]
     pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    server = subprocess.Popen(command, **pipes, env={**os.environ, **(env or {})}, cwd=cwd)
+    server = Program(command, **pipes, env={**os.environ, **(env or {})}, cwd=cwd)
     assert server.stdin is not None
     assert server.stdout is not None
     hello = {
@@ -155,6 +156,7 @@ COMMANDS = (
 )
 
 
+@pytest.mark.slow
 def test_a_command_is_answered_by_the_server_to_the_byte_as_by_itself(vault: Path) -> None:
     alone = {arguments: Ran(vault, *arguments) for arguments in COMMANDS}
     assert all(ran.by_itself for ran in alone.values())
@@ -649,7 +651,7 @@ def test_completion_asks_the_server_for_names_and_tags(vault: Path, tmp_path: Pa
 
 def test_a_server_over_http_answers_commands_too(vault: Path) -> None:
     command = [*PROGRAM, "serve", "--vault", str(vault), "--http", "127.0.0.1:0"]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    server = Program(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         assert eventually(socket_of(vault).exists)
         assert not Ran(vault, "list").by_itself

@@ -92,6 +92,7 @@ def test_dying_before_any_call_leaves_old_or_new(room: Path, name: str) -> None:
     assert outcomes[0] != CASES[name].new, "the first death comes too early for it"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("disk", ["links", "neither"])
 @pytest.mark.parametrize(
     "name",
@@ -198,12 +199,12 @@ def test_what_takes_a_notes_place_after_a_crash_does_not_stop_later_writes(
         ("create in new folders", errno.ENOSPC, "exchange"),
         ("move with rewrites", errno.ENOSPC, "exchange"),
         ("trash", errno.ENOSPC, "exchange"),
-        ("replace", errno.EIO, "links"),
-        ("replace", errno.ENOSPC, "neither"),
-        ("move with rewrites", errno.EIO, "links"),
-        ("move with rewrites", errno.ENOSPC, "neither"),
-        ("create with a rewrite", errno.EIO, "links"),
-        ("trash", errno.EIO, "links"),
+        pytest.param("replace", errno.EIO, "links", marks=pytest.mark.slow),
+        pytest.param("replace", errno.ENOSPC, "neither", marks=pytest.mark.slow),
+        pytest.param("move with rewrites", errno.EIO, "links", marks=pytest.mark.slow),
+        pytest.param("move with rewrites", errno.ENOSPC, "neither", marks=pytest.mark.slow),
+        pytest.param("create with a rewrite", errno.EIO, "links", marks=pytest.mark.slow),
+        pytest.param("trash", errno.EIO, "links", marks=pytest.mark.slow),
     ],
 )
 def test_a_call_that_fails_leaves_the_notes_as_they_were(

@@ -102,7 +102,13 @@ def without_times(files: Files) -> Files:
     return {path: STAMP.sub(rb"\1: now", data) for path, data in files.items()}
 
 
-@pytest.mark.parametrize("name", CHANGES)
+_ALWAYS = {"replace", "delete", "undo"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in _ALWAYS else pytest.mark.slow) for name in CHANGES],
+)
 def test_dying_before_any_call_leaves_old_or_new_notes_and_an_index_that_knows_them(
     room: Path, name: str
 ) -> None:

@@ -89,7 +89,7 @@ def test_every_tool_says_what_it_is(profile: Face) -> None:
         )
         assert shown["title"] and 0 < len(shown["description"]) < 300
         assert "$ref" not in json.dumps(shown["inputSchema"])
-        for schema in filter(None, (shown["inputSchema"], tool.output)):
+        for schema in filter(None, (shown["inputSchema"], shown.get("outputSchema"), tool.output)):
             jsonschema.Draft202012Validator.check_schema(schema)
             assert schema["type"] == "object"
 

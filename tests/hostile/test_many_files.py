@@ -73,6 +73,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Mapping[str, tuple[i
     return tuple(measured(tmp_path_factory.mktemp("vault"), count) for count in (FEW, MANY))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("act", "most"),
     [("first index", LINEAR), ("scan", LINEAR), ("search", LINEAR), ("list", LINEAR),

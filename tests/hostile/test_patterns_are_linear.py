@@ -22,7 +22,8 @@ import simplemem
 from simplemem.kinds.graph.page import split_attributes
 
 ROOT = Path(simplemem.__file__).parent
-SIZE = 128_000 if LONG else 16_000
+SIZE = 4_000
+LARGE = 128_000 if LONG else 16_000
 MADE_WHILE_RUNNING = {  # words, to the letter
     "search/rank.py": ["re.escape(word)"],
     "cli/output.py": ["f'({words})'"],
@@ -92,25 +93,30 @@ def in_tables(held: object, depth: int) -> Iterator[re.Pattern[str]]:
             yield from in_tables(item, depth - 1)
 
 
-FOUND = list(patterns())
+Found = list[tuple[str, str, str, re.Pattern[str]]]
 
 
-def test_the_search_for_patterns_finds_them() -> None:
-    assert "note/hidden.py" in {path for path, name, _, _ in FOUND if name == "a table"}
-    assert len({id(pattern) for _, _, _, pattern in FOUND}) > 100
-    assert any(path.startswith("note/") and operation == "match" for path, _, operation, _ in FOUND)
+@pytest.fixture(scope="module")
+def found() -> Found:
+    """All patterns. Looking for them takes seconds, so no worker does it that has no test of this file."""
+    return list(patterns())
 
 
-@pytest.mark.parametrize("path", sorted({path for path, _, _, _ in FOUND}))
-def test_a_pattern_does_twice_the_work_for_twice_the_text(path: str) -> None:
+def test_the_search_for_patterns_finds_them(found: Found) -> None:
+    assert "note/hidden.py" in {path for path, name, _, _ in found if name == "a table"}
+    assert len({id(pattern) for _, _, _, pattern in found}) > 100
+    assert any(path.startswith("note/") and operation == "match" for path, _, operation, _ in found)
+
+
+@pytest.mark.parametrize("size", [SIZE, pytest.param(LARGE, marks=pytest.mark.slow)])
+def test_a_pattern_does_twice_the_work_for_twice_the_text(found: Found, size: int) -> None:
     slow = [
         f"{path}: {name}.{operation}: {told}"
-        for where, name, operation, pattern in FOUND
-        if where == path
+        for path, name, operation, pattern in found
         for piece in HOSTILE
         if (
             told := grows_too_fast(
-                lambda text, p=pattern, o=operation: used_on(p, o, text), piece, SIZE
+                lambda text, p=pattern, o=operation: used_on(p, o, text), piece, size
             )
         )
     ]
@@ -141,4 +147,4 @@ def test_a_pattern_that_is_not_linear_would_be_found() -> None:
 )
 def test_attributes_behind_a_bullet_are_read_in_proportion_to_their_line(piece: str) -> None:
     """Several patterns at work together: `a=xa=xa=x` may be divided in more ways than there is time for."""
-    assert not grows_too_fast(lambda line: split_attributes(f"Said %% {line} %%"), piece, SIZE)
+    assert not grows_too_fast(lambda line: split_attributes(f"Said %% {line} %%"), piece, LARGE)

@@ -62,6 +62,7 @@ def paths_named(trace: Path) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux" or not can_trace(), reason="needs strace")
 def test_no_system_call_of_a_server_names_what_is_outside(tmp_path: Path) -> None:
     room, trace = Room(tmp_path), tmp_path / "trace"

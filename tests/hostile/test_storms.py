@@ -58,6 +58,7 @@ def ten(tmp_path: Path) -> Path:
     return vault
 
 
+@pytest.mark.slow
 def test_a_thousand_parallel_calls_are_all_answered_and_their_writes_stand(ten: Path) -> None:
     luck, many = chance("parallel"), rounds(1000, 20_000)
     calls = [call_of(luck, number) for number in range(many)]
@@ -76,6 +77,7 @@ def test_a_thousand_parallel_calls_are_all_answered_and_their_writes_stand(ten: 
     assert b"Traceback" not in server.said
 
 
+@pytest.mark.slow
 def test_a_storm_of_cancellations_leaves_a_server_that_answers(ten: Path) -> None:
     luck = chance("cancelled")
     calls = {}
@@ -136,6 +138,7 @@ def test_arguments_ten_thousand_deep_or_very_large_are_answered(ten: Path, kind:
     assert b"Traceback" not in server.said
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="open files cannot be removed there")
 def test_with_its_folder_removed_again_and_again_every_call_is_answered_with_a_code_of_ours(
     ten: Path,

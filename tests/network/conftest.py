@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from processes import Program, run_program
 
 OWNER = "the-owners-token-0123456789"
 
@@ -52,7 +53,7 @@ class Served:
         self.config, self.token = config, OWNER
         self.env = {**os.environ, "XDG_CONFIG_HOME": str(config), "SIMPLEMEM_TOKEN": OWNER, **env}
         command = [sys.executable, "-m", "simplemem", "serve", "--yes", *http, *arguments]
-        self.process = subprocess.Popen(command, env=self.env, stderr=subprocess.PIPE, text=True)
+        self.process = Program(command, env=self.env, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
         self.said: list[str] = []
         for line in self.process.stderr:
@@ -108,8 +109,8 @@ class Served:
 
     def new_token(self, name: str, *options: str) -> str:
         """A token made by the command line."""
-        command = [sys.executable, "-m", "simplemem", "token", "new", name, *options, "--json"]
-        made = subprocess.run(command, env=self.env, capture_output=True, text=True, check=True)
+        made = run_program("token", "new", name, *options, "--json", env=self.env)
+        assert made.returncode == 0, made.stderr
         token: str = json.loads(made.stdout)["token"]
         return token
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from bare_client import Bare
+from processes import Program
 from waiting import eventually
 
 from tests.network.conftest import OWNER, Served
@@ -81,7 +82,7 @@ def test_without_a_client_at_the_streams_http_goes_on(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "simplemem", "serve", "--yes", "--rest-api-serve"]
     command += ["--profile", "remembrances", "--vault", str(tmp_path / "vault")]
     env = {**os.environ, **ENV, "XDG_CONFIG_HOME": str(tmp_path / "config")}
-    with subprocess.Popen(
+    with Program(
         command, env=env, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdin is not None and process.stderr is not None

@@ -6,8 +6,6 @@ import base64
 import hmac
 import json
 import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +19,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
+from processes import run_program
 from waiting import eventually
 
 from tests.network.conftest import Served, Session
@@ -294,17 +293,7 @@ def test_keys_that_cannot_be_had_let_nobody_in_and_keep_nobody_out(
 @pytest.mark.parametrize("missing", ["AUDIENCE", "KEYS", "ISSUER"])
 def test_half_of_the_settings_start_no_server(tmp_path: Path, missing: str) -> None:
     env = {**os.environ, **settings("https://login.example.org/jwks.json", **{missing: ""})}
-    command = [
-        sys.executable,
-        "-m",
-        "simplemem",
-        "serve",
-        "--vault",
-        str(tmp_path),
-        "--http",
-        "127.0.0.1:0",
-    ]
-    ended = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+    ended = run_program("serve", "--vault", str(tmp_path), "--http", "127.0.0.1:0", env=env)
     assert ended.returncode == 1 and f"http.oauth_{missing.lower()} must be set too" in ended.stderr
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from processes import run_program
 from waiting import eventually
 
 from tests.network.conftest import OWNER, Served
@@ -22,11 +23,8 @@ from tests.network.conftest import OWNER, Served
 def _refused(tmp_path: Path, *arguments: str, **env: str) -> str:
     """What a server says that does not start."""
     folder = [] if "--vault" in arguments else ["--vault", str(tmp_path / "vault")]
-    command = [sys.executable, "-m", "simplemem", "serve", "--yes", *folder, *arguments]
     told = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config"), **env}
-    ended = subprocess.run(
-        command, env=told, capture_output=True, text=True, timeout=30, check=False
-    )
+    ended = run_program("serve", "--yes", *folder, *arguments, env=told)
     assert ended.returncode == 1, ended
     assert not (tmp_path / "vault").exists()
     return ended.stderr

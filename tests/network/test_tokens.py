@@ -6,14 +6,13 @@ import json
 import os
 import re
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from processes import run_program
 from waiting import eventually
 
 from tests.network.conftest import OWNER, Served, Session
@@ -108,8 +107,7 @@ def test_a_stream_ends_with_its_token(server: Served) -> None:
         server.api("PUT", "/memories/a", {"content": "heard"})
         events.until('"a"')
         others.until('"a"')
-        command = [sys.executable, "-m", "simplemem", "token", "revoke", "listener"]
-        subprocess.run(command, env=server.env, capture_output=True, check=True)
+        run_program("token", "revoke", "listener", env=server.env).check_returncode()
         server.api("PUT", "/memories/b", {"content": "not heard"})
         others.until('"b"')
         events.until(r"\r\n0\r\n\r\n\Z")
@@ -134,9 +132,8 @@ def test_a_token_ends_when_it_said(server: Served) -> None:
 def test_a_name_that_is_none_makes_no_token_for_everything(
     tmp_path: Any, option: list[str]
 ) -> None:
-    command = [sys.executable, "-m", "simplemem", "token", "new", "x", *option]
     env = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
-    assert subprocess.run(command, env=env, capture_output=True).returncode != 0
+    assert run_program("token", "new", "x", *option, env=env).returncode != 0
     assert not (tmp_path / "simplemem" / "tokens.json").exists()
 
 
@@ -144,9 +141,8 @@ def test_a_name_that_is_none_makes_no_token_for_everything(
     "folder", ["/projects", "..", "../work", "projects/../secret", "projects\\..\\secret"]
 )
 def test_a_token_is_limited_only_to_a_folder_in_the_vault(tmp_path: Any, folder: str) -> None:
-    command = [sys.executable, "-m", "simplemem", "token", "new", "x", "--folder", folder]
     env = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
-    ended = subprocess.run(command, env=env, capture_output=True, text=True)
+    ended = run_program("token", "new", "x", "--folder", folder, env=env)
     assert ended.returncode == 1 and "is not a folder in the vault" in ended.stderr
     assert not (tmp_path / "simplemem" / "tokens.json").exists()
 

@@ -9,8 +9,6 @@ import select
 import signal
 import socket
 import ssl
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,11 +20,13 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from processes import run_program
 from waiting import eventually
 
 from tests.network.conftest import OWNER, Served
 
 
+@pytest.mark.slow
 def test_half_open_connections_are_closed_and_others_are_served_meanwhile(
     serve: Callable[..., Served],
 ) -> None:
@@ -53,6 +53,7 @@ def test_half_open_connections_are_closed_and_others_are_served_meanwhile(
         each.close()
 
 
+@pytest.mark.slow
 def test_a_body_that_never_comes_is_not_waited_for_beyond_its_time(
     serve: Callable[..., Served],
 ) -> None:
@@ -112,6 +113,7 @@ def test_streams_of_one_token_keep_nobody_out_and_are_limited(serve: Callable[..
         assert _first_line(stream) == "HTTP/1.1 200 OK"  # those that have ended are not counted
 
 
+@pytest.mark.slow
 def test_half_open_tls_handshakes_are_counted_closed_and_not_logged(
     serve: Callable[..., Served], tmp_path: Path
 ) -> None:
@@ -199,20 +201,9 @@ def test_a_certificate_that_cannot_be_read_ends_the_server_before_it_serves(
 
 def _refused_start(tmp_path: Path, *options: str) -> str:
     """Return what a server prints that ends at its start with the exit code 1."""
-    command = [
-        sys.executable,
-        "-m",
-        "simplemem",
-        "serve",
-        "--yes",
-        "--vault",
-        str(tmp_path / "vault"),
-    ]
-    command += ["--http", "127.0.0.1:0", *options]
+    arguments = ["--yes", "--vault", str(tmp_path / "vault"), "--http", "127.0.0.1:0", *options]
     env = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config")}
-    ended = subprocess.run(
-        command, env=env, capture_output=True, text=True, timeout=30, check=False
-    )
+    ended = run_program("serve", *arguments, env=env)
     assert ended.returncode == 1 and "serves" not in ended.stderr, ended.stderr
     return ended.stderr
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+from processes import Program
 
 from simplemem.config import load_settings
 from simplemem.faces.face import PROFILES, choose
@@ -37,21 +38,26 @@ serve_stdio(PROFILES["default"], tools, root, Door(lambda: open_store(root)), ta
 
 
 class Bare:
-    """One running server. Use it as a context manager; it never leaves a process behind."""
+    """One running server. Use it as a context manager; it never leaves a process behind.
+
+    A `fresh` one is started as its user starts it; else it is forked (`processes.py`).
+    """
 
     def __init__(
         self,
-        vault: Path,
+        vault: Path | None,
         *options: str,
         read: bool = True,
         env: dict[str, str] | None = None,
         command: list[str] | None = None,
         cwd: Path | None = None,
+        fresh: bool = False,
     ) -> None:
         self.said = b""
-        self.process = subprocess.Popen(
-            command
-            or [sys.executable, "-m", "simplemem", "serve", "--vault", str(vault), *options],
+        named = [] if vault is None else ["--vault", str(vault)]
+        start = subprocess.Popen if fresh else Program
+        self.process = start(
+            command or [sys.executable, "-m", "simplemem", "serve", *named, *options],
             cwd=cwd,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -66,7 +66,8 @@ def test_no_answer_and_no_line_of_a_servers_log_holds_a_key_or_a_refused_secret(
         "SIMPLEMEM_EMBED_MODEL": "m",
         "SIMPLEMEM_RERANK_PROVIDER": "http",
     }
-    with Bare(vault, env={**_KEYS, **more, "SIMPLEMEM_WRITE_SECRETS": "refuse"}) as bare:
+    env = {**_KEYS, **more, "SIMPLEMEM_WRITE_SECRETS": "refuse"}
+    with Bare(vault, env=env, fresh=True) as bare:
         bare.initialize()
         bare.request("tools/list")
         said = [

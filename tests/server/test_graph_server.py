@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -205,5 +204,4 @@ def test_a_file_of_that_server_is_taken_over_once_and_left_as_it_is(tmp_path: Pa
 
 def started_beside(folder: Path, env: dict[str, str]) -> Bare:
     """A server that is not told its vault."""
-    command = [sys.executable, "-m", "simplemem", "serve", "--profile", "server-memory"]
-    return Bare(folder, command=command, env=WORDS | env, cwd=folder)
+    return Bare(None, "--profile", "server-memory", env=WORDS | env, cwd=folder)

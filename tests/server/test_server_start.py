@@ -49,7 +49,7 @@ def test_the_profile_of_the_original_works_as_that_did(here: Path) -> None:
     """Beside its files: a vault called .memories, config.toml, variables."""
     (here / "config.toml").write_text("max_memory_length = 20\n[voyage_ai]\napi_key = 'k'\n")
     long = "this is longer than twenty"
-    with Bare(here, command=serving("--profile", "simplemem"), cwd=here) as bare:
+    with Bare(here, command=serving("--profile", "simplemem"), cwd=here, fresh=True) as bare:
         assert "create memories as you learn" in bare.initialize()["instructions"]
         assert "voyage_ai.api_key is not used" in bare.said.decode()
         assert [tool["name"] for tool in bare.request("tools/list")["result"]["tools"]][

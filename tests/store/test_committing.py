@@ -410,6 +410,7 @@ def test_what_a_dead_process_had_not_committed_is_left_to_the_person_and_what_it
     assert git("status", "--porcelain") == (" M a.md\n" if at == "commit" else "")
 
 
+@pytest.mark.slow
 def test_eight_processes_on_one_repository_commit_each_change_once(
     git: Any, vault: Path, write: Write
 ) -> None:

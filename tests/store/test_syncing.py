@@ -362,6 +362,7 @@ def test_a_server_exchanges_now_and_then_if_the_person_says_so(home: Path) -> No
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_one_that_is_killed_goes_on_where_it_was(home: Path, seed: int) -> None:
     one, two = clones(home, 2)
@@ -428,7 +429,10 @@ def act(vault: Path, dice: random.Random, token: str, gone: set[str]) -> None:
                 store.move(name[:-3], f"moved/{Path(name).stem} {token}")
 
 
-@pytest.mark.parametrize(("count", "seed"), [(2, 1), (2, 2), (3, 3), (3, 4)])
+@pytest.mark.parametrize(
+    ("count", "seed"),
+    [(2, 1), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((2, 2), (3, 3), (3, 4)))],
+)
 def test_whatever_is_done_all_sides_end_equal_and_nothing_is_lost(
     home: Path, count: int, seed: int
 ) -> None:

@@ -74,6 +74,7 @@ class Writer:
         return b"done" in (self._folder / f"{self._name}{self._lives}").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1])
 def test_what_was_answered_is_there_whatever_was_killed(
     seed: int, vault: Path, tmp_path: Path

@@ -141,6 +141,7 @@ class Team:
                 database.start()
 
 
+@pytest.mark.slow
 def test_nothing_acknowledged_is_lost_whoever_is_killed(tmp_path: Path) -> None:
     truth, chance = tmp_path / "truth.git", random.Random(7)
     pygit2.init_repository(str(truth), bare=True)

@@ -106,6 +106,7 @@ def simplemem(
     return done
 
 
+@pytest.mark.slow
 def test_a_move_that_was_killed_goes_on_where_it_was(
     vault: Path, server: str, service: EmbeddingService
 ) -> None:

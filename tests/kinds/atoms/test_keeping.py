@@ -338,6 +338,7 @@ with EnhancedStore(Path(sys.argv[1])) as store:
 """
 
 
+@pytest.mark.slow
 def test_four_processes_that_tell_the_same_keep_it_once(vault: Path) -> None:
     command = [sys.executable, "-c", _TELL, str(vault), "8", "The bell {} rings at noon"]
     running = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(4)]
@@ -345,6 +346,7 @@ def test_four_processes_that_tell_the_same_keep_it_once(vault: Path) -> None:
     assert len(list(vault.glob("atoms/ann/*.md"))) == 8
 
 
+@pytest.mark.slow
 def test_a_kill_while_a_slot_changes_leaves_one_value(vault: Path) -> None:
     for kills in range(4):
         told = subprocess.Popen(

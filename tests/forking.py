@@ -1,0 +1,103 @@
+"""Import simplemem once, and fork a program for each order of `processes.py`."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import runpy
+import socket
+import sys
+import time
+from typing import Any
+
+# As simplemem.__main__ sets them before its first import.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+
+_IMPORTED = [
+    "anyio._backends._asyncio",
+    "jwt",
+    "numpy",
+    "simplemem.cli.app",
+    "simplemem.cli.local",
+    "simplemem.cli.serve",
+    "simplemem.cli.served",
+    "simplemem.faces.core",
+    "simplemem.network.oauth",
+    "simplemem.network.serve",
+    "simplemem.server.local",
+    "simplemem.server.serve",
+    "simplemem.server.calls",
+    "simplemem.server.resources",
+    "simplemem.store",
+    "uvicorn.lifespan.on",
+]
+
+
+def main(channel: socket.socket) -> None:
+    """Fork a program for each order. Returns in each of these programs, ready to be run."""
+    sys.path[0] = ""
+    for name in _IMPORTED:
+        importlib.import_module(name)
+    _make_models()
+    gc.collect()
+    gc.freeze()
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(channel, 1 << 20, 3)
+        if not message:
+            os._exit(0)
+        # The program is an orphan at once, and so a child of the test's process, which adopts orphans meanwhile.
+        between = os.fork()
+        if between == 0:
+            program = os.fork()
+            if program == 0:
+                channel.close()
+                _become(json.loads(message), descriptors)
+                return
+            channel.send(str(program).encode())
+            os._exit(0)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        os.waitpid(between, 0)
+        channel.send(b"adopted")
+
+
+def _make_models() -> None:
+    """The models of the settings and of the tools, which are made when they are first used."""
+    from simplemem.config import Settings
+    from simplemem.faces.face import PROFILES, choose
+
+    Settings()
+    for profile in PROFILES.values():
+        for tool in choose(profile):
+            tool.listing()
+            _ = tool.model
+
+
+def _become(order: dict[str, Any], descriptors: list[int]) -> None:
+    while os.getppid() != order["parent"]:
+        time.sleep(0.001)
+    for standard, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, standard)
+    for descriptor in descriptors:
+        if descriptor > 2:
+            os.close(descriptor)
+    if order["cwd"] is not None:
+        os.chdir(order["cwd"])
+    os.environ.clear()
+    os.environ.update(order["env"])
+    sys.argv = ["simplemem", *order["arguments"]]
+    text: dict[str, Any] = {"encoding": sys.stdout.encoding, "closefd": False}
+    sys.stdin = sys.__stdin__ = open(0, errors=sys.stdin.errors, **text)  # noqa: SIM115
+    sys.stdout = sys.__stdout__ = open(  # noqa: SIM115
+        1, "w", buffering=1 if os.isatty(1) else -1, errors=sys.stdout.errors, **text
+    )
+    sys.stderr = sys.__stderr__ = open(2, "w", buffering=1, errors="backslashreplace", **text)  # noqa: SIM115
+
+
+if __name__ == "__main__":
+    main(socket.socket(fileno=int(sys.argv[1])))
+    runpy.run_module("simplemem", run_name="__main__", alter_sys=True)
