@@ -8,41 +8,36 @@ import logging
 import threading
 import time
 from array import array
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from itertools import chain
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import apsw
 
 from simplemem.errors import Unavailable
 from simplemem.index import audit, door, notes, repeats, vectors
-from simplemem.index.connection import COMMIT, LAST, Connection, Tables
+from simplemem.index.connection import COMMIT, Connection, Tables
+from simplemem.index.details import DetailsReader, group_by_note, select_tags
 from simplemem.index.door import (
-    Beside,
     Matches,
     Narrow,
     NoteId,
     NotePage,
-    Position,
     Question,
-    Row,
     Standing,
 )
 from simplemem.index.engine import Damaged, Replaced
 from simplemem.index.filters import condition
-from simplemem.index.places import BLOCK, SHIFT
-from simplemem.note.names import base_name, date_in
+
+if TYPE_CHECKING:
+    from simplemem.index.terms.reader import TermIndex
 
 P = ParamSpec("P")
 T = TypeVar("T")
 _CHECK_SECONDS = 24 * 3600.0
 _TRIES = 5
-_MOST_BLOCKS = 5_000
 _MOST_LIKE, _MOST_PATHS = 1_000, 50_000  # that are kept; 6 MB each
-_PASSAGES_OF = f"p.id >= (n.value << {SHIFT}) AND p.id < (n.value << {SHIFT} | {BLOCK})"
 _LOG = logging.getLogger(__name__)
 _ORDER = {
     "modified": "n.modified DESC",
@@ -63,75 +58,7 @@ def page(db: Connection, narrow: Narrow, sort: str, limit: int, after: int = 0) 
         else []
     )
     rows = notes.rows_of(db, ids)
-    return NotePage([rows[note] for note in ids], _by_note(tags_of(db, ids)), total)
-
-
-def neighbours_of(db: Connection, rows: Sequence[Row]) -> defaultdict[NoteId, tuple[Beside, ...]]:
-    """For each of some notes those linked with it, and of its folder the dated ones around a dated one; asked at once."""
-    asked = [
-        (
-            row,
-            notes.links(db, source=row.path),
-            notes.links(db, to=row.path),
-            _in_folder(db, row.path),
-        )
-        for row in rows
-    ]
-    ways: list[tuple[NoteId, str, str]] = []
-    for row, there, back, folder in asked:
-        ways += [
-            (row.id, link.path, "linked from")
-            for link in there
-            if link.path and link.path != row.path
-        ]
-        ways += [(row.id, link.source, "links to") for link in back]
-        dated = [str(path) for (path,) in folder if date_in(base_name(str(path)))]
-        days = sorted(dated, key=lambda path: (date_in(base_name(path)), path))
-        at = days.index(row.path) if row.path in days else len(days)
-        around = ((at - 1, "the one before"), (at + 1, "the one after"))
-        ways += [(row.id, days[k], via) for k, via in around if 0 <= k < len(days)]
-    known = notes.known_at(db, {path for _, path, _ in ways}) if ways else {}
-    return _by_note(
-        (note, Beside(known[path].id, via)) for note, path, via in ways if path in known
-    )
-
-
-def _in_folder(db: Connection, path: str) -> Iterable[tuple[str]]:
-    """The paths of a dated note's folder; nothing for a note without a date."""
-    if not date_in(base_name(path)):
-        return ()
-    below = path[: path.rfind("/") + 1]
-    sql = f"""SELECT path FROM notes WHERE hidden IS NULL AND path >= :below AND path < :below || '{LAST}'
-              AND instr(substr(path, length(:below) + 1), '/') = 0 ORDER BY path"""
-    return db.execute(sql, {"below": below})
-
-
-def positions(db: Connection, where: str, ids: Iterable[int]) -> Iterator[tuple[int, Position]]:
-    """Where the places stand of which this is so, each note's in order. It is asked at once, and read when wanted."""
-    sql = f"""SELECT p.id, p.start, p.stop, p.line, p.headings FROM carray(:ids) n CROSS JOIN places p
-              WHERE {where} ORDER BY p.id"""
-    parsed = cache(
-        lambda headings: tuple(json.loads(headings))
-    )  # passages of a section share theirs
-    rows: Any = db.execute(sql, {"ids": db.many(ids)})
-    return (
-        (place, Position(start, stop, line, parsed(said)))
-        for place, start, stop, line, said in rows
-    )
-
-
-def tags_of(db: Connection, some: Iterable[int]) -> Iterable[tuple[int, str]]:
-    """The tags of some notes as they are shown."""
-    sql = "SELECT t.note_id, t.tag FROM carray(:ids) n JOIN tags t ON t.note_id = n.value ORDER BY t.note_id, t.seq"
-    return db.execute(sql, {"ids": db.many(some)})
-
-
-def _by_note(rows: Iterable[tuple[NoteId, T]]) -> defaultdict[NoteId, tuple[T, ...]]:
-    """What there is of each note."""
-    found: defaultdict[NoteId, list[T]] = defaultdict(list)
-    for note, each in rows:
-        found[note].append(each)
-    return defaultdict(tuple, {note: tuple(some) for note, some in found.items()})
+    return NotePage([rows[note] for note in ids], group_by_note(select_tags(db, ids)), total)
 
 
 def _by_names(
@@ -243,7 +170,7 @@ class Sidecar:
     def vocabulary(self, asked: Sequence[door.AnyOf]) -> tuple[Sequence[int], Standing]:
         """How many notes hold one of the words, for each of some groups of them; and how far the index is."""
         return self._read(
-            lambda db: ((kept := self._kept(db)).words.vocabulary(db, asked), kept.standing)
+            lambda db: (self._kept(db).words(db).vocabulary(db, asked), self._kept(db).standing)
         )
 
     def ask(self, question: Question) -> Matches:
@@ -263,7 +190,7 @@ class Sidecar:
         called = notes.named(db, question.title, sorted(keys)) if question.title or keys else ()
         narrow = kept.telling(question.narrow)
         ids = None if narrow.is_open() else kept.ids(db, narrow)
-        found, blocks, pairs = kept.words.rank(db, question, ids)
+        found, blocks, pairs = kept.words(db).rank(db, question, ids)
         by_words = {match.note for match in found}
         vector, near = self._vector(db, kept, question), None
         if vector is not None:
@@ -275,7 +202,7 @@ class Sidecar:
         paths = kept.paths(db, by_words.union(near or (), titled))
         passed = None if ids is None else len(ids)
         named = {note: share for note, share in named.items() if note in paths}
-        same_text = kept.words.notes_with_same_text(repeats.blocks_to_weigh(blocks))
+        same_text = kept.words(db).notes_with_same_text(repeats.blocks_to_weigh(blocks))
         repeated = repeats.weights_of(same_text, kept.standing.notes)
         return Matches(found, blocks, pairs, near, paths, passed, titled, named, repeated)
 
@@ -304,61 +231,18 @@ class Sidecar:
         `beside` some of them."""
 
         def read(db: Connection) -> Mapping[NoteId, door.Shown]:
-            neighbours = neighbours_of(
-                db, list(notes.rows_of(db, beside).values()) if beside else ()
+            kept = self._kept(db)
+            reader = DetailsReader(
+                db,
+                question.terms,
+                partial(kept.words, db),
+                partial(self._vector, db, kept, question),
             )
-            every = some.keys() | {
-                each.note for near in neighbours.values() for each in near if each.note in among
-            }
-            tagged, passages = tags_of(db, every), positions(db, _PASSAGES_OF, every)
-            repeated_blocks = (
-                positions(db, "p.id = n.value", self._find_repeated(db, every)) if repeated else ()
+            return reader.read(
+                some, with_blocks=blocks, with_repeated=repeated, beside=beside, among=among
             )
-            placed = positions(db, "p.id = n.value", filter(None, some.values()))
-            rows = notes.rows_of(db, every)
-            matches: door.Leg = []
-            if blocks and question.terms and rows:
-                matches = self._kept(db).words.leg(
-                    db, "block", question.terms, _MOST_BLOCKS, list(rows)
-                )
-                matches.sort(key=lambda match: (-round(match.score, 6), match.place))
-            blocks_of = _by_note((match.note, match.place) for match in matches)
-            found = {note: place for note, place in some.items() if place}
-            others = [note for note in rows if note not in found and not blocks_of[note]]
-            if others and (vector := self._vector(db, self._kept(db), question)) is not None:
-                found |= vectors.nearest_places(db, vector, others)
-            places = dict(chain(passages, placed))
-            passages_of = _by_note(
-                (place >> SHIFT, at) for place, at in places.items() if not place & BLOCK
-            )
-            if unread := [match.place for match in matches if match.place not in places]:
-                places |= positions(db, "p.id = n.value", unread)
-            best = {note: places.get(place) for note, place in found.items()}
-            held = {
-                note: tuple(places[block] for block in blocks_of[note] if block in places)
-                for note in rows
-            }
-            tags = _by_note(tagged)
-            spans = _by_note((place >> SHIFT, (at.start, at.stop)) for place, at in repeated_blocks)
-            return {
-                note: door.Shown(
-                    row,
-                    tags[note],
-                    passages_of[note],
-                    best.get(note),
-                    held[note],
-                    neighbours[note],
-                    spans[note],
-                )
-                for note, row in rows.items()
-            }
 
         return self._read(read)
-
-    def _find_repeated(self, db: Connection, some: Collection[NoteId]) -> list[door.PlaceId]:
-        """Return the blocks of some notes whose text many notes have."""
-        words = self._kept(db).words
-        return words.repeated_blocks(list(some), repeats.MIN_NOTES_OF_REPEATED_TEXT)
 
     def _kept(self, db: Connection) -> Kept:
         """What this thread's connection found out, for as long as nobody writes."""
@@ -388,7 +272,7 @@ class Sidecar:
         self, groups: Sequence[door.AnyOf], some: Sequence[NoteId]
     ) -> list[tuple[int, set[NoteId]]]:
         """For each group of words how many notes hold one of them, and which of `some` do."""
-        return self._read(lambda db: self._kept(db).words.holding(db, groups, some))
+        return self._read(lambda db: self._kept(db).words(db).holding(db, groups, some))
 
     def links(self, to: str | None = None) -> Sequence[door.StoredLink]:
         """The links that mean this file (a conflict copy's only repeat its note's); else every link."""
@@ -423,12 +307,18 @@ class Kept:
         self.standing = Standing(
             notes.count(db), notes.vector_space(db), notes.waiting(db), commit.get or ""
         )
-        self.words = db.term_index(self.standing.notes)
+        self._words: TermIndex | None = None
         self._narrow: Narrow | None = None
         self._ids: Sequence[int] = ()
         self._paths: dict[NoteId, str] = {}
         self._with_notes = cache(partial(notes.with_notes, db))
         self.like: dict[tuple[str, int], Matches] = {}  # what is like a note
+
+    def words(self, db: Connection) -> TermIndex:
+        """The term index. It is read when it is used first: it needs numpy, which takes time to import."""
+        if self._words is None:
+            self._words = db.term_index(self.standing.notes)
+        return self._words
 
     def paths(self, db: Connection, some: Collection[NoteId]) -> Mapping[NoteId, str]:
         """The paths of those of some notes that are there."""

@@ -32,8 +32,10 @@ OURS = {
     "index/audit.py": "count name note rest",
     "index/changes.py": "condition order",
     "index/database.py": "name setting",
-    "index/sidecar.py": "_ORDER[sort] k name source where",
-    "index/filters.py": "k name part source where",
+    "index/details.py": "where",
+    "index/sidecar.py": "_ORDER[sort] source",
+    "index/filters.py": "alternatives below condition_of_author is_in_one name number operator "
+    "operator.join(alternatives) source sources targets where",
     "index/postgres/connection.py": "name table",
     "index/postgres/near.py": "among are_made rows stop most other passages _INDEXED.format(dimension)",
     "index/postgres/database.py": "copied name ours sql.Identifier(self.schema).as_string() table theirs there",

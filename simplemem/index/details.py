@@ -1,0 +1,227 @@
+"""Read what is shown of notes: their rows, tags, passages, the blocks that were found, and their neighbours.
+
+Statements are sent before the answers of others are read, so a server gets them in few round trips.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from simplemem.index import notes, repeats, vectors
+from simplemem.index.connection import LAST, Connection
+from simplemem.index.door import (
+    Beside,
+    Match,
+    NoteId,
+    PlaceId,
+    Position,
+    Row,
+    Shown,
+    Term,
+)
+from simplemem.index.places import BLOCK, SHIFT
+from simplemem.note.names import base_name, date_in
+
+if TYPE_CHECKING:
+    from simplemem.index.terms.reader import TermIndex
+
+T = TypeVar("T")
+_MAX_BLOCKS = 5_000
+_PASSAGES_OF_NOTE = f"p.id >= (n.value << {SHIFT}) AND p.id < (n.value << {SHIFT} | {BLOCK})"
+_PLACE = "p.id = n.value"
+
+
+class DetailsReader:
+    """Reads details of notes from one state of the index."""
+
+    def __init__(
+        self,
+        db: Connection,
+        terms: Sequence[Term],
+        get_words: Callable[[], TermIndex],
+        get_vector: Callable[[], bytes | None],
+    ) -> None:
+        """`terms` and the vector are those of the query. Words and vector are got only when needed."""
+        self._db = db
+        self._terms = terms
+        self._get_words = get_words
+        self._get_vector = get_vector
+
+    def read(
+        self,
+        best_places: Mapping[NoteId, PlaceId],
+        *,
+        with_blocks: bool,
+        with_repeated: bool,
+        beside: Sequence[NoteId],
+        among: Collection[NoteId],
+    ) -> dict[NoteId, Shown]:
+        """Return details of the notes that are still there, by note.
+
+        `best_places` has the place of each note that was found, 0 for none. `with_blocks` adds the
+        blocks that hold a term of the query, `with_repeated` the spans of text that many notes have.
+        Notes in `among` are added if they are neighbours of a note in `beside`.
+        """
+        db = self._db
+        start_rows = list(notes.rows_of(db, beside).values()) if beside else []
+        neighbours = find_neighbours(db, start_rows)
+        wanted = set(best_places) | {
+            neighbour.note
+            for neighbours_of_note in neighbours.values()
+            for neighbour in neighbours_of_note
+            if neighbour.note in among
+        }
+
+        tag_rows = select_tags(db, wanted)
+        passage_rows = select_positions(db, _PASSAGES_OF_NOTE, wanted)
+        repeated_rows = self._select_repeated(wanted) if with_repeated else ()
+        place_rows = select_positions(db, _PLACE, filter(None, best_places.values()))
+        rows = notes.rows_of(db, wanted)
+        matches = self._find_blocks(list(rows)) if with_blocks else []
+
+        best = {note: place for note, place in best_places.items() if place}
+        best |= self._find_nearest_places(rows, best, matches)
+        places = {**dict(passage_rows), **dict(place_rows)}
+        passages = group_by_note(
+            (place >> SHIFT, position) for place, position in places.items() if not place & BLOCK
+        )
+        unread = [match.place for match in matches if match.place not in places]
+        if unread:
+            places |= dict(select_positions(db, _PLACE, unread))
+
+        blocks = group_by_note(
+            (match.note, places[match.place]) for match in matches if match.place in places
+        )
+        tags = group_by_note(tag_rows)
+        spans = group_by_note(
+            (place >> SHIFT, (position.start, position.stop)) for place, position in repeated_rows
+        )
+        return {
+            note: Shown(
+                row,
+                tags[note],
+                passages[note],
+                places.get(best.get(note, 0)),
+                blocks[note],
+                neighbours[note],
+                spans[note],
+            )
+            for note, row in rows.items()
+        }
+
+    def _select_repeated(self, note_ids: Collection[NoteId]) -> Iterator[tuple[PlaceId, Position]]:
+        """Query the blocks whose text many notes have."""
+        blocks = self._get_words().repeated_blocks(
+            list(note_ids), repeats.MIN_NOTES_OF_REPEATED_TEXT
+        )
+        return select_positions(self._db, _PLACE, blocks)
+
+    def _find_blocks(self, note_ids: Sequence[NoteId]) -> list[Match]:
+        """Return the blocks that hold a term of the query, best first."""
+        if not self._terms or not note_ids:
+            return []
+        matches = self._get_words().leg(self._db, "block", self._terms, _MAX_BLOCKS, note_ids)
+        return sorted(matches, key=lambda match: (-round(match.score, 6), match.place))
+
+    def _find_nearest_places(
+        self, note_ids: Iterable[NoteId], best: Collection[NoteId], matches: Iterable[Match]
+    ) -> dict[NoteId, PlaceId]:
+        """Return the passage nearest to the query's vector, for notes of which nothing was found."""
+        notes_with_block = {match.note for match in matches}
+        others = [note for note in note_ids if note not in best and note not in notes_with_block]
+        vector = self._get_vector() if others else None
+        if vector is None:
+            return {}
+        return vectors.nearest_places(self._db, vector, others)
+
+
+def find_neighbours(db: Connection, rows: Sequence[Row]) -> defaultdict[NoteId, tuple[Beside, ...]]:
+    """Return the neighbours of each note.
+
+    Neighbours are notes linked with it, and for a note of a day the dated notes before and after it
+    in its folder.
+    """
+    queries = [
+        (
+            row,
+            notes.links(db, source=row.path),
+            notes.links(db, to=row.path),
+            _select_dated_folder(db, row.path),
+        )
+        for row in rows
+    ]
+    found: list[tuple[NoteId, str, str]] = []  # a note, the path of a neighbour, and why it is one
+    for row, outgoing, incoming, folder in queries:
+        found += [
+            (row.id, link.path, "linked from")
+            for link in outgoing
+            if link.path and link.path != row.path
+        ]
+        found += [(row.id, link.source, "links to") for link in incoming]
+        found += [(row.id, path, via) for path, via in _days_around(row.path, folder)]
+
+    known = notes.known_at(db, {path for _, path, _ in found}) if found else {}
+    return group_by_note(
+        (note, Beside(known[path].id, via)) for note, path, via in found if path in known
+    )
+
+
+def _select_dated_folder(db: Connection, path: str) -> Iterable[tuple[str]]:
+    """Query the paths in the folder of a dated note; nothing for a note without a date."""
+    if not date_in(base_name(path)):
+        return ()
+    folder = path[: path.rfind("/") + 1]
+    sql = f"""
+        SELECT path FROM notes
+        WHERE hidden IS NULL AND path >= :folder AND path < :folder || '{LAST}'
+          AND instr(substr(path, length(:folder) + 1), '/') = 0
+        ORDER BY path"""
+    return db.execute(sql, {"folder": folder})
+
+
+def _days_around(path: str, folder: Iterable[tuple[str]]) -> Iterator[tuple[str, str]]:
+    """Yield the dated notes before and after a note in its folder, and which of the two each is."""
+    dated = [str(other) for (other,) in folder if date_in(base_name(str(other)))]
+    days = sorted(dated, key=lambda other: (date_in(base_name(other)), other))
+    if path not in days:
+        return
+    index = days.index(path)
+    if index > 0:
+        yield days[index - 1], "the one before"
+    if index + 1 < len(days):
+        yield days[index + 1], "the one after"
+
+
+def select_positions(
+    db: Connection, where: str, ids: Iterable[int]
+) -> Iterator[tuple[PlaceId, Position]]:
+    """Query where places stand, each note's in order. The answer is read when it is iterated."""
+    sql = f"""
+        SELECT p.id, p.start, p.stop, p.line, p.headings FROM carray(:ids) n CROSS JOIN places p
+        WHERE {where} ORDER BY p.id"""
+    parse_headings = cache(lambda text: tuple(json.loads(text)))  # passages of a section share it
+    rows: Any = db.execute(sql, {"ids": db.many(ids)})
+    return (
+        (place, Position(start, stop, line, parse_headings(headings)))
+        for place, start, stop, line, headings in rows
+    )
+
+
+def select_tags(db: Connection, note_ids: Iterable[NoteId]) -> Iterable[tuple[NoteId, str]]:
+    """Query the tags of notes as they are shown."""
+    sql = """
+        SELECT t.note_id, t.tag FROM carray(:ids) n JOIN tags t ON t.note_id = n.value
+        ORDER BY t.note_id, t.seq"""
+    return db.execute(sql, {"ids": db.many(note_ids)})
+
+
+def group_by_note(rows: Iterable[tuple[NoteId, T]]) -> defaultdict[NoteId, tuple[T, ...]]:
+    """Return the values of each note; of a note without values an empty tuple."""
+    values_of_note: defaultdict[NoteId, list[T]] = defaultdict(list)
+    for note, value in rows:
+        values_of_note[note].append(value)
+    return defaultdict(tuple, {note: tuple(values) for note, values in values_of_note.items()})
