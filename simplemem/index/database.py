@@ -21,6 +21,13 @@ from simplemem.index.door import Ids, Nearness
 from simplemem.index.engine import Damaged, Replaced
 from simplemem.index.terms.builder import SegmentBuilder
 from simplemem.index.terms.cache import SegmentCache
+from simplemem.index.terms.writer import (
+    MAX_PACKED_NOTES,
+    MAX_PACKED_NOTES_DURING_IMPORT,
+    add_notes,
+    merge_segments,
+    remove_note,
+)
 from simplemem.vault.lock import FileLock, is_alive
 
 if TYPE_CHECKING:
@@ -94,15 +101,11 @@ class Connection(apsw.Connection):
 
     def add_words(self, words: SegmentBuilder) -> None:
         """Write the words of some notes."""
-        from simplemem.index.terms.writer import add_notes  # numpy: not before the first write
-
         add_notes(self, words)
 
     def remove_words(self, note_id: int) -> None:
         """Remove the words of a note."""
-        from simplemem.index.terms.writer import remove_note
-
-        remove_note(self, self.segment_cache, note_id)
+        remove_note(self, note_id)
 
     def term_index(self, known_notes: int = 0) -> TermIndex:
         """Return the term index as it is now, in a vault of so many notes."""
@@ -316,15 +319,9 @@ class Database:
 
         Before that, segments of the term index are merged.
         """
-        from simplemem.index.terms import writer  # numpy: not before the first write
-
-        is_amid_much = most > WAL_LIMIT
-        writer.merge_segments(
-            self,
-            max_packed=writer.MAX_PACKED_NOTES_AMID_MUCH
-            if is_amid_much
-            else writer.MAX_PACKED_NOTES,
-        )
+        is_importing = most > WAL_LIMIT
+        max_packed = MAX_PACKED_NOTES_DURING_IMPORT if is_importing else MAX_PACKED_NOTES
+        merge_segments(self, max_packed=max_packed)
         try:
             if os.stat(f"{self.path}-wal").st_size < most:
                 return
@@ -343,8 +340,6 @@ class Database:
 
     def fold(self, generation: int | None = None) -> None:
         """Merge segments of the term index, if many have come together."""
-        from simplemem.index.terms.writer import merge_segments  # numpy: not before the first write
-
         merge_segments(self, generation)
 
     def check(self) -> list[str]:

@@ -170,13 +170,14 @@ def _tokens_of(note_id: int, read: Understood) -> NoteTokens:
     name, title, language = base_name(read.path), read.head.title, read.language
     titles = title if title == name else f"{title}\n{name}"
     summary = "\n".join([read.head.description, *read.note.aliases]).strip()
-    whole = _text_tokens(summary, language)
+    summary_tokens = _text_tokens(summary, language)
     if language in MARKS:  # by which a query finds the notes of a language
-        whole = TextTokens(whole.words, [*whole.extras, *tokenize(MARKS[language])])
+        extras = [*summary_tokens.extras, *tokenize(MARKS[language])]
+        summary_tokens = TextTokens(summary_tokens.words, extras)
     return NoteTokens(
         note_id,
         _text_tokens(titles, language),
-        whole,
+        summary_tokens,
         [_text_tokens(block.text, language) for block in read.blocks],
         [(text_key(block.text) or 0) & _KEY_BITS for block in read.blocks],
     )

@@ -182,7 +182,7 @@ class Connection:
 
     def remove_words(self, note_id: int) -> None:
         """Remove the words of a note."""
-        remove_note(self, self.segment_cache, note_id)
+        remove_note(self, note_id)
 
     def term_index(self, known_notes: int = 0) -> TermIndex:
         """Return the term index as it is now, in a vault of so many notes."""

@@ -1,7 +1,7 @@
 """Count text that several notes have in common: footers, badges, headings and lines of templates.
 
-A segment has a key for the text of each of its blocks (`text_key` in note/passages.py). Two blocks with
-the same key have the same text. The key 0 belongs to blocks without words, which are not counted.
+A segment has a key for the text of each of its blocks (`text_key` in note/passages.py). Blocks with the
+same key look the same to a reader. The key 0 belongs to blocks without words, which are not counted.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from simplemem.index.door import NoteId, PlaceId
 from simplemem.index.places import BLOCK, SHIFT
 from simplemem.index.terms.query_terms import Part
-from simplemem.index.terms.segment import Integers, expand
+from simplemem.index.terms.segment import Integers, expand, find_sorted
 
 _NUMBER_MASK = BLOCK - 1
 
@@ -66,15 +66,8 @@ def find_repeated_blocks(
 def _find_notes(part: Part, note_ids: Integers) -> tuple[Integers, Integers]:
     """Return the index of each note in a segment, and whether it is there and still indexed."""
     documents = part.segment.documents
-    if not len(documents.note_ids):
-        return np.zeros(len(note_ids), np.int64), np.zeros(len(note_ids), bool)
-
-    order = documents.note_order
-    sorted_ids = documents.note_ids[order]
-    indexes = np.searchsorted(sorted_ids, note_ids)
-    indexes[indexes == len(order)] = 0
-    notes = order[indexes]
-    is_here = documents.note_ids[notes] == note_ids
+    indexes, is_here = find_sorted(documents.sorted_note_ids, note_ids)
+    notes = documents.note_order[indexes]
     if part.is_alive is not None:
         is_here &= part.is_alive[notes]
     return notes, is_here
@@ -94,6 +87,5 @@ def _count_notes(parts: Sequence[Part], keys: Integers) -> Integers:
 def _look_up(sorted_keys: Integers, counts: Integers, keys: Integers) -> Integers:
     if not len(sorted_keys):
         return np.zeros(len(keys), np.int64)
-    indexes = np.searchsorted(sorted_keys, keys)
-    indexes[indexes == len(sorted_keys)] = 0
-    return np.where(sorted_keys[indexes] == keys, counts[indexes], 0)
+    indexes, is_there = find_sorted(sorted_keys, keys)
+    return np.where(is_there, counts[indexes], 0)

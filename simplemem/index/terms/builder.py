@@ -9,7 +9,7 @@ from simplemem.index.terms.tokens import NoteTokens
 
 
 class _Numbers(dict[str, int]):
-    """A number for each different term, in the order in which they come."""
+    """A number for each different term, in the order of their first occurrence."""
 
     def __missing__(self, term: str) -> int:
         number = self[term] = len(self)
@@ -29,11 +29,11 @@ class SegmentBuilder:
         self.text_keys = array("Q")  # of each block
 
     def add(self, note: NoteTokens) -> None:
-        """Add a note that was not added yet."""
+        """Add a note. A note must not be added twice."""
         self.note_ids.append(note.note_id)
         self.block_counts.append(len(note.blocks))
         self.text_keys.extend(note.text_keys or [0] * len(note.blocks))
-        for text in itertools.chain((note.title, note.whole), note.blocks):
+        for text in itertools.chain((note.title, note.summary), note.blocks):
             self.word_counts.append(len(text.words))
             self.extra_counts.append(len(text.extras))
             self.tokens.extend(map(self.numbers.__getitem__, text.words))

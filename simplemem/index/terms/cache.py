@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Container, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simplemem.index.terms.tokens import Phrase
@@ -18,7 +18,10 @@ _MAX_BYTES = 48_000_000  # of occurrences
 
 
 class TermFacts(NamedTuple):
-    """What is known of a single term in a segment. It has no `occurrences` until they are read."""
+    """What is known of a single term in a segment.
+
+    `occurrences` is None if no note holds the term, or if its postings have not been read.
+    """
 
     notes: int
     blocks: int
@@ -48,20 +51,34 @@ class SegmentCache:
         self._bytes = 0
 
     def segments(
-        self, db: Connection, numbers: Collection[int], *, are_all: bool = False
+        self, db: Connection, numbers: Collection[int], *, forgets_others: bool = False
     ) -> list[Segment]:
         """Return segments, after reading those that are not in memory.
 
-        If these `are_all` that there are, others are forgotten. Raises Damaged.
+        With `forgets_others`, these are all segments, and what is known of others is forgotten. Raises
+        Damaged if one cannot be read.
         """
-        lacking = [number for number in numbers if number not in self._segments]
-        read = _read_segments(db, lacking) if lacking else []
         with self._lock:
-            self._segments.update({segment.number: segment for segment in read})
-            found = [self._segments[number] for number in numbers]
-            if are_all and len(self._segments) > len(found):
-                self._segments = {segment.number: segment for segment in found}
-        return found
+            segments = {
+                number: self._segments[number] for number in numbers if number in self._segments
+            }
+        unread = [number for number in numbers if number not in segments]
+        if unread:
+            segments |= {segment.number: segment for segment in _read_segments(db, unread)}
+        with self._lock:
+            if forgets_others and not self._segments.keys() <= segments.keys():
+                self._forget_all_but(segments)
+            self._segments |= segments
+        return [segments[number] for number in numbers]
+
+    def _forget_all_but(self, segments: Container[int]) -> None:
+        """Forget segments that are gone, and their terms. Called with the lock held."""
+        for number in [number for number in self._segments if number not in segments]:
+            del self._segments[number]
+        for number, term in [key for key in self._terms if key[0] not in segments]:
+            self._bytes -= _size_of(self._terms.pop((number, term)).occurrences)
+        for number, phrase in [key for key in self._phrases if key[0] not in segments]:
+            self._bytes -= _size_of(self._phrases.pop((number, phrase)))
 
     def term(self, number: int, term: str) -> TermFacts | None:
         """Return what is known of a term in a segment; None if it was not read."""
@@ -72,7 +89,8 @@ class SegmentCache:
         with self._lock:
             known = self._terms.pop((number, term), None)
             self._bytes += _size_of(facts.occurrences)
-            self._bytes -= 0 if known is None else _size_of(known.occurrences)
+            if known is not None:
+                self._bytes -= _size_of(known.occurrences)
             self._terms[number, term] = facts
             self._make_room()
 
@@ -85,7 +103,8 @@ class SegmentCache:
         with self._lock:
             known = self._phrases.pop((number, phrase), None)
             self._bytes += _size_of(occurrences)
-            self._bytes -= 0 if known is None else _size_of(known)
+            if known is not None:
+                self._bytes -= _size_of(known)
             self._phrases[number, phrase] = occurrences
             self._make_room()
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simplemem.index.terms.integrity import read_all_terms
+from simplemem.index.terms.merging import Source, read_source
 from simplemem.index.terms.segment import Documents, Integers, Postings
-from simplemem.index.terms.writer import Source, list_segments, read_source
+from simplemem.index.terms.writer import list_segments
 
 if TYPE_CHECKING:
     from simplemem.index.connection import Connection
@@ -62,7 +63,7 @@ def _describe(
         _places(documents, ordinals),
         postings.positions.astype(np.uint64),
     )
-    is_alive = source.is_kept[notes]
+    is_alive = source.is_indexed[notes]
     digests = np.where(is_alive, digests, 0)
 
     starts = postings.position_ends[postings.posting_ends[:-1]]
@@ -82,7 +83,7 @@ def _describe_texts(source: Source, note_numbers: dict[int, int]) -> tuple[int, 
     )
     blocks = np.arange(len(notes)) - documents.first_blocks[notes]
     digests = _mix(numbers[notes], blocks.astype(np.uint64), documents.text_keys)
-    is_alive = source.is_kept[notes]
+    is_alive = source.is_indexed[notes]
     return int(np.count_nonzero(is_alive)), int(digests[is_alive].sum(dtype=np.uint64))
 
 

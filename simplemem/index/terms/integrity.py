@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simplemem.index.engine import Damaged
+from simplemem.index.terms.merging import Source, read_source
 from simplemem.index.terms.segment import Postings, postings_from_rows
-from simplemem.index.terms.writer import Source, list_segments, read_source
+from simplemem.index.terms.writer import list_segments
 
 if TYPE_CHECKING:
     from simplemem.index.connection import Connection
@@ -35,9 +36,12 @@ def find_damage(db: Connection) -> list[str]:
 def _count_tokens(db: Connection, source: Source) -> int:
     """Count the occurrences of all terms. Raises Damaged."""
     total = 0
+    last_term = ""
     for postings in read_all_terms(db, source):
-        if int(postings.ordinals.max(initial=0)) >= source.documents.ordinal_count:
-            raise Damaged("the postings of a term do not fit their segment")
+        terms = list(postings.terms)
+        if terms != sorted(terms) or (terms and terms[0] <= last_term):
+            raise Damaged("the terms of a segment are not in order")
+        last_term = terms[-1]
         total += int(postings.counts.sum(dtype=np.int64))
     return total
 
@@ -45,7 +49,7 @@ def _count_tokens(db: Connection, source: Source) -> int:
 def read_all_terms(db: Connection, source: Source) -> Iterator[Postings]:
     """Yield the postings of all terms of a segment, some terms at a time. Raises Damaged."""
     if source.packed is not None:
-        yield source.packed
+        yield _checked(source.packed, source)
         return
 
     sql = """
@@ -56,5 +60,12 @@ def read_all_terms(db: Connection, source: Source) -> Iterator[Postings]:
         rows: Any = db.execute(sql, (source.number, last, _TERMS_AT_ONCE)).fetchall()
         if not rows:
             return
-        yield postings_from_rows(rows)
+        yield _checked(postings_from_rows(rows), source)
         last = rows[-1][0]
+
+
+def _checked(postings: Postings, source: Source) -> Postings:
+    """Return postings whose ordinals are in the segment. Raises Damaged for others."""
+    if int(postings.ordinals.max(initial=0)) >= source.documents.ordinal_count:
+        raise Damaged("the postings of a term do not fit their segment")
+    return postings

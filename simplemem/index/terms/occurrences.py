@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from simplemem.index.engine import Damaged
+from simplemem.index.terms.format import TITLE
 from simplemem.index.terms.segment import (
-    TITLE,
     Documents,
     Integers,
     decode_positions,
     decode_postings,
     expand,
+    find_sorted,
 )
 
 _NONE = np.zeros(0, np.int64)
@@ -192,6 +193,7 @@ def _ordinals_at(documents: Documents, keys: Integers) -> Integers:
 
 
 def _is_in(keys: Integers, sorted_keys: Integers) -> Any:
-    indexes = np.searchsorted(sorted_keys, keys)
-    indexes[indexes == len(sorted_keys)] = 0
-    return sorted_keys[indexes] == keys if len(sorted_keys) else np.zeros(len(keys), bool)
+    if not len(sorted_keys):
+        return np.zeros(len(keys), bool)
+    _, is_there = find_sorted(sorted_keys, keys)
+    return is_there

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from simplemem.index.terms.cache import Segment, SegmentCache, TermFacts
+from simplemem.index.terms.format import FIRST_BLOCK, LAST, TITLE
 from simplemem.index.terms.occurrences import (
     Occurrences,
     make_occurrences,
@@ -15,7 +16,7 @@ from simplemem.index.terms.occurrences import (
     side_by_side,
     union_of,
 )
-from simplemem.index.terms.segment import FIRST_BLOCK, LAST, TITLE, Integers, count_holders
+from simplemem.index.terms.segment import Integers, count_holders
 from simplemem.index.terms.tokens import Phrase
 
 if TYPE_CHECKING:
@@ -81,7 +82,11 @@ class QueryTerms:
         token = phrase.tokens[index]
         if phrase.is_prefix and index == len(phrase.tokens) - 1:
             return union_of(documents, self._of_prefix[number, token])
-        return self._facts[number, token].occurrences or union_of(documents, ())
+        facts = self._facts[number, token]
+        if facts.notes == 0:
+            return union_of(documents, ())
+        assert facts.occurrences is not None, "only the count of this term was read"
+        return facts.occurrences
 
     # -- reading
 
@@ -134,8 +139,10 @@ class QueryTerms:
 
         part_of = {part.segment.number: part for part in parts}
         rows = {(number, term): row for number, term, *row in answer}
-        for term in lacking:
+        for term, need in lacking.items():
             for part in parts:
+                if self._find(part, term, need):
+                    continue
                 row = rows.get((part.segment.number, term))
                 self._keep(part, term, _ABSENT if row is None else _facts_of(part, *row))
         for prefix, answer_of_prefix in answers_of_prefixes:
@@ -164,9 +171,8 @@ class QueryTerms:
             index = packed.index_of(term)
             self._keep(part, term, _ABSENT if index is None else _unpacked_facts(part, index))
         for prefix in prefixes:
-            every = [_unpacked_facts(part, index) for index in packed.indexes_of_prefix(prefix)]
             self._of_prefix[part.segment.number, prefix] = [
-                facts.occurrences for facts in every if facts.occurrences is not None
+                _unpacked_occurrences(part, index) for index in packed.indexes_of_prefix(prefix)
             ]
 
     def _keep(self, part: Part, term: str, facts: TermFacts) -> None:
@@ -223,14 +229,21 @@ def _facts_of(
 
 def _unpacked_facts(part: Part, index: int) -> TermFacts:
     """Return what a packed segment says of one of its terms."""
-    documents, packed = part.segment.documents, part.segment.packed
+    occurrences = _unpacked_occurrences(part, index)
+    packed = part.segment.packed
+    assert packed is not None
+    notes, blocks = count_holders(packed.slice(index, index + 1), part.segment.documents)
+    return TermFacts(int(notes[0]), int(blocks[0]), occurrences)
+
+
+def _unpacked_occurrences(part: Part, index: int) -> Occurrences:
+    """Return where one of the terms of a packed segment occurs. Raises Damaged."""
+    packed = part.segment.packed
     assert packed is not None
     postings = packed.slice(index, index + 1)
-    occurrences = make_occurrences(
-        documents, postings.ordinals, postings.counts, postings.positions
+    return make_occurrences(
+        part.segment.documents, postings.ordinals, postings.counts, postings.positions
     )
-    notes, blocks = count_holders(postings, documents)
-    return TermFacts(int(notes[0]), int(blocks[0]), occurrences)
 
 
 def _count(part: Part, occurrences: Occurrences) -> tuple[int, int]:

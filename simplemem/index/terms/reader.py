@@ -17,9 +17,10 @@ from simplemem.index.terms.block_texts import (
     find_repeated_blocks,
 )
 from simplemem.index.terms.cache import SegmentCache
+from simplemem.index.terms.format import Sizes
 from simplemem.index.terms.query_terms import Part, QueryTerms
 from simplemem.index.terms.scoring import WeightedForm, best_matches, score_blocks, score_notes
-from simplemem.index.terms.segment import Integers, Sizes
+from simplemem.index.terms.segment import Integers
 from simplemem.index.terms.tokens import Phrase, phrases_of
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class TermIndex:
         removed = np.sum([(0, 0, 0, 0), *deleted_sizes], axis=0)
         self.sizes = Sizes(*(totals - removed).tolist())
         self._parts = []
-        for segment in cache.segments(db, list(sizes_of_segments), are_all=True):
+        for segment in cache.segments(db, list(sizes_of_segments), forgets_others=True):
             ids = deleted_notes.get(segment.number)
             is_alive = None if ids is None else ~np.isin(segment.documents.note_ids, ids)
             self._parts.append(Part(segment, is_alive))

@@ -9,8 +9,9 @@ import numpy as np
 
 from simplemem.index.door import BODY_WEIGHT, K1, TITLE_WEIGHT, B, Ids, Leg, Match, as_values
 from simplemem.index.places import BLOCK, SHIFT
+from simplemem.index.terms.format import FIRST_BLOCK, TITLE
 from simplemem.index.terms.query_terms import Part, QueryTerms
-from simplemem.index.terms.segment import FIRST_BLOCK, TITLE, Integers, expand
+from simplemem.index.terms.segment import Integers, expand, find_sorted
 from simplemem.index.terms.tokens import Phrase
 
 
@@ -112,9 +113,8 @@ def _frequencies(ordinals: Integers, counts: Integers, wanted: Integers) -> Inte
     """Return how often a phrase stands in each wanted ordinal; `ordinals` are ascending."""
     if not len(ordinals):
         return np.zeros(len(wanted), np.int64)
-    indexes = np.searchsorted(ordinals, wanted)
-    indexes[indexes == len(ordinals)] = 0
-    return np.where(ordinals[indexes] == wanted, counts[indexes], 0).astype(np.int64)
+    indexes, is_there = find_sorted(ordinals, wanted)
+    return np.where(is_there, counts[indexes], 0).astype(np.int64)
 
 
 def best_matches(parts: Sequence[Scores], limit: int) -> Leg:

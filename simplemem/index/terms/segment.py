@@ -1,7 +1,7 @@
 """A segment: the occurrences of all terms in some notes, as arrays, and its form as bytes.
 
-Every note of a segment has consecutive *ordinals*: one for its title, one for the text that only the
-note as a whole has (its description and aliases), then one for each of its blocks. A *posting* says
+Every note of a segment has consecutive *ordinals*: one for its title, one for its summary (description
+and aliases), then one for each of its blocks. A segment has at least one note. A *posting* says
 how often a term occurs in one ordinal, and the *positions* say where. The format is described in
 docs/internals/term-index.md.
 """
@@ -20,15 +20,11 @@ from numpy.typing import NDArray
 
 from simplemem.index.engine import Damaged
 from simplemem.index.terms.builder import SegmentBuilder
+from simplemem.index.terms.format import FIRST_BLOCK, LAST, MAX_COUNT, SUMMARY, TITLE, Sizes
+from simplemem.index.terms.small_segment import PackedSegment
 
 Integers = NDArray[Any]
 
-TITLE = 0  # the first ordinal of a note
-WHOLE = 1  # the second
-FIRST_BLOCK = 2  # and the ordinals from here on
-
-LAST = "\U0010ffff"  # behind every character of a term
-MAX_COUNT = 255  # of one posting; a term that occurs more often in an ordinal has several postings
 _MAX_NARROW = 0xFFFF  # a position that fits into two bytes
 _POSTING_BYTES = 5  # an ordinal of four bytes, and a count
 _TYPES = tuple(map(np.dtype, ("<u1", "<u2", "<u4", "<u8")))
@@ -82,7 +78,7 @@ class Documents:
 
     @classmethod
     def unpack(cls, packed: bytes) -> Documents:
-        """Raises Damaged."""
+        """Return the documents that `pack` packed. Raises Damaged if they do not fit together."""
         note_ids, block_counts, word_counts, extra_counts, text_keys = unpack_arrays(packed, 5)
         documents = cls(
             note_ids.astype(np.int64),
@@ -145,23 +141,24 @@ class Documents:
     def block_lengths(self) -> Integers:
         """How many tokens the blocks of each note have together, each with the title of the note."""
         titles = self.lengths[self.first_ordinals[:-1]]
-        wholes = self.lengths[self.first_ordinals[:-1] + WHOLE]
-        lengths: Integers = self.note_lengths - titles - wholes + titles * self.block_counts
+        summaries = self.lengths[self.first_ordinals[:-1] + SUMMARY]
+        lengths: Integers = self.note_lengths - titles - summaries + titles * self.block_counts
         return lengths
 
     @cached_property
     def starts(self) -> Integers:
         """Where the tokens of each ordinal begin in one row of all tokens of the segment.
 
-        The words of a note's blocks follow each other, so phrases across two blocks are found. Titles
-        and notes have a gap between them. The extra tokens come behind all words: the second half of
-        the array says where those of each ordinal begin, with a gap between two ordinals.
+        The words of a note's summary and blocks follow each other, so phrases across two of them are
+        found. There is a gap before and after each title. The extra tokens come after all words: the
+        second half of the array says where those of each ordinal begin, with a gap between two ordinals.
         """
         ordinals = np.arange(self.ordinal_count)
         is_title = np.zeros(self.ordinal_count, np.int64)
         is_title[self.first_ordinals[:-1]] = 1
-        # A gap in front of each title, which ends the note before, and one behind it.
-        gaps = 2 * np.cumsum(is_title) - is_title
+        gaps_before_titles = np.cumsum(is_title)
+        gaps_after_titles = gaps_before_titles - is_title
+        gaps = gaps_before_titles + gaps_after_titles
         words = np.cumsum(self.word_counts, dtype=np.int64) - self.word_counts + gaps
         extras = np.cumsum(self.extra_counts, dtype=np.int64) - self.extra_counts + ordinals
         end_of_words = int(self.word_counts.sum(dtype=np.int64)) + 2 * len(self.note_ids) + 1
@@ -176,6 +173,11 @@ class Documents:
     def note_order(self) -> Integers:
         """The indexes of the notes in the order of their ids."""
         return np.argsort(self.note_ids, kind="stable")
+
+    @cached_property
+    def sorted_note_ids(self) -> Integers:
+        """The ids of the notes, ascending."""
+        return self.note_ids[self.note_order]
 
     @cached_property
     def notes_by_text(self) -> tuple[Integers, Integers]:
@@ -196,8 +198,9 @@ class Documents:
 
     def index_of(self, note_id: int) -> int | None:
         """Return the index of a note, or None if the segment does not hold it."""
-        indexes = np.flatnonzero(self.note_ids == note_id)
-        return int(indexes[0]) if len(indexes) else None
+        position = int(np.searchsorted(self.sorted_note_ids, note_id))
+        is_there = position < len(self.note_ids) and self.sorted_note_ids[position] == note_id
+        return int(self.note_order[position]) if is_there else None
 
     def select(self, is_kept: NDArray[np.bool_]) -> Documents:
         """Return the documents without the notes that are not kept."""
@@ -227,15 +230,6 @@ def join_documents(parts: Sequence[Documents]) -> Documents:
     return Documents(*(np.concatenate(column) for column in zip(*columns, strict=True)))
 
 
-class Sizes(NamedTuple):
-    """How many notes and blocks there are, and how many tokens these have."""
-
-    notes: int
-    words: int
-    blocks: int
-    block_words: int
-
-
 def sizes_of(documents: Documents) -> Sizes:
     return Sizes(
         len(documents.note_ids),
@@ -263,7 +257,7 @@ class Postings:
 
     @classmethod
     def unpack(cls, packed: bytes) -> Postings:
-        """Raises Damaged."""
+        """Return the postings that `pack` packed. Raises Damaged if they do not fit together."""
         text, posting_counts, ordinals, counts, positions = unpack_arrays(packed, 5)
         try:
             joined = text.tobytes().decode()
@@ -397,7 +391,7 @@ def _concatenate(arrays: Sequence[Integers], kind: Any) -> Integers:
 def count_holders(postings: Postings, documents: Documents) -> tuple[Integers, Integers]:
     """Return for each term how many notes hold it, and how many blocks.
 
-    A block holds a term that is in itself or in the title of its note.
+    A block also holds the terms of its note's title.
     """
     if not len(postings.ordinals):
         empty = np.zeros(len(postings.terms), np.int64)
@@ -425,6 +419,11 @@ def count_holders(postings: Postings, documents: Documents) -> tuple[Integers, I
 
 
 # -- making and merging segments
+
+
+def pack_segment(documents: Documents, postings: Postings) -> PackedSegment:
+    """Return a segment as it is stored in one row."""
+    return PackedSegment(sizes_of(documents), documents.pack(), postings.pack())
 
 
 def build_segment(builder: SegmentBuilder) -> tuple[Documents, Postings]:
@@ -461,7 +460,7 @@ def _group(terms: list[str], ranks: Integers, ordinals: Integers, positions: Int
     ranks = ranks[firsts]
     ordinals = ordinals[firsts]
     if counts.max(initial=0) > MAX_COUNT:
-        parts = -(-counts // MAX_COUNT)
+        parts = (counts + MAX_COUNT - 1) // MAX_COUNT
         is_last = np.zeros(int(parts.sum()), bool)
         is_last[np.cumsum(parts) - 1] = True
         last_counts = counts - (parts - 1) * MAX_COUNT
@@ -527,6 +526,16 @@ def _without_empty_terms(postings: Postings) -> Postings:
         postings.counts,
         postings.positions,
     )
+
+
+def find_sorted(values: Integers, wanted: Integers) -> tuple[Integers, Integers]:
+    """Return the index of each wanted number in ascending `values`, and whether it is there.
+
+    Indexes of numbers that are not there are valid, and mean nothing. `values` has at least one number.
+    """
+    indexes = np.searchsorted(values, wanted)
+    indexes[indexes == len(values)] = 0
+    return indexes, values[indexes] == wanted
 
 
 def expand(starts: Integers, counts: Integers) -> Integers:

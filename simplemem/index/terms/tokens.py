@@ -13,9 +13,10 @@ from simplemem.index.door import Term
 # SQLite's full-text tokenizer with Porter's stemmer. Letters, digits and marks belong to words, and so
 # do characters for private use: they mark the stems of other languages than English (note/words.py).
 _TOKENIZER = ("unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc")
-_thread = (
-    threading.local()
-)  # a tokenizer belongs to the connection, and so to the thread, that made it
+_MAX_TOKEN_CHARACTERS = 200  # PostgreSQL's index of terms refuses texts of some thousand bytes
+
+# A tokenizer belongs to the connection that made it, and so to a thread.
+_thread = threading.local()
 
 
 class Phrase(NamedTuple):
@@ -26,18 +27,20 @@ class Phrase(NamedTuple):
 
 
 def tokenize(text: str) -> list[str]:
-    """Return the tokens of a text, in order."""
+    """Return the tokens of a text, in order. Very long ones are cut, in notes and queries alike."""
     if not hasattr(_thread, "tokenizer"):
         connection = apsw.Connection(":memory:")
         _thread.tokenizer = connection.fts5_tokenizer("porter", list(_TOKENIZER))
 
     tokens: list[str] = _thread.tokenizer(
-        text.encode(),
+        text.encode("utf-8", "replace"),
         apsw.FTS5_TOKENIZE_DOCUMENT,
         None,
         include_offsets=False,
         include_colocated=False,
     )
+    if any(len(token) > _MAX_TOKEN_CHARACTERS for token in tokens):
+        return [token[:_MAX_TOKEN_CHARACTERS] for token in tokens]
     return tokens
 
 
@@ -62,12 +65,15 @@ class TextTokens(NamedTuple):
 
 
 class NoteTokens(NamedTuple):
-    """The tokens of a note: of its title, of what only the note as a whole has, and of its blocks."""
+    """The tokens of a note: of its title, of its summary, and of its blocks.
+
+    The summary is what only the note as a whole has: description, aliases, and a mark of its language.
+    `text_keys` has for each block a hash of its text (`text_key` in note/passages.py), 0 if it has no
+    words. Without them, no text is known to be repeated.
+    """
 
     note_id: int
     title: TextTokens
-    whole: TextTokens
+    summary: TextTokens
     blocks: Sequence[TextTokens]
-    text_keys: Sequence[
-        int
-    ] = ()  # of each block: what tells its text from others; 0 if it has no words
+    text_keys: Sequence[int] = ()

@@ -7,13 +7,14 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from simplemem.index.door import Term
 from simplemem.index.engine import Damaged
 from simplemem.index.terms.builder import SegmentBuilder
+from simplemem.index.terms.format import MAX_COUNT
 from simplemem.index.terms.segment import (
-    MAX_COUNT,
     Documents,
     Postings,
     build_segment,
@@ -22,11 +23,14 @@ from simplemem.index.terms.segment import (
     join_documents,
     merge_postings,
     pack_arrays,
+    pack_segment,
     postings_from_rows,
     rows_of,
+    sizes_of,
     unpack_arrays,
 )
-from simplemem.index.terms.tokens import NoteTokens, TextTokens
+from simplemem.index.terms.small_segment import find_note, pack_small_segment
+from simplemem.index.terms.tokens import NoteTokens, Phrase, TextTokens, phrases_of, tokenize
 
 Occurrence = tuple[str, int, int, int]  # a term, its note, the number of the text in it, a position
 
@@ -50,7 +54,7 @@ def _expected(notes: list[NoteTokens]) -> Counter[Occurrence]:
     return Counter(
         (token, note.note_id, number, position)
         for note in notes
-        for number, text in enumerate((note.title, note.whole, *note.blocks))
+        for number, text in enumerate((note.title, note.summary, *note.blocks))
         for position, token in enumerate((*text.words, *text.extras))
     )
 
@@ -152,3 +156,41 @@ def test_other_bytes_are_damage_or_some_segment_and_nothing_else(packed: bytes) 
     for read in (Documents.unpack, Postings.unpack):
         with suppress(Damaged):
             read(packed)
+
+
+@given(NOTES)
+@example(
+    [
+        (
+            TextTokens(["a"]),
+            TextTokens(()),
+            [TextTokens(["b", *["a"] * 70_000], ["c"]), TextTokens(["a"] * MAX_COUNT)],
+        )
+    ]
+)
+def test_a_small_segment_is_made_the_same_without_numpy(
+    drawn: list[tuple[TextTokens, TextTokens, list[TextTokens]]],
+) -> None:
+    builder = SegmentBuilder()
+    for note in _notes(drawn):
+        builder.add(note._replace(text_keys=range(len(note.blocks))))
+    assert pack_small_segment(builder) == pack_segment(*build_segment(builder))
+
+
+@given(NOTES)
+def test_a_note_is_found_in_a_segment_without_numpy(
+    drawn: list[tuple[TextTokens, TextTokens, list[TextTokens]]],
+) -> None:
+    notes = _notes(drawn)
+    documents, _ = _build(notes)
+    packed = documents.pack()
+    for note in notes:
+        alone, _ = _build([note])
+        assert find_note(packed, note.note_id) == sizes_of(alone)
+    assert find_note(packed, 99) is None
+
+
+def test_a_very_long_word_is_found_by_itself() -> None:
+    word = "x" * 10_000
+    assert [len(token) for token in tokenize(word)] == [200]
+    assert phrases_of([Term((word,))]) == [Phrase(tuple(tokenize(word)))]

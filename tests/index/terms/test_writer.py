@@ -13,7 +13,7 @@ from index.terms.vault_of_words import draw_note, open_index, put_notes, remove_
 from simplemem.index.database import Database
 from simplemem.index.door import Match, Term
 from simplemem.index.engine import Replaced
-from simplemem.index.terms import writer
+from simplemem.index.terms import merging, writer
 from simplemem.index.terms.comparison import describe_terms
 from simplemem.index.terms.integrity import find_damage
 from simplemem.index.terms.writer import (
@@ -101,8 +101,8 @@ def test_a_merge_in_small_ranges_of_terms_says_the_same(
         before = list(describe_terms(db))
     chosen = _segments(database)
     assert len(chosen) == 3
-    monkeypatch.setattr(writer, "_MAX_CHUNK_BYTES", 300)
-    monkeypatch.setattr(writer, "_ORPHANED_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(merging, "_MAX_CHUNK_BYTES", 300)
+    monkeypatch.setattr(merging, "_ORPHANED_ROWS_AT_ONCE", 7)
     monkeypatch.setattr(writer, "_MERGED_AT_ONCE", 3)
     merge_segments(database)
     assert len(_segments(database)) == 1
@@ -116,7 +116,7 @@ def test_what_is_written_during_a_merge_is_kept(
     ids = _put(database, *(f"n{number}" for number in range(30)))
     written: dict[str, int] = {}
 
-    def ranges_with_a_write(merge: writer._Merge, *sources: object) -> Iterator[object]:
+    def ranges_with_a_write(merge: merging._Merge, *sources: object) -> Iterator[object]:
         for terms in ranges(merge, *sources):  # type: ignore[arg-type]
             if not written:
                 written.update(_put(database, "n3", "new", body="quince"))
@@ -124,15 +124,15 @@ def test_what_is_written_during_a_merge_is_kept(
                     remove_notes(db, [ids["n5"]])
             yield terms
 
-    ranges = writer._Merge._ranges
-    monkeypatch.setattr(writer._Merge, "_ranges", ranges_with_a_write)
+    ranges = merging._Merge._ranges
+    monkeypatch.setattr(merging._Merge, "_ranges", ranges_with_a_write)
     merge_segments(database, max_packed=0)
     assert _holders(database) == set(ids.values()) - {ids["n3"], ids["n5"]}
     assert _holders(database, Term(("quince",))) == set(written.values())
     _segments(database)
 
 
-def test_a_merge_that_was_interrupted_leaves_no_trace(
+def test_the_next_merge_removes_what_an_interrupted_one_left(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = _put(database, *(f"n{number}" for number in range(30)))
@@ -141,13 +141,14 @@ def test_a_merge_that_was_interrupted_leaves_no_trace(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(writer._Merge, "_replace", stop)
+        patch.setattr(merging._Merge, "_replace", stop)
         with pytest.raises(KeyboardInterrupt):
             merge_segments(database, max_packed=0)
     assert database.rows("SELECT count(*) > 0 FROM terms") == [(1,)]
     assert _holders(database) == set(ids.values())
-    merge_segments(database)
-    assert database.rows("SELECT count(*) FROM terms") == [(0,)]
+    merge_segments(database, max_packed=0)
+    assert database.rows("SELECT count(DISTINCT segment_id) FROM terms") == [(1,)]
+    assert database.rows("SELECT count(*) FROM meta WHERE key = 'merge'") == [(0,)]
     assert _holders(database) == set(ids.values())
 
 
@@ -155,17 +156,17 @@ def test_a_merge_whose_segments_another_process_merged_replaces_nothing(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = _put(database, *(f"n{number}" for number in range(30)))
-    ranges = writer._Merge._ranges
+    ranges = merging._Merge._ranges
     is_first = True
 
-    def ranges_after_another_merge(merge: writer._Merge, *sources: object) -> Iterator[object]:
+    def ranges_after_another_merge(merge: merging._Merge, *sources: object) -> Iterator[object]:
         nonlocal is_first
         if is_first:
             is_first = False
             merge_segments(database, max_packed=0)
         yield from ranges(merge, *sources)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(writer._Merge, "_ranges", ranges_after_another_merge)
+    monkeypatch.setattr(merging._Merge, "_ranges", ranges_after_another_merge)
     merge_segments(database, max_packed=0)
     assert len(_segments(database)) == 1
     assert _holders(database) == set(ids.values())

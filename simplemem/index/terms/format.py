@@ -1,0 +1,23 @@
+"""Numbers of the segment format that its readers and writers share (docs/internals/term-index.md)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+TITLE = 0  # the first ordinal of a note
+SUMMARY = 1  # the second
+FIRST_BLOCK = 2  # and the ordinals from here on
+MAX_COUNT = 255  # of one posting; a term that occurs more often in an ordinal has several postings
+LAST = "\U0010ffff"  # sorts after every character of a term
+
+
+class Sizes(NamedTuple):
+    """How many notes and blocks there are, and how many tokens these have.
+
+    The tokens of a block are its own and those of its note's title.
+    """
+
+    notes: int
+    words: int
+    blocks: int
+    block_words: int

@@ -1,0 +1,301 @@
+"""Merge segments of the term index into one (docs/internals/term-index.md)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simplemem.index.connection import SET_META
+from simplemem.index.terms.segment import (
+    Documents,
+    Integers,
+    Postings,
+    join_documents,
+    merge_postings,
+    pack_segment,
+    postings_from_rows,
+    rows_of,
+    sizes_of,
+)
+from simplemem.index.terms.writer import (
+    INSERT_DELETED,
+    SegmentFacts,
+    choose_merge,
+    insert_segment,
+    is_small,
+    list_segments,
+    new_number,
+)
+
+if TYPE_CHECKING:
+    from simplemem.index.connection import Connection, Tables
+
+_MAX_CHUNK_BYTES = 16_000_000  # of postings that are merged in one transaction
+_ORPHANED_ROWS_AT_ONCE = 20_000
+_MERGE = "merge"  # in `meta`: the number of the segment that a merge is writing
+
+_INSERT_TERM = """
+    INSERT INTO terms (segment_id, term, notes, blocks, postings, positions)
+    VALUES (?, ?, ?, ?, ?, ?)"""
+
+
+def merge_all(database: Tables, generation: int | None, max_packed: int) -> None:
+    """Do what `merge_segments` promises."""
+    is_finished = False
+    while not is_finished:
+        with database.reading() as db:
+            chosen = choose_merge(list_segments(db), max_packed)
+        if not chosen:
+            break
+        if is_small(chosen, max_packed):
+            with database.writing(generation) as db:
+                merge_packed(db, [segment.number for segment in chosen])
+        else:
+            was_replaced = _Merge(database, chosen, generation).run()
+            is_finished = not was_replaced
+    _remove_orphaned_rows(database, generation)
+
+
+def merge_packed(db: Connection, numbers: Sequence[int]) -> None:
+    """Merge packed segments into one, in the current write transaction.
+
+    Does nothing if one of them is no longer there.
+    """
+    if not _are_there(db, numbers):
+        return
+    sources = [read_source(db, number) for number in numbers]
+    parts = []
+    for source, ordinals in zip(sources, _new_ordinals(sources), strict=True):
+        assert source.packed is not None
+        parts.append((source.packed, ordinals))
+    documents = _documents_of(sources)
+    _delete_segments(db, numbers)
+    if len(documents.note_ids):
+        packed = pack_segment(documents, merge_postings(parts))
+        insert_segment(db, new_number(db), packed.sizes, packed.documents, packed.terms)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A segment as it is read in order to be merged."""
+
+    number: int
+    documents: Documents
+    is_indexed: Any  # for each of its notes whether it was not deleted
+    packed: Postings | None  # None: its terms have rows
+
+
+def read_source(db: Connection, number: int) -> Source:
+    """Read a segment that is there. Raises Damaged."""
+    row: Any = db.execute(
+        "SELECT documents, packed FROM segments WHERE segment_id = ?", (number,)
+    ).fetchone()
+    documents = Documents.unpack(row[0])
+    sql = "SELECT note_id FROM deleted_notes WHERE segment_id = ?"
+    deleted = [note_id for (note_id,) in db.execute(sql, (number,))]
+    is_indexed = ~np.isin(documents.note_ids, deleted)
+    packed = None if row[1] is None else Postings.unpack(row[1])
+    return Source(number, documents, is_indexed, packed)
+
+
+def _documents_of(sources: Sequence[Source]) -> Documents:
+    """Return the notes of the merged segment."""
+    return join_documents([source.documents.select(source.is_indexed) for source in sources])
+
+
+def _new_ordinals(sources: Sequence[Source]) -> list[Integers]:
+    """Return for each segment the ordinals in the merged one: -1 for those of deleted notes."""
+    maps = []
+    first = 0
+    for source in sources:
+        is_indexed = source.is_indexed[source.documents.note_indexes]
+        ordinals = np.where(is_indexed, first + np.cumsum(is_indexed) - 1, -1)
+        first += int(np.count_nonzero(is_indexed))
+        maps.append(ordinals)
+    return maps
+
+
+class _Merge:
+    """Writes one segment in place of several, a range of terms per transaction."""
+
+    def __init__(
+        self, database: Tables, chosen: Sequence[SegmentFacts], generation: int | None
+    ) -> None:
+        self._database = database
+        self._numbers = [segment.number for segment in chosen]
+        self._generation = generation
+
+    def run(self) -> bool:
+        """Return whether the segments were replaced.
+
+        They are not if another process changed them or removed the rows meanwhile.
+        """
+        with self._database.writing(self._generation) as db:
+            if not _are_there(db, self._numbers):
+                return False
+            sources = [read_source(db, number) for number in self._numbers]
+            number = new_number(db)
+            db.execute(SET_META, (_MERGE, str(number))).fetchall()
+
+        try:
+            documents = _documents_of(sources)
+            row_count = self._write_terms(sources, documents, number)
+            with self._database.writing(self._generation) as db:
+                return self._replace(db, sources, documents, number, row_count)
+        finally:
+            with self._database.writing(self._generation) as db:
+                sql = "DELETE FROM meta WHERE key = ? AND value = ?"
+                db.execute(sql, (_MERGE, str(number))).fetchall()
+
+    def _write_terms(self, sources: Sequence[Source], documents: Documents, number: int) -> int:
+        """Write the rows of all terms, and return how many there are. No reader uses them yet."""
+        maps = _new_ordinals(sources)
+        row_count = 0
+        for after, until in self._ranges(sources):
+            with self._database.reading() as db:
+                parts = [
+                    (_read_terms(db, source, after, until), ordinals)
+                    for source, ordinals in zip(sources, maps, strict=True)
+                ]
+            postings = merge_postings(parts)
+            with self._database.writing(self._generation) as db:
+                rows = ((number, *row) for row in rows_of(postings, documents))
+                db.executemany(_INSERT_TERM, rows)
+            row_count += len(postings.terms)
+        return row_count
+
+    def _ranges(self, sources: Sequence[Source]) -> Iterator[tuple[str, str | None]]:
+        """Yield ranges of terms, after one and up to another, that are merged at a time."""
+        sizes: dict[str, int] = {}
+        for source in sources:
+            for term, size in self._sizes_of_terms(source):
+                sizes[term] = sizes.get(term, 0) + size
+
+        after = ""
+        size_of_range = 0
+        for term in sorted(sizes):
+            size_of_range += sizes[term]
+            if size_of_range > _MAX_CHUNK_BYTES:
+                yield after, term
+                after = term
+                size_of_range = 0
+        yield after, None
+
+    def _sizes_of_terms(self, source: Source) -> list[tuple[str, int]]:
+        """Return the terms of a segment, each with about the number of its bytes."""
+        if source.packed is not None:
+            ends = source.packed.position_ends[source.packed.posting_ends]
+            occurrences = np.diff(ends)
+            sizes = 5 * source.packed.posting_counts.astype(np.int64) + 2 * occurrences
+            return list(zip(source.packed.terms, sizes.tolist(), strict=True))
+
+        sql = "SELECT term, length(postings) + length(positions) FROM terms WHERE segment_id = ?"
+        with self._database.reading() as db:
+            rows: Any = db.execute(sql, (source.number,)).fetchall()
+        return [(term, size) for term, size in rows]
+
+    def _replace(
+        self,
+        db: Connection,
+        sources: Sequence[Source],
+        documents: Documents,
+        number: int,
+        row_count: int,
+    ) -> bool:
+        """Put the merged segment in the place of the others, unless these have changed.
+
+        If not, its rows belong to no segment, and will be removed.
+        """
+        rows = int(db.execute("SELECT count(*) FROM terms WHERE segment_id = ?", (number,)).get)
+        if rows != row_count or not _are_there(db, self._numbers):
+            return False
+
+        deleted_before = {
+            (source.number, int(note_id))
+            for source in sources
+            for note_id in source.documents.note_ids[~source.is_indexed]
+        }
+        sql = """
+            SELECT segment_id, note_id, words, blocks, block_words FROM deleted_notes
+            WHERE segment_id IN (SELECT value FROM carray(:ids))"""
+        deleted: Any = db.execute(sql, {"ids": db.many(self._numbers)}).fetchall()
+        deleted_since = [
+            (number, note_id, *sizes)
+            for old_number, note_id, *sizes in deleted
+            if (old_number, note_id) not in deleted_before
+        ]
+        _delete_segments(db, self._numbers)
+        if len(documents.note_ids):
+            insert_segment(db, number, sizes_of(documents), documents.pack(), None)
+            db.executemany(INSERT_DELETED, deleted_since)
+        return True
+
+
+def _read_terms(db: Connection, source: Source, after: str, until: str | None) -> Postings:
+    """Return the postings of the terms of a segment after one and up to another."""
+    if source.packed is not None:
+        terms = source.packed.terms
+        last = len(terms) if until is None else bisect_right(terms, until)
+        return source.packed.slice(bisect_right(terms, after), last)
+
+    is_in_range = "term > :after" if until is None else "term > :after AND term <= :until"
+    sql = f"""
+        SELECT term, postings, positions FROM terms
+        WHERE segment_id = :segment AND {is_in_range} ORDER BY term"""
+    values = {"segment": source.number, "after": after}
+    if until is not None:
+        values["until"] = until
+    rows: Any = db.execute(sql, values).fetchall()
+    return postings_from_rows(rows)
+
+
+def _are_there(db: Connection, numbers: Sequence[int]) -> bool:
+    sql = "SELECT count(*) FROM segments WHERE segment_id IN (SELECT value FROM carray(:ids))"
+    return int(db.execute(sql, {"ids": db.many(numbers)}).get) == len(numbers)
+
+
+def _delete_segments(db: Connection, numbers: Sequence[int]) -> None:
+    """Delete segments. The rows of their terms are left, and belong to no segment."""
+    for table in ("deleted_notes", "segments"):
+        sql = f"DELETE FROM {table} WHERE segment_id IN (SELECT value FROM carray(:ids))"
+        db.execute(sql, {"ids": db.many(numbers)}).fetchall()
+
+
+def _remove_orphaned_rows(database: Tables, generation: int | None) -> None:
+    """Delete the rows of terms that belong to no segment, some per transaction."""
+    while True:
+        with database.reading() as db:
+            number = _find_orphan(db)
+            if number is None:
+                return
+            sql = "SELECT term FROM terms WHERE segment_id = ? ORDER BY term LIMIT 1 OFFSET ?"
+            first_to_stay = db.execute(sql, (number, _ORPHANED_ROWS_AT_ONCE)).get
+
+        with database.writing(generation) as db:
+            if _find_orphan(db) is None:
+                return
+            if first_to_stay is None:
+                db.execute("DELETE FROM terms WHERE segment_id = ?", (number,)).fetchall()
+            else:
+                sql = "DELETE FROM terms WHERE segment_id = ? AND term < ?"
+                db.execute(sql, (number, first_to_stay)).fetchall()
+
+
+def _find_orphan(db: Connection) -> int | None:
+    """Return a segment number in `terms` of which there is no segment, and none is being written."""
+    known = {int(number) for (number,) in db.execute("SELECT segment_id FROM segments")}
+    written: str | None = db.execute("SELECT value FROM meta WHERE key = ?", (_MERGE,)).get
+    if written is not None:
+        known.add(int(written))
+
+    number = -1
+    while True:
+        sql = "SELECT min(segment_id) FROM terms WHERE segment_id > ?"
+        next_number: int | None = db.execute(sql, (number,)).get
+        if next_number is None or next_number not in known:
+            return next_number
+        number = next_number

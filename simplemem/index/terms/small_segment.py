@@ -1,0 +1,144 @@
+"""Make a segment of few notes, and find a note in a segment, without numpy.
+
+A command that writes one note takes less time than the import of numpy. The formats are those of
+segment.py.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from simplemem.index.engine import Damaged
+from simplemem.index.terms.builder import SegmentBuilder
+from simplemem.index.terms.format import FIRST_BLOCK, MAX_COUNT, Sizes
+
+_TYPE_CODES = ("B", "H", "I", "Q")  # numbers of 1, 2, 4 and 8 bytes
+
+
+class PackedSegment(NamedTuple):
+    """A segment as it is stored in one row."""
+
+    sizes: Sizes
+    documents: bytes
+    terms: bytes
+
+
+def pack_small_segment(builder: SegmentBuilder) -> PackedSegment:
+    """Return the segment of all notes that a builder has collected."""
+    occurrences = _positions_by_term(builder)
+    posting_counts: list[int] = []
+    ordinals: list[int] = []
+    counts: list[int] = []
+    positions: list[int] = []
+    terms = sorted(builder.numbers)
+    for term in terms:
+        posting_count = 0
+        for ordinal, positions_of_posting in _postings(occurrences[builder.numbers[term]]):
+            posting_count += 1
+            ordinals.append(ordinal)
+            counts.append(len(positions_of_posting))
+            positions += positions_of_posting
+        posting_counts.append(posting_count)
+
+    text = "\n".join(terms).encode()
+    documents = _pack(
+        builder.note_ids,
+        builder.block_counts,
+        builder.word_counts,
+        builder.extra_counts,
+        builder.text_keys,
+    )
+    packed_terms = _pack(text, posting_counts, ordinals, counts, positions)
+    return PackedSegment(_sizes_of(builder), documents, packed_terms)
+
+
+def _positions_by_term(builder: SegmentBuilder) -> list[dict[int, list[int]]]:
+    """Return for each number of a term its positions in each ordinal."""
+    occurrences: list[dict[int, list[int]]] = [{} for _ in builder.numbers]
+    start = 0
+    lengths = map(sum, zip(builder.word_counts, builder.extra_counts, strict=True))
+    for ordinal, length in enumerate(lengths):
+        for position, number in enumerate(builder.tokens[start : start + length]):
+            occurrences[number].setdefault(ordinal, []).append(position)
+        start += length
+    return occurrences
+
+
+def _postings(positions_of_ordinals: dict[int, list[int]]) -> Iterable[tuple[int, list[int]]]:
+    """Yield ordinals with their positions, at most `MAX_COUNT` at a time."""
+    for ordinal, positions in positions_of_ordinals.items():
+        for first in range(0, len(positions), MAX_COUNT):
+            yield ordinal, positions[first : first + MAX_COUNT]
+
+
+def _sizes_of(builder: SegmentBuilder) -> Sizes:
+    words = 0
+    block_words = 0
+    ordinal = 0
+    lengths = list(map(sum, zip(builder.word_counts, builder.extra_counts, strict=True)))
+    for block_count in builder.block_counts:
+        lengths_of_note = lengths[ordinal : ordinal + FIRST_BLOCK + block_count]
+        words += sum(lengths_of_note)
+        block_words += sum(lengths_of_note[FIRST_BLOCK:]) + block_count * lengths_of_note[0]
+        ordinal += len(lengths_of_note)
+    return Sizes(len(builder.note_ids), words, sum(builder.block_counts), block_words)
+
+
+def find_note(documents: bytes, note_id: int) -> Sizes | None:
+    """Return the sizes of a note in a segment, or None if the segment does not hold it.
+
+    `documents` is the column of that name. Raises Damaged if it cannot be read.
+    """
+    note_ids, block_counts, word_counts, extra_counts = _unpack(documents, 4)
+    try:
+        index = note_ids.index(note_id)
+    except ValueError:
+        return None
+
+    first = FIRST_BLOCK * index + sum(block_counts[:index])
+    block_count = block_counts[index]
+    end = first + FIRST_BLOCK + block_count
+    lengths = list(map(sum, zip(word_counts[first:end], extra_counts[first:end], strict=True)))
+    if len(lengths) != FIRST_BLOCK + block_count:
+        raise Damaged("a segment of the term index does not fit its blocks")
+    block_words = sum(lengths[FIRST_BLOCK:]) + block_count * lengths[0]
+    return Sizes(1, sum(lengths), block_count, block_words)
+
+
+def _pack(*columns: Sequence[int]) -> bytes:
+    """Return sequences of numbers as bytes, each in the smallest type that holds it."""
+    parts = []
+    for numbers in columns:
+        largest = max(numbers, default=0)
+        code = next(
+            code for code, kind in enumerate(_TYPE_CODES) if largest < 1 << 8 * array(kind).itemsize
+        )
+        packed = array(_TYPE_CODES[code], numbers)
+        if sys.byteorder == "big":
+            packed.byteswap()
+        parts += [bytes([code]), len(packed).to_bytes(4, "little"), packed.tobytes()]
+    return b"".join(parts)
+
+
+def _unpack(packed: bytes, count: int) -> list[array[int]]:
+    """Return the first `count` sequences of numbers. Raises Damaged."""
+    columns: list[array[int]] = []
+    offset = 0
+    try:
+        for _ in range(count):
+            numbers = array(_TYPE_CODES[packed[offset]])
+            length = int.from_bytes(packed[offset + 1 : offset + 5], "little")
+            end = offset + 5 + length * numbers.itemsize
+            numbers.frombytes(packed[offset + 5 : end])
+            if len(numbers) != length:
+                raise Damaged("a segment of the term index is incomplete")
+            if sys.byteorder == "big":
+                numbers.byteswap()
+            columns.append(numbers)
+            offset = end
+    except (IndexError, ValueError) as error:
+        raise Damaged("a segment of the term index cannot be read") from error
+    return columns
