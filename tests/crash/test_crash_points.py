@@ -85,7 +85,13 @@ def each_point(room: Path, case: Case, *, how: Any = "die") -> list[Files]:
     return outcomes
 
 
-@pytest.mark.parametrize("name", CASES)
+_ALWAYS = {"create", "move with rewrites", "trash"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in _ALWAYS else pytest.mark.slow) for name in CASES],
+)
 def test_dying_before_any_call_leaves_old_or_new(room: Path, name: str) -> None:
     outcomes = each_point(room, CASES[name])
     assert CASES[name].new in outcomes, "some death comes late enough for the change to stand"
