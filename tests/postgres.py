@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import importlib.util
 import os
@@ -60,6 +61,7 @@ def _empty_cluster() -> tempfile.TemporaryDirectory[str]:
     """A cluster without tables, to be copied: making one takes seconds."""
     assert PROGRAMS is not None
     folder = tempfile.TemporaryDirectory(prefix="pg-", dir="/tmp", ignore_cleanup_errors=True)
+    atexit.register(folder.cleanup)
     if _AS:
         os.chown(folder.name, NOBODY, NOBODY)
     options = ["-U", "memory", "--auth=trust", "--encoding=UTF8", "--no-sync"]

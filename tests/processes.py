@@ -21,6 +21,8 @@ from typing import Any
 _PROGRAM = [sys.executable, "-m", "simplemem"]
 _DECIDED_AT_THE_START = ("PYTHON", "LC_", "LANG", "TZ", "COVERAGE")
 _PR_SET_CHILD_SUBREAPER = 36
+_ORDINARY = (True, None, None, None, -1, False, -1)
+"""What Popen is told of signals, groups, user, mask and session, when nobody asks for anything else."""
 
 
 class _ForkServer:
@@ -89,7 +91,8 @@ class Program(subprocess.Popen[Any]):
         if (
             sys.platform != "linux"
             or args[:3] != _PROGRAM
-            or pass_fds
+            or (preexec_fn, pass_fds, executable, shell) != (None, (), None, False)
+            or rest != _ORDINARY
             or _decided_at_the_start(given) != _decided_at_the_start(dict(os.environ))
         ):
             super()._execute_child(  # type: ignore[misc]

@@ -85,7 +85,13 @@ def each_point(room: Path, case: Case, *, how: Any = "die") -> list[Files]:
     return outcomes
 
 
-@pytest.mark.parametrize("name", CASES)
+_ALWAYS = {"create", "move with rewrites", "trash"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in _ALWAYS else pytest.mark.slow) for name in CASES],
+)
 def test_dying_before_any_call_leaves_old_or_new(room: Path, name: str) -> None:
     outcomes = each_point(room, CASES[name])
     assert CASES[name].new in outcomes, "some death comes late enough for the change to stand"
@@ -118,7 +124,7 @@ def test_dying_in_the_middle_of_a_write_leaves_old_or_new(room: Path, name: str)
     each_point(room, CASES[name], how="half")
 
 
-@pytest.mark.parametrize("disk", ["exchange", "links"])
+@pytest.mark.parametrize("disk", ["exchange", pytest.param("links", marks=pytest.mark.slow)])
 def test_a_recovery_that_dies_is_taken_up_by_the_next(
     room: Path, disk: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,9 +200,9 @@ def test_what_takes_a_notes_place_after_a_crash_does_not_stop_later_writes(
     ("name", "code", "disk"),
     [
         ("replace", errno.EIO, "exchange"),
-        ("replace", errno.EMFILE, "exchange"),
-        ("replace", errno.ENOSPC, "exchange"),
-        ("create in new folders", errno.ENOSPC, "exchange"),
+        pytest.param("replace", errno.EMFILE, "exchange", marks=pytest.mark.slow),
+        pytest.param("replace", errno.ENOSPC, "exchange", marks=pytest.mark.slow),
+        pytest.param("create in new folders", errno.ENOSPC, "exchange", marks=pytest.mark.slow),
         ("move with rewrites", errno.ENOSPC, "exchange"),
         ("trash", errno.ENOSPC, "exchange"),
         pytest.param("replace", errno.EIO, "links", marks=pytest.mark.slow),

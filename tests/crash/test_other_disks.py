@@ -76,6 +76,7 @@ def test_a_note_can_be_respelled(disk: Run, name: str) -> None:
     disk(name, act)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "operation"),
     [

@@ -63,11 +63,13 @@ def test_a_cut_at_any_moment_leaves_old_or_new_and_keeps_what_was_answered(
     check_each_cut(room, CASES[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["create", "replace", "move with rewrites", "trash"])
 def test_so_it_does_in_a_vault_that_simplemem_has_never_seen(room: Path, name: str) -> None:
     check_each_cut(room, CASES[name], making=make_by_hand)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["create in new folders", "replace", "move", "move with rewrites", "trash"]
 )

@@ -194,9 +194,9 @@ def test_undo_asks_for_the_right_to_write_and_for_a_form_of_the_page(
 @pytest.mark.parametrize(
     "text",
     [
-        "![" * 190_000,
+        pytest.param("![" * 190_000, marks=pytest.mark.slow),
         "| a | b | c |\n|---|---|---|\n" + "| x | y | z |\n" * 27_000,
-        "[a](b" * 70_000,
+        pytest.param("[a](b" * 70_000, marks=pytest.mark.slow),
     ],
     ids=["images", "table", "links"],
 )
@@ -256,7 +256,7 @@ def test_markdown_is_shown_as_obsidian_means_it(text: str, html: str) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("chromium"), reason="there is no Chromium here")
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.slow)])
 def test_a_person_searches_reads_and_takes_back_in_a_browser(
     serve: Callable[..., Served], tmp_path: Path, width: int
 ) -> None:

@@ -29,6 +29,11 @@ FACES = [
     "chatgpt",
     "basic-memory",
 ]
+_ALWAYS = {"default", "hmlr", "remembrances", "server-memory"}
+of_each_face = pytest.mark.parametrize(
+    "face",
+    [pytest.param(face, marks=[] if face in _ALWAYS else pytest.mark.slow) for face in FACES],
+)
 MARK = "quetzal"  # stands in all that is Ben's, and in nothing that is asked
 NAMES = [
     "ben/plan 1",
@@ -139,7 +144,7 @@ def ada(house: Served) -> str:
 # --- first, before anything else is written: all is as if the others were not there
 
 
-@pytest.mark.parametrize("face", FACES)
+@of_each_face
 def test_all_answers_are_those_of_a_vault_without_the_others(
     house: Served, ada: str, face: str
 ) -> None:
@@ -196,7 +201,7 @@ def test_mcp_tells_of_nothing_else_either(house: Served, ada: str) -> None:
         assert _plain(said.encode()) == _plain(alone.ask(method, params).encode()), (method, params)
 
 
-@pytest.mark.parametrize("face", FACES)
+@of_each_face
 def test_no_route_tells_of_another(house: Served, ada: str, face: str) -> None:
     for path in READS:
         answer = house.ask("GET", f"/{face}/api/v1{path}", token=ada)
@@ -213,7 +218,7 @@ def test_no_route_tells_of_another(house: Served, ada: str, face: str) -> None:
     }
 
 
-@pytest.mark.parametrize("face", FACES)
+@of_each_face
 def test_no_tool_tells_of_another_whatever_it_is_asked(house: Served, ada: str, face: str) -> None:
     chance = random.Random(face)
     tools = house.ask("GET", f"/{face}/api/v1/tools", token=ada).data["tools"]
@@ -227,7 +232,7 @@ def test_no_tool_tells_of_another_whatever_it_is_asked(house: Served, ada: str, 
     assert _texts(house) == before
 
 
-@pytest.mark.parametrize("face", FACES)
+@of_each_face
 def test_what_is_another_s_is_as_what_is_not_there(house: Served, ada: str, face: str) -> None:
     for tool in house.ask("GET", f"/{face}/api/v1/tools", token=ada).data["tools"]:
         for key in tool["inputSchema"]["properties"].keys() - {

@@ -254,17 +254,8 @@ def _started_by_a_service(
     tmp_path: Path, *arguments: str, **env: str
 ) -> subprocess.CompletedProcess[str]:
     """Run `serve` as a service manager does: without a terminal, and with nothing at standard input."""
-    command = [sys.executable, "-m", "simplemem", "serve", *arguments]
     environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config"), **env}
-    return subprocess.run(
-        command,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
+    return run_program("serve", *arguments, env=environment, stdin=subprocess.DEVNULL)
 
 
 def test_nothing_of_the_network_is_loaded_by_a_server_over_standard_streams(tmp_path: Path) -> None:

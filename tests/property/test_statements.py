@@ -31,7 +31,10 @@ ACTS = st.lists(
     ), min_size=5, max_size=14,
 )  # fmt: skip
 PLAIN = Settings.model_validate({"embed": {"provider": "none"}})
-EVERY = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+EVERY = settings(
+    max_examples=min(40, settings.default.max_examples),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 
 
 def files(root: Path) -> dict[str, bytes]:

@@ -66,7 +66,7 @@ print(json.dumps([said, won]))
 """
 
 
-@pytest.mark.parametrize("kind", ["exchange", "links"])
+@pytest.mark.parametrize("kind", ["exchange", pytest.param("links", marks=pytest.mark.slow)])
 def test_eight_processes_append_and_no_acknowledged_line_is_lost(vault: Path, kind: str) -> None:
     count = 50 if kind == "exchange" else 15
     for k in range(4):

@@ -156,7 +156,13 @@ CHANGES: dict[str, Callable[[EnhancedStore, str], object]] = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
+_ALWAYS = {"create", "move", "undo"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [pytest.param(name, marks=[] if name in _ALWAYS else pytest.mark.slow) for name in CHANGES],
+)
 def test_wherever_the_connection_breaks_a_change_is_made_or_was_not_begun(
     change: str, vault: Path, server: Server
 ) -> None:

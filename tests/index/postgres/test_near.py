@@ -96,6 +96,7 @@ def test_vectors_of_a_size_that_is_compared_have_no_index(vault: Path, url: str)
         assert indexes(store) == [] and len(nearest(store, "b/n1.md", Narrow())) == 20
 
 
+@pytest.mark.slow
 def test_the_index_follows_every_change_and_comes_back_with_a_rebuild(
     vault: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

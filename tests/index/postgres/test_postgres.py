@@ -168,7 +168,9 @@ def text(chance: random.Random) -> str:
     )
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))]
+)
 def test_any_sequence_of_changes_is_answered_alike(contract: Both, seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(5):
@@ -202,6 +204,7 @@ def test_any_sequence_of_changes_is_answered_alike(contract: Both, seed: int) ->
     contract.as_made_anew()
 
 
+@pytest.mark.slow
 def test_what_notes_say_is_found_alike_in_a_vault_that_people_wrote(
     tmp_path: Path, engine: str
 ) -> None:
