@@ -98,7 +98,7 @@ FAULTS = (
     Fault(
         "scanner", "the path of [[ Note ]] begins before its blank",
         "simplemem.note.body",
-        [("start = begins + lead if name else begins", "start = begins")],
+        [("path_start += len(written_name) - len(written_name.lstrip())", "pass")],
     ),
     Fault(
         "tags", "the entries of a map are read in the order of the alphabet",

@@ -17,7 +17,8 @@ from simplemem.index.places import BLOCK, SHIFT, places_of_note
 from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
 from simplemem.note.names import base_name
 from simplemem.note.note import Note
-from simplemem.note.passages import cut_passages, heading_paths, text_hash, text_key
+from simplemem.note.passages import cut_passages, text_hash, text_key
+from simplemem.note.sections import heading_paths
 from simplemem.note.words import (
     MARKS,
     language_of,

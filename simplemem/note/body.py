@@ -1,6 +1,10 @@
-"""What stands in a note's body: headings, blocks, links, tags, block ids, each with its place in the whole text. Pure.
-Blocks are CommonMark's (`blocks.py`), links and tags Obsidian's: what counts and what hides is obsidian.md §1.1, §1.2
-and §2. Whatever begins first wins. Where a link leads is not known here."""
+"""The contents of a body: headings, blocks, links, tags and block ids, with their places. Pure.
+
+Blocks are those of CommonMark (`blocks.py`), links and tags those of Obsidian. What would become
+a link or tag does not count in code, math, HTML comments and HTML tags; in Obsidian comments
+(`%%`) it does. Of two constructs that overlap, the one that begins first counts. Which note a link
+leads to is not decided here.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from simplemem.note.header import LINE_END, Scalar
 
 
 class Heading(NamedTuple):
-    """A heading: its text without the marks around it. `end` is the end of its own line or lines."""
+    """A heading: its text without the marks around it. It ends with its own line or lines."""
 
     level: int
     text: str
@@ -28,9 +32,9 @@ class Heading(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A piece of the body: paragraph, item, quote, heading, table, code, math, html or definition."""
+    """A piece of the body: its kind, and where it stands."""
 
-    kind: str
+    kind: str  # paragraph, item, quote, heading, table, code, math, html or definition
     start: int  # after the indent of its first line
     end: int
     line: int
@@ -38,7 +42,7 @@ class Block(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A link or embed as it is written: what it looks up, what it shows, and where each part stands."""
+    """A link or embed as it is written: what it looks up and displays, and where its parts are."""
 
     form: Literal["wiki", "markdown"]
     embed: bool
@@ -57,364 +61,571 @@ class Link(NamedTuple):
     scalar: Scalar | None  # the value that a property link is, None in the body
 
     def kind(self) -> str:
-        """What is told of it: how it is written, or that it embeds, or stands in a property."""
-        return "property" if self.property is not None else "embed" if self.embed else self.form
+        """Return "property", "embed", or the form of a link that is neither."""
+        if self.property is not None:
+            return "property"
+        if self.embed:
+            return "embed"
+        return self.form
 
 
 class Body(NamedTuple):
-    """Everything found in a body, in the order it stands there. `block_ids` are (id, line) pairs."""
+    """The contents of a body, each kind in the order of the text."""
 
     headings: tuple[Heading, ...]
     blocks: tuple[Block, ...]
     links: tuple[Link, ...]
     tags: tuple[str, ...]  # without their hashes
-    block_ids: tuple[tuple[str, int], ...]
+    block_ids: tuple[tuple[str, int], ...]  # pairs of id and line
     start: int = 0
     tag_lines: tuple[int, ...] = ()  # the line of each tag
 
 
+_BYTE_ORDER_MARK = "\ufeff"
+
+# The marks of the quotes and list items that a line stands in, and those of a heading.
 _MARKS = r"[ \t]*+(?:(?:>|[-+*](?=[ \t])|[0-9]{1,9}[.)](?=[ \t]))[ \t]*+)*+"
-_HEADING = re.compile(rf"{_MARKS}(#{{1,6}})(?:[ \t]|$)")
 _LEADING_MARKS = re.compile(_MARKS)
+_ATX_START = re.compile(rf"{_MARKS}#{{1,6}}(?:[ \t]|$)")
 _QUOTE_MARKS = re.compile(r"[ \t>]*+")
 _CLOSING_HASHES = re.compile(r"(?:^|[ \t])#+[ \t]*$")
-_BLOCK_ID = re.compile(r"(?:^|[ \t])\^([A-Za-z0-9-]+)[ \t]*$")
+_BLOCK_ID = re.compile(r"(?:^|[ \t])\^(?P<id>[A-Za-z0-9-]+)[ \t]*$")
 
-_WITH_TEXT = frozenset({"paragraph", "item", "quote", "heading", "math"})
-_WITH_IDS = _WITH_TEXT - {"math"} | {"table"}
+_KINDS_WITH_TEXT = frozenset({"paragraph", "item", "quote", "heading", "math"})
+_KINDS_WITH_IDS = frozenset({"paragraph", "item", "quote", "heading", "table"})
 
 
 def read_body(text: str, start: int) -> Body:
-    """The facts of the body that begins at `start`. Never raises; time grows with the length of the text."""
-    if start == 0 and text.startswith("\ufeff"):
+    """Return the contents of the body that begins at `start`, with places in the whole text.
+
+    Any text is a body: this never raises. The time is proportional to the length of the text.
+    """
+    if start == 0 and text.startswith(_BYTE_ORDER_MARK):
         start = 1
-    lines, starts = _split(text, start)
+    lines, line_starts = _split_lines(text, start)
     first_line = 1 + count_lines(text, 0, start)
-    scanner = _InlineScanner(text, starts, first_line)
-    headings, blocks, ids = list[Heading](), list[Block](), list[tuple[str, int]]()
+    scanner = _InlineScanner(text, line_starts, first_line)
+
+    headings: list[Heading] = []
+    blocks: list[Block] = []
+    block_ids: list[tuple[str, int]] = []
     for leaf in Scan(lines).read():
         kind, first, end, level = leaf
         if kind == "rule":
             continue
+
         line = lines[first]
-        begins = starts[first] + len(line) - len(line.lstrip(" \t"))
-        ends = starts[end - 1] + len(lines[end - 1].rstrip(" \t"))
+        last_line = lines[end - 1]
+        block_start = line_starts[first] + len(line) - len(line.lstrip(" \t"))
+        block_end = line_starts[end - 1] + len(last_line.rstrip(" \t"))
+        line_number = first + first_line
+
         if kind == "heading":
-            headings.append(
-                Heading(level, _heading_text(lines, leaf), first + first_line, begins, ends)
-            )
-        if kind in _WITH_TEXT and (
-            end > first + 1 or "[" in line or line.count("#") != level
-        ):  # not marks alone
-            scanner.read(starts[first], ends)
-        elif kind == "table":
-            for row in range(first, end):
-                scanner.read_row(starts[row], starts[row] + len(lines[row]))
-        if (
-            "^" in lines[end - 1]
-            and kind in _WITH_IDS
-            and (found := _BLOCK_ID.search(lines[end - 1])) is not None
-        ):
-            ids.append((found[1], end - 1 + first_line))
-        blocks.append(Block(kind, begins, ends, first + first_line, len(headings) - 1))
-    links = sorted(
-        scanner.links, key=lambda link: link.start
-    )  # one inside another is complete before it
-    found_tags = sorted(scanner.tags)
-    tags = tuple(name for _, name in found_tags)
-    tag_lines = tuple(scanner.line_of(offset) for offset, _ in found_tags)
-    return Body(tuple(headings), tuple(blocks), tuple(links), tags, tuple(ids), start, tag_lines)
+            heading_text = _heading_text(lines, leaf)
+            headings.append(Heading(level, heading_text, line_number, block_start, block_end))
+        blocks.append(Block(kind, block_start, block_end, line_number, len(headings) - 1))
+
+        _read_inline(scanner, lines, leaf, block_end)
+
+        if "^" in last_line and kind in _KINDS_WITH_IDS:
+            block_id = _BLOCK_ID.search(last_line)
+            if block_id is not None:
+                block_ids.append((block_id["id"], end - 1 + first_line))
+
+    # A link that is the text of another is complete before the other, and so precedes it.
+    links = sorted(scanner.links, key=lambda link: link.start)
+    tags = sorted(scanner.tags)
+    return Body(
+        headings=tuple(headings),
+        blocks=tuple(blocks),
+        links=tuple(links),
+        tags=tuple(name for _, name in tags),
+        block_ids=tuple(block_ids),
+        start=start,
+        tag_lines=tuple(scanner.line_of(offset) for offset, _ in tags),
+    )
 
 
-def _split(text: str, start: int) -> tuple[list[str], list[int]]:
-    """The lines from `start` on and where each begins. Lines end at LF, CRLF or a lone CR."""
-    if text.find("\r", start) < 0:
+def _read_inline(scanner: _InlineScanner, lines: Sequence[str], leaf: Leaf, block_end: int) -> None:
+    """Collect the links and tags of a block, whose last line has its text up to `block_end`."""
+    kind, first, end, level = leaf
+    if kind in _KINDS_WITH_TEXT:
+        # For speed: most blocks have neither brackets nor hashes, except those of a heading.
+        line = lines[first]
+        if end > first + 1 or "[" in line or line.count("#") != level:
+            scanner.read(scanner.line_starts[first], block_end)
+    elif kind == "table":
+        for row in range(first, end):
+            row_start = scanner.line_starts[row]
+            scanner.read_row(row_start, row_start + len(lines[row]))
+
+
+def _split_lines(text: str, start: int) -> tuple[list[str], list[int]]:
+    """Return the lines from `start` on, without their ends, and where each of them begins.
+
+    As in CommonMark, lines end at LF, CRLF or a lone CR.
+    """
+    if text.find("\r", start) < 0:  # for speed
         lines = text[start:].split("\n")
-        return lines, list(accumulate((len(line) + 1 for line in lines), initial=start))[:-1]
-    ends = [found.span() for found in LINE_END.finditer(text, start)]
-    starts = [start, *(after for _, after in ends)]
-    return [
-        text[at:end] for at, (end, _) in zip(starts, [*ends, (len(text), 0)], strict=True)
-    ], starts
+        lengths = (len(line) + 1 for line in lines)
+        line_starts = list(accumulate(lengths, initial=start))
+        return lines, line_starts[:-1]
+
+    lines = []
+    line_starts = [start]
+    for line_end in LINE_END.finditer(text, start):
+        lines.append(text[line_starts[-1] : line_end.start()])
+        line_starts.append(line_end.end())
+    lines.append(text[line_starts[-1] :])
+    return lines, line_starts
 
 
 def count_lines(text: str, start: int, end: int) -> int:
-    """How many lines end between two offsets."""
+    """Return how many lines end between two offsets."""
     if text.find("\r", start, end) < 0:
         return text.count("\n", start, end)
     return sum(1 for _ in LINE_END.finditer(text, start, end))
 
 
 def newline_of(text: str) -> str:
-    """The line end that a text uses: its first one."""
-    found = LINE_END.search(text)
-    return found[0] if found else "\n"
+    """Return the first line end of a text, or a line feed if it has none."""
+    line_end = LINE_END.search(text)
+    return line_end[0] if line_end else "\n"
 
 
 def _heading_text(lines: Sequence[str], leaf: Leaf) -> str:
-    """What a heading says, without the marks of the heading and of what it stands in."""
-    found = _HEADING.match(lines[leaf.first]) if leaf.end == leaf.first + 1 else None
-    if found is not None:
-        return _CLOSING_HASHES.sub("", lines[leaf.first][found.end() :]).strip(SPACES)
-    marks = _LEADING_MARKS.match(lines[leaf.first])[0]  # type: ignore[index]  # it matches everything
-    more = lines[leaf.first + 1 : leaf.end - 1]
-    if ">" in marks:
-        more = [_QUOTE_MARKS.sub("", line, count=1) for line in more]
-    return " ".join(part.strip(SPACES) for part in (lines[leaf.first][len(marks) :], *more)).strip(
-        SPACES
-    )
+    """Return the text of a heading without its own marks and those of its containers."""
+    line = lines[leaf.first]
+    if leaf.end == leaf.first + 1:
+        atx_start = _ATX_START.match(line)
+        if atx_start is not None:
+            return _CLOSING_HASHES.sub("", line[atx_start.end() :]).strip(SPACES)
+
+    # A heading that is underlined may have several lines. Its last line is the underline.
+    first_text = _LEADING_MARKS.sub("", line, count=1)
+    further_lines = lines[leaf.first + 1 : leaf.end - 1]
+    is_quoted = ">" in line.removesuffix(first_text)
+    if is_quoted:
+        further_lines = [_QUOTE_MARKS.sub("", text, count=1) for text in further_lines]
+
+    parts = [part.strip(SPACES) for part in (first_text, *further_lines)]
+    return " ".join(parts).strip(SPACES)
 
 
 def read_value_link(value: str) -> Link | None:
-    """The link that a value is, blanks around it aside; its places are in the value without those blanks."""
+    """Return the link that a property's value consists of, apart from white space, or None.
+
+    The link's places are offsets in the value without that white space; its line is 0.
+    """
     value = value.strip()
     if not (value.startswith("[") and value.endswith(("]]", ")"))):
         return None
-    scanner = _InlineScanner(value, [0], 0)
+
+    scanner = _InlineScanner(value, line_starts=[0], first_line=0)
     scanner.read(0, len(value))
-    return next((link for link in scanner.links if (link.start, link.end) == (0, len(value))), None)
+    for link in scanner.links:
+        if link.start == 0 and link.end == len(value):
+            return link
+    return None
 
 
-# A destination with its title: <in angles>, or without spaces and with parentheses nested at most three deep.
+# The destination of a Markdown link: in angle brackets, or without spaces and with parentheses
+# nested at most three deep. A title may follow.
 _PLAIN = r"[^ \t\n\r\v\f\x00-\x1f\x7f()\\]++|\\[!-/:-@\[-`{-~]?+"
 _NESTED = rf"\((?:{_PLAIN}|\((?:{_PLAIN}|\((?:{_PLAIN})*+\))*+\))*+\)"
 _TITLE = r"""(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|\((?:[^()\\]|\\.)*+\))"""
 _GAP = r"[ \t\n\r]"
 _DESTINATION = re.compile(
-    rf"(?s)\({_GAP}*+(?:<((?:[^<>\\\n\r]|\\.)*+)>|((?!<)(?:{_PLAIN}|{_NESTED})*+))(?:{_GAP}++{_TITLE})?+{_GAP}*+\)"
+    rf"(?s)\({_GAP}*+"
+    rf"(?:<(?P<angle>(?:[^<>\\\n\r]|\\.)*+)>|(?P<plain>(?!<)(?:{_PLAIN}|{_NESTED})*+))"
+    rf"(?:{_GAP}++{_TITLE})?+{_GAP}*+\)"
 )
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
-_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+_WEB_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
+_ESCAPED = re.compile(r"\\(?P<character>[!-/:-@\[-`{-~])")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 
 
-def _decoded(destination: str) -> str:
-    """A destination as the name it stands for: escapes, entities and percent signs undone."""
+def _decode_destination(destination: str) -> str:
+    """Return a Markdown destination with its escapes, entities and percent signs decoded."""
     if "\\" in destination:
-        destination = _ESCAPED.sub(r"\1", destination)
+        destination = _ESCAPED.sub(r"\g<character>", destination)
     if "&" in destination:
-        destination = _ENTITY.sub(lambda found: html.unescape(found[0]), destination)
+        destination = _ENTITY.sub(lambda entity: html.unescape(entity[0]), destination)
+    if "%" not in destination:
+        return destination
+
     try:
-        return unquote(destination, errors="strict") if "%" in destination else destination
+        return unquote(destination, errors="strict")
     except UnicodeDecodeError:  # a percent sign that stands for itself
         return destination
 
 
-def _looked_up(name: str) -> str:
-    """A link's path as it is looked up: no-break spaces are spaces, NFC, trimmed (obsidian.md §1.4)."""
-    return (
-        name if name.isascii() else unicodedata.normalize("NFC", name.replace("\xa0", " ")).strip()
-    )
+def _lookup_name(path: str) -> str:
+    """Return a link's path as Obsidian looks it up: NFC, no-break spaces as spaces, trimmed.
+
+    A path in ASCII is returned as it is; callers have trimmed it.
+    """
+    if path.isascii():
+        return path
+    with_spaces = path.replace("\xa0", " ")
+    return unicodedata.normalize("NFC", with_spaces).strip()
 
 
-# Every alternative begins with a character of its own, so that `re` skips over plain text at once.
+# Each alternative begins with a character of its own, so that `re` skips over plain text at once.
 _TOKEN = re.compile(r"\\[!-/:-@\[-`{-~]|``*|\$\$?|<|!\[\[?|\[\[?|\]|#")
-_WIKI_END = re.compile(r"\]\]|\[\[|[\n\r]")
-_TICKS = re.compile(r"`+")
+_WIKILINK_END = re.compile(r"\]\]|\[\[|[\n\r]")
+_BACKTICKS = re.compile(r"`+")
 _MATH_END = re.compile(r"(?<![\s\\])\$(?![0-9])")
 _TAG_OR_AUTOLINK = re.compile(rf"<[A-Za-z][A-Za-z0-9+.-]{{1,31}}:[^\s<>\x00-\x1f]*+>|{HTML_TAG}")
 
-# obsidian.md §2: what a tag cannot hold, and what must stand before its hash.
-_NO_TAG = (
-    "\\x00-\\x20!-,.:-@\\[-\\^`{-\\x7f\\x85\\xa0\\u1680\\u2000-\\u206f\\u2e00-\\u2e7f\\u3000\\ufeff"
-)
-_TAG = re.compile(f"#([^{_NO_TAG}]++)")
-_SPACE = frozenset(SPACES + "\ufeff")
-_CELL = re.compile(r"\[\[[^\[\]|\n\r]*+(?:\|[^\[\]|\n\r]*+)?+\]\]|(?<!\\)(\|)")
+# A tag ends at white space, at ASCII punctuation other than - / _ and at typographic punctuation.
+_NOT_IN_TAG = r"\x00-\x20!-,.:-@\[-\^`{-\x7f\x85\xa0\u1680\u2000-\u206f\u2e00-\u2e7f\u3000\ufeff"
+_TAG = re.compile(f"#(?P<name>[^{_NOT_IN_TAG}]++)")
+_SPACE = frozenset(SPACES + _BYTE_ORDER_MARK)
+_BEFORE_EMPHASIS = _SPACE | frozenset("!\"'(,-.:;>?[{|")
+_CELL_END = re.compile(r"\[\[[^\[\]|\n\r]*+(?:\|[^\[\]|\n\r]*+)?+\]\]|(?<!\\)(?P<bar>\|)")
+
+
+class _Bracket(NamedTuple):
+    """An open "[" or "![", which becomes a link if a closing bracket and a destination follow."""
+
+    start: int
+    content_start: int
+    is_image: bool
 
 
 class _InlineScanner:
-    """Collects the links and tags of one body by regions: a paragraph, a cell. No vain search is made again in one."""
+    """Collects the links and tags of a text, one region after another.
+
+    A region is the text of a block or of a table's cell: no construct reaches beyond it. What was
+    looked for in vain in a region is not looked for again, so the time stays linear.
+
+    Methods that read a construct return the offset at which reading goes on.
+    """
 
     def __init__(self, text: str, line_starts: Sequence[int], first_line: int) -> None:
         self.text = text
+        self.line_starts = line_starts
+        self.first_line = first_line
+
         self.links: list[Link] = []
-        self.tags: list[tuple[int, str]] = []  # where they stand, and their names
-        self.line_starts, self.first_line = line_starts, first_line
+        self.tags: list[tuple[int, str]] = []  # the offset of the hash, and the name
+
+        self._begin_region(0, 0)
+
+    def _begin_region(self, start: int, end: int) -> None:
+        self.start = start
+        self.end = end
+
+        # Where text begins again: behind code, a link, a tag, an escape. A tag may begin there.
+        self.text_start = start
+
+        # As in CommonMark, a link cannot contain a link: the brackets around one are inactive.
+        self.brackets: list[_Bracket] = []
+        self.inactive_levels = 0  # how many open brackets, from the outermost, cannot become links
+
+        # Results of searches in the whole region.
+        self.backticks: dict[int, list[int]] | None = None  # length of a run -> where runs start
+        self.missing_marks: set[str] = set()
+        self.no_math_before = -1  # the end of a line that has no "$" that ends math
 
     def read_row(self, start: int, end: int) -> None:
-        """A table row: each cell by itself, but a bar inside [[a|b]] does not end the cell."""
-        cell = start
-        for found in _CELL.finditer(self.text, start, end):
-            if found[1]:
-                self.read(cell, found.start())
-                cell = found.end()
-        self.read(cell, end)
+        """Collect the links and tags of a table row, cell by cell.
+
+        A bar within a link such as `[[a|b]]` does not end its cell.
+        """
+        cell_start = start
+        for match in _CELL_END.finditer(self.text, start, end):
+            if match["bar"]:
+                self.read(cell_start, match.start())
+                cell_start = match.end()
+        self.read(cell_start, end)
 
     def read(self, start: int, end: int) -> None:
+        """Collect the links and tags of a region."""
         text = self.text
         if text.find("[", start, end) < 0 and text.find("#", start, end) < 0:
             return
-        self.start, self.end = start, end
-        self.chunk = start  # where text begins anew: after code, a link, a tag, an escape
-        self.brackets: list[
-            tuple[int, bool]
-        ] = []  # open "[" and "![": where, and whether it is an image
-        self.dead_below = 0  # brackets below this level cannot become links: one inside them did
-        self.ticks: dict[int, list[int]] | None = None
-        self.missing: set[str] = set()
-        self.no_math_until = -1
-        at = start
-        while (found := _TOKEN.search(text, at, end)) is not None:
-            at, token = found.end(), found[0]
-            first = token[0]
-            if first == "#":
-                tag = _TAG.match(text, at - 1, end)
-                at = (
-                    self._add_tag(at - 1, tag[1])
-                    if tag is not None and self._may_begin(at - 1)
-                    else at
-                )
-            elif first == "\\":
-                self.chunk = at
-            elif first == "`":
-                at = self._code(found.start(), at)
-            elif first == "]":
-                at = self._close(at - 1)
-            elif first == "$":
-                at = self._math(at, len(token) == 2)
-            elif first == "<":
-                at = self._html(at - 1)
-            else:
-                at = self._open(found.start(), token)
+
+        self._begin_region(start, end)
+        token = _TOKEN.search(text, start, end)
+        while token is not None:
+            position = self._read_token(token)
+            token = _TOKEN.search(text, position, end)
 
     def line_of(self, offset: int) -> int:
-        """The number of the line in which an offset lies."""
+        """Return the number of the line that an offset is in."""
         return bisect_right(self.line_starts, offset) - 1 + self.first_line
 
-    def _past(self, end: int) -> int:
-        self.chunk = end
+    def _read_token(self, match: re.Match[str]) -> int:
+        token = match[0]
+        start, end = match.span()
+        mark = token[0]
+        if mark == "#":
+            return self._read_tag(start)
+        if mark == "\\":
+            return self._skip_to(end)
+        if mark == "`":
+            return self._skip_code(start, end)
+        if mark == "]":
+            return self._close_bracket(start)
+        if mark == "$":
+            is_display = len(token) == len("$$")
+            if is_display:
+                return self._skip_past("$$", end, otherwise=end)
+            return self._skip_math(end)
+        if mark == "<":
+            return self._skip_html(start)
+
+        is_image = mark == "!"
+        if token.endswith("[["):
+            return self._read_wikilink(start, end, is_image)
+        return self._open_bracket(start, end, is_image)
+
+    def _skip_to(self, end: int) -> int:
+        """Skip a construct that ends at an offset. Text begins again behind it."""
+        self.text_start = end
         return end
 
-    def _past_mark(self, mark: str, after: int, otherwise: int) -> int:
-        """Past the next of these marks, or to another place where there is none."""
-        close = -1 if mark in self.missing else self.text.find(mark, after, self.end)
-        if close < 0:
-            self.missing.add(mark)
-        return otherwise if close < 0 else self._past(close + len(mark))
+    def _skip_past(self, mark: str, content_start: int, otherwise: int) -> int:
+        """Skip to behind the next of these marks, or return `otherwise` if the region has none."""
+        if mark in self.missing_marks:
+            return otherwise
 
-    def _add_tag(self, at: int, name: str) -> int:
+        mark_start = self.text.find(mark, content_start, self.end)
+        if mark_start < 0:
+            self.missing_marks.add(mark)
+            return otherwise
+        return self._skip_to(mark_start + len(mark))
+
+    # Tags
+
+    def _read_tag(self, start: int) -> int:
+        """Collect the tag that begins with the hash at `start`, if there is one."""
+        tag = _TAG.match(self.text, start, self.end)
+        if tag is None or not self._may_begin_tag(start):
+            return start + 1
+        return self._add_tag(start, tag["name"])
+
+    def _add_tag(self, start: int, name: str) -> int:
+        """Collect a tag. A slash at its end is not part of it, and a number is no tag."""
         name = name.rstrip("/")
-        end = at + 1 + len(name)
-        if not name or (name.isascii() and name.isdigit()):
+        end = start + 1 + len(name)
+        is_number = name.isascii() and name.isdigit()
+        if not name or is_number:
             return end
-        self.tags.append((at, name))
-        return self._past(end)
 
-    def _may_begin(self, at: int) -> bool:
-        """Whether a hash here begins a tag: where a chunk starts, after a space, or where emphasis opens."""
+        self.tags.append((start, name))
+        return self._skip_to(end)
+
+    def _may_begin_tag(self, start: int) -> bool:
+        """Return whether the text before a hash allows a tag.
+
+        A tag begins where text begins, behind a space, behind marks that open emphasis, and behind
+        the mark of a quote.
+        """
         text = self.text
-        if at == self.chunk or at == self.start or text[at - 1] in _SPACE:
+        if start == self.text_start or start == self.start or text[start - 1] in _SPACE:
             return True
-        before = at
-        while before > self.start and text[before - 1] in "*_~=":
-            before -= 1
-        if before < at:
-            is_emphasis = not text[before:at].replace("==", "").replace("~~", "").strip("*_")
-            is_opener = before in (self.start, self.chunk) or text[before - 1] in _SPACE
-            return is_emphasis and (is_opener or text[before - 1] in "!\"'(,-.:;>?[{|")
-        # A quote's mark without a space after it.
-        line = (
-            max(text.rfind("\n", self.start, at), text.rfind("\r", self.start, at)) + 1
-            or self.start
-        )
-        return text[at - 1] == ">" and _QUOTE_MARKS.match(text, line, at).end() == at  # type: ignore[union-attr]
 
-    def _code(self, at: int, after: int) -> int:
-        if self.ticks is None:
-            self.ticks = {}
-            for run in _TICKS.finditer(self.text, self.start, self.end):
-                self.ticks.setdefault(run.end() - run.start(), []).append(run.start())
-        closers = self.ticks.get(after - at, [])
-        k = bisect_right(closers, at)
-        return after if k == len(closers) else self._past(closers[k] + after - at)
+        marks_start = start
+        while marks_start > self.start and text[marks_start - 1] in "*_~=":
+            marks_start -= 1
+        if marks_start < start:
+            return self._opens_emphasis(marks_start, start)
 
-    def _math(self, after: int, display: bool) -> int:
-        """Past `$math$` on one line or `$$math$$` over several. Prices ("$5 and $6") are none."""
+        return text[start - 1] == ">" and self._is_behind_quote_marks(start)
+
+    def _opens_emphasis(self, start: int, end: int) -> bool:
+        """Return whether a run of marks opens emphasis, strikethrough (~~) or a highlight (==)."""
+        single_marks = self.text[start:end].replace("==", "").replace("~~", "")
+        if single_marks.strip("*_"):
+            return False
+        if start in (self.start, self.text_start):
+            return True
+        return self.text[start - 1] in _BEFORE_EMPHASIS
+
+    def _is_behind_quote_marks(self, offset: int) -> bool:
+        """Return whether only marks of quotes stand before an offset in its line."""
         text = self.text
-        if display:
-            return self._past_mark("$$", after, after)
-        if after >= self.end or after < self.no_math_until or text[after] in _SPACE:
-            return after
-        line_end = LINE_END.search(text, after, self.end)
-        stop = line_end.start() if line_end else self.end
-        if (found := _MATH_END.search(text, after, stop)) is not None:
-            return self._past(found.end())
-        self.no_math_until = stop
-        return after
-
-    def _html(self, at: int) -> int:
-        """Past a comment, a tag or an <autolink>."""
-        text = self.text
-        if text.startswith("<!--", at):
-            if text.startswith((">", "->"), at + 4):
-                return self._past(text.index(">", at) + 1)
-            return self._past_mark("-->", at + 4, at + 1)
-        found = _TAG_OR_AUTOLINK.match(text, at, self.end)
-        return self._past(found.end()) if found else at + 1
-
-    def _open(self, at: int, token: str) -> int:
-        """A wikilink, or brackets that may become a Markdown link."""
-        text, embed, begins = self.text, token[0] == "!", at + len(token)
-        if not token.endswith("[["):
-            self.brackets.append((at, embed))
-            return begins
-        # [[[x]]] is a bracket and a link: the innermost wins
-        found = None if text.startswith("[", begins) else _WIKI_END.search(text, begins, self.end)
-        inner = text[begins : found.start()] if found and found[0] == "]]" else ""
-        if found is None or not inner.strip():  # it names nothing
-            self.brackets.append((at, embed))
-            return begins - 1
-        bar = inner.find("|", 1)  # [[|x]] keeps its bar (obsidian.md §1.1)
-        path = inner if bar < 0 else inner[:bar]
-        if bar >= 0 and path.endswith("\\"):  # in tables the bar is escaped
-            path = path[:-1]
-        name, mark, rest = path.partition("#")
-        lead = len(name) - len(name.lstrip())
-        name = name.strip()
-        start = begins + lead if name else begins
-        says = (
-            _looked_up(name),
-            (mark + rest).rstrip(),
-            inner[bar + 1 :] if bar >= 0 else "",
-            self.line_of(at),
+        line_end = max(
+            text.rfind("\n", self.start, offset),
+            text.rfind("\r", self.start, offset),
         )
-        shown = (begins + bar + 1, found.start()) if bar >= 0 else (-1, -1)
-        places = (at, found.end(), start, start + len(name), *shown)
-        self.links.append(Link("wiki", embed, None, *says, *places, angle=False, scalar=None))
-        return self._past(found.end())
+        line_start = self.start if line_end < 0 else line_end + 1
+        return _QUOTE_MARKS.fullmatch(text, line_start, offset) is not None
 
-    def _close(self, at: int) -> int:
-        """A closing bracket: a Markdown link when a destination follows the bracket pair."""
-        if not self.brackets:
-            return at + 1
-        start, image = self.brackets.pop()
-        level = len(self.brackets)
-        dead = not image and level < self.dead_below
-        self.dead_below = min(self.dead_below, level)
-        found = None if dead else _DESTINATION.match(self.text, at + 1, self.end)
-        if found is None:
-            return at + 1
-        shown = start + 1 + image
-        if not image:
-            self.dead_below = level
-            if (
-                tag := _TAG.match(self.text, shown, at)
-            ) is not None:  # the text of a link is a chunk of its own
-                self._add_tag(shown, tag[1])
-        angle = found[1] is not None
-        begins, stop = found.span(1 if angle else 2)
-        destination = self.text[begins:stop]
-        if destination and not _SCHEME.match(destination):  # else it is external, or nothing
-            path, mark, rest = destination.partition("#")
-            target, subpath = _looked_up(_decoded(path).strip()), _decoded(mark + rest)
-            says = (target, subpath, self.text[shown:at], self.line_of(start))
-            places = (
-                start,
-                found.end(),
-                begins,
-                begins + len(path),
-                *((shown, at) if shown < at else (-1, -1)),
+    # Code, math and HTML, which hide links and tags
+
+    def _skip_code(self, start: int, end: int) -> int:
+        """Skip code up to the next run of as many backticks, or else only these backticks."""
+        if self.backticks is None:
+            self.backticks = {}
+            for run in _BACKTICKS.finditer(self.text, self.start, self.end):
+                length = run.end() - run.start()
+                self.backticks.setdefault(length, []).append(run.start())
+
+        length = end - start
+        run_starts = self.backticks.get(length, [])
+        next_run = bisect_right(run_starts, start)
+        if next_run == len(run_starts):
+            return end
+        return self._skip_to(run_starts[next_run] + length)
+
+    def _skip_math(self, content_start: int) -> int:
+        """Skip `$math$` within a line, or only the dollar. Prices ("$5 and $6") are no math."""
+        text = self.text
+        if content_start >= self.end or content_start < self.no_math_before:
+            return content_start
+        if text[content_start] in _SPACE:
+            return content_start
+
+        next_line_end = LINE_END.search(text, content_start, self.end)
+        line_end = next_line_end.start() if next_line_end else self.end
+        math_end = _MATH_END.search(text, content_start, line_end)
+        if math_end is None:
+            self.no_math_before = line_end
+            return content_start
+        return self._skip_to(math_end.end())
+
+    def _skip_html(self, start: int) -> int:
+        """Skip a comment, a tag or an <autolink>, or only the "<"."""
+        text = self.text
+        if not text.startswith("<!--", start):
+            tag = _TAG_OR_AUTOLINK.match(text, start, self.end)
+            return self._skip_to(tag.end()) if tag else start + 1
+
+        content_start = start + len("<!--")
+        if text.startswith((">", "->"), content_start):  # an empty comment in CommonMark
+            return self._skip_to(text.index(">", start) + 1)
+        return self._skip_past("-->", content_start, otherwise=start + 1)
+
+    # Links
+
+    def _open_bracket(self, start: int, content_start: int, is_image: bool) -> int:
+        self.brackets.append(_Bracket(start, content_start, is_image))
+        return content_start
+
+    def _read_wikilink(self, start: int, content_start: int, is_embed: bool) -> int:
+        """Collect the wikilink that begins at `start`, or open its first bracket if it is none."""
+        text = self.text
+        content_end = self._wikilink_content_end(content_start)
+        if content_end is None or not text[content_start:content_end].strip():
+            return self._open_bracket(start, content_start - 1, is_embed)
+
+        content = text[content_start:content_end]
+        end = content_end + len("]]")
+        path = content
+        display = ""
+        display_start = display_end = -1
+
+        bar = content.find("|", 1)  # Obsidian reads the bar of [[|x]] as part of the name
+        if bar >= 0:
+            path = content[:bar].removesuffix("\\")  # the bar is escaped in tables
+            display = content[bar + 1 :]
+            display_start = content_start + bar + 1
+            display_end = content_end
+
+        written_name, hash_mark, heading = path.partition("#")
+        name = written_name.strip()
+        path_start = content_start
+        if name:
+            path_start += len(written_name) - len(written_name.lstrip())
+
+        self.links.append(
+            Link(
+                form="wiki",
+                embed=is_embed,
+                property=None,
+                target=_lookup_name(name),
+                subpath=(hash_mark + heading).rstrip(),
+                display=display,
+                line=self.line_of(start),
+                start=start,
+                end=end,
+                path_start=path_start,
+                path_end=path_start + len(name),
+                display_start=display_start,
+                display_end=display_end,
+                angle=False,
+                scalar=None,
             )
-            self.links.append(Link("markdown", image, None, *says, *places, angle, scalar=None))
-        return self._past(found.end())
+        )
+        return self._skip_to(end)
+
+    def _wikilink_content_end(self, content_start: int) -> int | None:
+        """Return where the "]]" of a wikilink begins, or None if the brackets are none.
+
+        Of nested brackets, the innermost are the link: `[[[x]]]` is a bracket and a link.
+        """
+        if self.text.startswith("[", content_start):
+            return None
+        match = _WIKILINK_END.search(self.text, content_start, self.end)
+        if match is None or match[0] != "]]":
+            return None
+        return match.start()
+
+    def _close_bracket(self, start: int) -> int:
+        """Close the innermost bracket. It is a Markdown link if a destination follows."""
+        if not self.brackets:
+            return start + 1
+
+        bracket = self.brackets.pop()
+        level = len(self.brackets)
+        is_inactive = level < self.inactive_levels and not bracket.is_image
+        self.inactive_levels = min(self.inactive_levels, level)
+        if is_inactive:
+            return start + 1
+
+        destination = _DESTINATION.match(self.text, start + 1, self.end)
+        if destination is None:
+            return start + 1
+
+        if not bracket.is_image:
+            self.inactive_levels = level
+            self._add_tag_of_link_text(bracket.content_start, start)
+        self._add_markdown_link(bracket, start, destination)
+        return self._skip_to(destination.end())
+
+    def _add_tag_of_link_text(self, start: int, end: int) -> None:
+        """Collect the tag that a link's text begins with: text begins again within a link."""
+        tag = _TAG.match(self.text, start, end)
+        if tag is not None:
+            self._add_tag(start, tag["name"])
+
+    def _add_markdown_link(
+        self, bracket: _Bracket, display_end: int, destination: re.Match[str]
+    ) -> None:
+        """Collect a Markdown link, unless it leads to the web or nowhere."""
+        is_angle = destination["angle"] is not None
+        group = "angle" if is_angle else "plain"
+        address_start, address_end = destination.span(group)
+        address = self.text[address_start:address_end]
+        if not address or _WEB_ADDRESS.match(address):
+            return
+
+        path, hash_mark, heading = address.partition("#")
+        display_start = bracket.content_start
+        display = self.text[display_start:display_end]
+        if not display:
+            display_start = display_end = -1
+
+        self.links.append(
+            Link(
+                form="markdown",
+                embed=bracket.is_image,
+                property=None,
+                target=_lookup_name(_decode_destination(path).strip()),
+                subpath=_decode_destination(hash_mark + heading),
+                display=display,
+                line=self.line_of(bracket.start),
+                start=bracket.start,
+                end=destination.end(),
+                path_start=address_start,
+                path_end=address_start + len(path),
+                display_start=display_start,
+                display_end=display_end,
+                angle=is_angle,
+                scalar=None,
+            )
+        )

@@ -1,29 +1,35 @@
-"""The pieces of a body: its sections, and the passages that are searched and shown. Pure. Blocks are
-packed up to about 200 tokens; a passage begins with up to 50 of the one before (retrieval.md §2). None is left out."""
+"""Passages of a body: the pieces of text that are searched and quoted, and what identifies a text. Pure.
+
+Whole blocks are packed into passages of up to about 200 tokens. A passage begins with up to 50
+tokens of the one before, so that a thought at the border stands complete in one of them. Together
+the passages contain all text of the body.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from simplemem.note.body import Body, count_lines, newline_of, read_body
-from simplemem.note.header import read_header
+from simplemem.note.body import Body, count_lines
+from simplemem.note.header import LINE_END
+from simplemem.note.sections import heading_paths
 from simplemem.note.sentence_ends import marks
 from simplemem.note.sentences import skip_blank
-from simplemem.note.unseen import without_html_comments
+from simplemem.note.unseen import Span
 from simplemem.note.words import count_tokens
 
 MOST_TOKENS = 200
 OVERLAP_TOKENS = 50
-_SECTION_LEVEL = 2
-_ENOUGH_FOR_A_SECTION = 100
-_LINE_END = re.compile(r"\r\n?|\n")
+
+# A passage with as many tokens ends before a heading of level 1 or 2.
+_MIN_SECTION_TOKENS = 100
+_MAX_SECTION_LEVEL = 2
+
 _WORD = re.compile(r"\S++")
-_ID_ALONE = re.compile(r"[ \t>]*+\^([A-Za-z0-9-]+)[ \t]*$")
+_ADDRESS_OR_TAG = re.compile(r"\]\([^()\n]*\)|<[^<>\n]*>|(?<![a-z])[a-z]++://\S+")
 
 
 class Passage(NamedTuple):
@@ -36,216 +42,239 @@ class Passage(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """A block, or a part of one that is too long: what passages are packed from."""
+    """What passages are packed from: a block, or a part of one that is too long for a passage."""
 
     start: int
     end: int
     line: int
-    heading: int
+    heading: int  # the index of the heading it stands under, -1 above the first
     tokens: int
-    is_heading: bool
-    opens_section: bool
+    is_heading: bool = False
+    opens_section: bool = False
 
 
 def cut_passages(text: str, body: Body) -> tuple[Passage, ...]:
-    """The passages of a body, in order."""
-    pieces = _pieces(text, body)
+    """Return the passages of a body in order. A body without text has none."""
+    pieces = _cut_pieces(text, body)
     paths = heading_paths(body)
     passages: list[Passage] = []
     first = 0
     while first < len(pieces):
-        end, tokens = first, 0
-        while end < len(pieces) and (end == first or tokens + pieces[end].tokens <= MOST_TOKENS):
-            if tokens >= _ENOUGH_FOR_A_SECTION and pieces[end].opens_section:
-                break
-            tokens += pieces[end].tokens
-            end += 1
-        while (
-            end < len(pieces)
-            and end - 1 > first
-            and pieces[end - 1].is_heading
-            and not pieces[end].is_heading
-        ):
-            end -= 1  # a heading goes with what it heads
-        named = next((piece for piece in pieces[first:end] if not piece.is_heading), pieces[first])
-        start, stop = pieces[first].start, pieces[end - 1].end
-        passages.append(Passage(start, stop, pieces[first].line, paths[named.heading]))
-        # The next one begins a little before the end of this one, but never so that it could hold nothing new.
-        is_apart = end == len(pieces) or pieces[end].opens_section
-        room = 0 if is_apart else min(OVERLAP_TOKENS, MOST_TOKENS - pieces[end].tokens)
-        last, first = first, end
-        while first - 1 > last and pieces[first - 1].tokens <= room:
-            first -= 1
-            room -= pieces[first].tokens
+        end = _find_passage_end(pieces, first)
+        passages.append(_join_pieces(pieces[first:end], paths))
+        first = _find_next_start(pieces, first, end)
     return tuple(passages)
 
 
-def heading_paths(body: Body) -> list[tuple[str, ...]]:
-    """For each heading its path from the outermost; the last entry (index -1) is for what is above all."""
-    paths, open_headings = list[tuple[str, ...]](), list[tuple[int, tuple[str, ...]]]()
-    for heading in body.headings:
-        while open_headings and open_headings[-1][0] >= heading.level:
-            open_headings.pop()
-        path = (*(open_headings[-1][1] if open_headings else ()), heading.text)
-        open_headings.append((heading.level, path))
-        paths.append(path)
-    return [*paths, ()]
+def _find_passage_end(pieces: Sequence[_Piece], first: int) -> int:
+    """Return the index behind the last piece of the passage that begins at index `first`."""
+    tokens = pieces[first].tokens
+    end = first + 1
+    while end < len(pieces):
+        piece = pieces[end]
+        if tokens + piece.tokens > MOST_TOKENS:
+            break
+        if piece.opens_section and tokens >= _MIN_SECTION_TOKENS:
+            break
+        tokens += piece.tokens
+        end += 1
+
+    # A heading goes into the same passage as the text below it.
+    last = end - 1
+    if last > first and end < len(pieces):
+        is_heading_cut_off = pieces[last].is_heading and not pieces[end].is_heading
+        if is_heading_cut_off:
+            return last
+    return end
 
 
-def find_section(text: str, body: Body, wanted: str) -> tuple[int, int] | None:
-    """The span of a section ("Heading", "#Heading#Sub", "Heading > Sub") or of the block with an id ("^id"), or None."""
-    known = [tuple(map(_heading_key, path)) for path in heading_paths(body)[:-1]]
-    for name in dict.fromkeys((wanted, wanted.replace(" > ", "#"))):
-        parts = [part.strip() for part in name.split("#") if part.strip()]
-        if parts and parts[-1].startswith("^"):
-            wanted_id = parts[-1][1:].casefold()
-            line = next(
-                (line for name, line in body.block_ids if name.casefold() == wanted_id), None
-            )
-            if line is None:
-                return None
-            k = bisect_right([block.line for block in body.blocks], line) - 1
-            block = body.blocks[k]
-            # An id alone on its line names the block before it.
-            is_alone = k > 0 and _ID_ALONE.fullmatch(text[block.start : block.end])
-            return body.blocks[k - 1].start if is_alone else block.start, block.end
-        keys = list(map(_heading_key, parts))
-        for number, path in enumerate(known):
-            rest = iter(path)
-            if keys and keys[-1] == path[-1] and all(key in rest for key in keys):
-                level, later = body.headings[number].level, body.headings[number + 1 :]
-                end = next(
-                    (heading.start for heading in later if heading.level <= level), len(text)
-                )
-                return body.headings[number].start, end
-    return None
+def _find_next_start(pieces: Sequence[_Piece], first: int, end: int) -> int:
+    """Return with which piece the passage after `pieces[first:end]` begins.
+
+    It repeats the last pieces of up to `OVERLAP_TOKENS`, but never so many that its first new
+    piece would not fit. Sections do not overlap.
+    """
+    if end == len(pieces) or pieces[end].opens_section:
+        return end
+
+    free_tokens = min(OVERLAP_TOKENS, MOST_TOKENS - pieces[end].tokens)
+    start = end
+    while start - 1 > first and pieces[start - 1].tokens <= free_tokens:
+        start -= 1
+        free_tokens -= pieces[start].tokens
+    return start
 
 
-def section_span(text: str, section: str) -> tuple[int, int] | None:
-    """Where a section of a note begins and ends."""
-    return find_section(text, read_body(text, read_header(text).body_start), section)
+def _join_pieces(pieces: Sequence[_Piece], paths: Sequence[tuple[str, ...]]) -> Passage:
+    """Return the passage of some pieces. Its headings are those of its first text."""
+    first = pieces[0]
+    first_text = next((piece for piece in pieces if not piece.is_heading), first)
+    return Passage(first.start, pieces[-1].end, first.line, paths[first_text.heading])
 
 
-def with_line(text: str, section: str, line: str, at: int | None = None) -> str:
-    """The note with a bullet at the end of a section, which is made when it is not there, or at a place in it."""
-    newline, place = newline_of(text), section_span(text, section)
-    if place is None:
-        gap = newline * (2 - text.endswith(newline) - text.endswith(newline * 2))
-        return f"{text}{gap}## {section}{newline}{newline}{line}{newline}"
-    if at is None:
-        at = place[0] + len(text[slice(*place)].rstrip())
-        is_heading = "\n" not in text[place[0] : at]
-        return text[:at] + newline * (1 + is_heading) + line + (text[at:] or newline)
-    return text[:at] + line + newline + text[at:]
+def _cut_pieces(text: str, body: Body) -> list[_Piece]:
+    """Return the blocks of a body as pieces. Blocks that are too long are cut.
 
-
-def _heading_key(text: str) -> str:
-    """Headings are compared without case, ASCII punctuation and double spaces (obsidian.md §1.1), and without HTML
-    comments, which answers do not quote."""
-    shown = without_html_comments(text)
-    return " ".join(re.sub(r"[!-/:-@\[-`{-~]", " ", shown).casefold().split())
-
-
-def _pieces(text: str, body: Body) -> list[_Piece]:
-    """The blocks with whatever stands between them (rules, empty items), cut up where they are too long."""
-    blocks = body.blocks
+    What the body has between blocks, such as rules and empty items, belongs to the block before.
+    """
     pieces: list[_Piece] = []
-    bounds = [skip_blank(text, body.start), *(block.start for block in blocks[1:]), len(text)]
-    at, line = 0, 1
-    for number, (start, stop) in enumerate(pairwise(bounds)):
-        begins, end = skip_blank(text, start), start + len(text[start:stop].rstrip())
-        if begins >= end:
+    counted_to = 0
+    line = 1
+    for index, (block_start, next_start) in enumerate(pairwise(_block_borders(text, body))):
+        start = skip_blank(text, block_start)
+        end = start + len(text[start:next_start].rstrip())
+        if start == end:
             continue
-        at, line = begins, line + count_lines(text, at, begins)
-        heading = blocks[number].heading if blocks else -1
-        tokens = count_tokens(text[begins:end])
-        if tokens > MOST_TOKENS:
-            pieces += _cut(text, begins, end, line, heading, tokens)
-            continue
-        is_heading = bool(blocks) and blocks[number].kind == "heading"
-        opens = is_heading and body.headings[heading].level <= _SECTION_LEVEL
-        pieces.append(_Piece(begins, end, line, heading, tokens, is_heading, opens))
+
+        line += count_lines(text, counted_to, start)
+        counted_to = start
+        piece = _block_piece(text, body, index, start, end, line)
+
+        if piece.tokens > MOST_TOKENS:
+            pieces.extend(_cut_piece(text, piece))
+        else:
+            pieces.append(piece)
     return pieces
 
 
-def _cut(text: str, start: int, end: int, line: int, heading: int, tokens: int) -> Iterator[_Piece]:
-    """An oversized stretch of so many tokens as pieces: lines, else sentences, else words, else characters."""
-    at = start
-    while at < end:
-        found = _LINE_END.search(text, at, end)
-        line_end = found.start() if found else end
-        size = tokens if (at, line_end) == (start, end) else count_tokens(text[at:line_end])
-        spans: Iterable[tuple[int, int, int]] = [(at, line_end, size)]
-        if size > MOST_TOKENS:
-            spans = (
-                span for one in _by_marks(text, at, line_end) for span in _cut_sentence(text, *one)
-            )
-        for first, last, held in spans:
-            if held:
-                first = skip_blank(text, first)
-                yield _Piece(
-                    first, first + len(text[first:last].rstrip()), line, heading, held, False, False
-                )
-        at = found.end() if found else end
-        line += 1
+def _block_borders(text: str, body: Body) -> list[int]:
+    """Return where the body's text begins, where each block but the first begins, and the end.
+
+    A body may have text before its first block, or no blocks, for example if it is only a rule.
+    """
+    later_starts = [block.start for block in body.blocks[1:]]
+    return [skip_blank(text, body.start), *later_starts, len(text)]
 
 
-def _cut_sentence(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Words packed up to a quarter of a passage, so that passages of them still overlap; a short sentence as it is."""
-    if (whole := count_tokens(text[start:end])) <= MOST_TOKENS:
-        yield start, end, whole
+def _block_piece(text: str, body: Body, index: int, start: int, end: int, line: int) -> _Piece:
+    """Return the piece from `start` to `end`, which has the block of that index if there is one."""
+    heading = -1
+    is_heading = False
+    if body.blocks:
+        heading = body.blocks[index].heading
+        is_heading = body.blocks[index].kind == "heading"
+
+    opens_section = is_heading and body.headings[heading].level <= _MAX_SECTION_LEVEL
+    tokens = count_tokens(text[start:end])
+    return _Piece(start, end, line, heading, tokens, is_heading, opens_section)
+
+
+def _cut_piece(text: str, piece: _Piece) -> Iterator[_Piece]:
+    """Yield the parts of a piece: its lines or, of long lines, sentences, words or characters."""
+    spans = _line_spans(text, piece.start, piece.end)
+    for line, (line_start, line_end) in enumerate(spans, start=piece.line):
+        for part_start, part_end, tokens in _line_parts(text, line_start, line_end):
+            if tokens > 0:
+                start = skip_blank(text, part_start)
+                end = start + len(text[start:part_end].rstrip())
+                yield _Piece(start, end, line, piece.heading, tokens)
+
+
+def _line_spans(text: str, start: int, end: int) -> Iterator[Span]:
+    """Yield the start and end of each line, without its line end."""
+    line_start = start
+    for match in LINE_END.finditer(text, start, end):
+        yield line_start, match.start()
+        line_start = match.end()
+    yield line_start, end
+
+
+def _line_parts(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the line, or the parts of one that is too long: start, end, tokens."""
+    tokens = count_tokens(text[start:end])
+    if tokens <= MOST_TOKENS:
+        yield start, end, tokens
         return
-    at, last, tokens = start, start, 0
-    plain = text.isascii()
-    ends = [found.end() for found in _WORD.finditer(text, start, end)]
-    for word_end in ends if ends and ends[-1] == end else [*ends, end]:
-        # One word, with the blanks before it; the length of a plain one tells its tokens.
-        if plain and word_end < end:
-            size = (word_end - last) // 4 if word_end - last > 11 else 2
+
+    for sentence_start, sentence_end in _sentence_spans(text, start, end):
+        tokens = count_tokens(text[sentence_start:sentence_end])
+        if tokens <= MOST_TOKENS:
+            yield sentence_start, sentence_end, tokens
         else:
-            size = count_tokens(text[last:word_end])
-        if tokens and tokens + size > OVERLAP_TOKENS:
-            yield at, last, tokens
-            at, tokens = last, 0
-        if size > MOST_TOKENS and not plain and not text[last:word_end].isascii():
-            step = max(1, (word_end - last) * OVERLAP_TOKENS // size)
-            while word_end - at > step:
-                yield at, at + step, OVERLAP_TOKENS
-                at += step
-            size = count_tokens(text[at:word_end])
-        tokens += size
-        last = word_end
-    if tokens:
-        yield at, end, tokens
+            yield from _word_runs(text, sentence_start, sentence_end)
 
 
-_NOT_BLANK = re.compile(r"\S")
+def _sentence_spans(text: str, start: int, end: int) -> Iterator[Span]:
+    """Yield the start and end of each stretch up to a mark that may end a sentence.
+
+    Abbreviations end a stretch too. Their list grows, but the passages of unchanged notes must
+    stay as they are: the index stores them and their vectors.
+    """
+    position = start
+    for mark in marks(text, start, end):
+        yield position, mark.end()
+        position = mark.end()
+    if position < end:
+        yield position, end
 
 
-def _by_marks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Stretches from mark to mark. Of passages these are kept in the index, so an abbreviation may end one."""
-    for found in marks(text, start, end):
-        yield start, found.end()
-        start = found.end()
-    if start < end:
-        yield start, end
+def _word_runs(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Yield runs of words of a long sentence: start, end, tokens.
+
+    A run has a quarter of the tokens of a passage, so that passages of runs still overlap.
+    A long word of other scripts is cut between characters. One in ASCII, such as an address or
+    encoded data, stays whole.
+    """
+    is_ascii = text.isascii()
+    run_start = start
+    run_tokens = 0
+    word_start = start  # with the blanks before the word
+    for word_end in _word_ends(text, start, end):
+        if is_ascii and word_end < end:
+            # The same as count_tokens() of one word in ASCII, for speed.
+            length = word_end - word_start
+            tokens = length // 4 if length >= 12 else 2
+        else:
+            tokens = count_tokens(text[word_start:word_end])
+
+        if run_tokens and run_tokens + tokens > OVERLAP_TOKENS:
+            yield run_start, word_start, run_tokens
+            run_start = word_start
+            run_tokens = 0
+
+        if tokens > MOST_TOKENS and not text[word_start:word_end].isascii():
+            for cut in _character_cuts(word_start, word_end, tokens):
+                yield run_start, cut, OVERLAP_TOKENS
+                run_start = cut
+            tokens = count_tokens(text[run_start:word_end])
+
+        run_tokens += tokens
+        word_start = word_end
+
+    if run_tokens:
+        yield run_start, end, run_tokens
+
+
+def _word_ends(text: str, start: int, end: int) -> list[int]:
+    """Return where each word ends, and the end of the text if there are blanks behind the last."""
+    ends = [word.end() for word in _WORD.finditer(text, start, end)]
+    if not ends or ends[-1] != end:
+        ends.append(end)
+    return ends
+
+
+def _character_cuts(start: int, end: int, tokens: int) -> range:
+    """Return where to cut a word of so many tokens into parts of about `OVERLAP_TOKENS`."""
+    step = max(1, (end - start) * OVERLAP_TOKENS // tokens)
+    return range(start + step, end, step)
 
 
 def text_hash(text: str) -> bytes:
-    """What tells whether the vector of a passage still fits its text."""
+    """Return 16 bytes that tell whether a text is still the one that a vector was computed from."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
-_ADDRESSES = re.compile(r"\]\([^()\n]*\)|<[^<>\n]*>|(?<![a-z])[a-z]++://\S+")
-
-
 def text_key(text: str) -> int | None:
-    """What is the same for two blocks that a reader sees as the same: addresses, tags of HTML and white space make no
-    difference. None for a block without words."""
+    """Return a number that is equal for two blocks that read the same, or None without words.
+
+    Addresses, HTML tags and white space make no difference. The number has 64 bits and a sign.
+    """
     if "](" in text or "<" in text or "://" in text:
-        text = _ADDRESSES.sub(" ", text)
+        text = _ADDRESS_OR_TAG.sub(" ", text)
+
     words = " ".join(text.split())
     if not any(map(str.isalnum, words)):
         return None
+
     digest = hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)

@@ -21,8 +21,8 @@ from simplemem.kinds.talk.cues import PATTERNS, RULES, SYNONYMS, WORDS
 from simplemem.note.clock import moment_of, stamp
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name
-from simplemem.note.passages import section_span, with_line
 from simplemem.note.properties import remove_property, set_property
+from simplemem.note.sections import section_span, with_line
 from simplemem.note.sentences import sentence_spans
 from simplemem.note.words import STOP_WORDS, shortened, stem
 from simplemem.store import Read

@@ -17,8 +17,8 @@ from simplemem.kinds.talk.block import Kept
 from simplemem.kinds.talk.cues import PATTERNS, RULES, WORDS
 from simplemem.kinds.talk.facts import stated
 from simplemem.note.clock import moment_of, stamp
-from simplemem.note.passages import section_span, with_line
 from simplemem.note.properties import set_property, spliced
+from simplemem.note.sections import section_span, with_line
 from simplemem.note.words import STOP_WORDS
 from simplemem.store import Read
 
