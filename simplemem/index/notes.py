@@ -61,6 +61,9 @@ def is_note(path: str) -> bool:
     return path[-3:].lower() == ".md"
 
 
+_MAX_WAITING_TOKENS = 200_000  # of notes that are not written yet
+
+
 class Rows:
     """What is still to be written of notes, in the order in which its statements first came. For one transaction, in
     which nobody else writes: which files have a name (`named`) is asked of the index once each."""
@@ -76,7 +79,9 @@ class Rows:
         self._waiting.setdefault(sql, []).extend(rows)
 
     def add_words(self, note: NoteTokens) -> None:
-        """Keep the words of a note."""
+        """Keep the words of a note. Those of many notes are written at once, to save memory."""
+        if len(self._words.tokens) > _MAX_WAITING_TOKENS:
+            self._write_words()
         self._words.add(note)
 
     def replace(
@@ -102,6 +107,9 @@ class Rows:
         for sql, rows in self._waiting.items():
             self.db.executemany(sql, rows)
         self._waiting.clear()
+        self._write_words()
+
+    def _write_words(self) -> None:
         if self._words.note_ids:
             self.db.add_words(self._words)
             self._words = SegmentBuilder()

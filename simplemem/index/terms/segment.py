@@ -35,13 +35,13 @@ _TYPES = tuple(map(np.dtype, ("<u1", "<u2", "<u4", "<u8")))
 
 def pack_arrays(arrays: Iterable[Integers]) -> bytes:
     """Return arrays of numbers as bytes, each in the smallest type that holds it."""
-    parts = []
+    parts: list[bytes | memoryview] = []
     for numbers in arrays:
         largest = int(numbers.max(initial=0))
         code = next(code for code, kind in enumerate(_TYPES) if largest < 1 << 8 * kind.itemsize)
         parts.append(bytes([code]))
         parts.append(len(numbers).to_bytes(4, "little"))
-        parts.append(numbers.astype(_TYPES[code]).tobytes())
+        parts.append(np.ascontiguousarray(numbers, _TYPES[code]).data)
     return b"".join(parts)
 
 
@@ -438,16 +438,18 @@ def build_segment(builder: SegmentBuilder) -> tuple[Documents, Postings]:
     terms = sorted(builder.numbers)
     rank_of_number = np.empty(len(terms), np.uint32)
     rank_of_number[[builder.numbers[term] for term in terms]] = np.arange(len(terms))
-    ranks = rank_of_number[np.array(builder.tokens, np.uint32)]
+    ranks = rank_of_number[np.frombuffer(builder.tokens, np.uint32)]
 
-    lengths = documents.lengths
-    ordinals = np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths)
-    first_tokens = np.cumsum(lengths) - lengths
-    positions = (np.arange(len(ranks)) - np.repeat(first_tokens, lengths)).astype(np.uint32)
-
+    # Arrays with a number per token are made as late, and freed as early, as possible.
     order = np.argsort(ranks, kind="stable")
-    postings = _group(terms, ranks[order], ordinals[order], positions[order])
-    return documents, postings
+    ranks = ranks[order]
+    lengths = documents.lengths
+    ordinals = np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths)[order]
+    first_tokens = (np.cumsum(lengths) - lengths).astype(np.uint32)
+    positions = order.astype(np.uint32)
+    del order
+    positions -= first_tokens[ordinals]
+    return documents, _group(terms, ranks, ordinals, positions)
 
 
 def _group(terms: list[str], ranks: Integers, ordinals: Integers, positions: Integers) -> Postings:

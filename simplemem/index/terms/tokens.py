@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import apsw
@@ -13,6 +13,7 @@ from simplemem.index.door import Term
 # SQLite's full-text tokenizer with Porter's stemmer. Letters, digits and marks belong to words, and so
 # do characters for private use: they mark the stems of other languages than English (note/words.py).
 _TOKENIZER = ("unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc")
+_MAX_PIECE_CHARACTERS = 100_000
 _MAX_TOKEN_CHARACTERS = 200  # PostgreSQL's index of terms refuses texts of some thousand bytes
 
 # A tokenizer belongs to the connection that made it, and so to a thread.
@@ -32,6 +33,18 @@ def tokenize(text: str) -> list[str]:
         connection = apsw.Connection(":memory:")
         _thread.tokenizer = connection.fts5_tokenizer("porter", list(_TOKENIZER))
 
+    if len(text) <= _MAX_PIECE_CHARACTERS:
+        return _tokenize_piece(text)
+
+    # The same tokens of a long text become one object each: a list of them takes a tenth of the memory.
+    known: dict[str, str] = {}
+    tokens: list[str] = []
+    for piece in _pieces(text):
+        tokens += [known.setdefault(token, token) for token in _tokenize_piece(piece)]
+    return tokens
+
+
+def _tokenize_piece(text: str) -> list[str]:
     tokens: list[str] = _thread.tokenizer(
         text.encode("utf-8", "replace"),
         apsw.FTS5_TOKENIZE_DOCUMENT,
@@ -42,6 +55,18 @@ def tokenize(text: str) -> list[str]:
     if any(len(token) > _MAX_TOKEN_CHARACTERS for token in tokens):
         return [token[:_MAX_TOKEN_CHARACTERS] for token in tokens]
     return tokens
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield a long text in pieces that end at a line feed or a space, if there is one."""
+    start = 0
+    while start < len(text):
+        end = start + _MAX_PIECE_CHARACTERS
+        if end < len(text):
+            blank = max(text.rfind("\n", start, end), text.rfind(" ", start, end))
+            end = blank + 1 if blank >= 0 else end
+        yield text[start:end]
+        start = end
 
 
 def phrases_of(terms: Iterable[Term]) -> list[Phrase]:

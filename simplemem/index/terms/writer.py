@@ -26,6 +26,7 @@ _MERGED_AT_ONCE = 12  # segments of a similar size become one; sizes are similar
 MAX_PACKED_NOTES = 2_000  # in segments of one row; a query reads all of such a segment
 MAX_PACKED_NOTES_DURING_IMPORT = 20_000  # so that the rows of terms are written once
 _MAX_DELETED = 0.25  # of the notes of a segment, before it is written again without them
+_WORDS_PER_NOTE = 1_000  # at most, of a note that counts as one
 _MAX_SMALL_TOKENS = 5_000  # of which a segment is made without numpy
 _SEGMENT_BITS = 31
 
@@ -101,19 +102,25 @@ class SegmentFacts:
     notes: int
     deleted: int  # of its notes
     is_packed: bool
+    words: int = 0
+
+    @property
+    def size(self) -> int:
+        """The number of its notes, of which a very long one counts as several."""
+        return max(self.notes, self.words // _WORDS_PER_NOTE)
 
 
 def list_segments(db: Connection) -> list[SegmentFacts]:
     """Return all segments, the smallest first."""
     sql = """
-        SELECT s.segment_id, s.notes, count(d.note_id), s.packed IS NOT NULL
+        SELECT s.segment_id, s.notes, count(d.note_id), s.packed IS NOT NULL, s.words
         FROM segments s LEFT JOIN deleted_notes d ON d.segment_id = s.segment_id
-        GROUP BY s.segment_id, s.notes, s.packed IS NOT NULL
+        GROUP BY s.segment_id, s.notes, s.packed IS NOT NULL, s.words
         ORDER BY s.notes, s.segment_id"""
     rows: Any = db.execute(sql)
     return [
-        SegmentFacts(number, notes, deleted, bool(is_packed))
-        for number, notes, deleted, is_packed in rows
+        SegmentFacts(number, notes, deleted, bool(is_packed), words)
+        for number, notes, deleted, is_packed, words in rows
     ]
 
 
@@ -131,22 +138,22 @@ def choose_merge(
 
     by_size: dict[int, list[SegmentFacts]] = {}
     for segment in segments:
-        size = int(math.log(max(1, segment.notes), _MERGED_AT_ONCE))
-        by_size.setdefault(size, []).append(segment)
+        magnitude = int(math.log(max(1, segment.size), _MERGED_AT_ONCE))
+        by_size.setdefault(magnitude, []).append(segment)
     for similar in by_size.values():
         if len(similar) >= _MERGED_AT_ONCE:
             return similar
 
     packed = [segment for segment in segments if segment.is_packed]
-    if sum(segment.notes for segment in packed) > max_packed:
+    if sum(segment.size for segment in packed) > max_packed:
         return packed
     return []
 
 
 def is_small(chosen: Sequence[SegmentFacts], max_packed: int = MAX_PACKED_NOTES) -> bool:
     """Return whether segments can be merged in one transaction into a packed one."""
-    notes = sum(segment.notes for segment in chosen)
-    return notes <= max_packed and all(segment.is_packed for segment in chosen)
+    size = sum(segment.size for segment in chosen)
+    return size <= max_packed and all(segment.is_packed for segment in chosen)
 
 
 def merge_segments(
