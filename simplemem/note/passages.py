@@ -1,4 +1,4 @@
-"""Passages of a body: the pieces of text that are searched and quoted, and what identifies a text. Pure.
+"""Passages: the pieces of a body that are searched and quoted, and what identifies a text. Pure.
 
 Whole blocks are packed into passages of up to about 200 tokens. A passage begins with up to 50
 tokens of the one before, so that a thought at the border stands complete in one of them. Together
@@ -148,15 +148,16 @@ def _block_borders(text: str, body: Body) -> list[int]:
 
 def _block_piece(text: str, body: Body, index: int, start: int, end: int, line: int) -> _Piece:
     """Return the piece from `start` to `end`, which has the block of that index if there is one."""
-    heading = -1
-    is_heading = False
-    if body.blocks:
-        heading = body.blocks[index].heading
-        is_heading = body.blocks[index].kind == "heading"
-
-    opens_section = is_heading and body.headings[heading].level <= _MAX_SECTION_LEVEL
     tokens = count_tokens(text[start:end])
-    return _Piece(start, end, line, heading, tokens, is_heading, opens_section)
+    if not body.blocks:
+        return _Piece(start, end, line, -1, tokens)
+
+    block = body.blocks[index]
+    if block.kind != "heading":
+        return _Piece(start, end, line, block.heading, tokens)
+
+    opens_section = body.headings[block.heading].level <= _MAX_SECTION_LEVEL
+    return _Piece(start, end, line, block.heading, tokens, True, opens_section)
 
 
 def _cut_piece(text: str, piece: _Piece) -> Iterator[_Piece]:

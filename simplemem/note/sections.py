@@ -25,7 +25,7 @@ def heading_paths(body: Body) -> list[tuple[str, ...]]:
         while open_headings and open_headings[-1].level >= heading.level:
             open_headings.pop()
         open_headings.append(heading)
-        paths.append(tuple(parent.text for parent in open_headings))
+        paths.append(tuple([parent.text for parent in open_headings]))
 
     paths.append(())
     return paths
