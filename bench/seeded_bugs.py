@@ -60,17 +60,17 @@ FAULTS = (
     Fault(
         "splicing", "a new line ends with LF in a file of CRLF",
         "simplemem.note.properties",
-        [("(*found.span(), found[0])", r'(*found.span(), "\n")')],
+        [("match.end(), match[0])", r'match.end(), "\n")')],
     ),
     Fault(
         "splicing", "the comment behind a value is lost when it becomes a list",
         "simplemem.note.properties",
-        [(r'(gap[: below.start()] if below else text[old.end : line_end]).rstrip(" \t")', '""')],
+        [(r'comment.rstrip(" \t")', '""')],
     ),
     Fault(
         "splicing", "the blank lines below a removed property go with it",
         "simplemem.note.properties",
-        [("text[:start] + text[end:], left)", r'text[:start] + text[end:].lstrip("\r\n"), left)')],
+        [("text[:start] + text[end:], remaining)", r'text[:start] + text[end:].lstrip("\r\n"), remaining)')],
     ),
     Fault(
         "splicing", "an apostrophe in single quotes is not doubled",

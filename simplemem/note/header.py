@@ -1,29 +1,38 @@
-"""The header of a note, between `---` on line 1 and the next (obsidian.md §3.1): its properties as YAML 1.2 core values,
-and where each stands in the text. Pure; it never raises and never stalls. libyaml parses it; size and depth are bounded,
-anchors and aliases refused (durability.md §0.4, F42, F43). Plain headers are read by line, at a quarter of that."""
+"""Read the header of a note: the YAML between a `---` on its first line and the next `---`.
+
+A header gives the properties as YAML 1.2 core values, and the place of each value in the text, so
+that an edit can replace one and leave the rest as it was. Two readers produce the same nodes: plain
+headers, which are nearly all, are read line by line in a quarter of the time that libyaml needs for
+them; libyaml reads the others. Reading never raises and never stalls: the size and the depth of a
+header are limited, and anchors and aliases, which can expand to gigabytes, are refused (F42, F43).
+Everything here is pure.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from yaml.events import CollectionStartEvent, Event, ScalarEvent
 
 HEADER_LIMIT: Final = 256 * 1024  # characters; real headers are under 2,000
 DEPTH_LIMIT: Final = 16
 VALUE_LIMIT: Final = 20_000  # scalars and collections
-_DIGIT_LIMIT: Final = (
-    3_000  # Python refuses to convert numbers of more than 4,300 digits; longer ones stay text
-)
+
 _OPENING: Final = re.compile(r"\ufeff?---[ \t]*(?:\r\n|\r|\n)")
 _CLOSING: Final = re.compile(r"---[ \t]*(?:\r\n|\r|\n|\Z)")
 LINE_END: Final = re.compile(r"\r\n?|\n")
 
+CoreValue = str | int | float | bool | None
+
 
 class HeaderProblem(NamedTuple):
-    """What is wrong with a header, and where in the file (both counted from 1)."""
+    """What is wrong with a header, and where in the file (line and column count from 1)."""
 
     message: str
     line: int
@@ -31,14 +40,15 @@ class HeaderProblem(NamedTuple):
 
 
 class RefusedError(Exception):
-    """This YAML is no header we can stand behind: why, and at which character of the whole text."""
+    """Raised for YAML that is not supported as a header; `offset` counts from the note's start."""
 
     def __init__(self, message: str, offset: int) -> None:
-        self.message, self.offset = message, offset
+        self.message = message
+        self.offset = offset
 
 
 class Node(NamedTuple):
-    """One value as it stands in the text. Offsets count characters of the whole note."""
+    """A value and its place in the text. Offsets count the characters of the whole note."""
 
     style: str  # "" plain, "'", '"', "|", ">": a scalar; "-" and "[": a list; ":" and "{": a map
     value: Any
@@ -47,333 +57,543 @@ class Node(NamedTuple):
     children: tuple[Node, ...] = ()  # the items of a list; key, value, key, value ... of a map
 
     def pairs(self) -> Iterator[tuple[Node, Node]]:
+        """Iterate over the keys and values of a map."""
         nodes = iter(self.children)
         return zip(nodes, nodes, strict=True)
 
 
+class Document(NamedTuple):
+    """A YAML document: its root, None if it has only comments and blanks, and where it ends."""
+
+    root: Node | None
+    end: int
+
+
 class Scalar(NamedTuple):
-    """One text in a header, with its place: links in properties are found, and rewritten, through these."""
+    """A text in a header and its place. Links in properties are read and rewritten as scalars."""
 
     path: tuple[str, ...]  # ("related", "0")
     value: str
-    start: int  # with its quotes, in the whole text
+    start: int  # in the whole note, with the quotes
     end: int
-    verbatim: (
-        int  # where `value` stands letter for letter, or -1 when escapes or folding changed it
-    )
-    flow: bool = False  # inside brackets or braces
+    verbatim: int  # where `value` stands letter for letter; -1 if escapes or folding changed it
+    flow: bool = False  # whether it is inside brackets or braces
 
 
 @dataclass(frozen=True)
 class Header:
-    """A note's properties, in order. `problem` says why nothing may be rewritten."""
+    """The properties of a note, in order. If `problem` is set, the header must not be rewritten."""
 
     style: Literal["none", "yaml", "broken"]
     properties: Mapping[str, Any]
     problem: HeaderProblem | None
     body_start: int
-    end: int = 0  # where a property may be added
-    text: str = ""  # of the whole note
+    end: int = 0  # where a property can be added
+    text: str = ""  # the whole note
     root: Node | None = None
 
     @cached_property
     def scalars(self) -> tuple[Scalar, ...]:
-        return () if self.root is None else tuple(_scalars(self.text, self.root, ()))
+        """The texts among the values, in order."""
+        if self.root is None:
+            return ()
+        return tuple(_scalars(self.text, self.root, ()))
 
     def get(self, key: str) -> Any:
-        """A property's value whatever the case of its name (obsidian.md §3.1), None when there is none."""
+        """Return the value of a property, whatever the case of its name; None without one."""
         return find_value(self.properties, key)
 
 
 def find_key(properties: Mapping[str, Any], key: str) -> str | None:
-    """The property's name as the note spells it: the same letters first, then the same but for case."""
+    """Return the name of a property as the note spells it, None if the note does not have it.
+
+    Obsidian ignores the case of names. A note can have two that differ only in case; then the exact
+    one wins.
+    """
     if key in properties:
         return key
+
     folded = key.casefold()
-    return next((spelled for spelled in properties if spelled.casefold() == folded), None)
+    for name in properties:
+        if name.casefold() == folded:
+            return name
+    return None
 
 
 def find_value(properties: Mapping[str, Any], key: str) -> Any:
-    """A property's value, however the note spells its name."""
-    return properties.get(find_key(properties, key) or key)
+    """Return the value of a property, whatever the case of its name; None without one."""
+    name = find_key(properties, key)
+    if name is None:
+        return None
+    return properties[name]
 
 
-@lru_cache(
-    maxsize=1
-)  # one change of a note asks for the header of the very same text again and again
+@lru_cache(maxsize=1)  # a change of a note asks several times for the header of the same text
 def read_header(text: str) -> Header:
-    """The header of a note. Never raises and never stalls."""
-    # Nothing but a BOM may stand before a header, and it has to be closed.
-    opening = _OPENING.match(text)
-    fences = _CLOSING.finditer(text, opening.end()) if opening else ()
-    closing = next((found for found in fences if text[found.start() - 1] in "\r\n"), None)
-    if opening is None or closing is None:
+    """Return the header of a note. Never raises and never stalls."""
+    fences = _find_fences(text)
+    if fences is None:
         return Header("none", {}, None, 0)
-    start, end, body = opening.end(), closing.start(), closing.end()
+
     try:
-        root, end = read_plain_yaml(text, start, end) or read_yaml(text, start, end)
-        if root is not None and root.style not in (":", "{"):
-            raise RefusedError("it is not a list of properties (name: value)", root.start)
+        root, end = _read_properties(text, fences.start, fences.end)
     except RefusedError as refused:
-        return Header("broken", {}, _problem(text, refused.message, refused.offset), body)
-    problem = None
-    if (
-        root is not None and root.style == "{"
-    ):  # JSON, as Obsidian reads it as well, is YAML in braces
-        problem = _problem(
-            text, "it is JSON or one pair of braces, which is read but not rewritten", root.start
-        )
-    return Header("yaml", {} if root is None else root.value, problem, body, end, text, root)
+        problem = _problem_at(text, refused.message, refused.offset)
+        return Header("broken", {}, problem, fences.body_start)
+
+    if root is None:
+        return Header("yaml", {}, None, fences.body_start, end, text, None)
+    if root.style != "{":
+        return Header("yaml", root.value, None, fences.body_start, end, text, root)
+
+    # Obsidian reads JSON as properties too. It is YAML in braces.
+    message = "it is JSON or one pair of braces, which is read but not rewritten"
+    problem = _problem_at(text, message, root.start)
+    return Header("yaml", root.value, problem, fences.body_start, end, text, root)
 
 
 def content_start(text: str, header: Header) -> int:
-    """Where the content begins that is shown and replaced: after the header and the blank lines below it."""
-    at = header.body_start
-    while at and text[at : at + 1] in ("\n", "\r"):
-        at += 1
-    return at
+    """Return where the content starts: after the header and the blank lines below it."""
+    position = header.body_start
+    if position == 0:
+        return 0
+
+    while text[position : position + 1] in ("\n", "\r"):
+        position += 1
+    return position
 
 
-def _problem(text: str, message: str, offset: int) -> HeaderProblem:
-    line_start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
-    return HeaderProblem(
-        message, 1 + sum(1 for _ in LINE_END.finditer(text, 0, line_start)), offset - line_start + 1
-    )
+class _Fences(NamedTuple):
+    """Where the text between the fences starts and ends, and where the body starts."""
+
+    start: int
+    end: int
+    body_start: int
+
+
+def _find_fences(text: str) -> _Fences | None:
+    """Find the fences of a header: only a BOM may stand before the first, and both are required."""
+    opening = _OPENING.match(text)
+    if opening is None:
+        return None
+
+    for closing in _CLOSING.finditer(text, opening.end()):
+        is_at_line_start = text[closing.start() - 1] in "\r\n"
+        if is_at_line_start:
+            return _Fences(opening.end(), closing.start(), closing.end())
+    return None
+
+
+def _read_properties(text: str, start: int, end: int) -> Document:
+    """Read text[start:end] as a map, or as nothing at all; raise RefusedError."""
+    document = read_plain_yaml(text, start, end) or read_yaml(text, start, end)
+    root = document.root
+    if root is not None and root.style not in (":", "{"):
+        raise RefusedError("it is not a list of properties (name: value)", root.start)
+    return document
+
+
+def _problem_at(text: str, message: str, offset: int) -> HeaderProblem:
+    line_feed = text.rfind("\n", 0, offset)
+    carriage_return = text.rfind("\r", 0, offset)
+    line_start = max(line_feed, carriage_return) + 1
+
+    lines_before = sum(1 for _ in LINE_END.finditer(text, 0, line_start))
+    return HeaderProblem(message, lines_before + 1, offset - line_start + 1)
 
 
 def _scalars(text: str, node: Node, path: tuple[str, ...], flow: bool = False) -> Iterator[Scalar]:
-    style, value = node.style, node.value
-    flow = flow or style in ("[", "{")
+    """Yield the texts in a node. `path` is that of the node, `flow` that of the node around it."""
+    is_flow = flow or node.style in ("[", "{")
+    value = node.value
     if isinstance(value, dict):
-        for key, inner in node.pairs():
-            yield from _scalars(text, inner, (*path, key.value), flow)
+        for key, entry in node.pairs():
+            yield from _scalars(text, entry, (*path, key.value), is_flow)
     elif isinstance(value, list):
-        for number, item in enumerate(node.children):
-            yield from _scalars(text, item, (*path, str(number)), flow)
+        for index, item in enumerate(node.children):
+            yield from _scalars(text, item, (*path, str(index)), is_flow)
     elif isinstance(value, str):
-        inset = 1 if style in ("'", '"') else 0
-        start = node.start + inset
-        stands_there = style not in ("|", ">") and text[start : node.end - inset] == value
-        yield Scalar(path, value, node.start, node.end, start if stands_there else -1, flow)
+        verbatim = _find_verbatim(text, node)
+        yield Scalar(path, value, node.start, node.end, verbatim, is_flow)
 
 
+def _find_verbatim(text: str, node: Node) -> int:
+    """Return where the text of a scalar stands letter for letter, -1 if it does so nowhere."""
+    style = node.style
+    if style in ("|", ">"):
+        return -1
+
+    quote_length = len(style)  # the style of a quoted scalar is its quote, of a plain one ""
+    start = node.start + quote_length
+    if text[start : node.end - quote_length] == node.value:
+        return start
+    return -1
+
+
+# Values
+
+# Python refuses to convert numbers of more than 4,300 digits. Longer ones than this stay text.
+_MAX_DIGITS: Final = 3_000
 _CORE_FIRST: Final = frozenset("~nNtTfF+-.0123456789")
-_CORE_WORDS: Final[dict[str, Any]] = (
-    dict.fromkeys(("~", "null", "Null", "NULL"))
-    | dict.fromkeys(("true", "True", "TRUE"), True)
-    | dict.fromkeys(("false", "False", "FALSE"), False)
-    | {
-        f"{sign}{word}": float(f"{sign}inf")
-        for sign in ("", "+", "-")
-        for word in (".inf", ".Inf", ".INF")
-    }
-    | dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan)
-)
+_CORE_WORDS: Final[dict[str, bool | float | None]] = {
+    "~": None,
+    "null": None,
+    "Null": None,
+    "NULL": None,
+    "true": True,
+    "True": True,
+    "TRUE": True,
+    "false": False,
+    "False": False,
+    "FALSE": False,
+    ".inf": math.inf,
+    ".Inf": math.inf,
+    ".INF": math.inf,
+    "+.inf": math.inf,
+    "+.Inf": math.inf,
+    "+.INF": math.inf,
+    "-.inf": -math.inf,
+    "-.Inf": -math.inf,
+    "-.INF": -math.inf,
+    ".nan": math.nan,
+    ".NaN": math.nan,
+    ".NAN": math.nan,
+}
 _NUMBER: Final = re.compile(
-    r"([-+]?[0-9]+)|0o([0-7]+)|0x([0-9a-fA-F]+)|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+    r"(?P<decimal>[-+]?[0-9]+)"
+    r"|0o(?P<octal>[0-7]+)"
+    r"|0x(?P<hexadecimal>[0-9a-fA-F]+)"
+    r"|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
 )
 
 
-def core_value(text: str) -> Any:
-    """What a plain scalar means in YAML 1.2 core (obsidian.md §0.6), where dates, yes and 12:30 are text."""
+def core_value(text: str) -> CoreValue:
+    """Return the value of a plain scalar in YAML 1.2 core; dates, `yes` and `12:30` are text."""
     if not text:
         return None
     if text[0] not in _CORE_FIRST:
         return text
     if text in _CORE_WORDS:
         return _CORE_WORDS[text]
-    if len(text) > _DIGIT_LIMIT or not (number := _NUMBER.fullmatch(text)):
+    if len(text) > _MAX_DIGITS:
         return text
-    kind = number.lastindex
-    return int(number[kind], (10, 8, 16)[kind - 1]) if kind else float(text)
+
+    number = _NUMBER.fullmatch(text)
+    if number is None:
+        return text
+    if number["decimal"]:
+        return int(number["decimal"])
+    if number["octal"]:
+        return int(number["octal"], 8)
+    if number["hexadecimal"]:
+        return int(number["hexadecimal"], 16)
+    return float(text)
 
 
-def same(one: Any, other: Any) -> bool:
-    """Equal as YAML values: 1, 1.0 and true differ, .nan equals itself, the order of keys counts."""
+def same(one: object, other: object) -> bool:
+    """Return whether two values are equal in YAML.
+
+    1, 1.0 and true differ, .nan equals itself, and the order of keys counts.
+    """
     if type(one) is not type(other):
         return False
-    if isinstance(one, list):
+    if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, dict):
+    if isinstance(one, dict) and isinstance(other, dict):
         return list(one) == list(other) and all(map(same, one.values(), other.values()))
-    return repr(one) == repr(other) if isinstance(one, float) else bool(one == other)
+    if isinstance(one, float):
+        return repr(one) == repr(other)
+    return bool(one == other)
 
 
-Document = tuple[
-    Node | None, int
-]  # the root, None of comments and blanks alone; where the content ends
+# All of YAML, read by libyaml
 
-
-def read_yaml(text: str, start: int, end: int) -> Document:
-    """Read text[start:end] as one YAML document. Raises RefusedError, and nothing else."""
-    import yaml  # `read_plain_yaml` reads nearly every header without it, and most commands read none
-
-    if end - start > HEADER_LIMIT:
-        raise RefusedError(f"it is longer than {HEADER_LIMIT // 1024} kB", start)
-    reader = _YamlReader(text, start, end)
-    events: Any = yaml.parse(reader.source, Loader=getattr(yaml, "CLoader", yaml.Loader))
-    root: Node | None = None
-    is_over = False
-    try:
-        for event in events:
-            kind = type(event)
-            if kind is yaml.DocumentStartEvent and is_over:
-                raise RefusedError("a second YAML document begins", start + event.start_mark.index)
-            if kind is yaml.DocumentEndEvent:
-                is_over = True
-                end = start + event.start_mark.index if event.explicit else end
-            elif kind not in (yaml.StreamStartEvent, yaml.StreamEndEvent, yaml.DocumentStartEvent):
-                root = reader.node(event, events, DEPTH_LIMIT)
-    except (yaml.YAMLError, UnicodeError) as error:
-        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        said = getattr(error, "problem", None) or str(error).split("\n", 1)[0]
-        raise RefusedError(said, start + (mark.index if mark else 0)) from None
-    finally:
-        events.close()
-    return root, end
-
-
-# libyaml follows YAML 1.1: NEL, LS and PS end a line for it, and controls are errors. For YAML 1.2 and for Obsidian
-# they are ordinary characters. Each is replaced, one for one so that offsets stay, by one that the text lacks.
-_STRANGE: Final = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-_IMPOSSIBLE: Final = re.compile("[\x00\ud800-\udfff]")
+# libyaml follows YAML 1.1: it takes NEL, LS and PS for line breaks, and control characters for
+# errors. In YAML 1.2 and for Obsidian they are ordinary characters. Each of them is replaced by one
+# character that the text does not contain, so that all offsets stay the same.
+_REPLACED: Final = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_FORBIDDEN: Final = re.compile("[\x00\ud800-\udfff]")
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_PRIVATE_USE: Final = range(0xF0000, 0xFFFFE)
 _COLON: Final = re.compile(r"[ \t]*+:")
 _BLANKS: Final = re.compile(r"(?:[ \t\r\n]+|(?<![^ \t\r\n])#[^\r\n]*)*+")
 
 
+def read_yaml(text: str, start: int, end: int) -> Document:
+    """Read text[start:end] as one YAML document. Raises RefusedError, and nothing else."""
+    import yaml  # imported late: `read_plain_yaml` reads nearly all headers without it
+
+    if end - start > HEADER_LIMIT:
+        raise RefusedError(f"it is longer than {HEADER_LIMIT // 1024} kB", start)
+
+    reader = _YamlReader(text, start, end)
+    loader = getattr(yaml, "CLoader", yaml.Loader)
+    events: Any = yaml.parse(reader.source, Loader=loader)
+    try:
+        return reader.read_document(events, end)
+    except (yaml.YAMLError, UnicodeError) as error:
+        raise _refusal(error, start) from None
+    finally:
+        events.close()
+
+
 def skip_blanks(text: str, at: int, end: int) -> int:
-    """The first place from `at` on, below `end`, that is neither white space nor comment."""
-    return _BLANKS.match(text, at, end).end()  # type: ignore[union-attr]
+    """Return the first place in text[at:end] that is neither white space nor comment, or `end`."""
+    blanks = _BLANKS.match(text, at, end)
+    assert blanks is not None  # the pattern matches an empty text
+    return blanks.end()
+
+
+def _refusal(error: Exception, start: int) -> RefusedError:
+    """Return an error of PyYAML as a RefusedError at its place; the YAML begins at `start`."""
+    message = getattr(error, "problem", None) or str(error).split("\n", 1)[0]
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if mark is None:
+        return RefusedError(message, start)
+    return RefusedError(message, start + mark.index)
+
+
+# The events that begin a value. An alias does too, but `_check_value` refuses it.
+_ValueEvent: TypeAlias = "ScalarEvent | CollectionStartEvent"
 
 
 class _YamlReader:
-    """One pass over the events of one header."""
+    """Builds nodes from the events of PyYAML, for one header.
 
-    def __init__(self, text: str, base: int, end: int) -> None:
-        self.text, self.base = text, base
-        self.source = text[base:end]
-        self.originals: dict[int, str] = {}  # by what stands in their place
-        self.values = 0
-        if impossible := _IMPOSSIBLE.search(self.source):
-            raise RefusedError(
-                f"it contains the character U+{ord(impossible[0]):04X}", base + impossible.start()
-            )
-        if strange := set(_STRANGE.findall(self.source)):
-            lowered = self.source.lower()
-            spare = (
-                c
-                for c in range(0xF0000, 0xFFFFE)
-                if chr(c) not in lowered and f"{c:08x}" not in lowered
-            )
-            stand_ins = {ord(character): next(spare) for character in strange}
-            self.source = self.source.translate(stand_ins)
-            self.originals = {new: chr(old) for old, new in stand_ins.items()}
+    Guards the number of values so far, and which characters of the source stand for others.
+    """
 
-    def node(self, event: Any, events: Iterator[Any], levels: int) -> Node:
+    def __init__(self, text: str, start: int, end: int) -> None:
+        self.text = text
+        self.base = start  # of the offsets that PyYAML counts
+        self.source = text[start:end]
+        self.originals: dict[int, str] = {}  # by the code of the character that replaces them
+        self.value_count = 0
+        self._check_characters()
+        self._replace_characters()
+
+    def read_document(self, events: Iterator[Any], end: int) -> Document:
+        """Return the only document; `end` is where it ends unless a line of dots ends it before."""
         import yaml
 
-        kind, start = type(event), self.base + event.start_mark.index
-        self.values += 1
-        if self.values > VALUE_LIMIT:
+        root: Node | None = None
+        is_over = False
+        for event in events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                if is_over:
+                    raise RefusedError("a second YAML document begins", self._start(event))
+            elif isinstance(event, yaml.DocumentEndEvent):
+                is_over = True
+                if event.explicit:
+                    end = self._start(event)
+            elif not isinstance(event, (yaml.StreamStartEvent, yaml.StreamEndEvent)):
+                root = self._node(event, events, DEPTH_LIMIT)
+        return Document(root, end)
+
+    def _check_characters(self) -> None:
+        match = _FORBIDDEN.search(self.source)
+        if match is not None:
+            code = f"U+{ord(match[0]):04X}"
+            raise RefusedError(f"it contains the character {code}", self.base + match.start())
+
+    def _replace_characters(self) -> None:
+        """Replace the characters that libyaml does not take for ordinary ones."""
+        characters = set(_REPLACED.findall(self.source))
+        if not characters:
+            return
+
+        replacements: dict[int, int] = {}
+        unused_codes = self._unused_codes()
+        for character in characters:
+            code = next(unused_codes)
+            replacements[ord(character)] = code
+            self.originals[code] = character
+        self.source = self.source.translate(replacements)
+
+    def _unused_codes(self) -> Iterator[int]:
+        """Yield the codes of characters that are not in the source, not even as an escape."""
+        lowered = self.source.lower()
+        for code in _PRIVATE_USE:
+            if chr(code) not in lowered and f"{code:08x}" not in lowered:
+                yield code
+
+    def _start(self, event: Event) -> int:
+        return self.base + event.start_mark.index  # type: ignore[union-attr]  # always set
+
+    def _end(self, event: Event) -> int:
+        return self.base + event.end_mark.index  # type: ignore[union-attr]  # always set
+
+    def _node(self, event: _ValueEvent, events: Iterator[Any], levels: int) -> Node:
+        """Return the node that begins with an event; `levels` is how deep it may be nested."""
+        import yaml
+
+        start = self._start(event)
+        self._check_value(event, start)
+        if isinstance(event, yaml.ScalarEvent):
+            return self._scalar(event, start)
+
+        if levels == 0:
+            raise RefusedError(f"it is nested more than {DEPTH_LIMIT} levels deep", start)
+        if isinstance(event, yaml.MappingStartEvent):
+            return self._map(event, events, levels)
+        return self._list(event, events, levels)
+
+    def _check_value(self, event: _ValueEvent, start: int) -> None:
+        self.value_count += 1
+        if self.value_count > VALUE_LIMIT:
             raise RefusedError(f"it has more than {VALUE_LIMIT:,} values", start)
         if event.anchor is not None or event.tag is not None:
             raise RefusedError("anchors (&), aliases (*) and tags (!) are not supported", start)
-        if kind is yaml.ScalarEvent:
-            style, value = event.style or "", event.value.translate(self.originals)
-            end = self.base + event.end_mark.index
-            if style == "":
-                value = core_value(value)
-            elif style in "|>":  # blank lines below it stay when it changes
-                end = start + len(self.text[start:end].rstrip(" \t\r\n"))
-            elif style == '"' and re.search("[\ud800-\udfff]", value):
-                raise RefusedError("it contains a lone surrogate", start)
-            return Node(style, value, start, end)
-        if levels == 0:
-            raise RefusedError(f"it is nested more than {DEPTH_LIMIT} levels deep", start)
-        if kind is yaml.MappingStartEvent:
-            return self._map(event, events, levels, start)
-        items: list[Node] = []
-        for inner in events:
-            if type(inner) is yaml.SequenceEndEvent:
-                break
-            items.append(self.node(inner, events, levels - 1))
-        style, end = (
-            ("[", self.base + inner.end_mark.index) if event.flow_style else ("-", items[-1].end)
-        )
-        return Node(style, [item.value for item in items], start, end, tuple(items))
 
-    def _map(self, event: Any, events: Iterator[Any], levels: int, start: int) -> Node:
+    def _scalar(self, event: ScalarEvent, start: int) -> Node:
+        style = event.style or ""
+        value = event.value.translate(self.originals)
+        end = self._end(event)
+
+        if not style:
+            return Node(style, core_value(value), start, end)
+        if style in ("|", ">"):
+            # The blank lines below a block scalar stay when it is replaced.
+            block = self.text[start:end].rstrip(" \t\r\n")
+            return Node(style, value, start, start + len(block))
+        if style == '"' and _LONE_SURROGATE.search(value):
+            raise RefusedError("it contains a lone surrogate", start)
+        return Node(style, value, start, end)
+
+    def _list(self, event: CollectionStartEvent, events: Iterator[Any], levels: int) -> Node:
         import yaml
 
-        nodes, found = list[Node](), dict[str, Any]()
-        for inner in events:
-            if type(inner) is yaml.MappingEndEvent:
-                break
-            at = self.base + inner.start_mark.index
-            if type(inner) is not yaml.ScalarEvent or inner.anchor is not None:
-                raise RefusedError(
-                    "a key that is not plain text (a {{placeholder}} needs quotes)", at
-                )
-            key = inner.value.translate(self.originals)
-            if (
-                key in found
-            ):  # obsidian.md §3.1: no properties at all; unnamed, since this is said among our own words
-                raise RefusedError("a key occurs twice", at)
-            name = self.node(inner, events, levels - 1)._replace(value=key)
-            value = self.node(next(events), events, levels - 1)
-            if not event.flow_style and not _COLON.match(self.text, name.end):
-                raise RefusedError("a key with a question mark before it", at)
-            nodes += [name, value]
-            found[key] = value.value
-        if event.flow_style and self.text[start] != "{":  # `[a: b]`
+        items: list[Node] = []
+        next_event = next(events)
+        while not isinstance(next_event, yaml.SequenceEndEvent):
+            items.append(self._node(next_event, events, levels - 1))
+            next_event = next(events)
+
+        start = self._start(event)
+        values = [item.value for item in items]
+        if event.flow_style:
+            return Node("[", values, start, self._end(next_event), tuple(items))
+        return Node("-", values, start, items[-1].end, tuple(items))
+
+    def _map(self, event: CollectionStartEvent, events: Iterator[Any], levels: int) -> Node:
+        import yaml
+
+        nodes: list[Node] = []
+        properties: dict[str, Any] = {}
+        next_event = next(events)
+        while not isinstance(next_event, yaml.MappingEndEvent):
+            key = self._key(next_event, properties)
+            value = self._node(next(events), events, levels - 1)
+            if not event.flow_style and not _COLON.match(self.text, key.end):
+                raise RefusedError("a key with a question mark before it", key.start)
+            nodes += [key, value]
+            properties[key.value] = value.value
+            next_event = next(events)
+
+        start = self._start(event)
+        if not event.flow_style:
+            return Node(":", properties, start, nodes[-1].end, tuple(nodes))
+        if self.text[start] != "{":  # `[a: b]`
             raise RefusedError("a name in a list without braces", start)
-        end = self.base + inner.end_mark.index if event.flow_style else nodes[-1].end
-        return Node("{" if event.flow_style else ":", found, start, end, tuple(nodes))
+        return Node("{", properties, start, self._end(next_event), tuple(nodes))
+
+    def _key(self, event: _ValueEvent, names: Mapping[str, object]) -> Node:
+        """Return the node of a key; raise RefusedError if the map has that key already.
+
+        Obsidian shows no properties at all if a key occurs twice. The message does not quote the
+        key, because text of a note must not look like a message of this program.
+        """
+        import yaml
+
+        start = self._start(event)
+        if not isinstance(event, yaml.ScalarEvent) or event.anchor is not None:
+            raise RefusedError(
+                "a key that is not plain text (a {{placeholder}} needs quotes)", start
+            )
+
+        name = event.value.translate(self.originals)
+        if name in names:
+            raise RefusedError("a key occurs twice", start)
+
+        self._check_value(event, start)
+        return self._scalar(event, start)._replace(value=name)
 
 
-_MOST_CHARACTERS: Final = 8_000
-# Nothing that begins or ends something in YAML: no tabs, no hash, a colon only where it is part of a word.
+# Plain headers, read line by line
+
+_MAX_PLAIN_CHARACTERS: Final = 8_000
+# What neither begins nor ends anything in YAML: no tabs, no hash, and a colon only within a word.
 _INSIDE: Final = r"\w ./+(),&!?=;@\[\]{}|%~^$*<>\-"
+_QUOTED: Final = rf"\"[{_INSIDE}':#]*+\"|'[{_INSIDE}\":#]*+'"
 _PLAIN: Final = rf"\w(?:[{_INSIDE}'\"]|:(?=\S))*+"
-_VALUE: Final = rf"(?:(\"[{_INSIDE}':#]*+\"|'[{_INSIDE}\":#]*+') *|({_PLAIN}))"
-_ENTRY: Final = re.compile(rf"(\w(?:[\w-]| (?=[\w-])){{0,99}}):(?: *| +{_VALUE})\n")
-_ITEM: Final = re.compile(rf"( *)(-) +{_VALUE}\n")
+_VALUE: Final = rf"(?:(?P<quoted>{_QUOTED}) *|(?P<plain>{_PLAIN}))"
+_ENTRY: Final = re.compile(rf"(?P<key>\w(?:[\w-]| (?=[\w-])){{0,99}}):(?: *| +{_VALUE})\n")
+_ITEM: Final = re.compile(rf"(?P<indent> *)- +{_VALUE}\n")
 
 
 def read_plain_yaml(text: str, start: int, end: int) -> Document | None:
-    """text[start:end] as one block map of texts and lists of texts, None where it may be more than that."""
-    if end - start > _MOST_CHARACTERS:
+    """Read text[start:end] as a block map of plain texts and lists of such texts.
+
+    Returns None if it is empty or may be more than that; then `read_yaml` has to read it.
+    """
+    if end - start > _MAX_PLAIN_CHARACTERS:
         return None
-    nodes, properties, at = list[Node](), dict[str, Any](), start
-    while at < end:
-        found = _ENTRY.match(text, at, end)
-        if (
-            found is None or found[1] in properties
-        ):  # a key that is there twice: the full reader says where
+
+    nodes: list[Node] = []
+    properties: dict[str, Any] = {}
+    position = start
+    while position < end:
+        entry = _ENTRY.match(text, position, end)
+        if entry is None:
             return None
-        nodes.append(Node("", found[1], at, found.end(1)))
-        at = found.end()
-        if found.lastindex != 1:
-            value = _plain_scalar(found)
-        elif item := _ITEM.match(text, at, end):
-            dash, indent, items = item.start(2), item[1], []
-            while item is not None and item[1] == indent:
-                items.append(_plain_scalar(item))
-                at = item.end()
-                item = _ITEM.match(text, at, end)
-            value = Node("-", [each.value for each in items], dash, items[-1].end, tuple(items))
+        name = entry["key"]
+        if name in properties:
+            return None  # `read_yaml` reports where the key occurs again
+
+        key_end = entry.end("key")
+        position = entry.end()
+        if entry.lastgroup != "key":
+            value = _plain_scalar(entry)
+        elif items := _match_items(text, position, end):
+            position = items[-1].end()
+            value = _plain_list(items)
         else:
-            value = Node("", None, found.end(1) + 1, found.end(1) + 1)
+            value = Node("", None, key_end + 1, key_end + 1)
+
+        nodes.append(Node("", name, entry.start(), key_end))
         nodes.append(value)
-        properties[found[1]] = value.value
-    return (Node(":", properties, start, nodes[-1].end, tuple(nodes)), end) if nodes else None
+        properties[name] = value.value
+
+    if not nodes:
+        return None
+    root = Node(":", properties, start, nodes[-1].end, tuple(nodes))
+    return Document(root, end)
 
 
-def _plain_scalar(found: re.Match[str]) -> Node:
-    group = found.lastindex or 0
-    start, end = found.span(group)
-    written = found[group]
-    if written[0] in "\"'":
-        return Node(written[0], written[1:-1], start, end)
-    plain = written.rstrip(" ")
-    return Node("", core_value(plain), start, start + len(plain))
+def _match_items(text: str, position: int, end: int) -> list[re.Match[str]]:
+    """Match the lines of a block list at a position, as far as their indentation is the same."""
+    items: list[re.Match[str]] = []
+    item = _ITEM.match(text, position, end)
+    while item is not None and (not items or item["indent"] == items[0]["indent"]):
+        items.append(item)
+        item = _ITEM.match(text, item.end(), end)
+    return items
+
+
+def _plain_list(items: Sequence[re.Match[str]]) -> Node:
+    first_dash = items[0].end("indent")
+    nodes = tuple([_plain_scalar(item) for item in items])
+    values = [node.value for node in nodes]
+    return Node("-", values, first_dash, nodes[-1].end, nodes)
+
+
+def _plain_scalar(match: re.Match[str]) -> Node:
+    """Return the value that a line of an entry or an item has, in quotes or without."""
+    if match.lastgroup == "quoted":
+        start, end = match.span("quoted")
+        source = match["quoted"]
+        return Node(source[0], source[1:-1], start, end)
+
+    start = match.start("plain")
+    source = match["plain"].rstrip(" ")
+    return Node("", core_value(source), start, start + len(source))

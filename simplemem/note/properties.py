@@ -1,17 +1,20 @@
-"""Change one property of a note by splicing its text (obsidian.md §3.2): every other byte stays. Pure. The new text is
-read again: where any other property came out different, the edit is refused with Unreadable."""
+"""Change the properties in the header of a note, and write the header of a new one.
+
+An edit replaces the characters of one property and leaves every other byte as it was: YAML that is
+parsed and written again would lose comments, quotes and indentation. The result is read again. If
+any other property came out different, the edit is refused with Unreadable. Everything here is pure.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from datetime import datetime
-from functools import cache, partial
+from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from simplemem.errors import Invalid, Unreadable
 from simplemem.note.diff import changes, matches
@@ -30,108 +33,185 @@ from simplemem.note.header import (
 if TYPE_CHECKING:
     from frontmatter.default_handlers import BaseHandler
 
-_KEY_LIMIT: Final = 500  # libyaml looks 1,024 characters ahead for the colon of a key
+_MAX_KEY_LENGTH: Final = 500  # libyaml looks for the colon only in the next 1,024 characters
+
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
+_BOM: Final = "\ufeff"
 
-Edit = tuple[int, int, str]  # replace text[start:end]
+Edit = tuple[int, int, str]  # replace text[start:end] by the string
 
 
-def set_property(text: str, key: str, value: Any) -> str:
-    """Give a property this value: in its place, item by item, when the note has it, else at the end of the header."""
-    header = _read_to_edit(text)
+# Edits of a note
+
+
+def set_property(text: str, key: str, value: object) -> str:
+    """Return a note with a property set to a value, or the same text if it has that value.
+
+    An existing property keeps its place, its spelling and its comments; of a list or map, only the
+    items that differ change. A new property goes to the end of the header, which is added if there
+    is none. Raises Invalid for a key or value that a header cannot contain, and Unreadable if the
+    header cannot be changed safely.
+    """
+    header = _read_editable_header(text)
     properties = dict(header.properties)
-    spelled = find_key(properties, key)
-    if spelled is None:
-        wanted = _clean_value(value)
-        return _checked(text, header, _add(text, header, key, wanted), {**properties, key: wanted})
-    there = properties[spelled]
-    wanted = (
-        value if same(there, value) else _clean_value(value, there)
-    )  # what is there may be what we never write
-    if same(there, wanted):
+    name = find_key(properties, key)
+
+    if name is None:
+        new_value = _clean_value(value)
+        changed = _add_property(text, header, key, new_value)
+        return _verify_edit(text, header, changed, {**properties, key: new_value})
+
+    # A note may have a value that this module would never write. Setting it again is no error, so
+    # the values are compared before the new one is checked.
+    old_value = properties[name]
+    if same(old_value, value):
         return text
-    edits = _set(text, *_entry(header.root, spelled), wanted)
-    return _checked(text, header, spliced(text, edits), {**properties, spelled: wanted})
+    new_value = _clean_value(value, old_value)
+    if same(old_value, new_value):
+        return text
 
-
-def spliced(text: str, edits: Iterable[Edit]) -> str:
-    """The text with these edits made in it."""
-    pieces, kept = list[str](), 0
-    for start, end, new in sorted(edits):
-        pieces += [text[kept:start], new]
-        kept = end
-    return "".join([*pieces, text[kept:]])
+    key_node, value_node = _find_entry(header.root, name)
+    changed = spliced(text, _set_entry(text, key_node, value_node, new_value))
+    return _verify_edit(text, header, changed, {**properties, name: new_value})
 
 
 def remove_property(text: str, key: str) -> str:
-    """The note without this property. The fences stay, even when nothing is left between them."""
-    header = _read_to_edit(text)
-    spelled = find_key(header.properties, key)
-    if spelled is None:
+    """Return a note without a property, or the same text if it has no such property.
+
+    The fences stay, even if nothing is left between them. Raises Unreadable if the header cannot be
+    changed safely.
+    """
+    header = _read_editable_header(text)
+    name = find_key(header.properties, key)
+    if name is None:
         return text
-    left = {name: value for name, value in header.properties.items() if name != spelled}
-    name, value = _entry(header.root, spelled)
-    start, end = _line_start(text, name.start), _line_end(text, value.end)[1]
-    return _checked(text, header, text[:start] + text[end:], left)
+
+    remaining = dict(header.properties)
+    del remaining[name]
+
+    key_node, value_node = _find_entry(header.root, name)
+    start = _line_start(text, key_node.start)
+    end = _line_end(text, value_node.end).next_line
+    return _verify_edit(text, header, text[:start] + text[end:], remaining)
 
 
 def replace_scalar(text: str, scalar: Scalar, value: str) -> str:
-    """The note with another text in this place, in the quotes that stand there wherever they can hold it."""
-    header = _read_to_edit(text)
-    wanted = deepcopy(dict(header.properties))
-    *way, last = scalar.path
-    within: Any = wanted
-    for step in way:
-        within = within[int(step) if isinstance(within, list) else step]
-    within[int(last) if isinstance(within, list) else last] = value
-    written = _write_text(value, text[scalar.start : scalar.start + 1], flow=scalar.flow)
-    return _checked(text, header, spliced(text, [(scalar.start, scalar.end, written)]), wanted)
+    """Return a note with one text in its header replaced, in the same quotes if they can hold it.
+
+    `scalar` comes from `Header.scalars` of the same text. Raises Unreadable if the header cannot be
+    changed safely.
+    """
+    header = _read_editable_header(text)
+    properties = deepcopy(dict(header.properties))
+    _replace_at_path(properties, scalar.path, value)
+
+    quote = text[scalar.start : scalar.start + 1]
+    source = _format_text(value, quote, flow=scalar.flow)
+    changed = spliced(text, [(scalar.start, scalar.end, source)])
+    return _verify_edit(text, header, changed, properties)
 
 
-def _read_to_edit(text: str) -> Header:
+def spliced(text: str, edits: Iterable[Edit]) -> str:
+    """Return a text with edits applied, in any order; the edits must not overlap."""
+    pieces: list[str] = []
+    position = 0
+    for start, end, replacement in sorted(edits):
+        pieces += [text[position:start], replacement]
+        position = end
+
+    pieces.append(text[position:])
+    return "".join(pieces)
+
+
+def _replace_at_path(properties: dict[str, Any], path: Sequence[str], value: str) -> None:
+    *parents, last = path
+    collection: Any = properties
+    for step in parents:
+        collection = collection[_index_of_step(collection, step)]
+    collection[_index_of_step(collection, last)] = value
+
+
+def _index_of_step(collection: object, step: str) -> str | int:
+    """Return a step of a path as an index of a list, or as a key of a map."""
+    if isinstance(collection, list):
+        return int(step)
+    return step
+
+
+def _read_editable_header(text: str) -> Header:
+    """Return the header of a note; raise Unreadable if it must not be rewritten."""
     header = read_header(text)
-    if header.problem is not None:
-        why, line, column = header.problem
-        message = f"the properties cannot be changed: {why} (line {line}, column {column})"
+    if header.problem is None:
+        return header
+
+    reason, line, column = header.problem
+    raise Unreadable(
+        f"the properties cannot be changed: {reason} (line {line}, column {column})",
+        hint="Fix the frontmatter between the --- lines in an editor, then try again.",
+        line=line,
+    )
+
+
+def _verify_edit(text: str, header: Header, changed: str, expected: Mapping[str, object]) -> str:
+    """Return a changed note; raise Unreadable if more than the edited property changed.
+
+    `text` and `header` are those from before the edit, `expected` are all properties after it.
+    """
+    body = text[header.body_start :]
+    if header.style == "none":
+        body = body.removeprefix(_BOM)
+
+    changed_header = read_header(changed)
+    is_as_expected = (
+        changed_header.style == "yaml"
+        and changed[changed_header.body_start :] == body
+        and same(dict(changed_header.properties), expected)
+    )
+    if not is_as_expected:
         raise Unreadable(
-            message,
-            hint="Fix the frontmatter between the --- lines in an editor, then try again.",
-            line=line,
+            "this property cannot be changed without changing other frontmatter, "
+            "so nothing was changed",
+            hint="Write it as `name: value` in an editor, then try again.",
+        )
+    return changed
+
+
+def _find_entry(node: Node | None, name: str) -> tuple[Node, Node]:
+    """Return the nodes of the key and the value of an entry that a map has."""
+    assert node is not None
+    pairs = node.pairs()
+    return next((key, value) for key, value in pairs if key.value == name)
+
+
+# The header of a new note
+
+
+def render_header(properties: Mapping[str, object], newline: str = "\n") -> str:
+    """Return the header of a new note as Obsidian writes it, with both fences.
+
+    Block lists are indented by two spaces, and dates have no quotes. Raises Invalid for keys and
+    values that a header cannot contain.
+    """
+    import frontmatter  # imported where a header is written: reading notes does not need it
+
+    post = frontmatter.Post("")
+    post.metadata = {key: _clean_value(value) for key, value in properties.items()}
+    lines = ["---", "---"]
+    if post.metadata:
+        lines = frontmatter.dumps(post, handler()).split("\n")
+    header = newline.join([*lines, ""])
+
+    if not same(dict(read_header(header).properties), post.metadata):
+        raise Invalid(
+            "these properties cannot be written as frontmatter that reads back the same",
+            hint="Use simpler names and values.",
         )
     return header
 
 
-def _checked(before: str, was: Header, after: str, expected: dict[str, Any]) -> str:
-    """The belt to the braces: what was spliced is read again before anybody may write it."""
-    now = read_header(after)
-    body = before[was.body_start :].removeprefix("\ufeff" if was.style == "none" else "")
-    if (
-        now.style != "yaml"
-        or after[now.body_start :] != body
-        or not same(dict(now.properties), expected)
-    ):
-        message = "this property cannot be changed without changing other frontmatter, so nothing was changed"
-        raise Unreadable(message, hint="Write it as `name: value` in an editor, then try again.")
-    return after
-
-
-def render_header(properties: Mapping[str, Any], newline: str = "\n") -> str:
-    """The header of a new note, as Obsidian writes it: block lists indented by two spaces, dates bare."""
-    import frontmatter  # imported where a note is made: reading needs none of it
-
-    post = frontmatter.Post("")
-    post.metadata = {key: _clean_value(value) for key, value in properties.items()}
-    lines = frontmatter.dumps(post, handler()).split("\n") if post.metadata else ["---", "---"]
-    written = newline.join([*lines, ""])
-    if not same(dict(read_header(written).properties), post.metadata):
-        message = "these properties cannot be written as frontmatter that reads back the same"
-        raise Invalid(message, hint="Use simpler names and values.")
-    return written
-
-
 @cache
 def handler() -> BaseHandler:
-    """What makes `python-frontmatter` read and write YAML 1.2 as we do."""
+    """Return the handler with which `python-frontmatter` reads and writes YAML 1.2."""
     from frontmatter.default_handlers import BaseHandler
 
     class CoreYaml(BaseHandler):
@@ -140,264 +220,480 @@ def handler() -> BaseHandler:
 
         def load(self, fm: str) -> dict[str, Any]:
             root, _ = read_yaml(fm, 0, len(fm))
-            return dict(root.value) if root is not None and isinstance(root.value, dict) else {}
+            if root is None or not isinstance(root.value, dict):
+                return {}
+            return dict(root.value)
 
         def export(self, metadata: dict[str, object], **_: object) -> str:
-            return "\n".join(
-                line for key, value in metadata.items() for line in _property_lines(key, value)
-            )
+            lines: list[str] = []
+            for key, value in metadata.items():
+                lines += _format_property(key, value)
+            return "\n".join(lines)
 
     return CoreYaml()
 
 
-def _entry(node: Node | None, name: str) -> tuple[Node, Node]:
-    """The name and the value of an entry that a map has."""
-    assert node is not None
-    return next((key, value) for key, value in node.pairs() if key.value == name)
+# Lines
 
 
-def _line_start(text: str, at: int) -> int:
-    return max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
+class _LineEnd(NamedTuple):
+    """The end of a line: where its line break starts, where the next line starts, and the break."""
+
+    start: int
+    next_line: int
+    newline: str
 
 
-def _line_end(text: str, at: int) -> tuple[int, int, str]:
-    """Where the line ends, where the next begins, and what is between them."""
-    found = _LINE_END.search(text, at)
-    return (*found.span(), found[0]) if found else (len(text), len(text), "\n")
+def _line_start(text: str, position: int) -> int:
+    line_feed = text.rfind("\n", 0, position)
+    carriage_return = text.rfind("\r", 0, position)
+    return max(line_feed, carriage_return) + 1
 
 
-def _add(text: str, header: Header, key: str, value: Any) -> str:
-    """A text with one more property: at the end of its header, indented as that is, or in a header made for it."""
+def _line_end(text: str, position: int) -> _LineEnd:
+    """Return the end of the line at a position; the last line of a text has an LF as its break."""
+    match = _LINE_END.search(text, position)
+    if match is None:
+        return _LineEnd(len(text), len(text), "\n")
+    return _LineEnd(match.start(), match.end(), match[0])
+
+
+def _indent_at(text: str, position: int) -> int:
+    """Return how many characters stand before a position on its line."""
+    return position - _line_start(text, position)
+
+
+# Adding and changing an entry of a map
+
+
+def _add_property(text: str, header: Header, key: str, value: object) -> str:
+    """Return a text with one more property at the end of its header, or in a new header."""
     if header.style == "none":
-        bom = 1 if text.startswith("\ufeff") else 0
-        return text[:bom] + _line_end(text, 0)[2].join(
-            ["---", *_property_lines(key, value), "---", text[bom:]]
-        )
-    at = header.end
-    newline = "\r\n" if text[at - 2 : at] == "\r\n" else text[at - 1]
-    first = header.root.children[0].start if header.root is not None and header.root.children else 0
-    indent = first - _line_start(text, first) if first else 0
-    return (
-        text[:at]
-        + "".join(line + newline for line in _property_lines(key, value, indent))
-        + text[at:]
-    )
+        return _add_header(text, key, value)
+
+    end = header.end
+    newline = text[end - 1]
+    if text[end - 2 : end] == "\r\n":
+        newline = "\r\n"
+
+    indent = 0
+    if header.root is not None and header.root.children:
+        indent = _indent_at(text, header.root.children[0].start)
+
+    lines = [line + newline for line in _format_property(key, value, indent)]
+    return text[:end] + "".join(lines) + text[end:]
 
 
-def _set(text: str, key: Node, old: Node, value: Any) -> list[Edit]:
-    """Give an entry of a block map another value. Its quotes stay where they fit, and so do the comments beside it."""
-    if value and old.children and type(value) is type(old.value):
-        return (
-            _change_flow(text, old, value)
-            if old.style in ("[", "{")
-            else _change_inside(text, key, old, value)
-        )
-    colon = skip_blanks(text, key.end, old.start) + 1
-    gap = text[colon : old.start]
-    below = _LINE_END.search(gap)
-    inline = _inline(value, old.style)
-    if inline is not None and below is None:
-        return [
-            (old.start, old.end, inline if gap else " " + inline)
-            if inline
-            else (colon, old.end, "")
-        ]
-    # What follows the value, or the colon of a value that begins further down, is a comment, and it stays.
-    line_end = _line_end(text, old.end)[0]
-    comment = (gap[: below.start()] if below else text[old.end : line_end]).rstrip(" \t")
+def _add_header(text: str, key: str, value: object) -> str:
+    """Return a text with a header of one property, which begins after a byte order mark."""
+    body = text.removeprefix(_BOM)
+    bom = text[: len(text) - len(body)]
+    newline = _line_end(text, 0).newline
+    return bom + newline.join(["---", *_format_property(key, value), "---", body])
+
+
+def _set_entry(text: str, key: Node, old: Node, value: object) -> list[Edit]:
+    """Return the edits that give an entry of a block map another value.
+
+    Quotes stay where the new value fits in them, and so do the comments next to the value.
+    """
+    is_same_type = type(value) is type(old.value)
+    if isinstance(value, (list, dict)) and value and old.children and is_same_type:
+        return _change_collection(text, key, old, value)
+
+    value_start = skip_blanks(text, key.end, old.start) + 1  # right after the colon
+    begins_below_key = _LINE_END.search(text, value_start, old.start) is not None
+    inline = _format_inline(value, old.style)
+    if inline is not None and not begins_below_key:
+        return [_replace_inline(value_start, old, inline)]
+
+    comment = _find_comment(text, value_start, old)
     if inline is not None:
-        return [(colon, line_end, f" {inline}".rstrip(" ") + comment)]
-    indent = key.start - _line_start(text, key.start)
-    return [
-        (
-            colon,
-            line_end,
-            _line_end(text, key.start)[2].join([comment, *_block_lines(value, indent)]),
-        )
-    ]
-
-
-def _change_inside(
-    text: str, key: Node, node: Node, wanted: list[Any] | dict[str, Any]
-) -> list[Edit]:
-    """Only what differs between what there is and what is wanted: items by what they say, entries by their names."""
-    edits: list[Edit] = []
-    items: tuple[Node, ...] = ()
-    texts: list[Callable[[], str]]
-    if isinstance(wanted, dict):
-        ends, lead = node.children[1::2], ""
-        begins = [name.start for name, _ in node.pairs()]
-        texts = [partial(_pair, name, value) for name, value in wanted.items()]
-        old, new = list(node.value), list(wanted)
-        for (name, there), match in zip(node.pairs(), matches(old, new), strict=True):
-            if match >= 0 and not same(there.value, wanted[name.value]):
-                edits += _set(text, name, there, wanted[name.value])
+        source = f" {inline}".rstrip(" ") + comment
     else:
-        ends = items = node.children
-        begins = [
-            node.start,
-            *(skip_blanks(text, one.end, two.start) for one, two in pairwise(items)),
-        ]
-        texts = [partial(_write_scalar, value) for value in wanted]
-        old, new = list(map(repr, node.value)), list(map(repr, wanted))
-        space = text[begins[0] + 1 : items[0].start]
-        lead = "-" + (space if space and not space.strip(" ") else " ")
-    mark, newline = (
-        text[_line_start(text, begins[0]) : begins[0]] + lead,
-        _line_end(text, key.start)[2],
-    )
-    for start, stop, first, last in changes(old, new):
-        # Where one text takes the place of another, its line stays, and so does the comment on it.
-        if all(
-            item.style in ("", "'", '"') and item.end > item.start for item in items[start:stop]
-        ):
-            for item, value in zip(items[start:stop], list(wanted)[first:last], strict=False):
-                edits.append((item.start, item.end, _write_scalar(value, item.style)))
-                start, first = start + 1, first + 1
-        edits += [
-            (_line_start(text, begins[at]), _line_end(text, ends[at].end)[1], "")
-            for at in range(start, stop)
-        ]
-        where = _line_end(text, ends[start - 1].end)[1] if start else _line_start(text, begins[0])
-        edits.append(
-            (where, where, "".join(mark + write() + newline for write in texts[first:last]))
-        )
+        lines = _format_block(value, _indent_at(text, key.start))
+        newline = _line_end(text, key.start).newline
+        source = newline.join([comment, *lines])
+
+    line_end = _line_end(text, old.end).start
+    return [(value_start, line_end, source)]
+
+
+def _find_comment(text: str, value_start: int, value: Node) -> str:
+    """Return the comment behind a value, or behind its key if the value begins on a later line."""
+    line_break = _LINE_END.search(text, value_start, value.start)
+    if line_break is not None:
+        comment = text[value_start : line_break.start()]
+    else:
+        line_end = _line_end(text, value.end).start
+        comment = text[value.end : line_end]
+    return comment.rstrip(" \t")
+
+
+def _replace_inline(value_start: int, old: Node, source: str) -> Edit:
+    """Return the edit that replaces a value on the line of its key by another on that line."""
+    if not source:
+        return (value_start, old.end, "")
+    if old.start == value_start:
+        return (old.start, old.end, " " + source)
+    return (old.start, old.end, source)
+
+
+# Changing the items of a list, or the entries of a map
+
+
+class _BlockItems(NamedTuple):
+    """Where the items of a block list, or the entries of a block map, stand in a text."""
+
+    text: str
+    starts: Sequence[int]
+    ends: Sequence[int]
+    prefix: str  # of the line of a new item: its indentation, and in a list the dash
+    newline: str
+
+    def replace(self, start: int, end: int, sources: Iterable[str]) -> list[Edit]:
+        """Return the edits that delete the lines of items start:end and insert new items there."""
+        edits: list[Edit] = []
+        for index in range(start, end):
+            line_start = _line_start(self.text, self.starts[index])
+            line_end = _line_end(self.text, self.ends[index])
+            edits.append((line_start, line_end.next_line, ""))
+
+        if start == 0:
+            position = _line_start(self.text, self.starts[0])
+        else:
+            position = _line_end(self.text, self.ends[start - 1]).next_line
+        lines = [self.prefix + source + self.newline for source in sources]
+        edits.append((position, position, "".join(lines)))
+        return edits
+
+
+def _change_collection(
+    text: str, key: Node, old: Node, value: list[object] | dict[str, object]
+) -> list[Edit]:
+    """Return the edits that change what differs between a list or map and its new value."""
+    if old.style in ("[", "{"):
+        return [_change_flow(text, old, value)]
+
+    newline = _line_end(text, key.start).newline
+    if isinstance(value, list):
+        return _change_block_list(text, old, value, newline)
+    return _change_block_map(text, old, value, newline)
+
+
+def _change_block_list(text: str, node: Node, values: list[object], newline: str) -> list[Edit]:
+    """Return the edits that change what differs between a block list and its new items."""
+    items = node.children
+    block = _find_list_items(text, node, newline)
+    old_keys = [repr(value) for value in node.value]
+    new_keys = [repr(value) for value in values]
+
+    edits: list[Edit] = []
+    for old_start, old_end, new_start, new_end in changes(old_keys, new_keys):
+        replaced_items = items[old_start:old_end]
+        new_values = values[new_start:new_end]
+        replaced_count = 0
+        if all(_is_text_on_line(item) for item in replaced_items):
+            # An item that takes the place of another keeps its line, with the comment on it.
+            pairs = list(zip(replaced_items, new_values, strict=False))
+            for item, value in pairs:
+                edits.append((item.start, item.end, _format_scalar(value, item.style)))
+            replaced_count = len(pairs)
+
+        sources = [_format_scalar(value) for value in new_values[replaced_count:]]
+        edits += block.replace(old_start + replaced_count, old_end, sources)
     return edits
 
 
-def _change_flow(text: str, node: Node, wanted: list[Any] | dict[str, Any]) -> list[Edit]:
-    """A list in brackets or a map in braces, written on one line; an item that stays is spelled as it was."""
+def _find_list_items(text: str, node: Node, newline: str) -> _BlockItems:
+    """Return where the items of a block list stand; each starts at its dash."""
+    items = node.children
+    dashes = [node.start]
+    for item, next_item in pairwise(items):
+        dashes.append(skip_blanks(text, item.end, next_item.start))
+
+    space = text[node.start + 1 : items[0].start]
+    if not space or space.strip(" "):
+        space = " "
+
+    prefix = text[_line_start(text, node.start) : node.start] + "-" + space
+    return _BlockItems(text, dashes, [item.end for item in items], prefix, newline)
+
+
+def _is_text_on_line(item: Node) -> bool:
+    """Return whether an item is a plain or quoted scalar that is not left empty."""
+    return item.style in ("", "'", '"') and item.end > item.start
+
+
+def _change_block_map(
+    text: str, node: Node, entries: dict[str, object], newline: str
+) -> list[Edit]:
+    """Return the edits that change what differs between a block map and its new entries."""
+    old_names = list(node.value)
+    new_names = list(entries)
+
+    edits: list[Edit] = []
+    new_indexes = matches(old_names, new_names)
+    for (key, old), new_index in zip(node.pairs(), new_indexes, strict=True):
+        if new_index < 0:
+            continue  # the lines of this entry are deleted below, or move to another place
+        value = entries[key.value]
+        if not same(old.value, value):
+            edits += _set_entry(text, key, old, value)
+
+    starts = [key.start for key, _ in node.pairs()]
+    ends = [value.end for _, value in node.pairs()]
+    prefix = text[_line_start(text, starts[0]) : starts[0]]
+    block = _BlockItems(text, starts, ends, prefix, newline)
+    for old_start, old_end, new_start, new_end in changes(old_names, new_names):
+        names = new_names[new_start:new_end]
+        sources = [_format_entry(name, entries[name]) for name in names]
+        edits += block.replace(old_start, old_end, sources)
+    return edits
+
+
+def _change_flow(text: str, node: Node, value: list[object] | dict[str, object]) -> Edit:
+    """Return the edit that writes a list in brackets, or a map in braces, on one line.
+
+    An item that does not change keeps its spelling. Raises Unreadable if a comment would be lost.
+    """
     source = text[node.start : node.end]
     if "#" in source and _LINE_END.search(source):
         raise Unreadable(
             "a list in brackets that contains comments cannot be changed",
             hint="Change it in an editor.",
         )
-    if isinstance(wanted, list):
-        spelled = {repr(item.value): text[item.start : item.end] for item in node.children}
-        items = [spelled.get(repr(item)) or _write_scalar(item, flow=True) for item in wanted]
-        return [(node.start, node.end, "[" + ", ".join(items) + "]")]
-    kept = {
-        key.value: text[key.start : old.end]
-        for key, old in node.pairs()
-        if same(old.value, wanted.get(key.value))
-    }
-    entries = [kept.get(name) or _pair(name, value, flow=True) for name, value in wanted.items()]
-    return [(node.start, node.end, "{" + ", ".join(entries) + "}")]
 
-
-# What is written reads back equal under YAML 1.2 core, and means the same to readers of YAML 1.1 (PyYAML, Ruby) where
-# quotes can buy that: `yes`, `12:30` and `010` get quotes, ISO dates stay bare as Obsidian writes them.
-
-
-def _property_lines(key: str, value: Any, indent: int = 0) -> list[str]:
-    """The lines of one property; the items of a list stand two further in, as Obsidian writes them."""
-    name = " " * indent + _write_key(key) + ":"
-    inline = _inline(value)
-    return (
-        [name, *_block_lines(value, indent)] if inline is None else [f"{name} {inline}".rstrip(" ")]
-    )
-
-
-def _inline(value: Any, style: str = "") -> str | None:
-    """A value that fits on the line of its key, None when it is a list or map with something in it."""
-    if isinstance(value, (list, dict)):
-        return None if value else "[]" if isinstance(value, list) else "{}"
-    return "" if value is None else _write_scalar(value, style)
-
-
-def _block_lines(value: Any, indent: int) -> list[str]:
-    inside = " " * (indent + 2)
     if isinstance(value, list):
-        return [f"{inside}- {_write_scalar(item)}" for item in value]
-    return [inside + _pair(name, entry) for name, entry in value.items()]
+        items = ", ".join(_flow_items(text, node, value))
+        return (node.start, node.end, f"[{items}]")
+    entries = ", ".join(_flow_entries(text, node, value))
+    return (node.start, node.end, f"{{{entries}}}")
 
 
-def _pair(name: str, value: Any, *, flow: bool = False) -> str:
-    return f"{_write_text(name, flow=True) if flow else _write_key(name)}: {_write_scalar(value, flow=flow)}"
+def _flow_items(text: str, node: Node, values: list[object]) -> list[str]:
+    """Return the sources of the new items of a list in brackets."""
+    old_sources = {repr(item.value): text[item.start : item.end] for item in node.children}
+
+    sources = []
+    for value in values:
+        old_source = old_sources.get(repr(value))
+        sources.append(old_source or _format_scalar(value, flow=True))
+    return sources
 
 
-# What some parser takes for the end of a line or a byte order mark, or refuses: only written as an escape.
-_UNWRITABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+def _flow_entries(text: str, node: Node, entries: dict[str, object]) -> list[str]:
+    """Return the sources of the new entries of a map in braces."""
+    unchanged = {}
+    for key, old in node.pairs():
+        if same(old.value, entries.get(key.value)):
+            unchanged[key.value] = text[key.start : old.end]
+
+    sources = []
+    for name, value in entries.items():
+        sources.append(unchanged.get(name) or _format_entry(name, value, flow=True))
+    return sources
+
+
+# Values as YAML
+#
+# What is written reads back equal under YAML 1.2 core. Quotes make it mean the same to readers of
+# YAML 1.1 (PyYAML, Ruby) too: `yes`, `12:30` and `010` get quotes. Only ISO dates, which YAML 1.1
+# takes for more than text, stay without quotes, because Obsidian writes them so.
+
+# Characters that some parser takes for a line break or a byte order mark, or refuses.
+_ONLY_ESCAPED: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _NOT_PLAIN: Final = re.compile(r"[-?:,\[\]{}#&*!|>'\"%@`=]|\.\.\.|.*?(?::\s|\s#|:$)", re.DOTALL)
 _NOT_PLAIN_IN_FLOW: Final = re.compile(r"[,\[\]{}]|:\S")
 _ISO_DATE: Final = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?"
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?"
 )
-# What YAML 1.1 takes for something else than text, beside what PyYAML knows of: words in any case, short dates (Ruby).
-_OLD: Final = re.compile(
-    r"(?s)(?i:y|n|yes|no|on|off|true|false|null)|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?"
+# What YAML 1.1 takes for something else than text, beyond the patterns of PyYAML: its words in any
+# case, and dates with short months and days, which Ruby reads.
+_NOT_TEXT_IN_YAML_1_1: Final = re.compile(
+    r"(?i:y|n|yes|no|on|off|true|false|null)|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?",
+    re.DOTALL,
 )
 
 
 def is_plain_safe(value: str, *, flow: bool = False) -> bool:
-    """Whether this text may stand without quotes, and still be this text for every reader."""
-    if not value or value != value.strip() or _UNWRITABLE.search(value) or _NOT_PLAIN.match(value):
+    """Return whether a text without quotes is the same text for every reader of YAML.
+
+    `flow` asks for a place inside brackets or braces.
+    """
+    if not value or value != value.strip():
         return False
-    if (flow and _NOT_PLAIN_IN_FLOW.search(value)) or not isinstance(core_value(value), str):
+    if _ONLY_ESCAPED.search(value) or _NOT_PLAIN.match(value):
         return False
+    if flow and _NOT_PLAIN_IN_FLOW.search(value):
+        return False
+    if not isinstance(core_value(value), str):
+        return False
+
     if _ISO_DATE.fullmatch(value):
-        with suppress(ValueError):  # one that is not on the calendar makes PyYAML raise
-            return bool(datetime.fromisoformat(value))
+        return _is_on_calendar(value)
+    return _is_text_in_yaml_1_1(value)
+
+
+def _is_on_calendar(date: str) -> bool:
+    """Return whether a date exists; PyYAML raises for one that does not, unless it has quotes."""
+    try:
+        datetime.fromisoformat(date)
+    except ValueError:
         return False
+    return True
+
+
+def _is_text_in_yaml_1_1(value: str) -> bool:
     import yaml
 
-    old = yaml.SafeLoader.yaml_implicit_resolvers.get(value[0], ())
-    return not (_OLD.fullmatch(value) or any(pattern.match(value) for _, pattern in old))
+    if _NOT_TEXT_IN_YAML_1_1.fullmatch(value):
+        return False
+    resolvers = yaml.SafeLoader.yaml_implicit_resolvers.get(value[0], ())
+    return not any(pattern.match(value) for _, pattern in resolvers)
 
 
-def _write_text(value: str, style: str = "", *, flow: bool = False) -> str:
-    """A text in the quotes of what it replaces ("", "'" or '"'), escaped in double ones where it must be."""
-    if half := re.search("[\ud800-\udfff]", value):
-        message = f"a text contains a lone surrogate (U+{ord(half[0]):04X}), which cannot be stored in a file"
-        raise Invalid(message, hint="Send the text again as valid Unicode.")
-    if style == "'" and not _UNWRITABLE.search(value):
-        return "'" + value.replace("'", "''") + "'"
-    if style != '"' and is_plain_safe(value, flow=flow):
-        return value
-    return _UNWRITABLE.sub(
-        lambda found: f"\\u{ord(found[0]):04X}", json.dumps(value, ensure_ascii=False)
-    )
+def _format_property(key: str, value: object, indent: int = 0) -> list[str]:
+    """Return the lines of a property; items are indented by two spaces, as Obsidian writes them."""
+    name = " " * indent + _format_key(key) + ":"
+    inline = _format_inline(value)
+    if inline is None:
+        return [name, *_format_block(value, indent)]
+    return [f"{name} {inline}".rstrip(" ")]
 
 
-def _write_key(key: str) -> str:
-    """A property's name: one line, and short enough for every parser to see the colon."""
-    if not key or len(key) > _KEY_LIMIT or key != key.strip() or _UNWRITABLE.search(key):
-        hint = f"Use one line of at most {_KEY_LIMIT} characters, without control characters or spaces around it."
-        raise Invalid(f"{key[:40]!r} is not a valid name of a property", hint=hint)
-    return _write_text(key, flow=":" in key or "," in key)
+def _format_inline(value: object, style: str = "") -> str | None:
+    """Return a value as it stands on the line of its key; None for a list or map that is not empty.
+
+    `style` is that of the node that the value replaces.
+    """
+    if value is None:
+        return ""
+    if not isinstance(value, (list, dict)):
+        return _format_scalar(value, style)
+    if value:
+        return None
+    if isinstance(value, list):
+        return "[]"
+    return "{}"
 
 
-def _write_scalar(value: Any, style: str = "", *, flow: bool = False) -> str:
-    """One plain value. None is written as `null`; a caller that may leave the place empty does so itself."""
+def _format_block(value: object, indent: int) -> list[str]:
+    """Return the lines of the items of a list or map whose key has this indentation."""
+    item_indent = " " * (indent + 2)
+    if isinstance(value, list):
+        return [f"{item_indent}- {_format_scalar(item)}" for item in value]
+
+    assert isinstance(value, dict)
+    return [item_indent + _format_entry(name, entry) for name, entry in value.items()]
+
+
+def _format_entry(name: str, value: object, *, flow: bool = False) -> str:
+    """Return an entry of a map within a property."""
+    if flow:
+        key = _format_text(name, flow=True)
+    else:
+        key = _format_key(name)
+    return f"{key}: {_format_scalar(value, flow=flow)}"
+
+
+def _format_key(key: str) -> str:
+    """Return a key as YAML; raise Invalid if some parser would not find its end."""
+    is_valid = key and len(key) <= _MAX_KEY_LENGTH and key == key.strip()
+    if not is_valid or _ONLY_ESCAPED.search(key):
+        raise Invalid(
+            f"{key[:40]!r} is not a valid name of a property",
+            hint=f"Use one line of at most {_MAX_KEY_LENGTH} characters, "
+            "without control characters or spaces around it.",
+        )
+    return _format_text(key, flow=":" in key or "," in key)
+
+
+def _format_scalar(value: object, style: str = "", *, flow: bool = False) -> str:
+    """Return a scalar as YAML; raise Invalid for a list, a map or any other type.
+
+    `style` is that of the node that the value replaces. None becomes `null`; a caller that can
+    leave the place empty does that itself.
+    """
     if isinstance(value, str):
-        return _write_text(value, style, flow=flow)
+        return _format_text(value, style, flow=flow)
     if value is None or isinstance(value, (bool, int)):
         return json.dumps(value)
     if isinstance(value, float):
-        import yaml
-
-        return str(yaml.representer.SafeRepresenter().represent_float(value).value)
-    hint = "Use text, numbers, true, false or null, or a flat list or map of these."
+        return _format_float(value)
     raise Invalid(
-        f"a property cannot contain a value of type {type(value).__name__} here", hint=hint
+        f"a property cannot contain a value of type {type(value).__name__} here",
+        hint="Use text, numbers, true, false or null, or a flat list or map of these.",
     )
 
 
-def _clean_value(value: Any, there: Any = None) -> Any:
-    """The value as it will read back: a scalar, a list or a flat map of them, or what the note has; else Invalid."""
-    kept = there.values() if isinstance(there, dict) else there if isinstance(there, list) else ()
+def _format_float(value: float) -> str:
+    import yaml
 
-    def clean(inner: Any) -> Any:
-        if isinstance(inner, (list, dict)) and any(same(inner, one) for one in kept):
-            return inner
-        _write_scalar(inner)
-        return (
-            str.__str__(inner) if isinstance(inner, str) else inner
-        )  # an enum's member reads back as its text
+    representer = yaml.representer.SafeRepresenter()
+    return str(representer.represent_float(value).value)
+
+
+def _format_text(value: str, style: str = "", *, flow: bool = False) -> str:
+    """Return a text as YAML, in the quotes of what it replaces if they can hold it.
+
+    Any style but a quote asks for no quotes. A text that needs quotes gets double ones, with
+    escapes where it needs them. Raises Invalid for a lone surrogate.
+    """
+    surrogate = _LONE_SURROGATE.search(value)
+    if surrogate is not None:
+        code = f"U+{ord(surrogate[0]):04X}"
+        raise Invalid(
+            f"a text contains a lone surrogate ({code}), which cannot be stored in a file",
+            hint="Send the text again as valid Unicode.",
+        )
+
+    if style == "'" and not _ONLY_ESCAPED.search(value):
+        return "'" + value.replace("'", "''") + "'"
+    if style != '"' and is_plain_safe(value, flow=flow):
+        return value
+    return _ONLY_ESCAPED.sub(_escape, json.dumps(value, ensure_ascii=False))
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04X}"
+
+
+def _clean_value(value: object, old: object = None) -> object:
+    """Return a value as it will read back: a scalar, or a flat list or map of scalars.
+
+    A list or map within it is accepted if the old value has the same one. Raises Invalid for
+    anything else.
+    """
+    old_items = _items_of(old)
 
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
             raise Invalid("the keys in a property must be text", hint="Put the keys in quotes.")
-        return {key: clean(entry) for key, entry in value.items()}
-    return [clean(item) for item in value] if isinstance(value, (list, tuple)) else clean(value)
+        return {key: _clean_item(entry, old_items) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_clean_item(item, old_items) for item in value]
+    return _clean_item(value, old_items)
+
+
+def _items_of(value: object) -> list[object]:
+    """Return the items of a list or the values of a map; a scalar has none."""
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, list):
+        return value
+    return []
+
+
+def _clean_item(item: object, old_items: list[object]) -> object:
+    """Return an item as it will read back; raise Invalid for one that cannot be written."""
+    is_collection = isinstance(item, (list, dict))
+    if is_collection and any(same(item, old_item) for old_item in old_items):
+        return item
+
+    _format_scalar(item)  # raises Invalid
+    if isinstance(item, str):
+        return str.__str__(item)  # the text of a str enum's member, which is what will read back
+    return item

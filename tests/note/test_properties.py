@@ -25,7 +25,7 @@ def note(header: str, body: str = "# Body\n") -> str:
     return f"---\n{header}\n---\n{body}"
 
 
-# Each of them is a header that some tool damages when it writes the note again (obsidian.md §4).
+# Each of them is a header that some tool damages when it writes the note again.
 TRICKY: dict[str, tuple[str, dict[str, Any]]] = {
     "folded block": ("---\na: >\n  one\n  two\n# c\nb: 1\n---\n", {"a": "one two\n", "b": 1}),
     "block with indentation": ("---\na: |2\n    one\nb: 1\n---\n", {"a": "  one\n", "b": 1}),
