@@ -265,6 +265,10 @@ def text_hash(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
+_BLANK = re.compile(r"\s")
+_MAX_PIECE_CHARACTERS = 100_000  # a list of all words of a long text would take much memory
+
+
 def text_key(text: str) -> int | None:
     """Return a number that is equal for two blocks that read the same, or None without words.
 
@@ -273,9 +277,27 @@ def text_key(text: str) -> int | None:
     if "](" in text or "<" in text or "://" in text:
         text = _ADDRESS_OR_TAG.sub(" ", text)
 
-    words = " ".join(text.split())
-    if not any(map(str.isalnum, words)):
+    digest = hashlib.blake2b(digest_size=8)
+    has_word = False
+    separator = ""
+    for piece in _pieces(text):
+        words = " ".join(piece.split())
+        if words:
+            digest.update((separator + words).encode("utf-8", "surrogatepass"))
+            separator = " "
+            has_word = has_word or any(map(str.isalnum, words))
+    if not has_word:
         return None
+    return int.from_bytes(digest.digest(), "big", signed=True)
 
-    digest = hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield a text in pieces that end at white space, as far as it has any."""
+    start = 0
+    while len(text) - start > _MAX_PIECE_CHARACTERS:
+        blank = _BLANK.search(text, start + _MAX_PIECE_CHARACTERS)
+        if blank is None:
+            break
+        yield text[start : blank.start()]
+        start = blank.start()
+    yield text[start:]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simplemem.note.body import read_body
-from simplemem.note.passages import MOST_TOKENS, OVERLAP_TOKENS, Passage, cut_passages
+from simplemem.note.passages import MOST_TOKENS, OVERLAP_TOKENS, Passage, cut_passages, text_key
 from simplemem.note.words import count_tokens
 
 
@@ -81,3 +81,10 @@ def test_text_without_spaces_is_cut_by_characters() -> None:
     assert max(map(len, found)) <= MOST_TOKENS
     japanese = shown("これは一つの文です。" * 100)
     assert all(passage.endswith("。") for passage in japanese)
+
+
+def test_a_long_text_has_the_same_key_however_it_is_spaced() -> None:
+    words = ["plum", "pear"] * 60_000
+    assert text_key(" ".join(words)) == text_key("\n\t ".join(words)) is not None
+    assert text_key(" ".join(words)) != text_key(" ".join(words[1:]))
+    assert text_key("- \n" * 100_000) is None
