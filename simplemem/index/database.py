@@ -19,8 +19,7 @@ from simplemem.errors import Unavailable
 from simplemem.index.connection import SET_META
 from simplemem.index.door import Ids, Nearness
 from simplemem.index.engine import Damaged, Replaced
-from simplemem.index.terms.builder import SegmentBuilder
-from simplemem.index.terms.cache import SegmentCache
+from simplemem.index.terms.small_segment import SegmentBuilder
 from simplemem.index.terms.writer import (
     MAX_PACKED_NOTES,
     MAX_PACKED_NOTES_DURING_IMPORT,
@@ -31,6 +30,7 @@ from simplemem.index.terms.writer import (
 from simplemem.vault.lock import FileLock, is_alive
 
 if TYPE_CHECKING:
+    from simplemem.index.terms.query_terms import SegmentCache
     from simplemem.index.terms.reader import TermIndex
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ def remove(path: Path, ends: Sequence[str] = ("", *_LOGS)) -> None:
 class Connection(apsw.Connection):
     """A connection to SQLite."""
 
-    segment_cache: SegmentCache  # of the process, for all of its connections to a file
+    get_segment_cache: Callable[[], SegmentCache]  # of the process, for all connections to a file
 
     def many(self, values: Iterable[Any]) -> Any:
         """Many values as `carray` takes them. An array of nothing cannot be handed over, and no id is negative."""
@@ -109,9 +109,9 @@ class Connection(apsw.Connection):
 
     def term_index(self, known_notes: int = 0) -> TermIndex:
         """Return the term index as it is now, in a vault of so many notes."""
-        from simplemem.index.terms.reader import TermIndex
+        from simplemem.index.terms.reader import TermIndex  # numpy: not at the start
 
-        return TermIndex(self, self.segment_cache, known_notes)
+        return TermIndex(self, self.get_segment_cache(), known_notes)
 
 
 def connect(path: Path) -> Connection:
@@ -187,7 +187,7 @@ class Database:
         self.engine, self.place = f"SQLite {apsw.sqlite_lib_version()}", str(path)
         self.generation = -1  # grows when another file took the place of ours
         self._identity: tuple[int, int] | None = None
-        self._segment_cache = SegmentCache()
+        self._segment_cache: SegmentCache | None = None  # made when words are queried first
         self._take_up()
 
     def _take_up(self, bad: tuple[int, int] | None = None) -> None:
@@ -246,13 +246,21 @@ class Database:
             return held[1]
         with errors_as_ours():
             connection = connect(self.path)
-        connection.segment_cache = self._segment_cache
+        connection.get_segment_cache = self._get_segment_cache
         with self._guard:
             for each in list(self._open):
                 if each is thread or not each.is_alive():
                     self._open.pop(each)[1].close()
             self._open[thread] = (self.generation, connection)
         return connection
+
+    def _get_segment_cache(self) -> SegmentCache:
+        from simplemem.index.terms.query_terms import SegmentCache  # numpy: not at the start
+
+        with self._guard:
+            if self._segment_cache is None:
+                self._segment_cache = SegmentCache()
+            return self._segment_cache
 
     def rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         with errors_as_ours():

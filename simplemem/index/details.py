@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from simplemem.index import notes, repeats, vectors
+from simplemem.index import notes, vectors
 from simplemem.index.connection import LAST, Connection
 from simplemem.index.door import (
     Beside,
@@ -33,6 +33,9 @@ T = TypeVar("T")
 _MAX_BLOCKS = 5_000
 _PASSAGES_OF_NOTE = f"p.id >= (n.value << {SHIFT}) AND p.id < (n.value << {SHIFT} | {BLOCK})"
 _PLACE = "p.id = n.value"
+
+# An excerpt leaves out text of so many notes, if it can show other text.
+_MIN_NOTES_OF_REPEATED_TEXT = 5
 
 
 class DetailsReader:
@@ -115,9 +118,7 @@ class DetailsReader:
 
     def _select_repeated(self, note_ids: Collection[NoteId]) -> Iterator[tuple[PlaceId, Position]]:
         """Query the blocks whose text many notes have."""
-        blocks = self._get_words().repeated_blocks(
-            list(note_ids), repeats.MIN_NOTES_OF_REPEATED_TEXT
-        )
+        blocks = self._get_words().repeated_blocks(list(note_ids), _MIN_NOTES_OF_REPEATED_TEXT)
         return select_positions(self._db, _PLACE, blocks)
 
     def _find_blocks(self, note_ids: Sequence[NoteId]) -> list[Match]:

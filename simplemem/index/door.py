@@ -234,9 +234,8 @@ class Matches(NamedTuple):
     named: Mapping[
         NoteId, float
     ] = {}  # those of them that a part of the question names, and its share of it
-    repeated: Mapping[
-        PlaceId, float
-    ] = {}  # of the blocks those whose text many notes have, and what it counts, below 1
+    notes_with_text: Mapping[PlaceId, int] = {}  # of the best blocks: how many notes have its text
+    note_count: int = 0  # in the index
 
 
 class Position(NamedTuple):

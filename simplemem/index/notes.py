@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from simplemem.index.changes import is_named_by_us
 from simplemem.index.connection import LAST, Connection
 from simplemem.index.door import SIZE_OF_MOVED, Outline, Row, Stat, StoredLink, VectorSpace
-from simplemem.index.terms.builder import SegmentBuilder
+from simplemem.index.terms.small_segment import SegmentBuilder
 from simplemem.index.terms.tokens import NoteTokens
 from simplemem.note.body import Link
 from simplemem.note.names import (

@@ -7,8 +7,3 @@ from __future__ import annotations
 
 SHIFT = 20  # bits of the number in the note
 BLOCK = 1 << 19  # set in the numbers of blocks
-
-
-def places_of_note(note_id: int) -> tuple[int, int]:
-    """Return the first id of a note's places, and the first one behind them."""
-    return note_id << SHIFT, (note_id + 1) << SHIFT

@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from array import array
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 import apsw
 
 from simplemem.errors import Unavailable
-from simplemem.index import audit, door, notes, repeats, vectors
+from simplemem.index import audit, door, notes, vectors
 from simplemem.index.connection import COMMIT, Connection, Tables
 from simplemem.index.details import DetailsReader, group_by_note, select_tags
 from simplemem.index.door import (
@@ -79,6 +80,17 @@ def _by_names(
         if key in question.inner_names:
             named[note] = max(question.inner_names[key], named.get(note, 0.0))
     return titled, named
+
+
+def _best_of_each_note(blocks: Iterable[door.Match]) -> list[door.PlaceId]:
+    """Return the `BLOCKS_COUNTED` best blocks of each note. `blocks` are the best first."""
+    blocks_of_note = Counter[NoteId]()
+    chosen = []
+    for match in blocks:
+        blocks_of_note[match.note] += 1
+        if blocks_of_note[match.note] <= door.BLOCKS_COUNTED:
+            chosen.append(match.place)
+    return chosen
 
 
 def _asks(
@@ -202,9 +214,10 @@ class Sidecar:
         paths = kept.paths(db, by_words.union(near or (), titled))
         passed = None if ids is None else len(ids)
         named = {note: share for note, share in named.items() if note in paths}
-        same_text = kept.words(db).notes_with_same_text(repeats.blocks_to_weigh(blocks))
-        repeated = repeats.weights_of(same_text, kept.standing.notes)
-        return Matches(found, blocks, pairs, near, paths, passed, titled, named, repeated)
+        same_text = kept.words(db).notes_with_same_text(_best_of_each_note(blocks))
+        return Matches(
+            found, blocks, pairs, near, paths, passed, titled, named, same_text, kept.standing.notes
+        )
 
     def _vector(self, db: Connection, kept: Kept, question: Question) -> bytes | None:
         """The vector of a question, if it can be compared with those there are: another embedder's never are."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from simplemem.index.connection import Connection
 from simplemem.index.door import Stat
 from simplemem.index.notes import Rows, vector_space
-from simplemem.index.places import BLOCK, SHIFT, places_of_note
+from simplemem.index.places import BLOCK, SHIFT
 from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
 from simplemem.note.names import base_name
 from simplemem.note.note import Note
@@ -192,6 +192,11 @@ def _text_tokens(text: str, language: str) -> TextTokens:
     if not parts and not stems:
         return TextTokens(words)
     return TextTokens(words, tokenize(f"{parts}\n{stems}"))
+
+
+def places_of_note(note_id: int) -> tuple[int, int]:
+    """Return the first id of a note's places, and the first one after them."""
+    return note_id << SHIFT, (note_id + 1) << SHIFT
 
 
 def remove(db: Connection, note_id: int) -> None:

@@ -14,8 +14,8 @@ from simplemem.index import notes
 from simplemem.index.connection import Connection, Tables
 from simplemem.index.database import WAL_LIMIT_AMID_MUCH
 from simplemem.index.door import Embedded, Ids, Nearness, Progress, as_values
-from simplemem.index.places import BLOCK, SHIFT, places_of_note
-from simplemem.index.text import PUT_VECTOR, Waiting, understood, units
+from simplemem.index.places import BLOCK, SHIFT
+from simplemem.index.text import PUT_VECTOR, Waiting, places_of_note, understood, units
 from simplemem.note.note import private_reason, read_note
 from simplemem.note.passages import text_hash
 from simplemem.note.words import without_stop_words

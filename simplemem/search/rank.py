@@ -103,6 +103,13 @@ _QUESTION_WORDS = frozenset(
     qué cuándo dónde quién quiénes cuál cuáles cómo cuánto cuántos""".split()
 )
 
+# A text of up to a tenth of all notes, within these bounds, keeps its full weight. With 3 in a vault of
+# 173 notes, texts that a few related notes share weighed too little (MRR of first sentences 0.514 for
+# 0.538; with 10 it is 0.533).
+_MIN_UNWEIGHTED_NOTES = 3
+_MAX_UNWEIGHTED_NOTES = 10
+_MAX_COUNTED_NOTES = 100  # a weight does not get smaller with more notes
+
 
 class Signal(NamedTuple):
     """A ranking signal: its weight beside the other signals, and one value per note."""
@@ -171,19 +178,29 @@ def _best_blocks(answer: Matches) -> dict[NoteId, tuple[Match, float]]:
     The more notes have the text of a block, the lower is its score.
     """
     best_blocks: dict[NoteId, tuple[Match, float]] = {}
-    repeated = answer.repeated
+    weights = _text_weights(answer)
     for match in answer.blocks:
-        score = match.score * repeated.get(match.place, 1.0)
+        score = match.score * weights.get(match.place, 1.0)
         previous = best_blocks.get(match.note)
         if previous is None or score > previous[1]:
             best_blocks[match.note] = (match, score)
     return best_blocks
 
 
+def _text_weights(answer: Matches) -> dict[PlaceId, float]:
+    """Return a weight between 0 and 1 for each block whose text stands in many notes; others have none."""
+    max_unweighted = max(_MIN_UNWEIGHTED_NOTES, min(answer.note_count // 10, _MAX_UNWEIGHTED_NOTES))
+    return {
+        block: max_unweighted / min(notes, _MAX_COUNTED_NOTES)
+        for block, notes in answer.notes_with_text.items()
+        if notes > max_unweighted
+    }
+
+
 def _own_shares(answer: Matches) -> dict[NoteId, float]:
     """Return the share of each note's best blocks that is not due to text that many notes have."""
-    repeated = answer.repeated
-    if not repeated:
+    weights = _text_weights(answer)
+    if not weights:
         return {}
 
     block_counts = Counter[NoteId]()
@@ -194,7 +211,7 @@ def _own_shares(answer: Matches) -> dict[NoteId, float]:
         block_counts[note] += 1
         if block_counts[note] > BLOCKS_COUNTED:
             continue
-        own_score = match.score * repeated.get(match.place, 1.0)
+        own_score = match.score * weights.get(match.place, 1.0)
         totals[note] = totals.get(note, 0.0) + match.score
         own_scores[note] = own_scores.get(note, 0.0) + own_score
 

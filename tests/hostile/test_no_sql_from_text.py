@@ -41,7 +41,8 @@ OURS = {
     "index/postgres/database.py": "copied name ours sql.Identifier(self.schema).as_string() table theirs there",
     "index/notes.py": "columns marks table where",
     "index/terms/query_terms.py": "positions",
-    "index/terms/merging.py": "is_in_range table",
+    "index/terms/merging.py": "is_in_range",
+    "index/terms/writer.py": "table",
     "index/text.py": "table",
     "index/vectors.py": "after first lacking start table wants_none",
 }

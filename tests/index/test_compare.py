@@ -9,7 +9,7 @@ import pytest
 
 from simplemem.index.audit import Difference, differences
 from simplemem.index.database import Connection
-from simplemem.index.terms.builder import SegmentBuilder
+from simplemem.index.terms.small_segment import SegmentBuilder
 from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
 from simplemem.store import EnhancedStore
 

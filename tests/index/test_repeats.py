@@ -11,7 +11,6 @@ from index.terms.vault_of_words import open_index, put_notes, remove_notes
 
 from simplemem.index.database import Connection, Database
 from simplemem.index.places import BLOCK, SHIFT
-from simplemem.index.repeats import weights_of
 from simplemem.index.terms.writer import merge_segments
 
 FOOTER = "Back to the [overview](https://example.org) of all pages"
@@ -69,12 +68,3 @@ def test_a_line_without_words_is_not_counted(database: Database) -> None:
     with database.reading() as db:
         rules = [place + 1 for place in _blocks(ids)[::3]]
         assert db.term_index().notes_with_same_text(rules) == {}
-
-
-def test_a_text_of_a_few_notes_keeps_its_weight() -> None:
-    assert weights_of({1: 3, 2: 10, 3: 11, 4: 20, 5: 5000}, 10_000) == {
-        3: 10 / 11,
-        4: 0.5,
-        5: 0.1,
-    }
-    assert weights_of({1: 3, 2: 4}, 20) == {2: 0.75}

@@ -15,7 +15,7 @@ from simplemem.index import text
 from simplemem.index.database import Connection, Database, open_database
 from simplemem.index.door import Stat
 from simplemem.index.notes import Rows
-from simplemem.index.terms.builder import SegmentBuilder
+from simplemem.index.terms.small_segment import SegmentBuilder
 from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
 from simplemem.note.note import read_note
 from simplemem.note.words import searchable, words_of

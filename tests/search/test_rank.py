@@ -10,7 +10,9 @@ import pytest
 
 from simplemem.config import Settings
 from simplemem.errors import Invalid
+from simplemem.index.door import Match, Matches
 from simplemem.memory import Filter
+from simplemem.search import rank
 from simplemem.search.rank import Coverage, is_question, names_in
 from simplemem.services.wordllama import WordLlama
 from simplemem.store import EnhancedStore
@@ -302,3 +304,21 @@ def test_a_name_that_differs_in_its_numbers_or_signs_is_another_name(
     store.sync()
     for name in ("C++", "C", "Chapter 1.1", "Chapter 11"):
         assert store.search(name, limit=1).hits[0].name == name
+
+
+def test_a_block_whose_text_many_notes_have_counts_less() -> None:
+    notes = [Match(1, 0, 2.0), Match(2, 0, 2.0)]
+    blocks = [Match(1, 11, 3.0), Match(2, 21, 3.0)]
+
+    def words_of(notes_with_text: dict[int, int]) -> dict[int, float]:
+        answer = Matches(
+            notes, blocks, [], None, {}, notes_with_text=notes_with_text, note_count=10_000
+        )
+        return dict(rank.signals_of(answer)[0].values)
+
+    same = words_of({11: 10, 21: 3})
+    assert same[1] == same[2]
+    for many in (11, 50, 5_000):
+        signal = words_of({11: many})
+        assert signal[1] < signal[2] == same[2]
+    assert words_of({11: 100}) == words_of({11: 5_000})

@@ -15,9 +15,9 @@ from psycopg import sql
 
 from simplemem.index.door import Ids, Nearness
 from simplemem.index.postgres import near
-from simplemem.index.terms.builder import SegmentBuilder
-from simplemem.index.terms.cache import SegmentCache
+from simplemem.index.terms.query_terms import SegmentCache
 from simplemem.index.terms.reader import TermIndex
+from simplemem.index.terms.small_segment import SegmentBuilder
 from simplemem.index.terms.writer import add_notes, remove_note
 
 SECONDS = 10  # to wait for a connection, and for who is in a transaction

@@ -22,8 +22,8 @@ from simplemem.index.engine import Damaged, Replaced
 from simplemem.index.postgres import near
 from simplemem.index.postgres.connection import Connection, Connections, Cursor
 from simplemem.index.postgres.lease import LEADER, Lease, leader_in, renew
-from simplemem.index.terms.cache import SegmentCache
 from simplemem.index.terms.integrity import find_damage
+from simplemem.index.terms.query_terms import SegmentCache
 from simplemem.index.terms.writer import merge_segments
 
 T = TypeVar("T")

@@ -25,6 +25,7 @@ from simplemem.index.terms.writer import (
     INSERT_DELETED,
     SegmentFacts,
     choose_merge,
+    delete_segments,
     insert_segment,
     is_small,
     list_segments,
@@ -73,7 +74,7 @@ def merge_packed(db: Connection, numbers: Sequence[int]) -> None:
         assert source.packed is not None
         parts.append((source.packed, ordinals))
     documents = _documents_of(sources)
-    _delete_segments(db, numbers)
+    delete_segments(db, numbers)
     if len(documents.note_ids):
         packed = pack_segment(documents, merge_postings(parts))
         insert_segment(db, new_number(db), packed.sizes, packed.documents, packed.terms)
@@ -228,7 +229,7 @@ class _Merge:
             for old_number, note_id, *sizes in deleted
             if (old_number, note_id) not in deleted_before
         ]
-        _delete_segments(db, self._numbers)
+        delete_segments(db, self._numbers)
         if len(documents.note_ids):
             insert_segment(db, number, sizes_of(documents), documents.pack(), None)
             db.executemany(INSERT_DELETED, deleted_since)
@@ -256,13 +257,6 @@ def _read_terms(db: Connection, source: Source, after: str, until: str | None) -
 def _are_there(db: Connection, numbers: Sequence[int]) -> bool:
     sql = "SELECT count(*) FROM segments WHERE segment_id IN (SELECT value FROM carray(:ids))"
     return int(db.execute(sql, {"ids": db.many(numbers)}).get) == len(numbers)
-
-
-def _delete_segments(db: Connection, numbers: Sequence[int]) -> None:
-    """Delete segments. The rows of their terms are left, and belong to no segment."""
-    for table in ("deleted_notes", "segments"):
-        sql = f"DELETE FROM {table} WHERE segment_id IN (SELECT value FROM carray(:ids))"
-        db.execute(sql, {"ids": db.many(numbers)}).fetchall()
 
 
 def _remove_orphaned_rows(database: Tables, generation: int | None) -> None:

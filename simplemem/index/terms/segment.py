@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simplemem.index.engine import Damaged
-from simplemem.index.terms.builder import SegmentBuilder
 from simplemem.index.terms.format import FIRST_BLOCK, LAST, MAX_COUNT, SUMMARY, TITLE, Sizes
-from simplemem.index.terms.small_segment import PackedSegment
+from simplemem.index.terms.small_segment import PackedSegment, SegmentBuilder
 
 Integers = NDArray[Any]
 

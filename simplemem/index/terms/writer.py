@@ -15,9 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from simplemem.index.terms.builder import SegmentBuilder
 from simplemem.index.terms.format import Sizes
-from simplemem.index.terms.small_segment import find_note, pack_small_segment
+from simplemem.index.terms.small_segment import SegmentBuilder, find_note, pack_small_segment
 
 if TYPE_CHECKING:
     from simplemem.index.connection import Connection, Tables
@@ -64,12 +63,24 @@ def remove_note(db: Connection, note_id: int) -> None:
     """Remove the words of a note, if the index has them. For a write transaction."""
     sql = "SELECT segment_id FROM deleted_notes WHERE note_id = ?"
     deleted_from = {int(number) for (number,) in db.execute(sql, (note_id,))}
-    segments: Any = db.execute("SELECT segment_id, documents FROM segments").fetchall()
-    for number, documents in segments:
+    segments: Any = db.execute("SELECT segment_id, notes, documents FROM segments").fetchall()
+    for number, notes, documents in segments:
         sizes = None if number in deleted_from else find_note(documents, note_id)
-        if sizes is not None:
+        if sizes is None:
+            continue
+        sql = "SELECT count(*) FROM deleted_notes WHERE segment_id = ?"
+        if notes == 1 + int(db.execute(sql, (number,)).get):
+            delete_segments(db, [number])
+        else:
             row = (number, note_id, sizes.words, sizes.blocks, sizes.block_words)
             db.execute(INSERT_DELETED, row).fetchall()
+
+
+def delete_segments(db: Connection, numbers: Sequence[int]) -> None:
+    """Delete segments. The rows of their terms are left, and belong to no segment."""
+    for table in ("deleted_notes", "segments"):
+        sql = f"DELETE FROM {table} WHERE segment_id IN (SELECT value FROM carray(:ids))"
+        db.execute(sql, {"ids": db.many(numbers)}).fetchall()
 
 
 def insert_segment(

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from simplemem.index.door import Term
 from simplemem.index.engine import Damaged
-from simplemem.index.terms.builder import SegmentBuilder
 from simplemem.index.terms.format import MAX_COUNT
 from simplemem.index.terms.segment import (
     Documents,
@@ -29,7 +28,7 @@ from simplemem.index.terms.segment import (
     sizes_of,
     unpack_arrays,
 )
-from simplemem.index.terms.small_segment import find_note, pack_small_segment
+from simplemem.index.terms.small_segment import SegmentBuilder, find_note, pack_small_segment
 from simplemem.index.terms.tokens import NoteTokens, Phrase, TextTokens, phrases_of, tokenize
 
 Occurrence = tuple[str, int, int, int]  # a term, its note, the number of the text in it, a position
