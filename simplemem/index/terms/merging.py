@@ -23,6 +23,7 @@ from simplemem.index.terms.segment import (
 )
 from simplemem.index.terms.writer import (
     INSERT_DELETED,
+    MERGE,
     SegmentFacts,
     choose_merge,
     delete_segments,
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from simplemem.index.connection import Connection, Tables
 
 _MAX_CHUNK_BYTES = 16_000_000  # of postings that are merged in one transaction
-_ORPHANED_ROWS_AT_ONCE = 20_000
-_MERGE = "merge"  # in `meta`: the number of the segment that a merge is writing
 
 _INSERT_TERM = """
     INSERT INTO terms (segment_id, term, notes, blocks, postings, positions)
@@ -58,7 +57,6 @@ def merge_all(database: Tables, generation: int | None, max_packed: int) -> None
         else:
             was_replaced = _Merge(database, chosen, generation).run()
             is_finished = not was_replaced
-    _remove_orphaned_rows(database, generation)
 
 
 def merge_packed(db: Connection, numbers: Sequence[int]) -> None:
@@ -140,7 +138,7 @@ class _Merge:
                 return False
             sources = [read_source(db, number) for number in self._numbers]
             number = new_number(db)
-            db.execute(SET_META, (_MERGE, str(number))).fetchall()
+            db.execute(SET_META, (MERGE, str(number))).fetchall()
 
         try:
             documents = _documents_of(sources)
@@ -150,7 +148,7 @@ class _Merge:
         finally:
             with self._database.writing(self._generation) as db:
                 sql = "DELETE FROM meta WHERE key = ? AND value = ?"
-                db.execute(sql, (_MERGE, str(number))).fetchall()
+                db.execute(sql, (MERGE, str(number))).fetchall()
 
     def _write_terms(self, sources: Sequence[Source], documents: Documents, number: int) -> int:
         """Write the rows of all terms, and return how many there are. No reader uses them yet."""
@@ -257,39 +255,3 @@ def _read_terms(db: Connection, source: Source, after: str, until: str | None) -
 def _are_there(db: Connection, numbers: Sequence[int]) -> bool:
     sql = "SELECT count(*) FROM segments WHERE segment_id IN (SELECT value FROM carray(:ids))"
     return int(db.execute(sql, {"ids": db.many(numbers)}).get) == len(numbers)
-
-
-def _remove_orphaned_rows(database: Tables, generation: int | None) -> None:
-    """Delete the rows of terms that belong to no segment, some per transaction."""
-    while True:
-        with database.reading() as db:
-            number = _find_orphan(db)
-            if number is None:
-                return
-            sql = "SELECT term FROM terms WHERE segment_id = ? ORDER BY term LIMIT 1 OFFSET ?"
-            first_to_stay = db.execute(sql, (number, _ORPHANED_ROWS_AT_ONCE)).get
-
-        with database.writing(generation) as db:
-            if _find_orphan(db) is None:
-                return
-            if first_to_stay is None:
-                db.execute("DELETE FROM terms WHERE segment_id = ?", (number,)).fetchall()
-            else:
-                sql = "DELETE FROM terms WHERE segment_id = ? AND term < ?"
-                db.execute(sql, (number, first_to_stay)).fetchall()
-
-
-def _find_orphan(db: Connection) -> int | None:
-    """Return a segment number in `terms` of which there is no segment, and none is being written."""
-    known = {int(number) for (number,) in db.execute("SELECT segment_id FROM segments")}
-    written: str | None = db.execute("SELECT value FROM meta WHERE key = ?", (_MERGE,)).get
-    if written is not None:
-        known.add(int(written))
-
-    number = -1
-    while True:
-        sql = "SELECT min(segment_id) FROM terms WHERE segment_id > ?"
-        next_number: int | None = db.execute(sql, (number,)).get
-        if next_number is None or next_number not in known:
-            return next_number
-        number = next_number

@@ -28,6 +28,8 @@ _MAX_DELETED = 0.25  # of the notes of a segment, before it is written again wit
 _WORDS_PER_NOTE = 1_000  # at most, of a note that counts as one
 _MAX_SMALL_TOKENS = 5_000  # of which a segment is made without numpy
 _SEGMENT_BITS = 31
+_ORPHANED_ROWS_AT_ONCE = 20_000
+MERGE = "merge"  # in `meta`: the number of the segment that a merge is writing
 
 _INSERT_SEGMENT = """
     INSERT INTO segments (segment_id, notes, words, blocks, block_words, documents, packed)
@@ -178,9 +180,45 @@ def merge_segments(
     `generation`. Not for a transaction.
     """
     with database.reading() as db:
-        if not choose_merge(list_segments(db), max_packed):
-            return
+        is_needed = bool(choose_merge(list_segments(db), max_packed))
+    if is_needed:
+        from simplemem.index.terms.merging import merge_all
 
-    from simplemem.index.terms import merging
+        merge_all(database, generation, max_packed)
+    _remove_orphaned_rows(database, generation)
 
-    merging.merge_all(database, generation, max_packed)
+
+def _remove_orphaned_rows(database: Tables, generation: int | None) -> None:
+    """Delete the rows of terms that belong to no segment, some per transaction."""
+    while True:
+        with database.reading() as db:
+            number = _find_orphan(db)
+            if number is None:
+                return
+            sql = "SELECT term FROM terms WHERE segment_id = ? ORDER BY term LIMIT 1 OFFSET ?"
+            first_to_stay = db.execute(sql, (number, _ORPHANED_ROWS_AT_ONCE)).get
+
+        with database.writing(generation) as db:
+            if _find_orphan(db) is None:
+                return
+            if first_to_stay is None:
+                db.execute("DELETE FROM terms WHERE segment_id = ?", (number,)).fetchall()
+            else:
+                sql = "DELETE FROM terms WHERE segment_id = ? AND term < ?"
+                db.execute(sql, (number, first_to_stay)).fetchall()
+
+
+def _find_orphan(db: Connection) -> int | None:
+    """Return a segment number in `terms` of which there is no segment, and none is being written."""
+    known = {int(number) for (number,) in db.execute("SELECT segment_id FROM segments")}
+    written: str | None = db.execute("SELECT value FROM meta WHERE key = ?", (MERGE,)).get
+    if written is not None:
+        known.add(int(written))
+
+    number = -1
+    while True:
+        sql = "SELECT min(segment_id) FROM terms WHERE segment_id > ?"
+        next_number: int | None = db.execute(sql, (number,)).get
+        if next_number is None or next_number not in known:
+            return next_number
+        number = next_number

@@ -102,7 +102,7 @@ def test_a_merge_in_small_ranges_of_terms_says_the_same(
     chosen = _segments(database)
     assert len(chosen) == 3
     monkeypatch.setattr(merging, "_MAX_CHUNK_BYTES", 300)
-    monkeypatch.setattr(merging, "_ORPHANED_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(writer, "_ORPHANED_ROWS_AT_ONCE", 7)
     monkeypatch.setattr(writer, "_MERGED_AT_ONCE", 3)
     merge_segments(database)
     assert len(_segments(database)) == 1
