@@ -76,7 +76,7 @@ import traceback
 from simplemem import Settings, open_store
 with open_store(sys.argv[1], settings=Settings.model_validate({"embed": {"provider": "none"}})) as store:
     print([hit.name for hit in store.search("crane", mode="text").hits])
-print("numpy" in sys.modules)
+print("simsimd" in sys.modules)
 """
 
 
