@@ -126,6 +126,8 @@ def test_how_a_system_writes_accents_and_syllables_makes_no_difference(
 @example("ǅungla ŉ ẞ")
 @example("my robot🤖 likes 🥑avocado")
 @example("東京都 서울에서 น้ำชา")
+@example("´")
+@example("a ´ b ´")
 def test_a_note_is_found_by_every_word_of_its_own(database: Database, body: str) -> None:
     with database.writing() as db:
         db.remove_words(1)

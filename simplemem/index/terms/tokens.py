@@ -14,6 +14,7 @@ from simplemem.index.door import Term
 # do characters for private use: they mark the stems of other languages than English (note/words.py).
 _TOKENIZER = ("unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc")
 _MAX_PIECE_CHARACTERS = 100_000
+_BARE_ACCENT = "\ufffd"  # what is left of an accent that stands alone
 _MAX_TOKEN_CHARACTERS = 200  # PostgreSQL's index of terms refuses texts of some thousand bytes
 
 # A tokenizer belongs to the connection that made it, and so to a thread.
@@ -52,6 +53,8 @@ def _tokenize_piece(text: str) -> list[str]:
         include_offsets=False,
         include_colocated=False,
     )
+    if "" in tokens:
+        tokens = [token or _BARE_ACCENT for token in tokens]
     if any(len(token) > _MAX_TOKEN_CHARACTERS for token in tokens):
         return [token[:_MAX_TOKEN_CHARACTERS] for token in tokens]
     return tokens
