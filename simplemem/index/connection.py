@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from simplemem.index.postgres import connection as postgres
     from simplemem.index.postgres.database import PostgresDatabase
 
-LAST = "\U0010ffff"  # behind every path
+LAST = "\U0010ffff"  # sorts after every character of a path or a term
 COMMIT = "commit"  # in `meta`: the one of a branch that the rows are of
 SET_META = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 

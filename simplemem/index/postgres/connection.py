@@ -158,12 +158,6 @@ class Connection:
         if given:
             Cursor(self.raw).executemany(translated(statement)[0], given)
 
-    def copy(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Many rows of our own making, at once."""
-        with self.raw.cursor() as cursor, cursor.copy(f"COPY {table} FROM STDIN") as copy:
-            for row in rows:
-                copy.write_row(row)
-
     def state(self) -> object:
         return self.seen
 

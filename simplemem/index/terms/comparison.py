@@ -35,11 +35,13 @@ def describe_terms(db: Connection) -> Iterator[tuple[str, int, int]]:
     sums: dict[str, tuple[int, int]] = {}
     for segment in list_segments(db):
         source = read_source(db, segment.number)
-        blocks, digest = _describe_texts(source, note_numbers)
+        note_ids = source.documents.note_ids.tolist()
+        numbers = np.array([note_numbers.get(note_id, 0) for note_id in note_ids], np.uint64)
+        blocks, digest = _describe_texts(source, numbers)
         known_blocks, known_digest = sums.get("", (0, 0))
         sums[""] = known_blocks + blocks, (known_digest + digest) & _ALL_BITS
         for postings in read_all_terms(db, source):
-            described = _describe(postings, source, note_numbers)
+            described = _describe(postings, source, numbers)
             for term, occurrences, digest in described:
                 known_occurrences, known_digest = sums.get(term, (0, 0))
                 digest = (known_digest + digest) & _ALL_BITS
@@ -51,15 +53,14 @@ def describe_terms(db: Connection) -> Iterator[tuple[str, int, int]]:
 
 
 def _describe(
-    postings: Postings, source: Source, note_numbers: dict[int, int]
+    postings: Postings, source: Source, numbers: Integers
 ) -> Iterator[tuple[str, int, int]]:
     """Yield the terms of a segment, with the number of occurrences in notes that are still indexed."""
     documents = source.documents
-    numbers = [note_numbers.get(note_id, 0) for note_id in documents.note_ids.tolist()]
     notes = np.repeat(documents.note_indexes[postings.ordinals], postings.counts)
     ordinals = np.repeat(postings.ordinals.astype(np.int64), postings.counts)
     digests = _mix(
-        np.array(numbers, np.uint64)[notes],
+        numbers[notes],
         _places(documents, ordinals),
         postings.positions.astype(np.uint64),
     )
@@ -74,13 +75,10 @@ def _describe(
     yield from zip(postings.terms, occurrences.tolist(), sums.tolist(), strict=True)
 
 
-def _describe_texts(source: Source, note_numbers: dict[int, int]) -> tuple[int, int]:
+def _describe_texts(source: Source, numbers: Integers) -> tuple[int, int]:
     """Return the number of blocks in notes that are still indexed, and a sum that tells their texts."""
     documents = source.documents
-    notes = np.repeat(np.arange(len(documents.note_ids)), documents.block_counts)
-    numbers = np.array(
-        [note_numbers.get(note_id, 0) for note_id in documents.note_ids.tolist()], np.uint64
-    )
+    notes = documents.notes_of_blocks
     blocks = np.arange(len(notes)) - documents.first_blocks[notes]
     digests = _mix(numbers[notes], blocks.astype(np.uint64), documents.text_keys)
     is_alive = source.is_indexed[notes]

@@ -8,7 +8,6 @@ TITLE = 0  # the first ordinal of a note
 SUMMARY = 1  # the second
 FIRST_BLOCK = 2  # and the ordinals from here on
 MAX_COUNT = 255  # of one posting; a term that occurs more often in an ordinal has several postings
-LAST = "\U0010ffff"  # sorts after every character of a term
 
 
 class Sizes(NamedTuple):

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from simplemem.index.terms.format import FIRST_BLOCK, LAST, TITLE
+from simplemem.index.connection import LAST
+from simplemem.index.terms.format import FIRST_BLOCK, TITLE
 from simplemem.index.terms.occurrences import (
     Occurrences,
     make_occurrences,

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from simplemem.index.connection import LAST
 from simplemem.index.engine import Damaged
-from simplemem.index.terms.format import FIRST_BLOCK, LAST, MAX_COUNT, SUMMARY, TITLE, Sizes
+from simplemem.index.terms.format import FIRST_BLOCK, MAX_COUNT, SUMMARY, TITLE, Sizes
 from simplemem.index.terms.small_segment import PackedSegment, SegmentBuilder
 
 Integers = NDArray[Any]
@@ -169,6 +170,11 @@ class Documents:
         return np.cumsum(self.block_counts, dtype=np.int64) - self.block_counts
 
     @cached_property
+    def notes_of_blocks(self) -> Integers:
+        """For each block the index of its note."""
+        return np.repeat(np.arange(len(self.note_ids)), self.block_counts)
+
+    @cached_property
     def note_order(self) -> Integers:
         """The indexes of the notes in the order of their ids."""
         return np.argsort(self.note_ids, kind="stable")
@@ -185,7 +191,7 @@ class Documents:
 
     def count_texts(self, is_counted: NDArray[np.bool_]) -> tuple[Integers, Integers]:
         """Return the keys of the texts of some notes, sorted, and how many of the notes have each."""
-        notes = np.repeat(np.arange(len(self.note_ids)), self.block_counts)
+        notes = self.notes_of_blocks
         chosen = np.flatnonzero(is_counted[notes] & (self.text_keys != 0))
         keys = self.text_keys[chosen]
         notes = notes[chosen]
@@ -195,16 +201,10 @@ class Documents:
         is_new[1:] = (keys[1:] != keys[:-1]) | (notes[1:] != notes[:-1])
         return np.unique(keys[is_new], return_counts=True)
 
-    def index_of(self, note_id: int) -> int | None:
-        """Return the index of a note, or None if the segment does not hold it."""
-        position = int(np.searchsorted(self.sorted_note_ids, note_id))
-        is_there = position < len(self.note_ids) and self.sorted_note_ids[position] == note_id
-        return int(self.note_order[position]) if is_there else None
-
     def select(self, is_kept: NDArray[np.bool_]) -> Documents:
         """Return the documents without the notes that are not kept."""
         ordinals = is_kept[self.note_indexes]
-        blocks = np.repeat(is_kept, self.block_counts)
+        blocks = is_kept[self.notes_of_blocks]
         return Documents(
             self.note_ids[is_kept],
             self.block_counts[is_kept],

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from simplemem.index.engine import Damaged
-from simplemem.index.terms.format import FIRST_BLOCK, MAX_COUNT, Sizes
+from simplemem.index.terms.format import FIRST_BLOCK, MAX_COUNT, TITLE, Sizes
 from simplemem.index.terms.tokens import NoteTokens
 
 _TYPE_CODES = ("B", "H", "I", "Q")  # numbers of 1, 2, 4 and 8 bytes
@@ -93,7 +93,7 @@ def _positions_by_term(builder: SegmentBuilder) -> list[dict[int, list[int]]]:
     """Return for each number of a term its positions in each ordinal."""
     occurrences: list[dict[int, list[int]]] = [{} for _ in builder.numbers]
     start = 0
-    lengths = map(sum, zip(builder.word_counts, builder.extra_counts, strict=True))
+    lengths = _lengths(builder.word_counts, builder.extra_counts)
     for ordinal, length in enumerate(lengths):
         for position, number in enumerate(builder.tokens[start : start + length]):
             occurrences[number].setdefault(ordinal, []).append(position)
@@ -109,16 +109,26 @@ def _postings(positions_of_ordinals: dict[int, list[int]]) -> Iterable[tuple[int
 
 
 def _sizes_of(builder: SegmentBuilder) -> Sizes:
-    words = 0
-    block_words = 0
-    ordinal = 0
-    lengths = list(map(sum, zip(builder.word_counts, builder.extra_counts, strict=True)))
+    lengths = _lengths(builder.word_counts, builder.extra_counts)
+    sizes_of_notes = []
+    first = 0
     for block_count in builder.block_counts:
-        lengths_of_note = lengths[ordinal : ordinal + FIRST_BLOCK + block_count]
-        words += sum(lengths_of_note)
-        block_words += sum(lengths_of_note[FIRST_BLOCK:]) + block_count * lengths_of_note[0]
-        ordinal += len(lengths_of_note)
-    return Sizes(len(builder.note_ids), words, sum(builder.block_counts), block_words)
+        end = first + FIRST_BLOCK + block_count
+        sizes_of_notes.append(_sizes_of_note(lengths[first:end]))
+        first = end
+    return Sizes(*map(sum, zip(*sizes_of_notes, strict=True)))
+
+
+def _lengths(word_counts: Iterable[int], extra_counts: Iterable[int]) -> list[int]:
+    """Return how many tokens each text has."""
+    return list(map(sum, zip(word_counts, extra_counts, strict=True)))
+
+
+def _sizes_of_note(lengths: Sequence[int]) -> Sizes:
+    """Return the sizes of one note, whose title, summary and blocks have so many tokens."""
+    lengths_of_blocks = lengths[FIRST_BLOCK:]
+    block_words = sum(lengths_of_blocks) + len(lengths_of_blocks) * lengths[TITLE]
+    return Sizes(1, sum(lengths), len(lengths_of_blocks), block_words)
 
 
 def find_note(documents: bytes, note_id: int) -> Sizes | None:
@@ -133,13 +143,11 @@ def find_note(documents: bytes, note_id: int) -> Sizes | None:
         return None
 
     first = FIRST_BLOCK * index + sum(block_counts[:index])
-    block_count = block_counts[index]
-    end = first + FIRST_BLOCK + block_count
-    lengths = list(map(sum, zip(word_counts[first:end], extra_counts[first:end], strict=True)))
-    if len(lengths) != FIRST_BLOCK + block_count:
+    end = first + FIRST_BLOCK + block_counts[index]
+    lengths = _lengths(word_counts[first:end], extra_counts[first:end])
+    if len(lengths) != end - first:
         raise Damaged("a segment of the term index does not fit its blocks")
-    block_words = sum(lengths[FIRST_BLOCK:]) + block_count * lengths[0]
-    return Sizes(1, sum(lengths), block_count, block_words)
+    return _sizes_of_note(lengths)
 
 
 def _pack(*columns: Sequence[int]) -> bytes:
