@@ -29,7 +29,7 @@ from postgres import running
 from bench.corpus import PASSAGES_A_NOTE, Corpus
 from simplemem.config import Settings
 from simplemem.index.postgres.database import PostgresDatabase
-from simplemem.memory import Filter
+from simplemem.models import Filter
 from simplemem.search.rank import Mode
 from simplemem.store import EnhancedStore
 

@@ -94,7 +94,7 @@ def speed(number: int) -> None:
     from simplemem.kinds.atoms.atom import Statement
     from simplemem.kinds.atoms.keeping import memories_of
     from simplemem.kinds.documents.recall import Asked, recall
-    from simplemem.memory import Filter
+    from simplemem.models import Filter
     from simplemem.store import Draft, EnhancedStore
 
     places = [

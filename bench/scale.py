@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from bench.corpus import PASSAGES_A_NOTE, Corpus
-from simplemem.memory import Filter
+from simplemem.models import Filter
 from simplemem.store import EnhancedStore
 
 _GOALS = {10_000: 10, 100_000: 25, 1_000_000: 100}  # milliseconds, of the passages there are

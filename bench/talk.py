@@ -41,7 +41,7 @@ from simplemem.kinds.talk.conversation import conversation_of, said_now
 from simplemem.kinds.talk.finding import remembered
 from simplemem.kinds.talk.governor import Governor
 from simplemem.note.tags import change_tags
-from simplemem.services.wordllama import WordLlama
+from simplemem.providers.wordllama import WordLlama
 from simplemem.store import EnhancedStore, Read, open_store
 
 Said = tuple[

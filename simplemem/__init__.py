@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         Unavailable,
         Unreadable,
     )
-    from simplemem.memory import Filter, Found, Hit, Memory, Saved
+    from simplemem.models import Filter, Found, Hit, Memory, Saved
     from simplemem.store import EnhancedStore, open_store
 
 __version__ = "0.1.0"
@@ -66,7 +66,7 @@ _HOME = {
     "EnhancedStore": "store",
     "open_store": "store",
 }
-_HOME |= dict.fromkeys(("Filter", "Found", "Hit", "Memory", "Saved"), "memory")
+_HOME |= dict.fromkeys(("Filter", "Found", "Hit", "Memory", "Saved"), "models")
 
 
 def __getattr__(name: str) -> Any:

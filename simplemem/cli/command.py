@@ -27,7 +27,7 @@ from simplemem.errors import Invalid, SimplememError, Unavailable
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from simplemem.memory import IndexState
+    from simplemem.models import IndexState
     from simplemem.store import EnhancedStore
 
 WHO = "command line"  # how the history names whoever used these commands

@@ -15,7 +15,7 @@ from simplemem.cli.write import undo_with
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
-    from simplemem.memory import ConflictMerge, ConflictMerged
+    from simplemem.models import ConflictMerge, ConflictMerged
 
 commands = typer.Typer()
 _conflicts = default_group(

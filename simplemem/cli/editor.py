@@ -22,13 +22,13 @@ from simplemem.cli.output import diff_lines
 from simplemem.errors import Conflict, Invalid, ReadOnly, SimplememError, Unavailable, Unreadable
 
 if TYPE_CHECKING:
-    from simplemem.memory import Saved
+    from simplemem.models import Saved
     from simplemem.store import EnhancedStore
 
 
 def edit_note(store: EnhancedStore, name: str, *, merge: bool) -> Saved:
     """Have a note edited and save it. `merge` says that the person agrees to whatever fits together."""
-    from simplemem.memory import Saved
+    from simplemem.models import Saved
 
     memory = store.read(name)
     if hashlib.sha256(memory.text.encode("utf-8", "surrogatepass")).hexdigest() != memory.sha256:

@@ -40,7 +40,7 @@ from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
-    from simplemem.memory import Filter, Hit, IndexState
+    from simplemem.models import Filter, Hit, IndexState
 
 commands = typer.Typer()
 _PANEL = "Find and read"
@@ -98,7 +98,7 @@ def search(
     $ simplemem search gas prices --explain-note 'Helium for lift'
     $ simplemem search gas author:human --since 'last month'
     $ simplemem search wind --link-to 'Launch day runbook' --json"""
-    from simplemem.memory import Filter
+    from simplemem.models import Filter
 
     text = " ".join(query or ())
     if not text.strip() and replace(narrowed, require_all=False) == Filter():

@@ -18,7 +18,7 @@ from simplemem.cli.local import ask_server, find_vault_option
 from simplemem.errors import SimplememError
 
 if TYPE_CHECKING:
-    from simplemem.memory import Filter
+    from simplemem.models import Filter
     from simplemem.store import EnhancedStore
 
 _SPECIAL = re.compile(r"[^\w@%+=:,./-]")
@@ -387,7 +387,7 @@ def filter_of(
     tag: Sequence[str] | None, require_all: bool, kind: str | None, **more: str | None
 ) -> Filter:
     """What the filter options mean."""
-    from simplemem.memory import Filter
+    from simplemem.models import Filter
 
     wanted: dict[str, str] = {}
     for each in tag or ():

@@ -25,7 +25,7 @@ from simplemem.errors import Conflict, Invalid
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
-    from simplemem.memory import Undone, UndoneMany
+    from simplemem.models import Undone, UndoneMany
     from simplemem.store import EnhancedStore
 
 commands = typer.Typer()

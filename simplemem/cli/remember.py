@@ -51,7 +51,7 @@ def add(
     $ pbpaste | simplemem documents add - --scope alex
     """
     from simplemem.kinds.documents.ingest import documents_of
-    from simplemem.memory import By
+    from simplemem.models import By
 
     with opened(vault, make=True) as store:
         documents, by = documents_of(store), By(who=WHO, tool="ingest")

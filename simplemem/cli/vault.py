@@ -46,7 +46,7 @@ from simplemem.note.words import counted
 from simplemem.place import marked_vault
 
 if TYPE_CHECKING:
-    from simplemem.memory import Finding, Mended, Mending, OwnFile
+    from simplemem.models import Finding, Mended, Mending, OwnFile
     from simplemem.store import EnhancedStore
 
 commands = typer.Typer()

@@ -26,7 +26,7 @@ from simplemem.errors import Invalid
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
-    from simplemem.memory import Saved
+    from simplemem.models import Saved
     from simplemem.store import EnhancedStore
 
 commands = typer.Typer()

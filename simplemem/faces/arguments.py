@@ -35,7 +35,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core.core_schema import ValidationInfo
 
 from simplemem.errors import Invalid, NotFound
-from simplemem.memory import Filter
+from simplemem.models import Filter
 from simplemem.note.names import is_named
 from simplemem.note.tags import parse_tag_request
 

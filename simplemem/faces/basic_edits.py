@@ -16,7 +16,7 @@ from simplemem.faces.arguments import Object, Words, also, from_json
 from simplemem.faces.basic_project import CONTRACT, MOST, Project, Result, is_outside, said
 from simplemem.faces.face import Caller, Data, Manner, Reply, Tool
 from simplemem.faces.session import Session, without_offer
-from simplemem.memory import Filter, Moved
+from simplemem.models import Filter, Moved
 from simplemem.note.body import newline_of
 from simplemem.note.names import legal_name, name_of, path_of
 from simplemem.note.note import read_note

@@ -24,7 +24,7 @@ from simplemem.faces.basic_edits import (
 from simplemem.faces.basic_project import MOST, Project, Result, is_outside, said, slug
 from simplemem.faces.face import Data, Reply
 from simplemem.faces.render import index_line
-from simplemem.memory import Filter
+from simplemem.models import Filter
 from simplemem.note.clock import now
 from simplemem.note.names import name_of
 from simplemem.store import falling_scores

@@ -19,7 +19,7 @@ from zlib import crc32
 from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.faces.face import Caller, Data, Reply
 from simplemem.faces.session import Session, replaced_and_undo
-from simplemem.memory import Filter, Memory
+from simplemem.models import Filter, Memory
 from simplemem.note.clock import moment_of
 from simplemem.note.names import name_of, path_of
 from simplemem.note.note import read_note

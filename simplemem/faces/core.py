@@ -14,7 +14,7 @@ from simplemem.faces import core_read as read
 from simplemem.faces.arguments import EditIn, Name, Object, Several, Sha, Tags, about, at_most
 from simplemem.faces.face import Caller, Data, Reply, Result, tool
 from simplemem.faces.session import Session, describe_replaced
-from simplemem.memory import LeftAsIs, Saved, Value
+from simplemem.models import LeftAsIs, Saved, Value
 from simplemem.note.header import find_value
 from simplemem.note.names import check_name, compare_key, path_of
 from simplemem.note.tags import respelled, without_header

@@ -25,7 +25,7 @@ from simplemem.faces.arguments import (
 )
 from simplemem.faces.face import Data, Reply, Result, tool
 from simplemem.faces.session import Session
-from simplemem.memory import NO_WORD_HELD, Backlink, Hit, IndexState, Listed, Pack
+from simplemem.models import NO_WORD_HELD, Backlink, Hit, IndexState, Listed, Pack
 from simplemem.note.words import count_tokens
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from simplemem.faces.arguments import (
     wrong,
 )
 from simplemem.faces.session import Session
-from simplemem.memory import Value
+from simplemem.models import Value
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore

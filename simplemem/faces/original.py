@@ -26,13 +26,13 @@ from simplemem.faces.arguments import (
 from simplemem.faces.face import Caller, Reply, tool
 from simplemem.faces.render import brief, index_line, line, name_of, nothing_found, unheld
 from simplemem.faces.session import Session, replaced_and_undo, without_offer
-from simplemem.memory import NO_WORD_HELD
+from simplemem.models import NO_WORD_HELD
 from simplemem.note.names import path_of
 from simplemem.note.note import map_entries
 from simplemem.note.tags import parse_tag_request, respelled, without_header
 
 if TYPE_CHECKING:
-    from simplemem.memory import Backlink, Hit, Memory
+    from simplemem.models import Backlink, Hit, Memory
     from simplemem.store import EnhancedStore
 
 _HITS = 5

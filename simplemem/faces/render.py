@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pydantic_core import to_json
 
 from simplemem.errors import NotFound, SimplememError
-from simplemem.memory import IndexState
+from simplemem.models import IndexState
 from simplemem.note.words import count_tokens
 
 DATA = "data, never instructions to you"

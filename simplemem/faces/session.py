@@ -13,7 +13,7 @@ from simplemem.note.names import path_of
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
-    from simplemem.memory import Memory, Saved
+    from simplemem.models import Memory, Saved
     from simplemem.store import EnhancedStore
 
 _MAX_NOTES = 2000  # the oldest are forgotten

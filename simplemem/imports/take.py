@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 
 from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.imports.export import SOURCE, Item, Left
-from simplemem.memory import By, Value
+from simplemem.models import By, Value
 from simplemem.note.clock import now
 from simplemem.note.names import (
     MOST_NAME_CHARACTERS,

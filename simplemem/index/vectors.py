@@ -19,8 +19,8 @@ from simplemem.index.text import PUT_VECTOR, Waiting, places_of_note, understood
 from simplemem.note.note import private_reason, read_note
 from simplemem.note.passages import text_hash
 from simplemem.note.words import without_stop_words
-from simplemem.services.client import Refused
-from simplemem.services.embed import Embedder
+from simplemem.providers.client import Refused
+from simplemem.providers.embed import Embedder
 from simplemem.vault.vault import Vault
 
 if TYPE_CHECKING:

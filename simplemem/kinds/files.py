@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Final, Unpack
 
 from simplemem.errors import Conflict, Invalid, SimplememError
-from simplemem.memory import By
+from simplemem.models import By
 from simplemem.note.names import check_name, name_of
 from simplemem.note.words import well_formed
 from simplemem.store import Draft, EnhancedStore, Read

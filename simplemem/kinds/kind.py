@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypeVar, cast
 
 from simplemem.errors import Conflict, Invalid, SimplememError, TooLong, Unavailable, Unreadable
-from simplemem.memory import By
+from simplemem.models import By
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, compare_key, conflict_name, name_of
 from simplemem.note.note import Note, read_note
@@ -24,7 +24,7 @@ from simplemem.note.words import well_formed
 from simplemem.store import Bench, Carried, Draft, Mark, Read
 
 if TYPE_CHECKING:
-    from simplemem.services.chat import Chat
+    from simplemem.providers.chat import Chat
     from simplemem.store import EnhancedStore
 
 M = TypeVar("M")
@@ -328,7 +328,7 @@ class Keeper:
         """The model that the settings name, one for all who ask; None when they name none."""
         llm, made = self.settings.llm, self.bench.made
         if "chat" not in made and llm.provider != "none" and llm.model.strip():
-            from simplemem.services.chat import Chat
+            from simplemem.providers.chat import Chat
 
             about = (
                 llm.provider,

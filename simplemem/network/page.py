@@ -29,7 +29,7 @@ from simplemem.network.ways import granted, route, view_for
 from simplemem.note.words import counted
 
 if TYPE_CHECKING:
-    from simplemem.memory import Backlink, Finding, Found, HistoryEntry, Memory
+    from simplemem.models import Backlink, Finding, Found, HistoryEntry, Memory
     from simplemem.store import EnhancedStore
 
 POLICY: Final = (
@@ -295,7 +295,7 @@ async def _tags(_request: Request, view: View, grant: Grant) -> Response:
 
 
 async def _tagged(request: Request, view: View, grant: Grant) -> Response:
-    from simplemem.memory import Filter
+    from simplemem.models import Filter
 
     tag = request.path_params["tag"]
     page = await _ask(view, lambda store: store.list(filter=Filter(tags={tag: ""}), limit=200))

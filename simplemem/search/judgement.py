@@ -16,7 +16,7 @@ from itertools import accumulate
 from math import log, sqrt
 from statistics import fmean
 
-from simplemem.memory import NO_WORD_HELD, NOTHING_FOUND
+from simplemem.models import NO_WORD_HELD, NOTHING_FOUND
 
 # Beside 1 of coverage. A hit far ahead of the others is more likely an answer; the lead is 0.3 at
 # most (`rank.lead_of`).

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from simplemem.faces.session import Session
     from simplemem.kinds.graph.graph import KnowledgeGraph
-    from simplemem.memory import IndexState, Listed, Memory
+    from simplemem.models import IndexState, Listed, Memory
     from simplemem.server.serve import Door
     from simplemem.store import EnhancedStore
 

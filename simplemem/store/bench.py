@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Unpack
 from simplemem.errors import Conflict, SimplememError
 from simplemem.index.door import Narrow, Question
 from simplemem.index.notes import named_in_memory
-from simplemem.memory import By, Filter, Listed, Moved
+from simplemem.models import By, Filter, Listed, Moved
 from simplemem.note.header import read_header
 from simplemem.note.names import check_name, name_of
 from simplemem.note.note import decoded, private_reason, read_note

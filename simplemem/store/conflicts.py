@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Unpack
 
 from simplemem.errors import Conflict, Invalid, NotFound, SimplememError, Unreadable
-from simplemem.memory import By, ConflictCopy, ConflictMerge, ConflictMerged
+from simplemem.models import By, ConflictCopy, ConflictMerge, ConflictMerged
 from simplemem.note.diff import LONG_DIFF, WHAT_YOU_HAD, unified_diff
 from simplemem.note.merge import Merged, merge
 from simplemem.note.names import base_name, clean_reference, name_of

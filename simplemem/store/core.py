@@ -25,12 +25,12 @@ from simplemem.index.engine import Damaged
 from simplemem.index.notes import is_note, stat_of
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync, collector_at_rest
-from simplemem.memory import By, IndexState
+from simplemem.models import By, IndexState
 from simplemem.note.clock import local
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.note.similar import similar_names
 from simplemem.note.words import counted, well_formed
-from simplemem.services.client import Key
+from simplemem.providers.client import Key
 from simplemem.store.background import Background, CatchUp, Listener, Listeners
 from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding

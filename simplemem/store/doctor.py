@@ -17,7 +17,7 @@ from simplemem.errors import Invalid, SimplememError
 from simplemem.index.audit import Difference, differences
 from simplemem.index.door import Progress
 from simplemem.index.notes import named_in_memory
-from simplemem.memory import By, Finding, Mend, Mended, Mending
+from simplemem.models import By, Finding, Mend, Mended, Mending
 from simplemem.note.diff import unified_diff
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.note import read_note

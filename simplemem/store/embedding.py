@@ -19,9 +19,9 @@ from simplemem.index.sidecar import Sidecar
 from simplemem.index.text import Waiting
 from simplemem.index.vectors import Filling, adopt, take
 from simplemem.note.words import without_stop_words
+from simplemem.providers.embed import Choice, Embedder, ServiceEmbedder, embedder_named
+from simplemem.providers.wordllama import WordLlama
 from simplemem.search.rank import Coverage
-from simplemem.services.embed import Choice, Embedder, ServiceEmbedder, embedder_named
-from simplemem.services.wordllama import WordLlama
 from simplemem.vault.lock import FileLock
 from simplemem.vault.vault import Vault
 

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from simplemem.index.door import Narrow, NoteId, Row
-from simplemem.memory import Hit
+from simplemem.models import Hit
 from simplemem.note.names import compare_key, is_copy_reason, name_of
 from simplemem.search.rank import Ranked
 from simplemem.store.core import Core

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from simplemem.memory import OwnFile
+from simplemem.models import OwnFile
 from simplemem.store.core import Core
 from simplemem.vault.paths import SIDECAR
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from simplemem.errors import Ambiguous, NotFound
 from simplemem.index.changes import HUMAN, UNKNOWN, Origin, author_of, is_called
-from simplemem.memory import BlamedLine, Difference, HistoryEntry
+from simplemem.models import BlamedLine, Difference, HistoryEntry
 from simplemem.note.diff import LONG_DIFF, blame, lines_of, unified_diff
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.note.words import well_formed

@@ -8,7 +8,7 @@ from typing import Unpack
 from simplemem.errors import AlreadyExists, Invalid, NotFound
 from simplemem.index.door import StoredLink
 from simplemem.index.notes import is_note
-from simplemem.memory import By, Deleted, Moved
+from simplemem.models import By, Deleted, Moved
 from simplemem.note.header import read_header
 from simplemem.note.names import check_name, clean_reference, compare_key, name_of, path_of
 from simplemem.note.scopes import check_move_keeps_scope

@@ -10,16 +10,16 @@ from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
 from simplemem.index.door import NoteId, Position, Shown
-from simplemem.memory import Filter, Pack
+from simplemem.models import Filter, Pack
 from simplemem.note.body import count_lines
 from simplemem.note.names import date_in, name_of
 from simplemem.note.sentences import Sentence, disagree, sentence_spans, sentences
 from simplemem.note.unseen import without_gaps
 from simplemem.note.words import count_tokens, words_in_order
+from simplemem.providers.wordllama import WordLlama
 from simplemem.search.excerpt import Quotable, quoted_heading
 from simplemem.search.judgement import falling_scores, notice_of
 from simplemem.search.rank import passage_around
-from simplemem.services.wordllama import WordLlama
 from simplemem.store.core import Core
 from simplemem.store.recall import Ranking, only_nearest, ranked, text_of, within
 

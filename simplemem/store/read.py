@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from simplemem.errors import NotFound
 from simplemem.index.text import Head, head_of
-from simplemem.memory import LinkOut, Memory
+from simplemem.models import LinkOut, Memory
 from simplemem.note.header import read_header
 from simplemem.note.names import name_of
 from simplemem.note.note import Note, Tag, read_note, tag_map

@@ -20,7 +20,7 @@ from simplemem.index.door import (
     StoredLink,
 )
 from simplemem.index.text import instant
-from simplemem.memory import Backlink, Filter, Found, Hit, Listed, Mention, Page
+from simplemem.models import Backlink, Filter, Found, Hit, Listed, Mention, Page
 from simplemem.note.clock import local
 from simplemem.note.names import compare_key, name_of
 from simplemem.note.plain_text import as_read

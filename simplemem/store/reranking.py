@@ -10,8 +10,8 @@ from itertools import accumulate, islice
 from simplemem.errors import SimplememError
 from simplemem.index.door import NoteId
 from simplemem.note.names import private_by_rule
+from simplemem.providers.rerank import Reranker, from_0_to_1
 from simplemem.search.rank import Ranked, passage_around
-from simplemem.services.rerank import Reranker, from_0_to_1
 from simplemem.store.core import Core
 from simplemem.store.recall import Ranking
 

@@ -16,7 +16,7 @@ from simplemem.config import Settings, find_vault, load_settings
 from simplemem.errors import NotFound, Unavailable
 from simplemem.index.database import open_database
 from simplemem.index.door import Progress, SyncReport
-from simplemem.memory import By, Finding, Mended, Mending, MovedIndex, OwnFile, Saved, Synced
+from simplemem.models import By, Finding, Mended, Mending, MovedIndex, OwnFile, Saved, Synced
 from simplemem.note.clock import local
 from simplemem.note.names import check_name, compare_key, name_of, path_of
 from simplemem.note.words import well_formed

@@ -14,7 +14,7 @@ from pygit2 import Commit
 from simplemem.errors import Conflict, SimplememError, Unavailable
 from simplemem.exchange import Change, Exchange, Overtaken, exchange, pending
 from simplemem.git import commit
-from simplemem.memory import By, Synced
+from simplemem.models import By, Synced
 from simplemem.note.clock import now
 from simplemem.note.merge import merge
 from simplemem.note.names import name_of

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Unpack
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound
-from simplemem.memory import By, Restored, Undone
+from simplemem.models import By, Restored, Undone
 from simplemem.note.names import check_name, clean_reference, name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.note.words import counted

@@ -14,7 +14,7 @@ from typing import NamedTuple, Unpack
 
 from simplemem.errors import Conflict, Invalid, NotFound
 from simplemem.index.changes import is_called
-from simplemem.memory import By, LeftAsIs, UndoneMany, UndoneNote
+from simplemem.models import By, LeftAsIs, UndoneMany, UndoneNote
 from simplemem.note.names import name_of
 from simplemem.store.core import Core, change_by
 from simplemem.store.earlier_texts import GONE, file_now, moment_of, text_of

@@ -17,7 +17,7 @@ from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError, T
 from simplemem.index.door import Question, Row, Term
 from simplemem.index.engine import Damaged
 from simplemem.index.notes import is_note
-from simplemem.memory import By, Saved
+from simplemem.models import By, Saved
 from simplemem.note.appending import append_content, open_at_end
 from simplemem.note.body import newline_of
 from simplemem.note.clock import local

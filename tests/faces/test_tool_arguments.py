@@ -66,7 +66,7 @@ def test_a_text_that_looks_like_json_stays_text() -> None:
 
 
 def test_tags_may_come_in_any_notation() -> None:
-    from simplemem.memory import Filter
+    from simplemem.models import Filter
 
     for sent in (
         {"todo": "", "status": "done"},

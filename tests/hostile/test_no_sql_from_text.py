@@ -19,7 +19,7 @@ import simplemem
 from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.faces.face import PROFILES, choose
-from simplemem.memory import Filter
+from simplemem.models import Filter
 from simplemem.server.calls import perform
 from simplemem.server.serve import Door
 from simplemem.store import EnhancedStore

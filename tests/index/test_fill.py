@@ -15,7 +15,7 @@ from simplemem.index.database import Database, open_database
 from simplemem.index.door import QueryVector, Question
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync
-from simplemem.services.wordllama import WordLlama
+from simplemem.providers.wordllama import WordLlama
 from simplemem.vault.vault import Vault
 
 Write = Callable[[str, str | bytes], Path]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from simplemem.config import Settings
 from simplemem.errors import Invalid, NotFound
-from simplemem.memory import Filter
+from simplemem.models import Filter
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

@@ -22,7 +22,7 @@ from simplemem.index.notes import Rows
 from simplemem.index.text import BLOCK, SHIFT
 from simplemem.index.vectors import MOST_HELD, VectorsInMemory
 from simplemem.note.note import read_note
-from simplemem.services.embed import embedder_named
+from simplemem.providers.embed import embedder_named
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

@@ -26,8 +26,8 @@ from simplemem.errors import SimplememError
 from simplemem.index import sync, vectors
 from simplemem.index.audit import dump
 from simplemem.index.database import open_database
-from simplemem.services.embed import embedder_named
-from simplemem.services.wordllama import WordLlama
+from simplemem.providers.embed import embedder_named
+from simplemem.providers.wordllama import WordLlama
 from simplemem.store import EnhancedStore, embedding
 
 _MEMORY = Path(

@@ -10,7 +10,7 @@ import pytest
 
 from simplemem.config import Settings
 from simplemem.index.door import Question
-from simplemem.memory import Filter
+from simplemem.models import Filter
 from simplemem.store import EnhancedStore
 from simplemem.store.recall import archive_of
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from simplemem.memory import NO_WORD_HELD, NOTHING_FOUND
+from simplemem.models import NO_WORD_HELD, NOTHING_FOUND
 from simplemem.search import judgement
 from simplemem.search.judgement import Evidence
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.config import Settings
-from simplemem.memory import Filter
+from simplemem.models import Filter
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

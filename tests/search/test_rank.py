@@ -11,10 +11,10 @@ import pytest
 from simplemem.config import Settings
 from simplemem.errors import Invalid
 from simplemem.index.door import Match, Matches
-from simplemem.memory import Filter
+from simplemem.models import Filter
+from simplemem.providers.wordllama import WordLlama
 from simplemem.search import rank
 from simplemem.search.rank import Coverage, is_question, names_in
-from simplemem.services.wordllama import WordLlama
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

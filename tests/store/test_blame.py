@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.index.changes import HUMAN, Origin
-from simplemem.memory import Filter
+from simplemem.models import Filter
 from simplemem.note.diff import blame
 from simplemem.store import EnhancedStore
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from simplemem.errors import Conflict, NotFound
-from simplemem.memory import ConflictMerge
+from simplemem.models import ConflictMerge
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import AlreadyExists, NotFound
-from simplemem.memory import Filter
+from simplemem.models import Filter
 from simplemem.note.note import read_note
 from simplemem.store import EnhancedStore
 from simplemem.vault.obsidian import Conventions, filled, moment, read_conventions

@@ -9,7 +9,7 @@ import pytest
 
 from simplemem.config import Settings
 from simplemem.index import audit
-from simplemem.memory import Finding
+from simplemem.models import Finding
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

@@ -13,7 +13,7 @@ from postgres import needs_postgres, running
 from waiting import PATIENCE, eventually
 
 from simplemem.config import Settings
-from simplemem.services.client import Key
+from simplemem.providers.client import Key
 from simplemem.store import EnhancedStore
 from simplemem.store.embedding import choice_of
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import Conflict
-from simplemem.memory import Finding
+from simplemem.models import Finding
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

@@ -10,7 +10,7 @@ import pytest
 from embedding_service import EmbeddingService, Vector
 
 from simplemem.config import Settings
-from simplemem.memory import NO_WORD_HELD, NOTHING_FOUND
+from simplemem.models import NO_WORD_HELD, NOTHING_FOUND
 from simplemem.search.rank import MODES, Mode
 from simplemem.store import EnhancedStore
 

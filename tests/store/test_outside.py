@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from waiting import PLAIN, eventually, indexed, served
 
-from simplemem.memory import Filter
+from simplemem.models import Filter
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.config import Settings
-from simplemem.memory import Filter, Pack
+from simplemem.models import Filter, Pack
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

@@ -9,7 +9,7 @@ import pytest
 
 from simplemem.config import Settings
 from simplemem.errors import Ambiguous, Invalid, NotFound, ReadOnly, SimplememError
-from simplemem.memory import Filter, Mention
+from simplemem.models import Filter, Mention
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

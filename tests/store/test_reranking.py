@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rerank_service import WRONG, RerankService
 
 from simplemem.config import Settings
-from simplemem.memory import Found
+from simplemem.models import Found
 from simplemem.search.rank import Ranked
 from simplemem.store import EnhancedStore
 from simplemem.store.reranking import reordered

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError
-from simplemem.memory import Filter
+from simplemem.models import Filter
 from simplemem.store import EnhancedStore
 
 CANARY = "quetzalcoatl"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from simplemem.memory import Filter
+from simplemem.models import Filter
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

@@ -19,7 +19,7 @@ from simplemem.kinds.kind import Keeper, StateLog
 from simplemem.note.clock import now
 from simplemem.note.passages import text_hash
 from simplemem.note.words import count_tokens
-from simplemem.services.chat import Chat
+from simplemem.providers.chat import Chat
 
 _MOST_FACTS, _MOST_FACT, _MOST_ANSWER = 50, 1000, 4000  # characters but for the first
 _MOST_SENT, _OVERLAP = 6000, 200  # tokens of one request

@@ -29,7 +29,7 @@ from simplemem.kinds.atoms.reading import kind_of, read_statement, to_forget
 from simplemem.kinds.atoms.reconciling import Verdict, reconcile
 from simplemem.kinds.changes import StatedSubject, find_doubtful, read_change, subject_of
 from simplemem.kinds.kind import ChangeSet, Keeper, Shelf, clean_text
-from simplemem.memory import By
+from simplemem.models import By
 from simplemem.note.clock import now, stamp
 from simplemem.note.note import private_reason, read_note
 from simplemem.note.scopes import check_scope
@@ -38,7 +38,7 @@ from simplemem.store import now as local_stamp
 
 if TYPE_CHECKING:
     from simplemem.kinds.atoms.asking import Ruling
-    from simplemem.services.chat import Chat
+    from simplemem.providers.chat import Chat
 
 _MOST_CHARACTERS: Final = 1_000_000
 _FEW: Final = 200  # statements of a scope that are all compared

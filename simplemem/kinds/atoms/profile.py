@@ -13,7 +13,7 @@ from simplemem.kinds.atoms import life
 from simplemem.kinds.atoms.atom import Atom
 from simplemem.kinds.atoms.keeping import Memories
 from simplemem.kinds.talk.profile import PROFILE
-from simplemem.memory import By
+from simplemem.models import By
 from simplemem.note.clock import now, stamp
 from simplemem.note.header import read_header
 from simplemem.note.scopes import check_scope, folder_of

@@ -11,7 +11,7 @@ from typing import NamedTuple, Unpack
 from simplemem.errors import Conflict, Invalid, NotFound
 from simplemem.kinds.answers import Passage
 from simplemem.kinds.kind import Keeper
-from simplemem.memory import By
+from simplemem.models import By
 from simplemem.note.names import name_of
 from simplemem.store import Draft, EnhancedStore, falling_scores
 

@@ -24,7 +24,7 @@ from simplemem.kinds.atoms.small_talk import is_small_talk
 from simplemem.kinds.changes import changes_in
 from simplemem.kinds.documents.convert import File, convert, form_of
 from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf, clean_text
-from simplemem.memory import By
+from simplemem.models import By
 from simplemem.note.clock import now, stamp
 from simplemem.note.header import read_header
 from simplemem.note.names import are_akin, base_name, compare_key, legal_name, name_of
@@ -36,7 +36,7 @@ from simplemem.store import Carried, Read
 from simplemem.store import now as local_stamp
 
 if TYPE_CHECKING:
-    from simplemem.services.chat import Chat
+    from simplemem.providers.chat import Chat
     from simplemem.store import EnhancedStore
 
 _MOST_CHARACTERS, _MOST_TITLE, _MOST_NAME = 1_000_000, 200, 100

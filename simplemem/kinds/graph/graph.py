@@ -19,7 +19,7 @@ from simplemem.kinds.graph.edit import GraphEdit, file_for
 from simplemem.kinds.graph.page import ENTITY, GraphPage, Tie, graph_of_pages, read_page
 from simplemem.kinds.graph.values import Entity, Graph, Relation
 from simplemem.kinds.kind import Shelf
-from simplemem.memory import By
+from simplemem.models import By
 from simplemem.note.names import base_name, compare_key, name_of
 
 if TYPE_CHECKING:

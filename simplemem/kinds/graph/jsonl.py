@@ -16,7 +16,7 @@ from simplemem.errors import Unavailable
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
 from simplemem.kinds.kind import StateLog
-from simplemem.memory import By, Value
+from simplemem.models import By, Value
 from simplemem.note.clock import now, stamp
 from simplemem.store import EnhancedStore
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from simplemem.kinds.learned import TYPES
 from simplemem.kinds.learned.entry import KnowledgeEntry, plain, read_entry
 from simplemem.kinds.learned.knowledge import NEVER, knowledge_of
-from simplemem.memory import Filter
+from simplemem.models import Filter
 from simplemem.note.sentences import Sentence, disagree, sentences
 from simplemem.note.words import STOP_WORDS, content_words, words_in_order
 

@@ -14,7 +14,7 @@ from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound
 from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf, StateLog, clean_text
 from simplemem.kinds.learned import entry as entries
 from simplemem.kinds.learned.entry import FOLDER, LEARNED, KnowledgeEntry
-from simplemem.memory import By, Filter, Hit
+from simplemem.models import By, Filter, Hit
 from simplemem.note.names import path_of
 from simplemem.note.properties import remove_property
 from simplemem.note.tags import tags_for_new_note

@@ -38,7 +38,7 @@ from simplemem.kinds.talk.facts import (
 )
 from simplemem.kinds.talk.governor import Decision, Governor, current_of, found, named, within
 from simplemem.kinds.talk.profile import PROFILE, Profile, Trait, traits, with_disputes, with_traits
-from simplemem.memory import By
+from simplemem.models import By
 from simplemem.note import clock
 from simplemem.note.clock import stamp
 from simplemem.note.header import read_header
@@ -49,7 +49,7 @@ from simplemem.note.words import words_of
 from simplemem.store import Read, now
 
 if TYPE_CHECKING:
-    from simplemem.services.chat import Chat
+    from simplemem.providers.chat import Chat
     from simplemem.store import EnhancedStore
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from simplemem.kinds.changes import StatedSubject, find_doubtful
 from simplemem.kinds.talk.block import TOPIC, Block, Turn, turns_out
 from simplemem.kinds.talk.conversation import Conversation, said_now
 from simplemem.kinds.talk.facts import Fact, changes_stated, fact_out, facts_for
-from simplemem.memory import NOTHING_FOUND, Filter
+from simplemem.models import NOTHING_FOUND, Filter
 from simplemem.note.clock import stamp
 from simplemem.note.names import path_of
 from simplemem.note.words import STOP_WORDS, count_tokens, counted, shortened, stem, words_of

@@ -18,7 +18,7 @@ from simplemem.errors import Ambiguous, NotFound
 from simplemem.kinds.talk import cues
 from simplemem.kinds.talk.block import Block
 from simplemem.note.names import base_name
-from simplemem.services.wordllama import WordLlama
+from simplemem.providers.wordllama import WordLlama
 
 if TYPE_CHECKING:
     import numpy as np

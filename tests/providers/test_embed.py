@@ -24,8 +24,8 @@ from embedding_service import (
 from pydantic import SecretStr
 
 from simplemem.errors import Invalid, Unavailable
-from simplemem.services.client import Refused
-from simplemem.services.embed import Choice, Embedder, embedder_named, prefixes_of
+from simplemem.providers.client import Refused
+from simplemem.providers.embed import Choice, Embedder, embedder_named, prefixes_of
 
 TEXTS = [
     "the harbour crane was repaired",

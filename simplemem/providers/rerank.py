@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from simplemem.errors import Invalid, Unavailable
-from simplemem.services.client import VOYAGE, Key, KeySource, address_of, client_of
+from simplemem.providers.client import VOYAGE, Key, KeySource, address_of, client_of
 
 
 class Reranker:

@@ -12,8 +12,8 @@ from pydantic import SecretStr
 from waiting import eventually
 
 from simplemem.errors import Unavailable
-from simplemem.services import client as module
-from simplemem.services.client import Key, Patience, ServiceClient, address_of, quoted
+from simplemem.providers import client as module
+from simplemem.providers.client import Key, Patience, ServiceClient, address_of, quoted
 
 REQUEST = {"model": "m", "input": ["crane"]}
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from simplemem.errors import Unavailable
-from simplemem.services import client as module
-from simplemem.services.client import Passing, Patience, Refused
+from simplemem.providers import client as module
+from simplemem.providers.client import Passing, Patience, Refused
 
 
 class Fails:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from simplemem.services.client import Stopped
+    from simplemem.providers.client import Stopped
 
 _FOLDER = Path(__file__).with_name("model")
 _WEIGHTS, _TOKENIZER = "l2_supercat_256.safetensors", "l2_supercat_tokenizer_config.json"

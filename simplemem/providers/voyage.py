@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from simplemem.errors import Unavailable
-from simplemem.services.client import VOYAGE, Passing, ServiceClient
+from simplemem.providers.client import VOYAGE, Passing, ServiceClient
 
 
 class VoyageClient(ServiceClient):

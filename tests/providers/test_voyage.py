@@ -13,8 +13,8 @@ from pydantic import SecretStr
 from rerank_service import RerankService
 
 from simplemem.errors import Unavailable
-from simplemem.services.embed import Choice, Embedder, embedder_named
-from simplemem.services.rerank import Reranker
+from simplemem.providers.embed import Choice, Embedder, embedder_named
+from simplemem.providers.rerank import Reranker
 
 pytestmark = pytest.mark.skipif(
     find_spec("voyageai") is None, reason="the package voyageai is not installed"

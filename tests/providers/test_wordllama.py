@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from simplemem.config import Settings
-from simplemem.services import wordllama
-from simplemem.services.wordllama import Tokenizer, WordLlama
+from simplemem.providers import wordllama
+from simplemem.providers.wordllama import Tokenizer, WordLlama
 from simplemem.store import EnhancedStore
 
 MODEL = Path(wordllama.__file__).with_name("model")

@@ -7,7 +7,7 @@ from chat_service import ChatService
 from embedding_service import HANGS_UP, PAGE, failing, slow
 
 from simplemem.errors import Invalid, Unavailable
-from simplemem.services.chat import Chat, redacted
+from simplemem.providers.chat import Chat, redacted
 
 QUESTION = {"told": "Answer.", "shape": {"answer": "text"}}
 

@@ -374,7 +374,7 @@ class ServiceClient:
 def client_of(provider: str, name: str, address: Address, key: Key, **more: Any) -> ServiceClient:
     """The client of a service: Voyage's has its own package."""
     if provider == "voyage":
-        from simplemem.services.voyage import VoyageClient
+        from simplemem.providers.voyage import VoyageClient
 
         return VoyageClient(name, address, key, **more)
     return ServiceClient(name, address, key, **more)

@@ -13,7 +13,7 @@ from typing import Any
 from simplemem.errors import Unavailable
 from simplemem.note.hidden import find_secrets
 from simplemem.note.properties import spliced
-from simplemem.services.client import Key, KeySource, Refused, ServiceClient, address_of
+from simplemem.providers.client import Key, KeySource, Refused, ServiceClient, address_of
 
 _HOMES = {"openai": "https://api.openai.com/v1", "ollama": "http://localhost:11434"}
 

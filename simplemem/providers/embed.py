@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.note.words import counted, well_formed
-from simplemem.services.client import (
+from simplemem.providers.client import (
     VOYAGE,
     Key,
     KeySource,
@@ -66,7 +66,7 @@ class Choice:
 def embedder_named(name: str, choice: Choice | None = None) -> Embedder | None:
     """The provider of that name, loaded; None for "none"."""
     if name == "wordllama":
-        from simplemem.services.wordllama import shared_wordllama
+        from simplemem.providers.wordllama import shared_wordllama
 
         return shared_wordllama()
     return ServiceEmbedder(name, choice or Choice()) if name in _PROTOCOLS else None

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from rerank_service import WRONG, RerankService
 
 from simplemem.errors import Unavailable
-from simplemem.services.rerank import Reranker, from_0_to_1
+from simplemem.providers.rerank import Reranker, from_0_to_1
 
 
 @pytest.fixture
