@@ -174,7 +174,7 @@ FAULTS = (
     ),
     Fault(
         "moves", "nobody asks whether the new name is another note's already",
-        "simplemem.store.write",
+        "simplemem.store.link_rewrites",
         [("sorted(files | arriving.get(key, set()))", "sorted(files or arriving.get(key, set()))")],
     ),
     Fault(

@@ -3,9 +3,9 @@
 from simplemem.index.door import Mark, Progress, SyncReport
 from simplemem.search.judgement import falling_scores
 from simplemem.store.bench import Answers, Bench, Carried, Draft, Likeness, Read, as_words
+from simplemem.store.edits import now
 from simplemem.store.packs import Piece
 from simplemem.store.store import EnhancedStore, open_store
-from simplemem.store.write import now
 from simplemem.vault.disk import Intruded, change_file, write_file
 
 __all__ = [

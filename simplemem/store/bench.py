@@ -21,10 +21,12 @@ from simplemem.search.judgement import notice_of
 from simplemem.search.query import read_query
 from simplemem.store.core import Core, change_by
 from simplemem.store.earlier_texts import notes_then
+from simplemem.store.edits import encoded, now, stamp_modified
 from simplemem.store.move import move_files
 from simplemem.store.packs import Piece, pieces_of, sources_of
 from simplemem.store.recall import list_page, only_nearest, quality, ranked
-from simplemem.store.write import encoded, indexed, judge, now, stamp_modified
+from simplemem.store.text_checks import check_text
+from simplemem.store.write import index_written
 from simplemem.vault.disk import sha256
 from simplemem.vault.lock import FileLock, SideFile
 from simplemem.vault.obsidian import name_key, resolve
@@ -115,7 +117,7 @@ class Bench:
             core.catch_up
         )  # index what a person or another program wrote; not while the vault is held
         self.judge = partial(
-            judge, core.settings
+            check_text, core.settings
         )  # whether a text may be written, and what is to be said of it
         self.since = core.index.since
         self.files = core.index.files  # the paths of all, notes or not
@@ -310,7 +312,7 @@ class Bench:
             name, sha = name_of(path), "" if before is None else sha256(_bytes(before))
             if before is None:
                 check_name(name)
-                warnings += judge(core.settings, "", "", name)
+                warnings += check_text(core.settings, "", "", name)
             if text is None:
                 wishes.append(Wish.update(path, sha, None))
                 continue
@@ -320,7 +322,7 @@ class Bench:
                 known = (
                     before.decode("utf-8", "replace") if isinstance(before, bytes) else before or ""
                 )
-                warnings += judge(core.settings, name, known, text)
+                warnings += check_text(core.settings, name, known, text)
                 stale = at is None and isinstance(before, str) and text != before
                 text = stamp_modified(text, now()) if stale else text
             data = _bytes(text)
@@ -334,7 +336,9 @@ class Bench:
         }
         if files:  # first: the notes link to them
             warnings += core.indexed(files, lambda: core.look_at(files))
-        warnings += indexed(core, texts, written, gone=[wish.path for wish in wishes if wish.gone])
+        warnings += index_written(
+            core, texts, written, gone=[wish.path for wish in wishes if wish.gone]
+        )
         return Carried(
             tuple(written), {path: data.decode() for path, data in texts.items()}, tuple(warnings)
         )

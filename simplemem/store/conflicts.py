@@ -20,9 +20,10 @@ from simplemem.note.names import base_name, clean_reference, name_of
 from simplemem.note.note import read_note
 from simplemem.note.words import counted
 from simplemem.store.core import Core, change_by
+from simplemem.store.edits import NoteEdit, encoded, stamp_modified
 from simplemem.store.git_history import commits_of
+from simplemem.store.text_checks import check_text
 from simplemem.store.undo import carry_out
-from simplemem.store.write import Making, encoded, judge, stamp_modified
 from simplemem.vault.disk import sha256
 from simplemem.vault.history import Version
 from simplemem.vault.vault import File, Wish
@@ -43,7 +44,7 @@ class _Attempt(NamedTuple):
     merged: Merged
 
 
-def settled(core: Core, file: File, making: Making, if_sha256: str) -> str | None:
+def resolve_stale_change(core: Core, file: File, edit: NoteEdit, if_sha256: str) -> str | None:
     """Return the text to write for a change that is based on another text than the current one.
 
     It is the merge that `if_sha256` accepts. Returns None if the change was made already, by this
@@ -60,15 +61,15 @@ def settled(core: Core, file: File, making: Making, if_sha256: str) -> str | Non
             hint=_READ_AGAIN,
         )
 
-    attempt = _try_change(base, making, file.data)
+    attempt = _try_change(base, edit, file.data)
     if is_accepting and file.sha256.startswith(current_sha256):
-        if not making.whole:
+        if not edit.verbatim:
             read_note(file.data).must_be_editable(name_of(file.path))
         if attempt is not None and attempt.merged.clean:
             return attempt.merged.text
     else:
         previous = _text_of(core, current_sha256) if is_accepting else base
-        if _is_made_already(core, file, making, base, previous):
+        if _is_made_already(core, file, edit, base, previous):
             return None
     raise _lost(core, file, base, attempt)
 
@@ -79,18 +80,18 @@ def _text_of(core: Core, digest: str) -> bytes | None:
 
 
 def _is_made_already(
-    core: Core, file: File, making: Making, base: bytes | None, previous: bytes | None
+    core: Core, file: File, edit: NoteEdit, base: bytes | None, previous: bytes | None
 ) -> bool:
     """Return whether the current text of a note is what the change made of the `previous` one.
 
     Raises Conflict if the change was made of it, and others followed.
     """
-    if making.whole and encoded(making.make(read_note(file.data))) == file.data:
+    if edit.verbatim and encoded(edit.apply(read_note(file.data))) == file.data:
         return True
     if previous is None:
         return False
 
-    attempt = _try_change(base, making, previous)
+    attempt = _try_change(base, edit, previous)
     if attempt is None or not attempt.merged.clean:
         return False
     if _is_but_for_its_time(attempt.merged.text, file.data):
@@ -123,22 +124,22 @@ def _refuse_repeated(core: Core, file: File, previous: bytes, text: str) -> None
         )
 
 
-def _try_change(base: bytes | None, making: Making, current: bytes) -> _Attempt | None:
+def _try_change(base: bytes | None, edit: NoteEdit, current: bytes) -> _Attempt | None:
     """Return what a change makes of its base, merged with a text; None if it does not fit."""
     if base is None:
         return None
     try:
         base.decode("utf-8")
         current.decode("utf-8")
-        own_text = making.make(read_note(base))
+        own_text = edit.apply(read_note(base))
     except (UnicodeDecodeError, SimplememError):
         return None
 
     labels = ("your change", "the note as it is now")
     merged = merge(read_note(base).text, own_text, read_note(current).text, labels)
-    if making.again and not merged.clean:
+    if edit.rebasable and not merged.clean:
         with suppress(SimplememError):
-            merged = Merged(making.make(read_note(current)), 0)
+            merged = Merged(edit.apply(read_note(current)), 0)
     return _Attempt(own_text, merged)
 
 
@@ -157,7 +158,7 @@ def _lost(core: Core, file: File, base: bytes | None, attempt: _Attempt | None) 
         return Conflict(message, **details, hint=_READ_AGAIN)
 
     merged = attempt.merged
-    judge(core.settings, name_of(file.path), base.decode("utf-8"), attempt.own_text)
+    check_text(core.settings, name_of(file.path), base.decode("utf-8"), attempt.own_text)
     own_data = attempt.own_text.encode("utf-8", "surrogatepass")
     for text in (base, file.data, own_data):
         core.vault.keep_text(text)
@@ -401,7 +402,7 @@ def merge_conflicts(
     warnings: list[str] = []
     if data is not None:
         old_text = _decoded(core.vault.read(copy.original).data)
-        warnings = judge(core.settings, copy.of, old_text, _decoded(data))
+        warnings = check_text(core.settings, copy.of, old_text, _decoded(data))
 
     is_rewritten = data is not None and sha256(data) != note_sha256
     with core.vault.lock():

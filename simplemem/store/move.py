@@ -13,8 +13,10 @@ from simplemem.note.header import read_header
 from simplemem.note.names import check_name, clean_reference, compare_key, name_of, path_of
 from simplemem.note.scopes import check_move_keeps_scope
 from simplemem.store.core import Core, change_by
+from simplemem.store.link_rewrites import rewrites_for
+from simplemem.store.text_checks import check_text
 from simplemem.store.unseen import check_unseen_links
-from simplemem.store.write import indexed, judge, rewrites_for
+from simplemem.store.write import index_written
 from simplemem.vault.history import Version
 from simplemem.vault.obsidian import Moves, resolve
 from simplemem.vault.vault import Change, File, Wish, Written
@@ -118,7 +120,7 @@ def _files_to_move(core: Core, moves: Moves) -> tuple[dict[str, File], list[str]
         _check_free(core, old_path, new_path)
         file = core.vault.read(old_path)
         _check_scope(core, old_path, new_path, file.data)
-        warnings += judge(core.settings, "", name_of(old_path), name_of(new_path))
+        warnings += check_text(core.settings, "", name_of(old_path), name_of(new_path))
         files[old_path] = file
     return files, warnings
 
@@ -153,7 +155,7 @@ def _index_moved(
 
     notes = {path: data for path, data in texts.items() if path not in attachments}
     moved = {old: new for old, new in moves.new_paths.items() if new in notes}
-    warnings += indexed(core, notes, written, moved=moved)
+    warnings += index_written(core, notes, written, moved=moved)
     return warnings
 
 
@@ -175,7 +177,7 @@ def delete(core: Core, name: str, *, if_sha256: str | None = None, **by: Unpack[
     with core.vault.lock():
         unresolved = _unresolved_links(core, core.index.links(path), {path})
         written = core.vault.trash(path, if_sha256, change_by(by, "delete"))
-        indexed(core, {}, [], gone=[path])
+        index_written(core, {}, [], gone=[path])
     return Deleted(name_of(path), written.version, unresolved)
 
 
@@ -199,7 +201,7 @@ def delete_all(core: Core, names: Iterable[str], **by: Unpack[By]) -> tuple[Dele
 
         wishes = [Wish("delete", path, core.vault.read(path).sha256, gone=True) for path in paths]
         written = core.vault.carry_out(wishes, change_by(by, "delete"))
-        indexed(core, {}, [], gone=paths)
+        index_written(core, {}, [], gone=paths)
     return tuple(
         Deleted(name_of(path), result.version, unresolved[path])
         for path, result in zip(paths, written, strict=True)

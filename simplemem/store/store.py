@@ -237,7 +237,7 @@ class EnhancedStore:
         """The note of today, made of the template for daily notes where it is not there yet."""
         core, obsidian = self._opened, self._opened.conventions
         if (file := core.file(path_of(name := obsidian.daily_note(local())))) is not None:
-            return write.unchanged(core, file)
+            return write.report_unchanged(core, file)
         template = obsidian.daily_template
         is_there = (
             template and core.entry(path_of(template)) is not None
@@ -254,7 +254,7 @@ class EnhancedStore:
         text = filled(text, name.rsplit("/", 1)[-1], local(), core.conventions)
         data = text.encode("utf-8", "surrogateescape")
         with core.vault.lock():
-            return write.answer(
+            return write.finish_write(
                 core, core.vault.create(path, data, change_by(by, "create")), data, ()
             )
 

@@ -21,8 +21,9 @@ from simplemem.note.names import name_of
 from simplemem.note.note import read_note
 from simplemem.note.words import counted
 from simplemem.store.core import Core, change_by
+from simplemem.store.edits import encoded
+from simplemem.store.link_rewrites import named_after
 from simplemem.store.undo import carry_out
-from simplemem.store.write import encoded, named_after
 from simplemem.vault.disk import sha256
 from simplemem.vault.lock import FileLock
 from simplemem.vault.obsidian import Moves, rewrite_links

@@ -19,8 +19,8 @@ from simplemem.store.core import Core, change_by
 from simplemem.store.earlier_texts import is_version_id, moment_of, note_at, nothing_there
 from simplemem.store.git_history import means_commit
 from simplemem.store.history import last_change, main_of, path_with_a_past
+from simplemem.store.text_checks import check_text
 from simplemem.store.unseen import check_unseen_links
-from simplemem.store.write import judge
 from simplemem.vault.history import Version
 from simplemem.vault.obsidian import Moves
 from simplemem.vault.vault import Change, File, Wish, Written
@@ -329,7 +329,7 @@ def restore(
     if written.changed:
         old_text = "" if current is None else read_note(current.data).text
         new_text = read_note(then.data).text
-        warnings += judge(core.settings, name_of(target), old_text, new_text, anew=False)
+        warnings += check_text(core.settings, name_of(target), old_text, new_text, is_new=False)
     return Restored(
         name=name_of(target),
         sha256=then.sha256,

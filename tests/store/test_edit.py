@@ -10,11 +10,11 @@ from simplemem.errors import Invalid, TooLong
 from simplemem.note.appending import append_content
 from simplemem.note.header import read_header
 from simplemem.note.note import Note, read_note
-from simplemem.store import EnhancedStore, write
-from simplemem.store.write import (
+from simplemem.store import EnhancedStore, text_checks
+from simplemem.store.edits import (
     apply_edits,
     apply_metadata,
-    new_text,
+    new_note_text,
     replace_content,
     stamp_modified,
 )
@@ -47,7 +47,7 @@ def test_a_new_note_has_its_header_in_the_order_a_person_would_write() -> None:
         "title": "T",
         "x": None,
     }
-    assert new_text("Body", metadata, NOW) == (
+    assert new_note_text("Body", metadata, NOW) == (
         "---\ntitle: T\ndescription: D\ntype: idea\ntags:\n  - x\nrating: 5\n"
         f"created: {NOW}\nmodified: {NOW}\n---\n\nBody\n"
     )
@@ -55,7 +55,7 @@ def test_a_new_note_has_its_header_in_the_order_a_person_would_write() -> None:
 
 def test_the_time_of_its_making_may_be_given_and_that_of_its_change_may_not() -> None:
     properties = read_header(
-        new_text("", {"created": "2020-01-01", "modified": "2020-01-01"}, NOW)
+        new_note_text("", {"created": "2020-01-01", "modified": "2020-01-01"}, NOW)
     ).properties
     assert properties == {"created": "2020-01-01", "modified": NOW}
 
@@ -134,7 +134,7 @@ def test_what_would_grow_too_long_is_refused(
     plain_store: EnhancedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain_store.create("a", "x")
-    monkeypatch.setattr(write, "MAX_TEXT", 100)
+    monkeypatch.setattr(text_checks, "MAX_TEXT", 100)
     for change in (
         lambda: plain_store.create("b", "x" * 101),
         lambda: plain_store.update("a", content="x" * 101),
@@ -143,7 +143,7 @@ def test_what_would_grow_too_long_is_refused(
     ):
         with pytest.raises(TooLong):
             change()
-    monkeypatch.setattr(write, "MAX_TEXT", 10)
+    monkeypatch.setattr(text_checks, "MAX_TEXT", 10)
     plain_store.update("a", edits=[{"old": "x", "new": ""}])  # what is too long already may shrink
 
 

@@ -1,0 +1,313 @@
+"""Make the text of a note: from new content, or from its current text and an edit.
+
+Everything here is pure. An edit leaves every character outside it as it was.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import Any, NamedTuple
+
+from simplemem.errors import Invalid
+from simplemem.note.body import newline_of
+from simplemem.note.clock import local
+from simplemem.note.header import find_key, read_header
+from simplemem.note.note import Note
+from simplemem.note.properties import remove_property, render_header, set_property
+from simplemem.note.tags import Request, change_tags, parse_tag_request, tags_for_new_note
+
+_MAX_LINES_NAMED = 10  # in which a text that should be unique occurs
+_MAX_QUOTED = 80  # characters of a text in an error
+_MAX_BODY_COMPARED = 200_000  # characters that are searched for a similar line
+_MAX_LINES_COMPARED = 2000
+_MAX_LINE_COMPARED = 200  # characters
+_MIN_LINE_SIMILARITY = 0.6
+
+_NEWLINE = re.compile(r"\r\n|\n|\r")
+_UTC_OFFSET = re.compile(r"(?P<offset>Z|[+-]\d\d:?\d\d)$")
+
+
+class NoteEdit(NamedTuple):
+    """A change to the text of a note.
+
+    `apply` returns the new text. `rebasable`: it can be applied to any other text of the note as
+    well, as an append can. `verbatim`: the new text is a whole file that replaces any other, and it
+    is written without a new `modified`.
+    """
+
+    apply: Callable[[Note], str]
+    rebasable: bool = False
+    verbatim: bool = False
+
+
+def new_note_text(
+    content: str, metadata: Mapping[str, Any], now: str, *, tags_as_map: bool = False
+) -> str:
+    """Return the text of a new note: frontmatter, a blank line, and the content.
+
+    Properties that are None are left out. With `tags_as_map`, the tags are written in the notation
+    of the original simplemem. Raises Invalid for tags that cannot be read.
+    """
+    header = render_header(_properties_of_new_note(metadata, now, tags_as_map=tags_as_map))
+    body = content.lstrip("\r\n")
+    if not body:
+        return header
+    if not _has_final_newline(body):
+        body += "\n"
+    return f"{header}\n{body}"
+
+
+def _properties_of_new_note(
+    metadata: Mapping[str, Any], now: str, *, tags_as_map: bool
+) -> dict[str, Any]:
+    """Return the properties of a new note in the order in which they are written."""
+    user_properties = {str(key): value for key, value in metadata.items() if value is not None}
+    leading = {key: _pop_property(user_properties, key) for key in ("title", "description", "type")}
+    tag_request = parse_tag_request(_pop_property(user_properties, "tags") or None)
+    created = _pop_property(user_properties, "created")
+    _pop_property(user_properties, "modified")
+
+    if isinstance(created, date):
+        created = created.isoformat()
+
+    properties = {key: value for key, value in leading.items() if value not in (None, "")}
+    properties |= _tag_properties(tag_request, as_map=tags_as_map)
+    properties |= user_properties
+    properties["created"] = created or now
+    properties["modified"] = now
+    return properties
+
+
+def _tag_properties(request: Request, *, as_map: bool) -> dict[str, Any]:
+    """Return the property `tags` of a new note, and user_properties that hold the values of tags."""
+    if as_map:
+        tag_map = {tag: value for tag, value in request.items() if value is not None}
+        return {"tags": tag_map} if tag_map else {}
+
+    tags, tag_properties = tags_for_new_note(request)
+    if not tags:
+        return tag_properties
+    return {"tags": tags, **tag_properties}
+
+
+def _pop_property(properties: dict[str, Any], key: str) -> Any:
+    """Remove a property, whatever the case of its name, and return its value; None if absent."""
+    return properties.pop(find_key(properties, key) or key, None)
+
+
+def replace_content(note: Note, content: str) -> str:
+    """Return the text of a note with another body.
+
+    Its frontmatter, the blank lines below that, and its kind of line ends stay.
+    """
+    start = note.content_start
+    old_body = note.text[start:]
+    if start > note.header.body_start:  # the blank lines below the frontmatter
+        content = content.lstrip("\r\n")
+
+    body = _with_line_ends_of(note.text, content)
+    old_is_complete = not old_body or _has_final_newline(old_body)
+    if body and old_is_complete and not _has_final_newline(body):
+        body += newline_of(note.text)
+    return note.text[:start] + body
+
+
+def apply_edits(note: Note, edits: Sequence[Mapping[str, str]]) -> str:
+    """Return the text of a note with each edit `{old, new}` made in turn.
+
+    Raises Invalid if one of them is malformed, or if its `old` is not exactly once in the body that
+    the edits before it left.
+    """
+    body = note.text[note.content_start :]
+    for edit in edits:
+        body = _apply_edit(note, body, edit)
+    return note.text[: note.content_start] + body
+
+
+def _apply_edit(note: Note, body: str, edit: Mapping[str, str]) -> str:
+    """Return the body of a note after one edit."""
+    old = edit.get("old")
+    new = edit.get("new")
+    if not isinstance(old, str) or not isinstance(new, str):
+        raise Invalid(
+            "an edit needs `old` and `new`, both strings",
+            hint='Give {"old": "text", "new": "text"}.',
+        )
+    if not old:
+        raise Invalid(
+            "an edit has no text to replace",
+            hint="Give `old` exactly as in the note, or use append.",
+        )
+
+    requested = old
+    new = _with_line_ends_of(note.text, new)
+    if old not in body:  # perhaps but for its line ends
+        newline = newline_of(note.text)
+        old = _NEWLINE.sub(newline, old)
+        new = _NEWLINE.sub(newline, new)
+
+    count = body.count(old)
+    if count == 0:
+        is_in_header = old in note.text
+        raise _not_in_body(requested, body, is_in_header=is_in_header)
+    if count > 1:
+        head = note.text[: note.content_start]
+        raise _not_unique(requested, count, _lines_with(old, head, body))
+    return body.replace(old, new, 1)
+
+
+def _not_in_body(requested: str, body: str, *, is_in_header: bool) -> Invalid:
+    """Return the error for a text that is to be replaced and does not occur in the body."""
+    quoted = _quote(requested)
+    if is_in_header:
+        hint = (
+            "Edits apply to the text below it."
+            ' Give metadata={"key": "value"} for a property; null removes it.'
+        )
+        return Invalid(f"the text to replace is in the frontmatter: {quoted}", hint=hint)
+
+    hint = "Read the note again, and give the text exactly."
+    similar_line = _find_similar_line(requested, body)
+    if similar_line is not None:
+        hint = f"The nearest line is: {similar_line!r}."
+    return Invalid(f"the text to replace is not in the note: {quoted}", hint=hint)
+
+
+def _find_similar_line(requested: str, body: str) -> str | None:
+    """Return the line of a body that is most like the first line of a text; None if none is."""
+    first_line = requested.strip().split("\n", 1)[0].strip()[:_MAX_LINE_COMPARED]
+    if not first_line:
+        return None
+
+    body_lines = body[:_MAX_BODY_COMPARED].split("\n")[:_MAX_LINES_COMPARED]
+    lines = [line.strip()[:_MAX_LINE_COMPARED] for line in body_lines if line.strip()]
+    matches = difflib.get_close_matches(first_line, lines, 1, _MIN_LINE_SIMILARITY)
+    return matches[0] if matches else None
+
+
+def _not_unique(requested: str, count: int, lines: Sequence[int]) -> Invalid:
+    """Return the error for a text that is to be replaced and occurs more than once."""
+    places = ", ".join(str(line) for line in lines)
+    message = f"the text to replace occurs {count} times, in lines {places}: {_quote(requested)}"
+    return Invalid(message, hint="Give more of the surrounding text.")
+
+
+def _lines_with(text: str, head: str, body: str) -> list[int]:
+    """Return the lines of a note in which a text occurs in the body: the first few of them.
+
+    The note is `head` and `body`. Occurrences may overlap.
+    """
+    lines = list[int]()
+    position = body.find(text)
+    while position >= 0 and len(lines) < _MAX_LINES_NAMED:
+        newlines_before = _NEWLINE.findall(head + body[:position])
+        lines.append(len(newlines_before) + 1)
+        position = body.find(text, position + 1)
+    return lines
+
+
+def _quote(text: str) -> str:
+    """Return a text as an error shows it."""
+    if len(text) > _MAX_QUOTED:
+        text = text[: _MAX_QUOTED - 3] + "..."
+    return repr(text)
+
+
+def apply_metadata(text: str, metadata: Mapping[str, Any]) -> str:
+    """Return the text of a note with these properties; None removes one, user_properties stay.
+
+    A list of tags replaces the tags; a map of tags changes those that it names. `modified` is
+    ignored. Raises Invalid if the frontmatter cannot be changed so.
+    """
+    for name, value in metadata.items():
+        key = str(name)
+        folded_key = key.casefold()
+        if folded_key == "modified":
+            continue
+        if folded_key == "tags" and value is not None:
+            text = _apply_tags(text, key, value)
+        else:
+            text = _apply_property(text, key, value)
+    return text
+
+
+def _apply_tags(text: str, key: str, tags: object) -> str:
+    """Return the text of a note after a change of the property `tags`, which is called `key`."""
+    request = parse_tag_request(tags)
+    if not isinstance(tags, list):
+        return change_tags(text, request)
+
+    tag_list, tag_properties = tags_for_new_note(request)
+    for name, value in tag_properties.items():
+        text = set_property(text, name, value)
+    return _apply_property(text, key, tag_list)
+
+
+def _apply_property(text: str, key: str, value: object) -> str:
+    """Return the text of a note with a property, or without it if the value is None."""
+    properties = read_header(text).properties
+    own_key = find_key(properties, key) or key
+    if value is None:
+        return remove_property(text, own_key)
+    if own_key in properties and properties[own_key] == value:
+        return text
+    return set_property(text, own_key, value)
+
+
+def stamp_modified(text: str, now: str) -> str:
+    """Return the text of a note with a new `modified`, in the notation that it has.
+
+    A note without this property, or whose frontmatter cannot be read, stays as it is.
+    """
+    header = read_header(text)
+    key = find_key(header.properties, "modified")
+    if key is None or header.problem is not None:
+        return text
+
+    old = header.properties[key]
+    stamp = _in_notation_of(old, now)
+    if old == stamp:
+        return text
+    return set_property(text, key, stamp)
+
+
+def _in_notation_of(old: object, now: str) -> str:
+    """Return the local time `now` with an offset or in UTC if the old time was written so."""
+    match = _UTC_OFFSET.search(old.strip()) if isinstance(old, str) else None
+    if match is None:
+        return now
+
+    moment = datetime.fromisoformat(now).astimezone()
+    if match["offset"] == "Z":
+        return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.isoformat(timespec="seconds")
+
+
+def now() -> str:
+    """Return the current local time to the second, as the properties of notes have it."""
+    return local().strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def encoded(text: str) -> bytes:
+    """Return the bytes of a note with this text. Raises Invalid for half a surrogate pair."""
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        message = (
+            "the text contains a character that UTF-8 cannot encode"
+            f" (a lone surrogate at {error.start})"
+        )
+        raise Invalid(message, hint="Leave it out, or send it as a surrogate pair.") from error
+
+
+def _has_final_newline(text: str) -> bool:
+    return text.endswith(("\n", "\r"))
+
+
+def _with_line_ends_of(text: str, addition: str) -> str:
+    """Return an addition to a text with the line ends of that text, if those are not `\\n`."""
+    newline = newline_of(text)
+    return addition if newline == "\n" else _NEWLINE.sub(newline, addition)
