@@ -115,6 +115,15 @@ class Background:
         if self._watch is not None:
             self._watch.ring()
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the whole vault was compared with the index since that was last asked for."""
+        return self.settled.is_reached
+
+    def wait_until_settled(self, timeout: float) -> bool:
+        """Wait for the comparison of the vault with the index; return whether it is done."""
+        return self.settled.wait(timeout)
+
     def wait_until_ready(self, *, vectors: bool) -> None:
         """Wait until the vault is indexed, with `vectors` until it is embedded, or until that has taken a second of work."""
         if threading.current_thread() is self._thread or self._stop.is_set():

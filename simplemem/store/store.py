@@ -16,7 +16,17 @@ from simplemem.config import Settings, find_vault, load_settings
 from simplemem.errors import NotFound, Unavailable
 from simplemem.index.database import open_database
 from simplemem.index.door import Progress, SyncReport
-from simplemem.models import By, Finding, Mended, Mending, MovedIndex, OwnFile, Saved, Synced
+from simplemem.models import (
+    By,
+    Finding,
+    IndexState,
+    Mended,
+    Mending,
+    MovedIndex,
+    OwnFile,
+    Saved,
+    Synced,
+)
 from simplemem.note.clock import local
 from simplemem.note.names import check_name, compare_key, name_of, path_of
 from simplemem.note.words import well_formed
@@ -31,6 +41,7 @@ from simplemem.store import (
     undo_by_author,
     write,
 )
+from simplemem.store.background import Listener
 from simplemem.store.bench import Bench
 from simplemem.store.core import Core, change_by
 from simplemem.vault.obsidian import filled
@@ -135,11 +146,28 @@ class EnhancedStore:
             self._is_closed = True
             self._core.close()
 
-    start = _method(Core.start)
-    wait_until_settled = _method(Core.wait_until_settled)
-    on_change = _method(Core.on_change)
-    state = _method(Core.state)
-    reach = _method(Core.reach)
+    def start(self, *, embed: bool = True) -> None:
+        """Keep the index up to date from now on, in the background: scan, watch, and embed."""
+        self._opened.start(embed=embed)
+
+    def wait_until_settled(self, timeout: float = 60.0) -> bool:
+        """Wait for the first scan of the background; return whether it is done."""
+        return self._opened.wait_until_settled(timeout)
+
+    def on_change(self, listener: Listener) -> None:
+        """Call a function with the names of notes that changed, once they are indexed."""
+        self._opened.on_change(listener)
+
+    def state(self) -> IndexState:
+        """Return how far the index can be trusted now."""
+        return self._opened.state()
+
+    def reach(self, commit: str) -> None:
+        """Answer from now on from this commit of the vault's branch, or a later one.
+
+        Does nothing if the vault is a folder. Raises Unavailable if the commit has not arrived.
+        """
+        self._opened.reach(commit)
 
     def sync(
         self,
@@ -172,7 +200,7 @@ class EnhancedStore:
         if embed:
             fill = partial(core.embedding.fill, progress, begin=begin, ready=core.rows.waiting)
             report.embedded = core.index.consistently(fill)
-            core.may_lack_vectors = False
+            core.parts.vectors.expect_complete()
             report.trouble = core.embedding.trouble()
         return report
 

@@ -1,0 +1,232 @@
+"""The composition root: makes the objects of a store, and gives each what it needs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from simplemem.config import Settings, load_settings
+from simplemem.errors import NotFound, Unavailable
+from simplemem.index.changes import ChangeTable
+from simplemem.index.connection import Tables
+from simplemem.index.database import open_database
+from simplemem.index.sidecar import Sidecar
+from simplemem.index.sync import Sync
+from simplemem.providers.client import Key
+from simplemem.store.background import Listeners
+from simplemem.store.committing import Committing
+from simplemem.store.embedding import Embedding
+from simplemem.store.vault_index import (
+    IndexKeeper,
+    IndexMonitor,
+    NameResolver,
+    NoteReader,
+    NoteWriter,
+    Notices,
+    ObsidianSettings,
+    QuestionVectors,
+)
+from simplemem.vault.paths import Access
+from simplemem.vault.vault import Vault
+
+
+@dataclass
+class Parts:
+    """The objects of one store. Only the store itself has them all."""
+
+    root: Path
+    settings: Settings
+    read_only: bool
+    vault: Vault
+    index: Sidecar
+    rows: Sync
+    sync_of: Callable[[Tables], Sync]
+    changes: ChangeTable
+    embedding: Embedding
+    committing: Committing
+    listeners: Listeners
+    notices: Notices
+    obsidian: ObsidianSettings
+    reader: NoteReader
+    vectors: QuestionVectors
+    keeper: IndexKeeper
+    monitor: IndexMonitor
+    resolver: NameResolver
+    writer: NoteWriter
+
+
+def make_parts(
+    root: Path, settings: Settings | None, *, read_only: bool, person: bool = False
+) -> Parts:
+    """Open a vault and its index, and make the objects of a store on them.
+
+    Creates the folder if it does not exist and may be written. Raises NotFound if there is none,
+    and Unavailable if the index cannot be opened.
+    """
+    root = root.absolute()
+    settings = settings or load_settings(vault=root)
+    read_only = read_only or settings.read_only
+    if not root.exists() and not read_only:
+        root.mkdir(parents=True)
+    if not root.is_dir():
+        raise NotFound(f"no vault at {root}", hint="`simplemem init PATH` creates one.")
+    if not os.access(root, os.W_OK):
+        read_only = True  # reading goes on; the index is elsewhere
+
+    obsidian = ObsidianSettings(root)
+    vault = _open_vault(root, settings, obsidian, read_only=read_only, person=person)
+    committing = Committing(vault, settings.git)
+
+    def sync_of(database: Tables) -> Sync:
+        """Return what keeps a database up to date with the vault."""
+        return Sync(
+            vault,
+            database,
+            obsidian.hidden_reason,
+            settings.max_note_bytes,
+            settings.embed.private,
+            obsidian.follow,
+        )
+
+    database = _open_database(_index_path(root, settings, vault), settings, root, vault)
+    # The keeper needs the index; the index calls the keeper, but not before it is asked.
+    index = Sidecar(database, lambda: keeper.begin_again())
+    rows = sync_of(database)
+    embedding = Embedding(settings, vault, index)
+    changes = ChangeTable(database, vault, index.consistently)
+    if vault.access.is_partial:
+        vault.history.may_tell = changes.may_tell
+
+    listeners = Listeners(index, vault.access)
+    notices = Notices()
+    reader = NoteReader(vault)
+    vectors = QuestionVectors(index, rows, embedding)
+    keeper = IndexKeeper(
+        vault,
+        index,
+        database,
+        rows,
+        reader=reader,
+        obsidian=obsidian,
+        listeners=listeners,
+        vectors=vectors,
+        settings=settings.index,
+        read_only=read_only,
+    )
+    keeper.open()
+    monitor = IndexMonitor(vault, index, rows, keeper=keeper, embedding=embedding, notices=notices)
+    resolver = NameResolver(
+        index, changes, reader=reader, obsidian=obsidian, keeper=keeper, monitor=monitor
+    )
+    return Parts(
+        root=root,
+        settings=settings,
+        read_only=read_only,
+        vault=vault,
+        index=index,
+        rows=rows,
+        sync_of=sync_of,
+        changes=changes,
+        embedding=embedding,
+        committing=committing,
+        listeners=listeners,
+        notices=notices,
+        obsidian=obsidian,
+        reader=reader,
+        vectors=vectors,
+        keeper=keeper,
+        monitor=monitor,
+        resolver=resolver,
+        writer=NoteWriter(vault, keeper, obsidian, read_only=read_only),
+    )
+
+
+def _open_vault(
+    root: Path, settings: Settings, obsidian: ObsidianSettings, *, read_only: bool, person: bool
+) -> Vault:
+    """Open the vault of a folder, or the branch that the settings name in its place."""
+    access = Access(
+        settings.access.hidden,
+        settings.access.read_only,
+        settings.no_delete,
+        settings.access.only,
+    )
+    open_vault: Callable[..., Vault] = Vault
+    branch = settings.branch
+    if branch.repository:
+        from simplemem.branch.vault import BranchVault
+
+        open_vault = partial(BranchVault, repository=branch.repository, name=branch.name)
+    return open_vault(
+        root,
+        read_only=read_only,
+        durable=settings.write.durability == "full",
+        keep_days=settings.history.keep_days,
+        keep_mb=settings.history.keep_mb,
+        trash=obsidian.current.trash,
+        access=access,
+        kind="human" if person else "agent",
+    )
+
+
+def _open_database(path: Path, settings: Settings, root: Path, vault: Vault) -> Tables:
+    """Open the index where the settings want it.
+
+    Who sees less of the vault has a schema of their own in PostgreSQL, or a file of their own.
+    """
+    address = Key(settings.index.engine, setting="index.engine").value()
+    if not address:
+        # A disk that cannot be written has no lock.
+        lock = nullcontext if vault.read_only else vault.lock
+        return open_database(path, lock)
+
+    try:
+        from simplemem.index.postgres.database import PostgresDatabase
+    except ImportError as error:
+        hint = "Install it with `pip install 'simplemem-vault[postgres]'`."
+        raise Unavailable(f"an index in PostgreSQL needs {error.name}", hint=hint) from error
+    place = vault.place if vault.is_branch else str(root)
+    schema = settings.index.schema_name or _schema_name(place)
+    view = path.stem.removeprefix("index").replace("-", "_")
+    replica = Key(settings.index.replica, setting="index.replica").value() or ""
+    return PostgresDatabase(address, f"{schema}{view}", path, replica)
+
+
+def _schema_name(place: str) -> str:
+    """Return the schema of a vault at a place: its name for people, and a hash for uniqueness."""
+    plain_name = re.sub(r"[^a-z0-9]+", "_", Path(place).name.lower()).strip("_")[:20]
+    digest = hashlib.sha256(place.encode()).hexdigest()[:8]
+    return f"{plain_name}_{digest}"
+
+
+def _index_path(root: Path, settings: Settings, vault: Vault) -> Path:
+    """Return where the index is: beside the notes, if it can be.
+
+    Who sees less of the vault has an index of their own.
+    """
+    hidden_folders = sorted(settings.access.hidden)
+    only_folders = [f"+{folder}" for folder in sorted(settings.access.only)]
+    view = "\n".join([*hidden_folders, *only_folders])
+    name = "index.db"
+    if view:
+        digest = hashlib.sha256(view.encode()).hexdigest()[:8]
+        name = f"index-{digest}.db"
+
+    if settings.db is not None:
+        # A person may name it by a link.
+        path = Path(os.path.realpath(Path(settings.db).expanduser()))
+        return path.with_name(f"{path.stem}-{name}") if view else path
+
+    beside_notes = root / ".simplemem" / name
+    is_usable = beside_notes.exists() and os.access(beside_notes.parent, os.W_OK)
+    if not vault.read_only or is_usable:
+        return beside_notes
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    vault_digest = hashlib.sha256(str(root).encode()).hexdigest()[:16]
+    return cache / "simplemem" / vault_digest / name

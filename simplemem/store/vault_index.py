@@ -1,0 +1,846 @@
+"""The notes of a vault as they are now, and the index that follows them.
+
+Every question and every change of a store begins here: `NoteReader` reads the notes,
+`ObsidianSettings` follows the settings of the vault, `IndexKeeper` brings the index up to date,
+`IndexMonitor` tells how far the index can be trusted, `NameResolver` finds the note that a name
+means, and `NoteWriter` changes files and has the index follow.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AbstractContextManager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from simplemem.config import IndexSettings
+from simplemem.errors import Ambiguous, NotFound, ReadOnly, SimplememError, Unavailable
+from simplemem.index.changes import ChangeTable
+from simplemem.index.connection import Tables
+from simplemem.index.door import Progress, Row, Standing, Stat, SyncReport
+from simplemem.index.engine import Damaged
+from simplemem.index.notes import is_note, stat_of
+from simplemem.index.sidecar import Sidecar
+from simplemem.index.sync import Sync, collector_at_rest
+from simplemem.models import By, IndexState
+from simplemem.note.clock import local
+from simplemem.note.names import clean_reference, compare_key, name_of, path_of
+from simplemem.note.similar import similar_names
+from simplemem.note.words import counted, well_formed
+from simplemem.store.embedding import Embedding
+from simplemem.store.former_names import MAX_VERSIONS, FormerNote, find_former_note
+from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
+from simplemem.vault.vault import Change, Entry, File, Vault, Wish, Written
+
+T = TypeVar("T")
+
+_MAX_NOTICES = 20  # of one thread; some programs never take them
+_MAX_REMEMBERED_TEXTS = 500
+_MAX_REMEMBERED_BYTES = 8_000_000
+_EMBEDDING_CPU_SECONDS = 1.0  # that one question may spend on missing vectors
+_MAX_NOTES_TO_EMBED = 200  # for a question that is not the first
+_SCANNED = "scanned"  # the entry of the index that says that the whole vault was read once
+_LOG = logging.getLogger(__name__)
+
+
+class Notices(threading.local):
+    """Messages for answers whose format has no place for warnings.
+
+    Guards the messages of the calling thread, the latest ones only.
+    """
+
+    def __init__(self) -> None:
+        self._messages: list[str] = []
+
+    def add(self, messages: Iterable[str]) -> None:
+        """Add messages that are not there yet."""
+        for message in messages:
+            if message not in self._messages:
+                self._messages.append(message)
+        del self._messages[:-_MAX_NOTICES]
+
+    def take(self) -> list[str]:
+        """Return the messages of this thread since the last call, and forget them."""
+        messages = self._messages
+        self._messages = []
+        return messages
+
+
+class ObsidianSettings:
+    """The settings in `.obsidian/` of a vault.
+
+    Guards the settings that were read last, and the state of their files at that time. Not every
+    server watches these files, so whoever depends on them calls `follow` first.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._file_states = self._current_file_states()
+        self.current = read_conventions(root)
+
+    def follow(self) -> None:
+        """Read the settings again if one of their files has changed."""
+        file_states = self._current_file_states()
+        if file_states != self._file_states:
+            self._file_states = file_states
+            self.current = read_conventions(self._root)
+
+    def hidden_reason(self, path: str) -> str | None:
+        """Return why the settings exclude a note from search; None if they do not."""
+        return self.current.hidden_reason(path)
+
+    def _current_file_states(self) -> list[tuple[str, int, int, int]]:
+        """Return the sizes and times of the files that exist."""
+        states = []
+        for name in CONVENTION_FILES:
+            with suppress(OSError):
+                stat = os.stat(os.path.join(self._root, *name.split("/")))
+                states.append((name, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns))
+        return states
+
+
+class NoteReader:
+    """Reads single files of a vault.
+
+    Guards the texts that were given out lately, so that a later conflict can show what has changed
+    since.
+    """
+
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+        self._guard = threading.Lock()
+        self._texts: dict[str, bytes] = {}  # by hash, the latest last
+
+    def entry(self, path: str) -> Entry | None:
+        """Return what is at a path; None if there is nothing that may be seen."""
+        with suppress(SimplememError):
+            return self._vault.entry(path)
+        return None
+
+    def exists(self, path: str) -> bool:
+        """Return whether a file that may be seen is at a path."""
+        return self.entry(path) is not None
+
+    def file(self, path: str) -> File | None:
+        """Read the file at a path; None if there is none that may be seen.
+
+        Raises Unreadable or Unavailable if the file cannot be read.
+        """
+        if self.entry(path) is None:
+            return None
+        return self._vault.read(path)
+
+    def bytes_of(self, path: str) -> bytes | None:
+        """Read the content of a file; like `file` otherwise."""
+        file = self.file(path)
+        return None if file is None else file.data
+
+    def remember(self, file: File) -> None:
+        """Keep a text that is given out, and forget the oldest ones if there are too many."""
+        with self._guard:
+            texts = self._texts
+            texts.pop(file.sha256, None)
+            texts[file.sha256] = file.data
+            while len(texts) > _MAX_REMEMBERED_TEXTS or _total_size(texts) > _MAX_REMEMBERED_BYTES:
+                oldest = next(iter(texts))
+                del texts[oldest]
+
+    def remembered(self, sha256: str) -> bytes | None:
+        """Return a text that was given out lately, by its hash; else None."""
+        return self._texts.get(sha256)
+
+
+def _total_size(texts: dict[str, bytes]) -> int:
+    return sum(map(len, texts.values()))
+
+
+class QuestionVectors:
+    """Makes missing vectors before a question, in a program without a background.
+
+    Guards whether notes may lack vectors, and whether a question has made some before.
+    """
+
+    def __init__(self, index: Sidecar, rows: Sync, embedding: Embedding) -> None:
+        self._index = index
+        self._rows = rows
+        self._embedding = embedding
+        self._may_be_missing = True
+        self._has_embedded = False
+
+    def expect_missing(self) -> None:
+        """Note that something was indexed, which may have no vector yet."""
+        self._may_be_missing = True
+
+    def expect_complete(self) -> None:
+        """Note that all vectors were made, as far as they can be."""
+        self._may_be_missing = False
+
+    def make_few(self) -> None:
+        """Make missing vectors for at most a second. The others wait for `sync`.
+
+        A remote service is not asked. Only the first question makes vectors if many are missing.
+        """
+        are_unwanted = self._rows.waiting is None
+        if are_unwanted or not self._may_be_missing:
+            return
+
+        self._may_be_missing = False
+        pending = self._embedding.pending()
+        if not pending or self._embedding.is_remote():
+            return
+        if self._has_embedded and pending > _MAX_NOTES_TO_EMBED:
+            return
+
+        self._has_embedded = True
+        fill = partial(
+            self._embedding.fill,
+            None,
+            begin=False,
+            ready=self._rows.waiting,
+            work_seconds=_EMBEDDING_CPU_SECONDS,
+        )
+        self._index.consistently(fill)
+
+
+class ChangeListeners(Protocol):
+    """Those who want to know which notes have changed."""
+
+    @property
+    def heard_by(self) -> Sequence[object]:
+        """The functions that are called; empty if nobody listens."""
+
+    def tell(self, paths: Iterable[str]) -> None:
+        """Tell the names of notes that changed, unless this very change was told before."""
+
+
+class BackgroundWork(Protocol):
+    """The background thread of a server, as the index and its questions need it."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the whole vault was compared with the index since that was last asked for."""
+
+    def ring(self, *, scan: bool = False, fill: bool = False) -> None:
+        """Ask for a scan, or for the vectors of what was written."""
+
+    def wait_until_ready(self, *, vectors: bool) -> None:
+        """Wait until the vault is indexed, with `vectors` also embedded, but not for long."""
+
+    def wait_until_settled(self, timeout: float) -> bool:
+        """Wait for the comparison of the vault with the index; return whether it is done."""
+
+
+class IndexKeeper:
+    """Brings the index of a vault up to date: by scans of all, and path by path.
+
+    Guards what the index is known to lack: whether the vault was ever scanned, the paths that were
+    written but could not be indexed, and how many notes vanished at once. A mass disappearance is
+    believed only if a later scan, at the usual interval, finds the same.
+    """
+
+    def __init__(
+        self,
+        vault: Vault,
+        index: Sidecar,
+        database: Tables,
+        rows: Sync,
+        *,
+        reader: NoteReader,
+        obsidian: ObsidianSettings,
+        listeners: ChangeListeners,
+        vectors: QuestionVectors,
+        settings: IndexSettings,
+        read_only: bool,
+    ) -> None:
+        self._vault = vault
+        self._index = index
+        self._database = database
+        self._rows = rows
+        self._reader = reader
+        self._obsidian = obsidian
+        self._listeners = listeners
+        self._vectors = vectors
+        self._scan_seconds = 60 * settings.scan_minutes
+        self._read_only = read_only
+        self._background: BackgroundWork | None = None
+
+        self._was_scanned = False
+        self.compared_at = 0.0  # monotonic, when this process last compared all notes; 0.0 if never
+        self._vanished_count = 0
+        self._vanished_since = 0.0
+        # Paths of vanished notes whose new places were looked for already.
+        self._lost_paths: set[str] = set()
+        # Paths that were written but not indexed, because the index failed at that moment.
+        self._unindexed_paths: set[str] = set()
+
+    def open(self) -> None:
+        """Learn from the index whether the vault was scanned before. An unavailable one may wait."""
+        with suppress(Unavailable):
+            self._was_scanned = self._index.consistently(self._is_marked_scanned)
+
+    def attach(self, background: BackgroundWork) -> None:
+        """Leave scans and vectors to a background thread from now on."""
+        self._background = background
+
+    @property
+    def has_background(self) -> bool:
+        """Whether a background thread keeps the index up to date."""
+        return self._background is not None
+
+    @property
+    def is_comparing(self) -> bool:
+        """Whether a background thread still has to compare the vault with the index."""
+        return self._background is not None and not self._background.is_settled
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether only a scan of the whole vault can tell what the index lacks."""
+        return not self._was_scanned or self._vanished_count > 0 or bool(self._unindexed_paths)
+
+    @property
+    def was_scanned(self) -> bool:
+        """Whether the whole vault was ever read, as far as this process knows."""
+        return self._was_scanned
+
+    def look_for_first_scan(self) -> bool:
+        """Return whether the whole vault was ever read, perhaps by another process meanwhile."""
+        self._was_scanned = self._was_scanned or self._is_marked_scanned()
+        return self._was_scanned
+
+    @property
+    def vanished_count(self) -> int:
+        """How many notes vanished at once; 0 if that is certain or did not happen."""
+        return self._vanished_count
+
+    @property
+    def unindexed_count(self) -> int:
+        """How many paths were written but could not be indexed."""
+        return len(self._unindexed_paths)
+
+    def wait_until_settled(self, timeout: float = 60.0) -> bool:
+        """Wait for the first scan of the background; return whether it is done."""
+        return self._background is None or self._background.wait_until_settled(timeout)
+
+    def prepare(self, *, vectors: bool = True) -> None:
+        """Bring the index up to date for a question, as far as about a second of work goes.
+
+        A background is waited for. Without one, a vault that was never scanned is read completely;
+        a few missing `vectors` are made too. Raises nothing: the question itself meets what is
+        wrong, and reports it.
+        """
+        if self._background is not None:
+            self._background.wait_until_ready(vectors=vectors)
+            return
+
+        with suppress(SimplememError, Damaged):
+            if not self._was_scanned and not self._index.consistently(self._is_marked_scanned):
+                self.compare_all()
+            if vectors:
+                self._vectors.make_few()
+
+    def compare_all(self, progress: Progress | None = None, *, believe: bool = False) -> SyncReport:
+        """Finish interrupted writes, and compare the whole vault with the index.
+
+        `believe` accepts that many notes are gone at once. So does a doubt that is old enough.
+        """
+        with collector_at_rest():
+            _, entries = self._vault.recover()
+        doubt_seconds = time.monotonic() - self._vanished_since
+        is_old_doubt = self._vanished_count > 0 and doubt_seconds > 0.9 * self._scan_seconds
+        scan = partial(self._scan, progress, believe=believe or is_old_doubt, entries=entries)
+        report = self._index.consistently(scan)
+        self.prune_history()
+        return report
+
+    def scan_again(self) -> None:
+        """Compare the vault as it is with the index, without recovering interrupted writes."""
+        self._index.consistently(self._scan)
+
+    def _scan(
+        self,
+        progress: Progress | None = None,
+        *,
+        believe: bool = False,
+        entries: list[Entry] | None = None,
+    ) -> SyncReport:
+        """Compare the vault with the index. `entries` are what the vault has, if that is known."""
+        self._obsidian.follow()
+        unindexed_before = set(self._unindexed_paths)
+        report = self._rows.scan(progress, believe=believe, seen=entries)
+
+        self._unindexed_paths -= unindexed_before
+        self.compared_at = time.monotonic()
+        self._vectors.expect_missing()
+        self._note_vanished(report.doubted)
+        if not self._was_scanned:
+            self._database.set_meta(_SCANNED, "yes")
+            self._was_scanned = True
+        self._listeners.tell(report.changed())
+        return report
+
+    def begin_again(self) -> None:
+        """Continue with another index that took the place of ours; scan the vault if it is empty."""
+        self._was_scanned = self._is_marked_scanned()
+        if self._was_scanned:
+            return
+        if self._background is not None:
+            self._background.ring(scan=True)
+        else:
+            self._scan()
+
+    def _is_marked_scanned(self) -> bool:
+        """Return whether the index says that the vault was scanned."""
+        return self._database.meta(_SCANNED) is not None
+
+    def _note_vanished(self, count: int) -> None:
+        """Note how many notes seem to have vanished at once; 0 if none."""
+        if count and not self._vanished_count:
+            self._vanished_since = time.monotonic()
+        self._vanished_count = count
+
+    def prune_history(self) -> None:
+        """Delete earlier texts that the settings no longer keep. Raises nothing."""
+        try:
+            if not self._read_only and self._vault.history.is_full():
+                self._vault.thin_history()
+        except (SimplememError, OSError) as error:
+            _LOG.warning("old versions could not be pruned from the history: %s", error)
+
+    def look_at(self, some_paths: Iterable[str]) -> None:
+        """Index paths that may have changed.
+
+        The whole vault is compared if one of Obsidian's settings is among them, or if notes seem to
+        have vanished.
+        """
+        paths = set(some_paths)
+        self._obsidian.follow()
+        are_settings = any(path.startswith(".obsidian/") for path in paths)
+        if self._vanished_count or are_settings:
+            self.compare_all()
+
+        paths = {path for path in paths if not path.startswith(".obsidian")}
+        if not self._vanished_count and paths:
+            report = self._index.consistently(lambda: self._rows.look_at(paths))
+            self._vectors.expect_missing()
+            self._note_vanished(report.doubted)
+            # What another process has indexed is no change of ours, but listeners want it too.
+            self._listeners.tell({*report.changed(), *filter(is_note, paths)})
+
+    def fresh(self, ask: Callable[[], T], rows: Callable[[T], Iterable[Row]]) -> T:
+        """Return an answer of the index, asked again if a note in it has changed on the disk.
+
+        `rows` returns the notes that an answer shows.
+        """
+        answer = ask()
+        unindexed_before = set(self._unindexed_paths)
+        self._obsidian.follow()
+        were_moves_followed = self._follow_moves_of(rows(answer))
+        if were_moves_followed:
+            answer = ask()
+
+        changed = self._changed_paths(rows(answer)) | unindexed_before
+        if self._vanished_count:
+            # What seems to have vanished stays in the index until that is certain.
+            changed = {path for path in changed if self._reader.exists(path)}
+        if not changed:
+            return answer
+
+        look = partial(self._rows.look_at, changed, find_moved=not were_moves_followed)
+        try:
+            report = self._index.consistently(look)
+        except Unavailable as error:
+            # A full disk or a busy index: the known answer is better than none.
+            _LOG.warning("changed notes could not be indexed: %s", error)
+            self._unindexed_paths |= changed
+            return answer
+
+        self._vectors.expect_missing()
+        if not report.doubted:
+            self._unindexed_paths -= unindexed_before
+        self._listeners.tell(report.changed())
+        return ask()
+
+    def _changed_paths(self, rows: Iterable[Row]) -> set[str]:
+        """Return the paths of notes whose files are not as the index has them."""
+        changed = set()
+        for row in rows:
+            entry = self._reader.entry(row.path)
+            if entry is None or stat_of(entry) != Stat(row.size, row.mtime_ns, row.ctime_ns):
+                changed.add(row.path)
+        return changed
+
+    def _follow_moves_of(self, rows: Iterable[Row]) -> bool:
+        """Look for the new places of notes whose files are gone; return whether that was done.
+
+        Only a server does it: so a question need not wait until the background has compared the
+        whole vault and indexed all notes that another program has moved.
+        """
+        if self._vanished_count or self._background is None or self._vault.is_branch:
+            return False
+        gone = {row.path for row in rows if not self._reader.exists(row.path)}
+        if not gone or gone <= self._lost_paths:
+            return False
+
+        try:
+            self._index.consistently(self._rows.follow_moves)
+        except Unavailable as error:
+            _LOG.warning("the index could not follow moved notes: %s", error)
+            return False
+        self._lost_paths = gone - set(self._rows.moved_from.values())
+        return True
+
+    def indexed(self, paths: Collection[str], put: Callable[[], None]) -> list[str]:
+        """Index files that were just written with `put`, and tell the listeners.
+
+        Returns a warning if the index fails: the files are safe, and are indexed later.
+        """
+        warnings = []
+        try:
+            self._index.consistently(put)
+            self._vectors.expect_missing()
+            # A program that only writes has no background that would do this.
+            self._database.checkpoint()
+        except (SimplememError, Damaged) as error:
+            self._unindexed_paths |= set(paths)
+            warnings.append(f"written, but not yet searchable: {error}")
+
+        if self._listeners.heard_by:
+            self._listeners.tell(paths)
+        if self._background is not None:
+            self._background.ring(fill=True)
+        return warnings
+
+    def index_written(self, paths: Collection[str]) -> list[str]:
+        """Index files that were just written or deleted, and tell the listeners.
+
+        Returns a warning if the index fails: the files are safe, and are indexed later.
+        """
+        return self.indexed(paths, lambda: self.look_at(paths))
+
+    def reach(self, commit: str) -> None:
+        """Answer from now on from this commit of the vault's branch, or a later one.
+
+        Does nothing if the vault is a folder. Raises Unavailable if the commit has not arrived.
+        """
+        if not self._vault.is_branch:
+            return
+        indexed_commit = self._index.standing().commit
+        if commit == indexed_commit or self._vault.is_before(commit, indexed_commit):
+            return
+        if not self._vault.reach(commit):
+            raise Unavailable(
+                f"the commit {commit[:40]} has not arrived yet",
+                hint="Check that the commit is pushed to this branch. "
+                "Try again in a moment, or leave the commit out.",
+            )
+        self.scan_again()
+
+
+class IndexMonitor:
+    """Tells how far the index of a vault can be trusted. Guards no state of its own."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        index: Sidecar,
+        rows: Sync,
+        *,
+        keeper: IndexKeeper,
+        embedding: Embedding,
+        notices: Notices,
+    ) -> None:
+        self._vault = vault
+        self._index = index
+        self._rows = rows
+        self._keeper = keeper
+        self._embedding = embedding
+        self._notices = notices
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether notes may be missing from the index."""
+        keeper = self._keeper
+        return not keeper.was_scanned or keeper.is_comparing or bool(self._rows.unread)
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether only a scan of the whole vault can tell what the index lacks."""
+        return self._keeper.is_incomplete
+
+    def not_indexed(self) -> list[tuple[str, str]]:
+        """Return the files of the vault that are not in the index, and why, by path."""
+        reasons = {**self._vault.problems, **self._rows.skipped}
+        return sorted(reasons.items())
+
+    def state_if_behind(self) -> IndexState | None:
+        """Return the state of the index if notes may be missing from it; else None.
+
+        It is asked for before a question, whose answer then says what it was made of.
+        """
+        return self.state() if self.is_behind else None
+
+    def state_of_answer(
+        self, behind: IndexState | None, standing: Standing | None = None
+    ) -> IndexState:
+        """Return the state of the index that an answer was made of.
+
+        `behind` is what `state_if_behind` returned before the question. What is missing also
+        becomes a notice, for formats that have no place for a state.
+        """
+        state = behind or self.state(standing)
+        if not state.is_ready:
+            self._notices.add([state.reason])
+        return state
+
+    def state_of_list(self, behind: IndexState | None) -> IndexState:
+        """Return the state that a list of notes was made of. A list is complete without vectors."""
+        state = behind or self.state()
+        lacks_only_vectors = behind is None and not state.missing_notes and not self.is_in_doubt
+        if state.state == "partial" and lacks_only_vectors:
+            return IndexState(
+                state="ready",
+                notes=state.notes,
+                pending=state.pending,
+                reason="",
+                commit=state.commit,
+                missing_notes=0,
+                missing_vectors=state.missing_vectors,
+            )
+        return self.state_of_answer(state)
+
+    def state(self, standing: Standing | None = None) -> IndexState:
+        """Return how far the index can be trusted now, or at the moment of its `standing`."""
+        standing = standing or self._index.standing()
+        pending = self._embedding.pending(standing)
+        if not self._keeper.look_for_first_scan():
+            return self._state_of_first_scan(standing.notes, pending)
+
+        unread = self._rows.unread or 0
+        reason = self._reason_to_wait(unread, pending)
+        if not reason:
+            reason = self._reason_for_words_only()
+            return IndexState("ready", standing.notes, 0, reason, standing.commit)
+        return IndexState(
+            state="partial",
+            notes=standing.notes,
+            pending=pending + unread,
+            reason=reason,
+            commit=standing.commit,
+            missing_notes=unread,
+            missing_vectors=pending,
+        )
+
+    def _reason_to_wait(self, unread: int, pending: int) -> str:
+        """Return why answers may be incomplete; "" if they are complete.
+
+        `unread` notes are not indexed, `pending` notes have no vector.
+        """
+        keeper = self._keeper
+        if unread:
+            verb = "is" if unread == 1 else "are"
+            return f"{counted(unread, 'new or changed note')} {verb} not indexed yet."
+        if keeper.is_comparing:
+            return "The vault is being compared with its index: recent changes may be missing."
+        if keeper.vanished_count:
+            return (
+                f"{keeper.vanished_count} notes disappeared at once. "
+                "If you deleted them, run `simplemem index --rebuild`."
+            )
+        if keeper.unindexed_count:
+            notes = counted(keeper.unindexed_count, "changed note")
+            return f"{notes} could not be indexed yet. Check that the disk is not full."
+        if pending:
+            verb = "is" if pending == 1 else "are"
+            notes = f"{counted(pending, 'note')} {verb}"
+            trouble = self._embedding.trouble()
+            return f"{notes} searchable by words, not yet by meaning. {trouble}".strip()
+        return ""
+
+    def _reason_for_words_only(self) -> str:
+        """Return why some notes are never searched by meaning; "" if there are none."""
+        private = self._embedding.kept_private()
+        if not private:
+            return ""
+        verb = "is" if private == 1 else "are"
+        notes = f"{counted(private, 'private note')} {verb} searched by words only"
+        return f"{notes}: private text is not sent to remote services."
+
+    def _state_of_first_scan(self, notes: int, waiting: int) -> IndexState:
+        """Return how far the first scan is: so many `notes` are read, some `waiting` for vectors."""
+        unread = self._rows.unread
+        if unread is None:  # the scan has not counted them yet
+            total = sum(1 for entry in self._vault.scan() if is_note(entry.path))
+            unread = max(0, total - notes)
+        without_vectors = unread + waiting if self._embedding.is_wanted() else 0
+
+        reason = "The vault is being indexed for the first time: "
+        reason += f"{unread} of {notes + unread} notes are not indexed yet"
+        if without_vectors:
+            reason += f", and {without_vectors} have no vector yet"
+        return IndexState(
+            state="indexing",
+            notes=notes,
+            pending=unread + waiting,
+            reason=f"{reason}.",
+            commit="",
+            missing_notes=unread,
+            missing_vectors=without_vectors,
+        )
+
+
+class NameResolver:
+    """Finds the note that a name, title, alias or wikilink means. Guards no state of its own."""
+
+    def __init__(
+        self,
+        index: Sidecar,
+        changes: ChangeTable,
+        *,
+        reader: NoteReader,
+        obsidian: ObsidianSettings,
+        keeper: IndexKeeper,
+        monitor: IndexMonitor,
+    ) -> None:
+        self._index = index
+        self._changes = changes
+        self._reader = reader
+        self._obsidian = obsidian
+        self._keeper = keeper
+        self._monitor = monitor
+
+    def path_of(self, name: str) -> str:
+        """Return the path of the note that a name, title, alias or wikilink means.
+
+        Raises NotFound, which says what became of the note or which names are similar, and
+        Ambiguous if several notes are meant.
+        """
+        return self._index.consistently(lambda: self._path_of(name))
+
+    def _path_of(self, name: str) -> str:
+        reference = clean_reference(name)
+        for path in dict.fromkeys((path_of(well_formed(name).strip()), path_of(reference))):
+            if self._reader.exists(path):
+                self._index_if_unknown(path)
+                return path
+        if compare_key(reference) == "daily":
+            return self._path_of_daily_note()
+
+        self._keeper.prepare(vectors=False)
+        kinds = ("path", "name", "title", "alias")
+        matches_by_kind = self._index.called(compare_key(reference))
+        for kind, matches in zip(kinds, matches_by_kind, strict=True):
+            paths = self._existing_paths(matches)
+            if len(paths) == 1:
+                return paths[0]
+            if paths:
+                raise Ambiguous(
+                    f"{name!r} is the {kind} of {len(paths)} notes",
+                    candidates=[name_of(path) for path in paths],
+                    hint="Use one of the candidates.",
+                )
+        raise self._not_found(name, reference)
+
+    def _index_if_unknown(self, path: str) -> None:
+        """Index a note that exists, if the index does not have it yet."""
+        if self._index.known([path]).get(path) is None:
+            self._keeper.look_at({path})
+
+    def _path_of_daily_note(self) -> str:
+        """Return the path of today's daily note. Raises NotFound if there is none."""
+        daily_note = self._obsidian.current.daily_note(local())
+        path = path_of(daily_note)
+        if not self._reader.exists(path):
+            hint = "Append to `daily` to create it."
+            raise NotFound(f"no daily note {daily_note} yet", hint=hint)
+        return path
+
+    def _existing_paths(self, matches: Iterable[str]) -> list[str]:
+        """Return the paths that exist.
+
+        A conflict copy has the title and the aliases of its note, so it is left out if there are
+        other notes.
+        """
+        paths = [path for path in matches if self._reader.exists(path)]
+        if len(paths) < 2:
+            return paths
+        rows = self._index.known(paths)
+        originals = [path for path in paths if path not in rows or not rows[path].is_copy]
+        return originals or paths
+
+    def _not_found(self, name: str, reference: str) -> NotFound:
+        """Return the error for a name that no note has."""
+        former = self.find_former_note(reference)
+        if former is not None:
+            return former.error()
+
+        all_names = [name_of(path) for path in self._index.known()]
+        similar = similar_names(reference, all_names)
+        hint = "Search for it, or list the notes."
+        if similar:
+            hint = f"Did you mean {similar[0]}?"
+        behind = self._monitor.state_if_behind()
+        if behind is not None and not behind.is_ready:
+            hint = "Not all notes are indexed yet. Pass the name with its folder, or try again "
+            hint += f"later. {behind.reason}"
+        return NotFound(f"no note called {name!r}", candidates=similar, hint=hint)
+
+    def find_former_note(self, name: str) -> FormerNote | None:
+        """Return the note that last had a name, as far as the change log knows; else None."""
+        versions = self._changes.recent(MAX_VERSIONS)
+        return find_former_note(versions, name, self._reader.exists)
+
+
+class NoteWriter:
+    """Changes files of a vault, and has the index follow. Guards no state of its own."""
+
+    def __init__(
+        self, vault: Vault, keeper: IndexKeeper, obsidian: ObsidianSettings, *, read_only: bool
+    ) -> None:
+        self._vault = vault
+        self._keeper = keeper
+        self._obsidian = obsidian
+        self._read_only = read_only or vault.read_only
+
+    def check_writable(self) -> None:
+        """Raise ReadOnly if the vault may not be changed. Every change begins with this."""
+        if self._read_only:
+            raise ReadOnly(
+                f"the vault {self._vault.root} is read-only",
+                hint="To allow changes, serve the vault without --read-only, "
+                "and make its folder writable.",
+            )
+        self._obsidian.follow()
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Exclude other writers of the vault, in this process and in others."""
+        return self._vault.lock()
+
+    def carry_out(self, wishes: Sequence[Wish], change: Change) -> tuple[list[Written], list[str]]:
+        """Change files as one operation under the vault's lock, and index them.
+
+        Returns the results in the order of the wishes, and warnings if the index could not be
+        updated.
+        """
+        written = self._vault.carry_out(wishes, change)
+        paths = {path for wish in wishes for path in (wish.path, wish.target)}
+        return written, self._keeper.index_written(paths)
+
+
+def change_by(by: By, tool: str) -> Change:
+    """Return who changes something, with `tool` if no tool is named.
+
+    Raises TypeError for an argument that no method has: a misspelt `if_sha256` must not be ignored.
+    """
+    unknown = sorted(by.keys() - By.__annotations__.keys())
+    if unknown:
+        names = [*By.__annotations__, "if_sha256", "metadata", "overwrite"]
+        similar = difflib.get_close_matches(unknown[0], names, 1)
+        suggestion = f". Did you mean {similar[0]!r}?" if similar else ""
+        raise TypeError(f"{tool}() got an unexpected keyword argument {unknown[0]!r}{suggestion}")
+    return Change(by.get("tool", tool), by.get("who", ""), by.get("reason", ""))
