@@ -10,9 +10,9 @@ from typing import Protocol, TypeVar
 
 from simplemem.index.changes import Origin
 from simplemem.index.door import QueryVector, Row, Standing
-from simplemem.memory import IndexState
+from simplemem.models import IndexState
 from simplemem.search.rank import Coverage
-from simplemem.services.embed import Embedder
+from simplemem.providers.embed import Embedder
 
 T = TypeVar("T")
 
