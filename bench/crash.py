@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from simplemem.config import Settings, load_settings
 from simplemem.note.note import read_note
 from simplemem.store import EnhancedStore
-from simplemem.vault import disk
+from simplemem.vault.folder import disk
 
 SETTINGS = load_settings({"embed.provider": "none"})
 

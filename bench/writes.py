@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.vaults import make_vault
 from simplemem.config import load_settings
 from simplemem.store import EnhancedStore
-from simplemem.vault import disk
+from simplemem.vault.folder import disk
 
 ACTS: dict[str, Callable[[EnhancedStore, int], Any]] = {
     "create": lambda s, k: s.create(

@@ -23,7 +23,7 @@ from pygit2.enums import DiffFind, FileMode, FileStatus, RepositoryState
 
 from simplemem import git
 from simplemem.errors import Unavailable
-from simplemem.vault.paths import is_path
+from simplemem.note.paths import is_path
 
 _MAX_SECONDS: Final = 300  # for one git command
 _MAX_ERROR_LINES: Final = 6
@@ -96,7 +96,7 @@ class Change(NamedTuple):
         return [file for file in self if file is not None]
 
 
-class Overtaken(Exception):
+class PushRejected(Exception):
     """Somebody else pushed, or committed to the branch, first."""
 
 
@@ -222,14 +222,14 @@ class Exchange:
     def push(self, commit: pygit2.Oid) -> None:
         """Push a commit to the branch of the remote.
 
-        Raises Overtaken if somebody else pushed first, and Unavailable.
+        Raises PushRejected if somebody else pushed first, and Unavailable.
         """
         refspec = f"{commit}:{self.their_branch}"
         try:
             self._git("push", "--quiet", *self._without_hooks(), "--", self.url, refspec)
         except Unavailable as error:
             if _PUSHED_FIRST.search(str(error)):
-                raise Overtaken from error
+                raise PushRejected from error
             raise
         self.seen(commit)
 
@@ -289,7 +289,7 @@ class Exchange:
         is_ours = is_in_vault and is_regular and is_path(path)
         return File(path if is_ours else file.path, data, is_ours)
 
-    def held(self, path: str) -> bytes | None:
+    def text_in_last_commit(self, path: str) -> bytes | None:
         """Return the text at a path of the vault in our newest commit; None if there is none."""
         return _read_blob(self.repo, self.ours.tree, self._checkout.prefix + path)
 

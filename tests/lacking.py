@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from simplemem.vault import disk, paths
+from simplemem.vault.folder import dir_handles, disk
 
 LACKS: dict[str, tuple[tuple[Any, str], ...]] = {
     "exchange": (),
@@ -28,4 +28,4 @@ def lack(patch: pytest.MonkeyPatch, name: str) -> None:
     for owner, call in LACKS[name]:
         patch.setattr(owner, call, refuse if call != "_link" else lambda *_: False)
     if name == "by path":
-        patch.setattr(paths, "BY_PATH", True)
+        patch.setattr(dir_handles, "BY_PATH", True)

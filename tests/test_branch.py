@@ -17,11 +17,11 @@ import pytest
 from bare_client import Bare
 from pygit2.enums import ObjectType
 
-from simplemem.branch import repository
 from simplemem.config import Settings, load_settings
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, SimplememError, Unavailable
 from simplemem.index.audit import differences
 from simplemem.store import EnhancedStore
+from simplemem.vault.branch import repository
 
 Opening = Callable[..., EnhancedStore]
 _NOT_OURS = {

@@ -14,7 +14,7 @@ def replace_text(file: Path, before: str | None, after: str | None, backup_name:
     With `backup_name`, the old file is kept under that name beside it. Raises Unavailable if the file is
     write-protected, and Conflict if it is no longer what was read.
     """
-    from simplemem.store import Intruded, change_file
+    from simplemem.store import ConcurrentWrite, change_file
 
     real = Path(os.path.realpath(file))  # it may be a link
     if before is not None and not os.access(real, os.W_OK):
@@ -28,7 +28,7 @@ def replace_text(file: Path, before: str | None, after: str | None, backup_name:
     real.parent.mkdir(parents=True, exist_ok=True)
     try:
         change_file(real, old, (after or "").encode(), backup_name)
-    except (Intruded, FileExistsError) as error:
+    except (ConcurrentWrite, FileExistsError) as error:
         raise Conflict(
             f"another program changed {file} just now", current_sha256=None, hint="Try again."
         ) from error

@@ -57,10 +57,10 @@ class _ServerLock:
         self._lock = store.bench.turn(".simplemem/server.lock")
 
     def try_acquire(self) -> bool:
-        return self._lock.held()
+        return self._lock.take_or_keep()
 
     def release(self) -> None:
-        self._lock.give_back()
+        self._lock.release()
 
 
 def answer_commands(door: Door) -> Callable[[], None]:

@@ -1,4 +1,4 @@
-"""The log of changes as a table that grows from the file (`vault/history.py`) before each question. Changes of hidden
+"""The log of changes as a table that grows from the file (`vault/folder/history.py`) before each question. Changes of hidden
 notes are hidden; so is the past of a note that was moved to a hidden place, or that another program took away."""
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any, Literal, TypeVar
 from simplemem.errors import SimplememError
 from simplemem.index.connection import SET_META, Connection, Tables
 from simplemem.note.words import well_formed
-from simplemem.vault.history import (
+from simplemem.vault.folder.history import (
     Log,
     Version,
+    format_version,
     last_before,
     no_version,
     number_of,
-    spell,
     versions_in,
 )
-from simplemem.vault.vault import Vault
+from simplemem.vault.folder.vault import Vault
 
 T = TypeVar("T")
 _ALL = 1 << 62
@@ -226,7 +226,7 @@ def _where(db: Connection, condition: str, *values: Any, order: str = "DESC") ->
 
 
 def _version(row: Row) -> Version:
-    return Version(spell(row[0]), spell(row[1]), *row[2:13])
+    return Version(format_version(row[0]), format_version(row[1]), *row[2:13])
 
 
 def written_by(wanted: str) -> tuple[str, dict[str, str]]:

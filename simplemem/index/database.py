@@ -27,7 +27,7 @@ from simplemem.index.terms.writer import (
     merge_segments,
     remove_note,
 )
-from simplemem.vault.lock import FileLock, is_alive
+from simplemem.vault.folder.lock import FileLock, is_alive
 
 if TYPE_CHECKING:
     from simplemem.index.terms.query_terms import SegmentCache

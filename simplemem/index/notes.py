@@ -25,7 +25,7 @@ from simplemem.note.names import (
 )
 from simplemem.note.note import tag_pairs
 from simplemem.note.words import words_key
-from simplemem.vault.disk import Entry
+from simplemem.vault.folder.disk import Entry
 from simplemem.vault.obsidian import Named, Resolution, lookup_keys, name_key, resolve
 
 if TYPE_CHECKING:

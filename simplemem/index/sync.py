@@ -21,7 +21,7 @@ from simplemem.index.notes import Rows, is_note, stat_of
 from simplemem.index.text import Understood, Waiting, understood
 from simplemem.note.names import are_akin, conflict_name, private_by_rule
 from simplemem.note.note import Note, private_reason, read_note
-from simplemem.vault.vault import Entry, File, Vault
+from simplemem.vault.folder.vault import Entry, File, Vault
 
 BATCH = 1000  # notes a transaction while many are indexed at once...
 _BATCH_BYTES = 8 << 20  # ...as long as they have no more text than this

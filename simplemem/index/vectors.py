@@ -21,7 +21,7 @@ from simplemem.note.passages import text_hash
 from simplemem.note.words import without_stop_words
 from simplemem.providers.client import Refused
 from simplemem.providers.embed import Embedder
-from simplemem.vault.vault import Vault
+from simplemem.vault.folder.vault import Vault
 
 if TYPE_CHECKING:
     import numpy as np

@@ -395,7 +395,7 @@ class StateLog(Generic[M]):
             with (
                 self._guard,
                 suppress(OSError, SimplememError),
-                self._file.held(_PATIENCE) as has_turn,
+                self._file.locked(_PATIENCE) as has_turn,
             ):
                 if has_turn:
                     self._file.append(_encoded(line))
@@ -404,7 +404,7 @@ class StateLog(Generic[M]):
     def held(self, patience: float) -> Iterator[Callable[[Line], None]]:
         """Hold the log: whoever else wants to add to it waits. Yields what adds a line and has it on the disk."""
         self._bench.must_be_writable()
-        with self._guard, self._file.held(patience) as has_turn:
+        with self._guard, self._file.locked(patience) as has_turn:
             if not has_turn:
                 raise Unavailable(
                     "another process is still working on this vault",

@@ -6,9 +6,25 @@ from simplemem.store.bench import Answers, Bench, Carried, Draft, Likeness, Read
 from simplemem.store.edits import now
 from simplemem.store.packs import Piece
 from simplemem.store.store import EnhancedStore, open_store
-from simplemem.vault.disk import Intruded, change_file, write_file
+from simplemem.vault.folder.disk import ConcurrentWrite, change_file, write_file
 
 __all__ = [
-    "Answers", "Bench", "Carried", "Draft", "EnhancedStore", "Intruded", "Likeness", "Mark", "Piece", "Progress",
-    "Read", "SyncReport", "as_words", "change_file", "falling_scores", "now", "open_store", "write_file",
+    "Answers",
+    "Bench",
+    "Carried",
+    "ConcurrentWrite",
+    "Draft",
+    "EnhancedStore",
+    "Likeness",
+    "Mark",
+    "Piece",
+    "Progress",
+    "Read",
+    "SyncReport",
+    "as_words",
+    "change_file",
+    "falling_scores",
+    "now",
+    "open_store",
+    "write_file",
 ]  # fmt: skip

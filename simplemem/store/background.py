@@ -16,13 +16,13 @@ from simplemem.errors import SimplememError
 from simplemem.index.engine import Damaged
 from simplemem.index.sync import Stopped
 from simplemem.note.names import name_of
-from simplemem.vault.watch import EVERYTHING, Watching
+from simplemem.vault.folder.watch import EVERYTHING, Watching
 
 if TYPE_CHECKING:
     from simplemem.index.door import Mark
     from simplemem.index.sidecar import Sidecar
     from simplemem.store.core import Core
-    from simplemem.vault.paths import Access
+    from simplemem.vault.access import Access
 
 _LOG = logging.getLogger(__name__)
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds until what failed is tried again
@@ -147,7 +147,7 @@ class Background:
     def _run(self) -> None:
         try:
             while not self._stop.is_set():
-                leads = self._leadership.held()
+                leads = self._leadership.take_or_keep()
                 watch = self._core.settings.index.watch
                 if leads and self._watch is None and watch != "off":
                     self._watch = self._core.vault.watch(poll=watch == "poll", warn=_LOG.warning)
@@ -175,7 +175,7 @@ class Background:
         finally:
             if self._watch is not None:
                 self._watch.close()
-            self._leadership.give_back()
+            self._leadership.release()
 
     def _update(self, *, leads: bool) -> None:
         """Scan if it is time, look at what was hinted at, and make the vectors that are missing."""
@@ -203,7 +203,7 @@ class Background:
             self._fill_wanted = True
         if (self._fill_wanted or time.monotonic() >= self._fill_at) and not self._stop.is_set():
             self._fill_wanted = False
-            self._carefully(self._core.thin_history)  # something was written
+            self._carefully(self._core.prune_history)  # something was written
             if self._embed:
                 fill = partial(
                     self._core.embedding.fill_in_background,

@@ -27,10 +27,10 @@ from simplemem.store.packs import Piece, pieces_of, sources_of
 from simplemem.store.recall import list_page, only_nearest, quality, ranked
 from simplemem.store.text_checks import check_text
 from simplemem.store.write import index_written
-from simplemem.vault.disk import sha256
-from simplemem.vault.lock import FileLock, SideFile
+from simplemem.vault.folder.disk import sha256
+from simplemem.vault.folder.lock import FileLock, SideFile
+from simplemem.vault.folder.vault import Change, FileChange, WriteResult
 from simplemem.vault.obsidian import name_key, resolve
-from simplemem.vault.vault import Change, Wish, Written
 
 _MANY = (
     300  # links that are resolved at once: all names are read then rather than asked for one by one
@@ -95,7 +95,7 @@ class Draft(NamedTuple):
 class Carried(NamedTuple):
     """A step that is on the disk: what became of each note, with its text, and what is to be said of it."""
 
-    written: tuple[Written, ...]
+    written: tuple[WriteResult, ...]
     texts: dict[str, str]
     warnings: tuple[str, ...]
 
@@ -133,7 +133,7 @@ class Bench:
         self.recover = core.vault.recover
         self.is_taken: Callable[[str], bool] = lambda path: core.entry(path) is not None
         self.bytes_of = core.bytes_of  # of a file, a note or not; None where there is none
-        self.folder = core.vault.sidecar
+        self.folder = core.vault.own_folder
         self.entries_below = core.vault.entries_below
         self.turn = partial(
             FileLock, str(core.root)
@@ -307,14 +307,14 @@ class Bench:
         """Carry out drafts. Conflict, and nothing written, when a note is not what its draft was made of."""
         core = self._core
         core.must_be_writable()
-        wishes, warnings = list[Wish](), list[str]()
+        wishes, warnings = list[FileChange](), list[str]()
         for path, text, before, at in drafts:
             name, sha = name_of(path), "" if before is None else sha256(_bytes(before))
             if before is None:
                 check_name(name)
                 warnings += check_text(core.settings, "", "", name)
             if text is None:
-                wishes.append(Wish.update(path, sha, None))
+                wishes.append(FileChange.update(path, sha, None))
                 continue
             if isinstance(text, str):
                 if core.vault.access.is_partial:
@@ -326,7 +326,7 @@ class Bench:
                 stale = at is None and isinstance(before, str) and text != before
                 text = stamp_modified(text, now()) if stale else text
             data = _bytes(text)
-            wishes.append(replace(Wish.update(path, sha or None, data), at=at))
+            wishes.append(replace(FileChange.update(path, sha or None, data), at=at))
         written = core.vault.carry_out(wishes, change) if wishes else []
         files = {draft.path for draft in drafts if isinstance(draft.text, bytes)}
         texts = {

@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from simplemem.config import GitSettings
 from simplemem.errors import NotFound, Unavailable
 from simplemem.note.names import name_of
-from simplemem.vault.vault import Vault
+from simplemem.vault.folder.vault import Vault
 
 _LOG = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class Committing:
         patches, versions = [], self._vault.history.log.group(operation)
         for version in versions if any(version.effects for version in versions) else ():
             before, after = (
-                None if sha is None else self._vault.history.kept(sha) for sha in version[9:11]
+                None if sha is None else self._vault.history.read_text(sha) for sha in version[9:11]
             )
             if (before is None and version.before) or (after is None and version.after):
                 raise Unavailable(f"the text of {version.id} is no longer kept")

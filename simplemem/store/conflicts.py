@@ -24,9 +24,9 @@ from simplemem.store.edits import NoteEdit, encoded, stamp_modified
 from simplemem.store.git_history import commits_of
 from simplemem.store.text_checks import check_text
 from simplemem.store.undo import carry_out
-from simplemem.vault.disk import sha256
-from simplemem.vault.history import Version
-from simplemem.vault.vault import File, Wish
+from simplemem.vault.folder.disk import sha256
+from simplemem.vault.folder.history import Version
+from simplemem.vault.folder.vault import File, FileChange
 
 Keep = Literal["merge", "note", "copy", "marked"]
 _MAX_VERSIONS = 200  # that are searched for the text that a copy began as
@@ -161,7 +161,7 @@ def _lost(core: Core, file: File, base: bytes | None, attempt: _Attempt | None) 
     check_text(core.settings, name_of(file.path), base.decode("utf-8"), attempt.own_text)
     own_data = attempt.own_text.encode("utf-8", "surrogatepass")
     for text in (base, file.data, own_data):
-        core.vault.keep_text(text)
+        core.vault.store_text(text)
 
     details["base_sha256"] = sha256(base)
     details["ours_sha256"] = sha256(own_data)
@@ -406,9 +406,11 @@ def merge_conflicts(
 
     is_rewritten = data is not None and sha256(data) != note_sha256
     with core.vault.lock():
-        wishes = [Wish.update(planned.copy.path, planned.copy_sha256, None) for planned in merges]
+        wishes = [
+            FileChange.update(planned.copy.path, planned.copy_sha256, None) for planned in merges
+        ]
         if is_rewritten:
-            wishes.insert(0, Wish.update(copy.original, note_sha256, data))
+            wishes.insert(0, FileChange.update(copy.original, note_sha256, data))
         else:
             _check_unchanged(core, copy, note_sha256)
         written, _ = carry_out(core, wishes, change_by(by, "conflicts"))

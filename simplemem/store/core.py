@@ -55,7 +55,7 @@ class Core:
         self.look_at = parts.keeper.look_at
         self.fresh = parts.keeper.fresh
         self.indexed = parts.keeper.indexed
-        self.thin_history = parts.keeper.prune_history
+        self.prune_history = parts.keeper.prune_history
         self.reach = parts.keeper.reach
         self.state = parts.monitor.state
         self.state_if_behind = parts.monitor.state_if_behind

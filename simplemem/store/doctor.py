@@ -24,9 +24,9 @@ from simplemem.note.note import read_note
 from simplemem.store.conflicts import conflict_copies
 from simplemem.store.core import Core, change_by
 from simplemem.store.undo import carry_out
+from simplemem.vault.folder.vault import FileChange
+from simplemem.vault.folder.watch import SHARED, file_system
 from simplemem.vault.obsidian import Aim, lead_links, name_key, resolve
-from simplemem.vault.vault import Wish
-from simplemem.vault.watch import SHARED, file_system
 
 _PLACE = re.compile(r" \(line (\d+), column (\d+)\)$")
 _ANEW = "`simplemem index --rebuild` rebuilds it"
@@ -298,7 +298,9 @@ def mend(core: Core, mending: Mending, **by: Unpack[By]) -> Mended:
     if not mending.changes:
         return Mended("", (), mending.unmended)
     core.must_be_writable()
-    wishes = [Wish.update(each.path, each.sha256, each.text.encode()) for each in mending.changes]
+    wishes = [
+        FileChange.update(each.path, each.sha256, each.text.encode()) for each in mending.changes
+    ]
     by["reason"] = by.get("reason") or "fixed unresolved links"
     with core.vault.lock():
         written, warnings = carry_out(core, wishes, change_by(by, "doctor"))

@@ -17,9 +17,9 @@ from simplemem.note.words import well_formed
 from simplemem.search.query import read_when
 from simplemem.store.core import Core
 from simplemem.store.git_history import means_commit, text_at_commit
-from simplemem.vault.disk import sha256
-from simplemem.vault.history import Version
-from simplemem.vault.vault import File
+from simplemem.vault.folder.disk import sha256
+from simplemem.vault.folder.history import Version
+from simplemem.vault.folder.vault import File
 
 GONE = "the text is no longer kept"
 _OUTSIDE = "it was changed outside simplemem at an unknown time"

@@ -22,8 +22,8 @@ from simplemem.note.words import without_stop_words
 from simplemem.providers.embed import Choice, Embedder, ServiceEmbedder, embedder_named
 from simplemem.providers.wordllama import WordLlama
 from simplemem.search.rank import Coverage
-from simplemem.vault.lock import FileLock
-from simplemem.vault.vault import Vault
+from simplemem.vault.folder.lock import FileLock
+from simplemem.vault.folder.vault import Vault
 
 _FIRST_WAIT, _LONGEST_WAIT = 2.0, 300.0  # seconds between two tries of the background
 _TURN_SECONDS = 1.0  # how often the background looks whether another process is done
@@ -155,7 +155,7 @@ class Embedding:
         if not self._making.acquire(timeout=-1 if begin else self._settings.embed.query_seconds):
             return 0  # the background of this process is at it
         try:
-            while not self._turn.held() and self._turn_file.exists():
+            while not self._turn.take_or_keep() and self._turn_file.exists():
                 if not begin:
                     return 0
                 time.sleep(0.1)
@@ -184,7 +184,7 @@ class Embedding:
         if not self._making.acquire(blocking=False):
             return _TURN_SECONDS
         try:
-            if not self._turn.held():
+            if not self._turn.take_or_keep():
                 return _TURN_SECONDS if self.pending() else None
             private, database = self._settings.embed.private, self._index.database
             self._run(Filling(self._vault, database, embedder, None, stopped, ready, private))
@@ -237,7 +237,7 @@ class Embedding:
                     )
             return 0
         finally:
-            self._turn.give_back()
+            self._turn.release()
         if self._index.database.meta(_FAILED):
             self._index.database.set_meta(_FAILED, "")
         self._failure, self._waits, self._not_before = "", _FIRST_WAIT, 0.0

@@ -32,8 +32,8 @@ from simplemem.store.vault_index import (
     ObsidianSettings,
     QuestionVectors,
 )
-from simplemem.vault.paths import Access
-from simplemem.vault.vault import Vault
+from simplemem.vault.access import Access
+from simplemem.vault.folder.vault import Vault
 
 
 @dataclass
@@ -160,7 +160,7 @@ def _open_vault(
     open_vault: Callable[..., Vault] = Vault
     branch = settings.branch
     if branch.repository:
-        from simplemem.branch.vault import BranchVault
+        from simplemem.vault.branch.vault import BranchVault
 
         open_vault = partial(BranchVault, repository=branch.repository, name=branch.name)
     return open_vault(

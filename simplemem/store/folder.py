@@ -7,7 +7,7 @@ from typing import Final
 
 from simplemem.models import OwnFile
 from simplemem.store.core import Core
-from simplemem.vault.paths import SIDECAR
+from simplemem.vault.folder.dir_handles import OWN_FOLDER
 
 # What a person would lose with each file or folder, in the order in which they are named.
 _CONTENTS: Final = {
@@ -24,7 +24,7 @@ _CONTENTS: Final = {
 
 def own_files(core: Core) -> tuple[OwnFile, ...]:
     """What is in `.simplemem/` of the vault: the index first, if it is there, and what cannot be made again."""
-    folder = core.root / SIDECAR
+    folder = core.root / OWN_FOLDER
     found = []
     index = Path(core.index.path)
     if (
@@ -32,9 +32,9 @@ def own_files(core: Core) -> tuple[OwnFile, ...]:
         and index.is_file()
         and index.resolve().parent == folder.resolve()
     ):
-        found.append(OwnFile(f"{SIDECAR}/{index.name}", "the index", can_be_rebuilt=True))
+        found.append(OwnFile(f"{OWN_FOLDER}/{index.name}", "the index", can_be_rebuilt=True))
     for name, holds in _CONTENTS.items():
         is_in_repository = core.vault.is_branch and name == "history"
         if (folder / name).exists() and not is_in_repository:
-            found.append(OwnFile(f"{SIDECAR}/{name}", holds, can_be_rebuilt=False))
+            found.append(OwnFile(f"{OWN_FOLDER}/{name}", holds, can_be_rebuilt=False))
     return tuple(found)

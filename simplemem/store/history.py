@@ -21,8 +21,8 @@ from simplemem.note.words import well_formed
 from simplemem.store.core import Core
 from simplemem.store.earlier_texts import GONE, is_version_id, moment_of, note_at, text_of
 from simplemem.store.git_history import commits_of, means_commit
-from simplemem.vault.disk import sha256
-from simplemem.vault.history import Version
+from simplemem.vault.folder.disk import sha256
+from simplemem.vault.folder.history import Version
 
 if TYPE_CHECKING:
     from simplemem.git import Commit

@@ -11,8 +11,8 @@ from simplemem.note.names import name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.store.core import Core
 from simplemem.store.edits import encoded
+from simplemem.vault.folder.vault import FileChange
 from simplemem.vault.obsidian import Moves, name_key, rewrite_links
-from simplemem.vault.vault import Wish
 
 
 class LinkRewrites(NamedTuple):
@@ -21,7 +21,7 @@ class LinkRewrites(NamedTuple):
     Each change names its note by the path before the moves.
     """
 
-    changes: list[Wish]
+    changes: list[FileChange]
     warnings: list[str]
 
 
@@ -49,7 +49,7 @@ def rewrites_for(core: Core, moves: Moves) -> LinkRewrites:
         if text == note.text:
             continue
         if note.problem is None:
-            rewrites.changes.append(Wish.update(path, file.sha256, encoded(text)))
+            rewrites.changes.append(FileChange.update(path, file.sha256, encoded(text)))
         else:
             rewrites.warnings.append(
                 f"a link in {name_of(path)} should be updated,"

@@ -17,9 +17,9 @@ from simplemem.store.link_rewrites import rewrites_for
 from simplemem.store.text_checks import check_text
 from simplemem.store.unseen import check_unseen_links
 from simplemem.store.write import index_written
-from simplemem.vault.history import Version
+from simplemem.vault.folder.history import Version
+from simplemem.vault.folder.vault import Change, File, FileChange, WriteResult
 from simplemem.vault.obsidian import Moves, resolve
-from simplemem.vault.vault import Change, File, Wish, Written
 
 
 def move(core: Core, name: str, new_name: str, **by: Unpack[By]) -> Moved:
@@ -85,7 +85,7 @@ def _move_in_lock(core: Core, moves: Moves, change: Change) -> tuple[Moved, ...]
 
     wishes = []
     for path, file in files.items():
-        wishes.append(Wish("move", path, file.sha256, moves.after(path), new_texts.get(path)))
+        wishes.append(FileChange("move", path, file.sha256, moves.after(path), new_texts.get(path)))
     written = core.vault.carry_out([*wishes, *other_notes], change)[: len(wishes)]
 
     texts = {moves.after(path): new_texts.get(path, file.data) for path, file in files.items()}
@@ -142,7 +142,7 @@ def _check_scope(core: Core, old: str, new: str, data: bytes) -> None:
 
 
 def _index_moved(
-    core: Core, texts: Mapping[str, bytes], written: Sequence[Written], moves: Moves
+    core: Core, texts: Mapping[str, bytes], written: Sequence[WriteResult], moves: Moves
 ) -> list[str]:
     """Index what moved and the notes with changed links, by their new paths. Returns warnings."""
     warnings = list[str]()
@@ -199,7 +199,9 @@ def delete_all(core: Core, names: Iterable[str], **by: Unpack[By]) -> tuple[Dele
             links = [link for link in core.index.links(path) if link.source not in deleted]
             unresolved[path] = _unresolved_links(core, links, deleted)
 
-        wishes = [Wish("delete", path, core.vault.read(path).sha256, gone=True) for path in paths]
+        wishes = [
+            FileChange("delete", path, core.vault.read(path).sha256, gone=True) for path in paths
+        ]
         written = core.vault.carry_out(wishes, change_by(by, "delete"))
         index_written(core, {}, [], gone=paths)
     return tuple(

@@ -12,23 +12,24 @@ from typing import Unpack
 from pygit2 import Commit
 
 from simplemem.errors import Conflict, SimplememError, Unavailable
-from simplemem.exchange import Change, Exchange, Overtaken, exchange, pending
+from simplemem.exchange import Change, Exchange, PushRejected, exchange, pending
 from simplemem.git import commit
 from simplemem.models import By, Synced
 from simplemem.note.clock import now
 from simplemem.note.merge import merge
 from simplemem.note.names import name_of
 from simplemem.note.note import read_note
+from simplemem.note.paths import is_path
 from simplemem.note.words import counted
 from simplemem.store.core import Core, change_by
 from simplemem.store.edits import encoded
 from simplemem.store.link_rewrites import named_after
 from simplemem.store.undo import carry_out
-from simplemem.vault.disk import sha256
-from simplemem.vault.lock import FileLock
+from simplemem.vault.folder.dir_handles import OWN_FOLDER
+from simplemem.vault.folder.disk import sha256
+from simplemem.vault.folder.lock import FileLock
+from simplemem.vault.folder.vault import FileChange
 from simplemem.vault.obsidian import Moves, rewrite_links
-from simplemem.vault.paths import SIDECAR, is_path
-from simplemem.vault.vault import Wish
 
 _LOG = logging.getLogger(__name__)
 _TRIES = 5
@@ -43,7 +44,7 @@ def sync(core: Core, **by: Unpack[By]) -> Synced:
         core.catch_up()
         found, waiting = _committed(core)
         committed += found
-        with suppress(Overtaken, Conflict):
+        with suppress(PushRejected, Conflict):
             return _exchanged(core, by, committed, waiting)
     raise Unavailable(
         f"other writers pushed first {_TRIES} times in a row", hint="Try again in a moment."
@@ -84,7 +85,7 @@ def _exchanged(core: Core, by: By, committed: int, waiting: tuple[str, ...]) -> 
         _follow(core, ex, files, merging.moves)
         with core.vault.lock():
             if ex.repo.head.target != ex.ours.id:
-                raise Overtaken
+                raise PushRejected
             wishes = _wishes(core, ex, files, waiting)
             if wishes:
                 by = {"reason": f"merge of {str(ex.theirs.id)[:10]} from {ex.remote}", **by}
@@ -112,19 +113,21 @@ def _follow(core: Core, ex: Exchange, files: _Files, moves: Mapping[str, str]) -
         move = Moves({old: new})
         before, after = named_after(core, Moves({new: old})), named_after(core, move)
         for path in core.index.sources_that_could_mean([old, new]):
-            if (held := ex.held(path)) is not None:
+            if (held := ex.text_in_last_commit(path)) is not None:
                 files.setdefault(path, held)
         for path, data in [*files.items()]:
             if data is not None and path.endswith(".md") and not (note := read_note(data)).problem:
                 text = rewrite_links(note, path, move, before, after, core.conventions.link_format)
                 files[path] = encoded(text) if text != note.text else data
     for path in [
-        path for path, data in files.items() if data is not None and data == ex.held(path)
+        path
+        for path, data in files.items()
+        if data is not None and data == ex.text_in_last_commit(path)
     ]:
         del files[path]
 
 
-def _wishes(core: Core, ex: Exchange, files: _Files, waiting: tuple[str, ...]) -> list[Wish]:
+def _wishes(core: Core, ex: Exchange, files: _Files, waiting: tuple[str, ...]) -> list[FileChange]:
     """What is to be written. Conflict where a note was saved meanwhile."""
     wishes = []
     for path, data in files.items():
@@ -135,9 +138,9 @@ def _wishes(core: Core, ex: Exchange, files: _Files, waiting: tuple[str, ...]) -
         if here == data:
             continue
         found = None if here is None else sha256(here)
-        if here != ex.held(path):
+        if here != ex.text_in_last_commit(path):
             raise Conflict(f"{path} was saved during the merge", current_sha256=found)
-        wishes.append(Wish.update(path, found, data))
+        wishes.append(FileChange.update(path, found, data))
     return wishes
 
 
@@ -147,7 +150,7 @@ class Syncing:
     def __init__(self, core: Core) -> None:
         self._root, self._settings = core.root, core.settings.for_a_person()
         self._ended = threading.Event()
-        self._turn = FileLock(str(core.root), f"{SIDECAR}/sync.lock")
+        self._turn = FileLock(str(core.root), f"{OWN_FOLDER}/sync.lock")
         self._thread = threading.Thread(target=self._run, name="simplemem-sync", daemon=True)
         self._thread.start()
 
@@ -159,7 +162,7 @@ class Syncing:
     def _run(self) -> None:
         try:
             while not self._ended.wait(60 * self._settings.sync.every):
-                if not self._turn.held():
+                if not self._turn.take_or_keep():
                     continue
                 try:
                     with closing(
@@ -173,7 +176,7 @@ class Syncing:
                         "changes were not exchanged with the remote because of an unexpected error"
                     )
         finally:
-            self._turn.give_back()
+            self._turn.release()
 
 
 class _Merging:
@@ -212,7 +215,7 @@ class _Merging:
         if (
             was is None or now is None or (mine is None and new.path != was.path)
         ):  # new there, or as good as new
-            self._both(None, self._ex.held(new.path), new.data, new.path)
+            self._both(None, self._ex.text_in_last_commit(new.path), new.data, new.path)
         else:
             place = now.path if now.path != was.path else new.path
             if place != now.path:

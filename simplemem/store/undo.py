@@ -21,9 +21,9 @@ from simplemem.store.git_history import means_commit
 from simplemem.store.history import last_change, main_of, path_with_a_past
 from simplemem.store.text_checks import check_text
 from simplemem.store.unseen import check_unseen_links
-from simplemem.vault.history import Version
+from simplemem.vault.folder.history import Version
+from simplemem.vault.folder.vault import Change, File, FileChange, WriteResult
 from simplemem.vault.obsidian import Moves
-from simplemem.vault.vault import Change, File, Wish, Written
 
 _MAX_OPERATIONS = 1000  # of the whole vault, the latest: an older change is undone by its version
 _NOUNS = {"create": "creation", "update": "change", "delete": "deletion"}
@@ -35,8 +35,8 @@ _Operations = Mapping[str, Sequence[Version]]
 
 
 def carry_out(
-    core: Core, wishes: Sequence[Wish], change: Change
-) -> tuple[list[Written], list[str]]:
+    core: Core, wishes: Sequence[FileChange], change: Change
+) -> tuple[list[WriteResult], list[str]]:
     """Change files as one operation under the vault's lock, and index them.
 
     Returns the results in the order of the wishes, and warnings if the index could not be updated.
@@ -153,7 +153,7 @@ def _check_unseen_links(core: Core, changes: Iterable[Version]) -> None:
         new_paths[change.new_path] = change.path
         if change.before == change.after:
             continue
-        text = core.vault.history.kept(change.before)
+        text = core.vault.history.read_text(change.before)
         if text is not None:
             texts[change.new_path] = text
     check_unseen_links(core.vault, Moves(new_paths), texts)
@@ -318,7 +318,7 @@ def restore(
             _check_same_note(core, path, target, at, current)
 
         current_sha256 = None if current is None else current.sha256
-        wish = Wish("restore", target, before=current_sha256, data=then.data)
+        wish = FileChange("restore", target, before=current_sha256, data=then.data)
         results, _ = carry_out(core, [wish], change_by(by, "restore"))
         written = results[0]
 

@@ -20,9 +20,9 @@ from simplemem.store.core import Core, change_by
 from simplemem.store.earlier_texts import GONE, file_now, moment_of, text_of
 from simplemem.store.undo import carry_out
 from simplemem.store.unseen import would_break_unseen_links
-from simplemem.vault.history import Version
+from simplemem.vault.folder.history import Version
+from simplemem.vault.folder.vault import FileChange
 from simplemem.vault.obsidian import Moves
-from simplemem.vault.vault import Wish
 
 _MAX_CANDIDATES = 10  # authors that an error names
 
@@ -118,7 +118,7 @@ def _check_arguments(by: str, since: str) -> None:
     )
 
 
-def _plan(core: Core, by: str, since: str) -> tuple[UndoneMany, list[Wish]]:
+def _plan(core: Core, by: str, since: str) -> tuple[UndoneMany, list[FileChange]]:
     """Return what would become of each note, and the writes that do it.
 
     Raises NotFound if the author has changed nothing since.
@@ -346,12 +346,12 @@ def _undone_note(change: _ChangedPath, old_path: str | None, target: str | None)
 
 def _undoing_write(
     core: Core, change: _ChangedPath, old_path: str | None, target: str | None
-) -> Wish:
+) -> FileChange:
     """Return the write that gives a note the text `target`, at its old path if it has one."""
     text = None
     if target is not None and target != change.current:
         text = text_of(core, target)
-    return Wish(
+    return FileChange(
         "undo",
         change.path,
         before=change.current,

@@ -18,6 +18,7 @@ from simplemem.errors import ReadOnly, SimplememError
 from simplemem.index.notes import is_note
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.note import Note, read_note
+from simplemem.vault.folder.vault import Vault
 from simplemem.vault.obsidian import (
     Moves,
     Named,
@@ -26,7 +27,6 @@ from simplemem.vault.obsidian import (
     name_key,
     resolve,
 )
-from simplemem.vault.vault import Vault
 
 _MAX_NAMED = 3  # moved notes that an error names
 _FEW_WORDS = (

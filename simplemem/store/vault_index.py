@@ -35,8 +35,8 @@ from simplemem.note.similar import similar_names
 from simplemem.note.words import counted, well_formed
 from simplemem.store.embedding import Embedding
 from simplemem.store.former_names import MAX_VERSIONS, FormerNote, find_former_note
+from simplemem.vault.folder.vault import Change, Entry, File, FileChange, Vault, WriteResult
 from simplemem.vault.obsidian import CONVENTION_FILES, read_conventions
-from simplemem.vault.vault import Change, Entry, File, Vault, Wish, Written
 
 T = TypeVar("T")
 
@@ -408,7 +408,7 @@ class IndexKeeper:
         """Delete earlier texts that the settings no longer keep. Raises nothing."""
         try:
             if not self._read_only and self._vault.history.is_full():
-                self._vault.thin_history()
+                self._vault.prune_history()
         except (SimplememError, OSError) as error:
             _LOG.warning("old versions could not be pruned from the history: %s", error)
 
@@ -821,7 +821,9 @@ class NoteWriter:
         """Exclude other writers of the vault, in this process and in others."""
         return self._vault.lock()
 
-    def carry_out(self, wishes: Sequence[Wish], change: Change) -> tuple[list[Written], list[str]]:
+    def carry_out(
+        self, wishes: Sequence[FileChange], change: Change
+    ) -> tuple[list[WriteResult], list[str]]:
         """Change files as one operation under the vault's lock, and index them.
 
         Returns the results in the order of the wishes, and warnings if the index could not be

@@ -40,8 +40,8 @@ from simplemem.store.edits import (
 from simplemem.store.link_rewrites import LinkRewrites, rewrites_for
 from simplemem.store.text_checks import check_text
 from simplemem.store.unseen import check_new_path
+from simplemem.vault.folder.vault import Change, Entry, File, FileChange, WriteResult
 from simplemem.vault.obsidian import Moves, resolve
-from simplemem.vault.vault import Change, Entry, File, Wish, Written
 
 _MAX_NAMED = 5  # links or notes in one sentence
 _MAX_RETRIES = 50  # of a change that names no hash, while others change the same note
@@ -400,10 +400,10 @@ def _first_words(note: Note) -> set[str]:
 
 def finish_write(
     core: Core,
-    written: Written,
+    written: WriteResult,
     data: bytes,
     warnings: Sequence[str],
-    rewrites: Sequence[Wish] = (),
+    rewrites: Sequence[FileChange] = (),
 ) -> Saved:
     """Index a note that was written, and the notes whose links were rewritten for it.
 
@@ -437,14 +437,14 @@ def finish_write(
 
 def report_unchanged(core: Core, file: File) -> Saved:
     """Return the answer for a change that the note had already."""
-    written = Written(file.path, file.sha256, file.sha256, "", file.entry, changed=False)
+    written = WriteResult(file.path, file.sha256, file.sha256, "", file.entry, changed=False)
     return finish_write(core, written, file.data, ())
 
 
 def index_written(
     core: Core,
     texts: Mapping[str, bytes],
-    written: Iterable[Written],
+    written: Iterable[WriteResult],
     *,
     gone: Sequence[str] = (),
     moved: Mapping[str, str] = MappingProxyType({}),

@@ -1,1 +1,5 @@
-"""The folder of notes: the only code that opens, writes or moves note files."""
+"""Where notes are stored: in a folder, or in a branch of a git repository.
+
+`source` declares `NoteSource`, the interface that the rest of simplemem uses. `folder` and `branch`
+implement it.
+"""

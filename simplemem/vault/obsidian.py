@@ -21,8 +21,8 @@ from simplemem.note.header import Scalar
 from simplemem.note.names import compare_key
 from simplemem.note.note import Note
 from simplemem.note.properties import Edit, replace_scalar, spliced
-from simplemem.vault.disk import read_file
-from simplemem.vault.paths import Beneath
+from simplemem.vault.folder.dir_handles import DirHandles
+from simplemem.vault.folder.disk import read_file
 
 LinkFormat = Literal["shortest", "relative", "absolute"]
 Named = Callable[[str], Sequence[str]]
@@ -368,7 +368,7 @@ def _stray_folder(folders: str) -> str | None:
 
 def read_conventions(root: Path) -> Conventions:
     """The conventions of the vault at `root`; defaults for whatever its files don't say."""
-    with Beneath(str(root)) as here:
+    with DirHandles(str(root)) as here:
         app, templates, daily = (_settings(here, name) for name in CONVENTION_FILES)
     written, filters = app.get("newLinkFormat"), app.get("userIgnoreFilters")
     texts = map(_text, filters[:_MAX_FILTERS] if isinstance(filters, list) else ())
@@ -424,7 +424,7 @@ def filled(template: str, title: str, when: datetime, conventions: Conventions) 
     )
 
 
-def _settings(here: Beneath, path: str) -> dict[str, Any]:
+def _settings(here: DirHandles, path: str) -> dict[str, Any]:
     """One settings file; nothing when it isn't there, is too large, a link, no JSON, or nested beyond reason."""
     try:
         settings = json.loads(read_file(here, path, _MAX_SETTINGS_BYTES)[0].decode("utf-8-sig"))

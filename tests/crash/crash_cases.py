@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simplemem.vault.disk import sha256
-from simplemem.vault.vault import Change, Vault, Wish
+from simplemem.vault.folder.disk import sha256
+from simplemem.vault.folder.vault import Change, FileChange, Vault
 
 CHANGE = Change("test")
 
@@ -23,12 +23,14 @@ OLD: Files = {
 }
 
 
-def rewrite(path: str, data: bytes) -> Wish:
-    return Wish.update(path, sha256(OLD[path]), data)
+def rewrite(path: str, data: bytes) -> FileChange:
+    return FileChange.update(path, sha256(OLD[path]), data)
 
 
-def move(vault: Vault, new_path: str, data: bytes | None = None, *rewrites: Wish) -> None:
-    vault.carry_out([Wish("move", "a.md", sha256(OLD["a.md"]), new_path, data), *rewrites], CHANGE)
+def move(vault: Vault, new_path: str, data: bytes | None = None, *rewrites: FileChange) -> None:
+    vault.carry_out(
+        [FileChange("move", "a.md", sha256(OLD["a.md"]), new_path, data), *rewrites], CHANGE
+    )
 
 
 @dataclass(frozen=True)

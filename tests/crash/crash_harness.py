@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from simplemem.vault import disk
+from simplemem.vault.folder import disk
 
 _IN_OS = (
     "open write pwrite truncate ftruncate fsync rename replace link symlink unlink remove mkdir rmdir chmod fchmod chown "

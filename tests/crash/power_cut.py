@@ -17,7 +17,7 @@ from typing import Any
 
 from crash_harness import in_child
 
-from simplemem.vault import disk
+from simplemem.vault.folder import disk
 
 Names = dict[str, int]  # path -> inode; folders have 0
 Texts = dict[int, bytes]

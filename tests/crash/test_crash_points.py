@@ -17,9 +17,9 @@ from crash_cases import CASES, CHANGE, OLD, Case, Files, lying, make, notes, sta
 from lacking import lack
 
 from simplemem.errors import SimplememError
-from simplemem.vault import disk
-from simplemem.vault.disk import sha256
-from simplemem.vault.vault import Vault
+from simplemem.vault.folder import disk
+from simplemem.vault.folder.disk import sha256
+from simplemem.vault.folder.vault import Vault
 
 if sys.platform == "win32":
     pytest.skip("the harness forks", allow_module_level=True)

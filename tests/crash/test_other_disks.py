@@ -14,8 +14,8 @@ from crash_cases import CASES, CHANGE, Case, make, notes
 from other_disk import Manners, can_mount, on_disk
 from test_crash_points import check_recovered
 
-from simplemem.vault.disk import sha256
-from simplemem.vault.vault import Vault, Wish
+from simplemem.vault.folder.disk import sha256
+from simplemem.vault.folder.vault import FileChange, Vault
 
 pytestmark = pytest.mark.skipif(not can_mount(), reason="needs Linux, root and /dev/fuse")
 
@@ -61,9 +61,11 @@ def test_a_note_can_be_respelled(disk: Run, name: str) -> None:
     def act(place: Path) -> None:
         vault = Vault(place)
         vault.create("a/note.md", b"one", CHANGE)
-        vault.carry_out([Wish("move", "a/note.md", sha256(b"one"), "a/Note.md")], CHANGE)
+        vault.carry_out([FileChange("move", "a/note.md", sha256(b"one"), "a/Note.md")], CHANGE)
         assert os.listdir(place / "a") == ["Note.md"]
-        vault.carry_out([Wish("move", "a/Note.md", sha256(b"one"), "a/NOTE.md", b"two")], CHANGE)
+        vault.carry_out(
+            [FileChange("move", "a/Note.md", sha256(b"one"), "a/NOTE.md", b"two")], CHANGE
+        )
         assert os.listdir(place / "a") == ["NOTE.md"] and vault.read("a/NOTE.md").data == b"two"
         assert [version.op for version in vault.history.log.backwards()] == [
             "move",

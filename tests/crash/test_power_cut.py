@@ -15,9 +15,9 @@ import pytest
 from crash_cases import CASES, CHANGE, OLD, Case, make, notes
 from lacking import lack
 
-from simplemem.vault import disk
-from simplemem.vault.journal import Journal
-from simplemem.vault.vault import Vault
+from simplemem.vault.folder import disk
+from simplemem.vault.folder.journal import Journal
+from simplemem.vault.folder.vault import Vault
 
 if sys.platform != "linux":
     pytest.skip("open files are told by /proc", allow_module_level=True)

@@ -11,8 +11,8 @@ from pathlib import Path
 import crash_harness as harness
 import pytest
 
-from simplemem.vault.disk import sha256
-from simplemem.vault.vault import Change, Vault
+from simplemem.vault.folder.disk import sha256
+from simplemem.vault.folder.vault import Change, Vault
 
 if sys.platform == "win32":
     pytest.skip("the harness forks", allow_module_level=True)
@@ -63,7 +63,7 @@ def test_thinning_that_dies_loses_nothing_needed_and_is_finished_by_the_next(roo
     made(room / "first")
 
     def thinned(root: Path) -> list[str]:
-        return Vault(root, durable=False).thin_history()
+        return Vault(root, durable=False).prune_history()
 
     shutil.copytree(room / "first", room / "whole")
     whole = harness.run(lambda: thinned(room / "whole"))

@@ -19,7 +19,7 @@ from hostile_names import hostile_names
 from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.store import EnhancedStore
-from simplemem.vault.disk import sha256
+from simplemem.vault.folder.disk import sha256
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the vault has links and a pipe")
 

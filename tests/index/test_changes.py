@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from simplemem.index.changes import ChangeTable
 from simplemem.index.database import open_database
-from simplemem.vault.history import LOG, Log
-from simplemem.vault.paths import Access, Beneath
-from simplemem.vault.vault import Vault
+from simplemem.vault.access import Access
+from simplemem.vault.folder.dir_handles import DirHandles
+from simplemem.vault.folder.history import LOG, Log
+from simplemem.vault.folder.vault import Vault
 
 PATHS = ("a.md", "b.md", "Private/a.md", "Private/b.md")
 RULES = Access(hidden=("Private/",))
@@ -63,8 +64,8 @@ def act(root: Path, op: str, path: str, new_path: str = "") -> None:
         "delete": {"after": None},
         "move": {"new_path": new_path},
     }.get(op, {})
-    with Beneath(str(root)) as here:
-        log.append(here, log.stamp([step], first=number, tool="", who="", reason=""))
+    with DirHandles(str(root)) as here:
+        log.append(here, log.new_versions([step], first=number, tool="", who="", reason=""))
 
 
 @settings(max_examples=40, deadline=None)

@@ -16,7 +16,7 @@ from simplemem.index.door import QueryVector, Question
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync
 from simplemem.providers.wordllama import WordLlama
-from simplemem.vault.vault import Vault
+from simplemem.vault.folder.vault import Vault
 
 Write = Callable[[str, str | bytes], Path]
 SUBJECTS = [

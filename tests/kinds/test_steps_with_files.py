@@ -84,7 +84,7 @@ def test_the_same_file_again_is_no_change(plain_store: EnhancedStore) -> None:
 def test_what_cannot_be_written_leaves_nothing_behind(
     plain_store: EnhancedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("simplemem.vault.disk.MOST_BYTES", 100)
+    monkeypatch.setattr("simplemem.vault.folder.disk.MAX_FILE_BYTES", 100)
     with pytest.raises(TooLong):
         keep(plain_store, b"\x00" * 101)
     assert not list(plain_store.root.rglob("Plan*"))

@@ -22,7 +22,7 @@ from simplemem.errors import SimplememError
 from simplemem.note.names import name_of
 from simplemem.store import EnhancedStore
 from simplemem.store.earlier_texts import moment_of, notes_then
-from simplemem.vault.disk import sha256
+from simplemem.vault.folder.disk import sha256
 
 _MEMORY = Path("/dev/shm")
 _NAMES = st.sampled_from(["a", "b", "c d", "deep/a", "deep/er/b", "A", "Café"])
@@ -167,7 +167,7 @@ class Past(RuleBasedStateMachine):
 
     @rule()
     def thin(self) -> None:
-        self.store._core.vault.thin_history()
+        self.store._core.vault.prune_history()
 
     # -- all of it can come back
 

@@ -20,7 +20,7 @@ from waiting import eventually
 from simplemem.server import local, local_protocol
 from simplemem.server.local import LocalServer
 from simplemem.store.store import EnhancedStore
-from simplemem.vault.lock import FileLock
+from simplemem.vault.folder.lock import FileLock
 
 pytestmark = pytest.mark.skipif(
     not local_protocol.is_supported(), reason="this system has no sockets for commands"
@@ -36,10 +36,10 @@ class Lock:
         self._lock = FileLock(str(root), ".simplemem/server.lock")
 
     def try_acquire(self) -> bool:
-        return self._lock.held()
+        return self._lock.take_or_keep()
 
     def release(self) -> None:
-        self._lock.give_back()
+        self._lock.release()
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_a_server_that_cannot_make_its_socket_leaves_the_lock_to_another(root: P
         assert eventually((root / ".simplemem" / "server.lock").exists)
         other = FileLock(str(root), ".simplemem/server.lock")
         assert eventually(other.take)
-        other.give_back()
+        other.release()
 
 
 def test_a_server_whose_socket_has_vanished_makes_it_again(

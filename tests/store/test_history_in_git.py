@@ -14,7 +14,7 @@ from simplemem.config import Settings
 from simplemem.errors import Invalid, NotFound
 from simplemem.faces.core import memory_history
 from simplemem.store import EnhancedStore
-from simplemem.vault.disk import sha256
+from simplemem.vault.folder.disk import sha256
 
 Write = Callable[[str, str | bytes], Path]
 

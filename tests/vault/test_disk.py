@@ -12,10 +12,11 @@ import pytest
 from lacking import LACKS, lack
 
 from simplemem.errors import Conflict, Invalid, ReadOnly, SimplememError, Unavailable, Unreadable
-from simplemem.vault import disk
-from simplemem.vault.disk import Intruded, sha256
-from simplemem.vault.paths import Beneath, telling
-from simplemem.vault.vault import Change, Vault, Wish
+from simplemem.vault.folder import disk
+from simplemem.vault.folder.dir_handles import DirHandles
+from simplemem.vault.folder.disk import ConcurrentWrite, sha256
+from simplemem.vault.folder.vault import Change, FileChange, Vault
+from simplemem.vault.os_errors import translating_os_errors
 
 CHANGE = Change("test")
 
@@ -31,14 +32,14 @@ def fails(_fd: int, *, last: bool = False) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def staged(here: Beneath, data: bytes) -> str:
+def staged(here: DirHandles, data: bytes) -> str:
     return disk.stage(here, (), data, like=None, sync=False)
 
 
 def test_a_swap_puts_the_new_in_place_and_the_old_where_the_new_was(vault: Path, kind: str) -> None:
     (vault / "n.md").write_bytes(b"old")
     old = os.stat(vault / "n.md").st_ino
-    with Beneath(str(vault)) as here:
+    with DirHandles(str(vault)) as here:
         temp = staged(here, b"new")
         disk.swap(here, temp, "n.md", expected=sha256(b"old"), replacement=sha256(b"new"))
     assert (vault / "n.md").read_bytes() == b"new" and (vault / temp).read_bytes() == b"old"
@@ -50,9 +51,9 @@ def test_a_swap_puts_the_new_in_place_and_the_old_where_the_new_was(vault: Path,
 
 def test_what_somebody_saved_in_between_goes_back(vault: Path, kind: str) -> None:
     (vault / "n.md").write_bytes(b"theirs")
-    with Beneath(str(vault)) as here:
+    with DirHandles(str(vault)) as here:
         temp = staged(here, b"new")
-        with pytest.raises(Intruded) as event:
+        with pytest.raises(ConcurrentWrite) as event:
             disk.swap(here, temp, "n.md", expected=sha256(b"old"), replacement=sha256(b"new"))
     assert event.value.digest == sha256(b"theirs")
     assert (vault / "n.md").read_bytes() == b"theirs" and (vault / temp).read_bytes() == b"new"
@@ -72,9 +73,9 @@ def test_of_two_saves_in_between_the_later_stays_and_the_earlier_is_left_to_be_k
         real(*names)  # type: ignore[arg-type]
 
     monkeypatch.setattr(disk, "exchange", exchange)
-    with Beneath(str(vault)) as here:
+    with DirHandles(str(vault)) as here:
         temp = staged(here, b"new")
-        with pytest.raises(Intruded):
+        with pytest.raises(ConcurrentWrite):
             disk.swap(here, temp, "n.md", expected=sha256(b"old"), replacement=sha256(b"new"))
     assert (vault / "n.md").read_bytes() == b"second save" and (
         vault / temp
@@ -84,7 +85,7 @@ def test_of_two_saves_in_between_the_later_stays_and_the_earlier_is_left_to_be_k
 def test_a_move_never_lands_on_something(vault: Path, kind: str) -> None:
     (vault / "a.md").write_bytes(b"a")
     (vault / "b.md").write_bytes(b"b")
-    with Beneath(str(vault)) as here:
+    with DirHandles(str(vault)) as here:
         with pytest.raises(FileExistsError):
             disk.move_file(here, "a.md", "b.md")
         disk.move_file(here, "a.md", "c.md")
@@ -108,7 +109,7 @@ def test_a_move_crosses_to_another_disk(vault: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(disk, "rename_new", rename_new)
     (vault / "mount").mkdir()
-    with Beneath(str(vault)) as here:
+    with DirHandles(str(vault)) as here:
         disk.move_file(here, "a.md", "mount/a.md")
     assert (vault / "mount/a.md").read_bytes() == b"a" and os.listdir(vault) == ["mount"]
     assert stat.S_IMODE(os.stat(vault / "mount/a.md").st_mode) == 0o640
@@ -128,7 +129,7 @@ def test_mode_and_attributes_of_a_note_are_kept(vault: Path, kind: str) -> None:
     opened.replace("n.md", b"new", sha256(b"old"), CHANGE)
     assert stat.S_IMODE(note.stat().st_mode) == 0o604
     assert not attributes or os.getxattr(note, "user.colour") == b"red"
-    opened.carry_out([Wish("move", "n.md", sha256(b"new"), "m.md", b"newer")], CHANGE)
+    opened.carry_out([FileChange("move", "n.md", sha256(b"new"), "m.md", b"newer")], CHANGE)
     assert stat.S_IMODE((vault / "m.md").stat().st_mode) == 0o604
     if os.geteuid() == 0:
         os.chown(vault / "m.md", 1234, 1234)
@@ -249,7 +250,10 @@ def test_every_refusal_of_the_system_has_a_kind_and_a_sentence(
     code: int, writing: bool, kind: type[SimplememError], said: str
 ) -> None:
     cause = OSError(code, os.strerror(code))
-    with pytest.raises(kind, match=said) as trouble, telling("save", "a/n.md", writing=writing):
+    with (
+        pytest.raises(kind, match=said) as trouble,
+        translating_os_errors("save", "a/n.md", writing=writing),
+    ):
         raise cause
     assert "save 'a/n.md'" in trouble.value.message and "Errno" not in trouble.value.message
     assert trouble.value.__cause__ is cause

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import NotFound
-from simplemem.vault.disk import sha256
-from simplemem.vault.paths import Beneath
-from simplemem.vault.vault import Change, Vault, Wish
+from simplemem.vault.folder.dir_handles import DirHandles
+from simplemem.vault.folder.disk import sha256
+from simplemem.vault.folder.vault import Change, FileChange, Vault
 
 CHANGE = Change("update_memory", who="agent", reason="because")
 
@@ -99,7 +99,7 @@ def test_a_long_log_is_read_whole_and_its_order_holds_beyond_a_million_changes(v
     ]
     log_of(vault).write_text(json.dumps(line) + "\n" + "".join(others), encoding="utf-8")
     assert len(ids(opened)) == 3000 and [v.id for v in opened.history.log.of("n.md")] == ["v000001"]
-    rewrites = [Wish.update("n.md", sha256(b"one"), b"two")]
+    rewrites = [FileChange.update("n.md", sha256(b"one"), b"two")]
     first = opened.create("m.md", b"new", CHANGE, rewrites=rewrites).version
     assert [v.id for v in opened.history.log.group(first)] == ["v999999", "v1000000"]
     third = opened.replace("n.md", b"three", sha256(b"two"), CHANGE).version
@@ -159,7 +159,7 @@ def test_a_late_save_that_set_its_time_back_is_found_before_anything_is_dropped(
         editor.write(b"late")
         editor.flush()
         os.utime(editor.fileno(), (1_700_000_000, 1_700_000_000))
-    opened.thin_history()
+    opened.prune_history()
     late = next(opened.history.log.of("n.md"))
     assert late.op == "recovered" and opened.history.content(late.after or "") == b"late"
 
@@ -168,7 +168,7 @@ def test_displaced_files_rest_for_a_while_and_go_when_their_text_is_kept(vault: 
     opened = Vault(vault)
     versions = grow(opened, "n.md", b"one", b"two")
     object_of(vault, b"one").write_bytes(b"")  # as a power cut may leave what was not synced
-    with Beneath(str(vault)) as here:
+    with DirHandles(str(vault)) as here:
         opened.history.settle(here)
         assert len(displaced(vault)) == 1
         time.sleep(0.01)
@@ -185,12 +185,12 @@ def test_days_are_counted_back_from_the_newest_changes(vault: Path) -> None:
     opened = Vault(vault, keep_days=30)
     grow(opened, "n.md", b"1", b"2", b"3", b"4", b"5")
     dated(vault, "2020-01-01", "2020-01-02", "2020-02-15", "2020-02-16", "2020-02-17")
-    assert opened.thin_history() == [sha256(b"1")], "though by the clock all of it is years old"
+    assert opened.prune_history() == [sha256(b"1")], "though by the clock all of it is years old"
     assert opened.history.content(sha256(b"2")) == b"2", (
         "what was there thirty days ago can still come back"
     )
     assert len(ids(opened)) == 5, "what was done remains known"
-    assert opened.thin_history() == []
+    assert opened.prune_history() == []
 
 
 @pytest.mark.parametrize("wrong", ["2099-01-01", "1970-01-01", "not a date, 20 letters"])
@@ -200,7 +200,7 @@ def test_a_day_under_a_wrong_clock_loses_nothing(vault: Path, wrong: str, place:
     grow(opened, "n.md", b"1", b"2", b"3", b"4", b"5")
     days = [f"2026-03-0{number}" for number in range(1, 6)]
     dated(vault, *days[:place], wrong, *days[place + 1 :])
-    opened.thin_history()
+    opened.prune_history()
     assert {sha256(b"%d" % number) for number in range(1, 6)} <= kept(vault)
 
 
@@ -212,7 +212,7 @@ def test_megabytes_are_kept_newest_first_and_the_trash_is_emptied_with_them(vaul
     grow(opened, "n.md", *big[1:])
     place = vault / (opened.history.log.find(deleted.version).trash or "")
     assert place.exists()
-    dropped = opened.thin_history()
+    dropped = opened.prune_history()
     assert dropped[-1] == sha256(big[0]) and sha256(big[3]) not in dropped
     assert not place.exists() and not place.parent.exists()
     with pytest.raises(NotFound):
@@ -222,7 +222,7 @@ def test_megabytes_are_kept_newest_first_and_the_trash_is_emptied_with_them(vaul
 def test_the_last_change_can_be_undone_however_large_it_was(vault: Path) -> None:
     opened = Vault(vault, keep_mb=0)
     versions = grow(opened, "n.md", b"one", b"two" * 1000, b"three" * 1000)
-    opened.thin_history()
+    opened.prune_history()
     assert kept(vault) == {sha256(b"two" * 1000)}
     opened.undo(versions[-1], CHANGE)
     assert (vault / "n.md").read_bytes() == b"two" * 1000
@@ -236,7 +236,7 @@ def test_a_file_in_the_trash_that_somebody_changed_stays(vault: Path) -> None:
     place.write_bytes(b"somebody wrote here")
     grow(opened, "n.md", b"1", b"2", b"3")
     dated(vault, "2020-01-01", "2020-01-01", "2020-03-01", "2020-03-02", "2020-03-03")
-    assert sha256(b"gone") in opened.thin_history()
+    assert sha256(b"gone") in opened.prune_history()
     assert place.read_bytes() == b"somebody wrote here"
 
 
@@ -245,7 +245,7 @@ def test_it_is_looked_at_again_after_some_hours(vault: Path) -> None:
     assert not opened.history.is_full(), "there is nothing yet"
     grow(opened, "n.md", b"one", b"two")
     assert opened.history.is_full()
-    opened.thin_history()
+    opened.prune_history()
     assert not opened.history.is_full()
     os.utime(vault / ".simplemem/history/thinned", (1_500_000_000, 1_500_000_000))
     assert opened.history.is_full(), "after some hours it is"

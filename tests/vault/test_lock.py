@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import Unavailable
-from simplemem.vault.lock import FileLock
-from simplemem.vault.vault import Change, Vault
+from simplemem.vault.folder.lock import FileLock
+from simplemem.vault.folder.vault import Change, Vault
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from simplemem.vault.vault import Vault
+from simplemem.vault.folder.vault import Vault
 with Vault(Path(sys.argv[1])).lock():
     print("held", flush=True)
     time.sleep(60)
@@ -81,7 +81,7 @@ def test_the_folder_for_what_is_ours_is_made_with_its_gitignore(vault: Path) -> 
     with opened.lock():
         assert (vault / ".simplemem/.gitignore").read_text() == "*\n"
     (vault / ".simplemem/.gitignore").write_text("!mine\n")
-    assert opened.sidecar() == vault / ".simplemem"
+    assert opened.own_folder() == vault / ".simplemem"
     with opened.lock():
         assert (vault / ".simplemem/.gitignore").read_text() == "!mine\n", (
             "what a person wrote there stays"
@@ -99,10 +99,10 @@ def test_a_folder_thrown_away_meanwhile_is_made_again(vault: Path) -> None:
 
 def test_one_of_several_leads_and_the_next_takes_over(vault: Path) -> None:
     one, other = FileLock(str(vault), "index.leader"), FileLock(str(vault), "index.leader")
-    assert one.held() and not other.held()
+    assert one.take_or_keep() and not other.take_or_keep()
     (vault / "index.leader").unlink()
-    assert other.held(), "the file that the first holds is not the one that is there"
-    assert not one.held()
-    other.give_back()
-    assert one.held()
-    one.give_back()
+    assert other.take_or_keep(), "the file that the first holds is not the one that is there"
+    assert not one.take_or_keep()
+    other.release()
+    assert one.take_or_keep()
+    one.release()

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from lacking import lack
 
 from simplemem.errors import Invalid, NotFound, SimplememError, TooLong, Unavailable, Unreadable
-from simplemem.vault.disk import sha256
-from simplemem.vault.paths import MOST_PARTS, Beneath, check_path, is_path
-from simplemem.vault.vault import Change, Vault, Wish
+from simplemem.note.paths import MAX_PATH_PARTS, check_path, is_path
+from simplemem.vault.folder.dir_handles import DirHandles
+from simplemem.vault.folder.disk import sha256
+from simplemem.vault.folder.vault import Change, FileChange, Vault
 
 CHANGE = Change("test")
 SECRET = b"nobody's business\n"
@@ -74,8 +75,8 @@ def attempt_everything(vault: Vault, path: str) -> list[bytes]:
         lambda: vault.entries_below(path),
         lambda: vault.create(path, b"in\n", CHANGE),
         lambda: vault.replace(path, b"over\n", sha256(SECRET), CHANGE),
-        lambda: vault.carry_out([Wish("move", path, sha256(SECRET), "moved.md")], CHANGE),
-        lambda: vault.carry_out([Wish("move", "a.md", sha256(b"a\n"), path)], CHANGE),
+        lambda: vault.carry_out([FileChange("move", path, sha256(SECRET), "moved.md")], CHANGE),
+        lambda: vault.carry_out([FileChange("move", "a.md", sha256(b"a\n"), path)], CHANGE),
         lambda: vault.trash(path, None, CHANGE),
     ):
         with contextlib.suppress(SimplememError):
@@ -93,7 +94,7 @@ def test_what_could_lead_elsewhere_is_refused(vault: Path, outside: Path, kind: 
         with pytest.raises((Invalid, TooLong)):
             opened.create(path, b"x", CHANGE)
         with pytest.raises((Invalid, TooLong)):
-            opened.carry_out([Wish("move", "a.md", sha256(b"a\n"), path)], CHANGE)
+            opened.carry_out([FileChange("move", "a.md", sha256(b"a\n"), path)], CHANGE)
         attempt_everything(opened, path)
     assert everything(outside) == before
     assert [entry.path for entry in opened.scan()] == ["a.md"]
@@ -145,7 +146,7 @@ def test_very_long_and_very_deep_paths_are_refused_not_stumbled_over(
         opened.create("x" * 400 + ".md", b"x", CHANGE)
     with pytest.raises(Invalid):
         opened.read("a/" * 5000 + "b.md")
-    deep = "/".join(["d"] * (MOST_PARTS - 1)) + "/n.md"
+    deep = "/".join(["d"] * (MAX_PATH_PARTS - 1)) + "/n.md"
     if kind != "by path" and sys.platform != "win32":
         opened.create(deep, b"down here\n", CHANGE)
         assert opened.read(deep).data == b"down here\n"
@@ -292,7 +293,7 @@ def test_folders_are_closed_again(vault: Path) -> None:
 
 
 def test_a_name_that_never_passed_the_check_does_not_climb_either(vault: Path) -> None:
-    with Beneath(str(vault)) as here:
+    with DirHandles(str(vault)) as here:
         for path in ("../x", "a/../../x", "/x", "", ".simplemem/../../x"):
             with pytest.raises((Invalid, FileNotFoundError)):
                 here.locate(path)

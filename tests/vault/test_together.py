@@ -13,11 +13,11 @@ import pytest
 from lacking import lack
 
 from simplemem.errors import AlreadyExists, Conflict
-from simplemem.vault import journal
-from simplemem.vault.disk import sha256
-from simplemem.vault.journal import FileOperation
-from simplemem.vault.paths import Beneath
-from simplemem.vault.vault import Change, Vault, Wish
+from simplemem.vault.folder import journal
+from simplemem.vault.folder.dir_handles import DirHandles
+from simplemem.vault.folder.disk import sha256
+from simplemem.vault.folder.journal import FileOperation
+from simplemem.vault.folder.vault import Change, FileChange, Vault
 
 CHANGE = Change("test")
 
@@ -37,8 +37,8 @@ APPEND = """
 import json, random, sys
 from pathlib import Path
 from simplemem.errors import AlreadyExists, Conflict
-from simplemem.vault import disk
-from simplemem.vault.vault import Change, Vault
+from simplemem.vault.folder import disk
+from simplemem.vault.folder.vault import Change, Vault
 root, me, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 if sys.argv[4] == "links":
     def refuse(*_):
@@ -107,7 +107,7 @@ def test_a_save_at_the_very_moment_of_the_swap_is_put_back(
     opened = Vault(vault)
     real = journal.Journal._apply
 
-    def apply(self: journal.Journal, here: Beneath, operation: FileOperation) -> None:
+    def apply(self: journal.Journal, here: DirHandles, operation: FileOperation) -> None:
         save(vault / "n.md", b"theirs")
         real(self, here, operation)
 
@@ -131,7 +131,7 @@ def test_a_name_that_another_program_takes_at_the_very_moment_stays_theirs(
     opened = Vault(vault)
     real = journal.Journal._apply
 
-    def apply(self: journal.Journal, here: Beneath, operation: FileOperation) -> None:
+    def apply(self: journal.Journal, here: DirHandles, operation: FileOperation) -> None:
         save_by_rename(vault / "n.md", b"theirs")
         real(self, here, operation)
 
@@ -141,7 +141,7 @@ def test_a_name_that_another_program_takes_at_the_very_moment_stays_theirs(
             if change == "create":
                 opened.create("n.md", b"ours", CHANGE)
             else:
-                opened.carry_out([Wish("move", "a.md", sha256(b"one"), "n.md")], CHANGE)
+                opened.carry_out([FileChange("move", "a.md", sha256(b"one"), "n.md")], CHANGE)
     assert (vault / "n.md").read_bytes() == b"theirs"
     assert (vault / "a.md").read_bytes() == b"one"
     assert not list(vault.rglob(".simplemem-*.tmp")) and list(opened.history.log.backwards()) == []
@@ -155,14 +155,14 @@ def test_a_save_in_the_middle_of_a_group_leaves_the_whole_group_undone(
         opened.create(f"{name}.md", name.encode(), CHANGE)
     real = journal.Journal._apply
 
-    def apply(self: journal.Journal, here: Beneath, operation: FileOperation) -> None:
+    def apply(self: journal.Journal, here: DirHandles, operation: FileOperation) -> None:
         if operation.step.version.path == "c.md":
             save_by_rename(vault / "c.md", b"theirs")
         real(self, here, operation)
 
-    move = Wish("move", "a.md", sha256(b"a"), "new/d.md", b"moved")
+    move = FileChange("move", "a.md", sha256(b"a"), "new/d.md", b"moved")
     rewrites = [
-        Wish.update(f"{name}.md", sha256(name.encode()), b"rewritten") for name in ("b", "c")
+        FileChange.update(f"{name}.md", sha256(name.encode()), b"rewritten") for name in ("b", "c")
     ]
     with monkeypatch.context() as patch:
         patch.setattr(journal.Journal, "_apply", apply)

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, TooLong
-from simplemem.vault.disk import MOST_BYTES, sha256
-from simplemem.vault.paths import Access
-from simplemem.vault.vault import Change, Vault, Wish, Written
+from simplemem.vault.access import Access
+from simplemem.vault.folder.disk import MAX_FILE_BYTES, sha256
+from simplemem.vault.folder.vault import Change, FileChange, Vault, WriteResult
 
 CHANGE = Change("test")
 
@@ -36,13 +36,13 @@ def files(vault: Path) -> dict[str, bytes]:
 
 def moved(
     vault: Vault, path: str, text: bytes, new_path: str, data: bytes | None = None
-) -> Written:
-    return vault.carry_out([Wish("move", path, sha256(text), new_path, data)], CHANGE)[0]
+) -> WriteResult:
+    return vault.carry_out([FileChange("move", path, sha256(text), new_path, data)], CHANGE)[0]
 
 
 def test_a_repeated_change_has_happened(vault: Path, opened: Vault) -> None:
     """The answer to the first may have been lost."""
-    acts: list[Callable[[], Written]] = [
+    acts: list[Callable[[], WriteResult]] = [
         lambda: opened.create("n.md", b"one", CHANGE),
         lambda: opened.replace("n.md", b"two", sha256(b"one"), CHANGE),
         lambda: moved(opened, "n.md", b"two", "m.md"),
@@ -148,7 +148,7 @@ class TestLooking:
         with pytest.raises(TooLong):
             opened.read("huge.md")
         with pytest.raises(TooLong):
-            opened.create("long.md", bytes(MOST_BYTES + 1), CHANGE)
+            opened.create("long.md", bytes(MAX_FILE_BYTES + 1), CHANGE)
         assert [e.path for e in opened.scan()] == ["huge.md"]
 
 

@@ -17,8 +17,8 @@ from types import SimpleNamespace
 import pytest
 from waiting import eventually
 
-from simplemem.vault import watch
-from simplemem.vault.watch import EVERYTHING, Watch
+from simplemem.vault.folder import watch
+from simplemem.vault.folder.watch import EVERYTHING, Watch
 
 DEADLINE = 30.0  # generous: a busy machine is not a failure
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel of Linux")
@@ -168,7 +168,7 @@ def test_a_root_that_goes_is_watched_when_one_is_there_again(
 _UNDER_A_LIMIT = """
     import sys, time
     from pathlib import Path
-    from simplemem.vault.watch import EVERYTHING, Watch
+    from simplemem.vault.folder.watch import EVERYTHING, Watch
 
     Path("/proc/sys/user/max_inotify_watches").write_text(sys.argv[2])
     root, told, warnings = Path(sys.argv[1]), set(), []

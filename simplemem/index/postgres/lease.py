@@ -26,7 +26,7 @@ class Lease:
     def __init__(self, database: PostgresDatabase) -> None:
         self._database, self._number, self._said_at = database, 0, 0.0
 
-    def held(self) -> bool:
+    def take_or_keep(self) -> bool:
         """Whether we lead, taking the lead if nobody has it."""
         if self._number and time.monotonic() - self._said_at < _RENEWED:
             return True
@@ -40,7 +40,7 @@ class Lease:
         self._database.fence(self._number)
         return self._number > 0
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Let another lead."""
         with suppress(Unavailable, Damaged), self._database.exclusively() as db:
             if self._number and leader_in(db)[0] == self._number:

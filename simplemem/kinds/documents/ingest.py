@@ -532,7 +532,7 @@ class Documents(Keeper):
         tried, by = set[str](), By(who=self.chat.method if self.chat else "", tool="ingest")
         with self._turn, suppress(SimplememError):
             self._next.release()
-            with self.bench.side("state/documents.jsonl").held(1.0) as has_turn:
+            with self.bench.side("state/documents.jsonl").locked(1.0) as has_turn:
                 while has_turn and not self._ending.is_set():
                     waiting = (
                         e

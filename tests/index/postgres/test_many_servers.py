@@ -213,12 +213,12 @@ def test_one_leads_until_it_says_nothing_and_is_then_refused(tmp_path: Path) -> 
     with running() as url:
         one, other = (PostgresDatabase(url, "lead", tmp_path / "index.db") for _ in range(2))
         first, second = one.leadership(), other.leadership()
-        assert first.held() and not second.held() and first.held()
+        assert first.take_or_keep() and not second.take_or_keep() and first.take_or_keep()
         with one.exclusively() as db:  # eight seconds without a word
             db.execute(
                 "UPDATE meta SET value = split_part(value, ' ', 1) || ' 0' WHERE key = 'leader'"
             )
-        assert second.held()
+        assert second.take_or_keep()
         with pytest.raises(Unavailable, match="another server is the leader"):
             one.set_meta("kept", "no")
         assert other.meta("kept") is None
@@ -226,9 +226,9 @@ def test_one_leads_until_it_says_nothing_and_is_then_refused(tmp_path: Path) -> 
         other.replace_with(fresh)
         with pytest.raises(Unavailable, match="another server is the leader"):
             one.set_meta("kept", "no")
-        second.give_back()
+        second.release()
         third = PostgresDatabase(url, "lead", tmp_path / "index.db")
-        assert third.leadership().held()
+        assert third.leadership().take_or_keep()
         for each in (one, other, fresh, third):
             each.close()
 
@@ -237,17 +237,19 @@ def test_one_leads_after_the_tables_were_made_anew_or_a_clock_was_put_back(tmp_p
     with running() as url:
         one, other = (PostgresDatabase(url, "lead", tmp_path / "index.db") for _ in range(2))
         first, second = one.leadership(), other.leadership()
-        assert first.held()
+        assert first.take_or_keep()
         other.discard()
-        assert second.held()  # with another number: what the first one writes is refused as before
+        assert (
+            second.take_or_keep()
+        )  # with another number: what the first one writes is refused as before
         with pytest.raises(Unavailable, match="another server is the leader"):
             one.set_meta("kept", "no")
-        second.give_back()
+        second.release()
         with one.exclusively() as db:  # of a time that will not come for a while
             db.execute(
                 "UPDATE meta SET value = split_part(value, ' ', 1) || ' 99999999999' WHERE key = 'leader'"
             )
-        assert one.leadership().held()
+        assert one.leadership().take_or_keep()
         one.rows("SET idle_in_transaction_session_timeout = '100ms'")
         with (
             pytest.raises(Unavailable, match="idle"),

@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from simplemem.errors import AlreadyExists, Conflict, NotFound, ReadOnly
 from simplemem.note.diff import WHAT_YOU_HAD, WHAT_YOU_WANT, unified_diff
 from simplemem.note.names import compare_key
-from simplemem.vault import disk
-from simplemem.vault.disk import Entry, Intruded, entry_at, sha256
-from simplemem.vault.history import OWN_TRASH, Op, Version, spell
-from simplemem.vault.journal import OBSIDIAN_TRASH, Step
-from simplemem.vault.paths import Beneath, is_path, parent
+from simplemem.note.paths import is_path, parent
+from simplemem.vault.folder import disk
+from simplemem.vault.folder.dir_handles import DirHandles
+from simplemem.vault.folder.disk import ConcurrentWrite, Entry, entry_at, sha256
+from simplemem.vault.folder.history import OWN_TRASH, Op, Version, format_version
+from simplemem.vault.folder.journal import OBSIDIAN_TRASH, Step
 
 if TYPE_CHECKING:
-    from simplemem.vault.vault import Vault
+    from simplemem.vault.folder.vault import Vault
 
 _WRITE_BITS = 0o222
 
@@ -37,7 +38,7 @@ class Change(NamedTuple):
     reason: str = ""
 
 
-class Written(NamedTuple):
+class WriteResult(NamedTuple):
     """The result of a write for one note. `changed` is False if the wish had come true already."""
 
     path: str
@@ -49,7 +50,7 @@ class Written(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Wish:
+class FileChange:
     """What one note shall become.
 
     Without `before`, the note must not exist. Without `data`, it keeps its text.
@@ -65,16 +66,16 @@ class Wish:
     at: float | None = None  # the modification time in seconds, if it is not now
 
     @staticmethod
-    def update(path: str, before: str | None, data: bytes | None) -> Wish:
+    def update(path: str, before: str | None, data: bytes | None) -> FileChange:
         """Return the wish for new bytes in the file whose hash is `before`.
 
         Without `before`, the file is created. Without `data`, it goes to the trash.
         """
         if data is None:
-            return Wish("delete", path, before=before, gone=True)
+            return FileChange("delete", path, before=before, gone=True)
         if before is None:
-            return Wish("create", path, data=data)
-        return Wish("update", path, before=before, data=data)
+            return FileChange("create", path, data=data)
+        return FileChange("update", path, before=before, data=data)
 
     @cached_property
     def after(self) -> str | None:
@@ -111,7 +112,7 @@ class Operation:
     A branch of a git repository overrides the methods that read and write files.
     """
 
-    def __init__(self, vault: Vault, root: Beneath, wishes: Sequence[Wish]) -> None:
+    def __init__(self, vault: Vault, root: DirHandles, wishes: Sequence[FileChange]) -> None:
         self._vault = vault
         self._root = root
         self._wishes = wishes
@@ -120,7 +121,7 @@ class Operation:
         self._staged: dict[str, str] = {}  # the staged file of each wish, by the path of the wish
         self._listings: dict[str, _Listing] = {}  # by folder, with a slash at its end
 
-    def carry_out(self, change: Change) -> list[Written]:
+    def carry_out(self, change: Change) -> list[WriteResult]:
         """Apply all wishes or none; return their results in the same order.
 
         If all of them have come true already, nothing is written. Raises Conflict, NotFound,
@@ -181,7 +182,7 @@ class Operation:
         As in Obsidian, a file whose name is used there already gets a number after its name.
         """
         if self._vault.trash_kind == "own":
-            trash = f"{OWN_TRASH}/{spell(number)}"
+            trash = f"{OWN_TRASH}/{format_version(number)}"
         else:
             trash = OBSIDIAN_TRASH
         stem, extension = os.path.splitext(f"{trash}/{path}")
@@ -207,13 +208,13 @@ class Operation:
             steps.append(Step(version, staged_file))
         try:
             self._vault.journal.perform(self._root, steps)
-        except Intruded as intrusion:
+        except ConcurrentWrite as intrusion:
             affected = self._wish_for(intrusion.path)
             raise self._conflict(affected) from intrusion
         except FileExistsError as error:
-            raise taken(self._wishes[0].target) from error
+            raise already_exists(self._wishes[0].target) from error
 
-    def _wish_for(self, path: str) -> Wish:
+    def _wish_for(self, path: str) -> FileChange:
         """Return the wish that changes, or moves to, a path."""
         return next(wish for wish in self._wishes if path in (wish.path, wish.new_path))
 
@@ -233,7 +234,7 @@ class Operation:
 
     # Steps that folders and branches share
 
-    def _results_of_done(self) -> list[Written]:
+    def _results_of_done(self) -> list[WriteResult]:
         """Return the results of wishes that have come true, with the changes that did it."""
         log = self._vault.history.log
         newest_changes = [next(log.of(wish.target), None) for wish in self._wishes]
@@ -246,8 +247,10 @@ class Operation:
             results.append(self._result(wish, wish.after, version, changed=False))
         return results
 
-    def _result(self, wish: Wish, previous: str | None, version: str, *, changed: bool) -> Written:
-        return Written(
+    def _result(
+        self, wish: FileChange, previous: str | None, version: str, *, changed: bool
+    ) -> WriteResult:
+        return WriteResult(
             path=wish.target,
             sha256=wish.after,
             previous_sha256=previous,
@@ -256,7 +259,7 @@ class Operation:
             changed=changed,
         )
 
-    def _is_done(self, wish: Wish) -> bool:
+    def _is_done(self, wish: FileChange) -> bool:
         """Return whether a wish has come true already.
 
         To repeat a write is no error: the reply to the first call may have been lost (F66).
@@ -276,7 +279,7 @@ class Operation:
         last_change = (newest.path, newest.new_path, newest.before, newest.after)
         return last_change == (wish.path, wish.new_path, wish.before, wish.after)
 
-    def _check_expected(self, wish: Wish) -> None:
+    def _check_expected(self, wish: FileChange) -> None:
         """Raise unless the file at the wish's path is the one that the wish expects."""
         current = self._texts.get(wish.path)
         if current is None:
@@ -284,22 +287,22 @@ class Operation:
             return
 
         if wish.before is None and wish.op != "undo":
-            raise taken(wish.path)
+            raise already_exists(wish.path)
         if current.sha256 != wish.before:
             raise self._conflict(wish)
         if wish.data is not None:
             self._check_writable(wish.path)
 
-    def _check_absence_expected(self, wish: Wish) -> None:
+    def _check_absence_expected(self, wish: FileChange) -> None:
         if wish.before is None:
             return
         # A link, or a file in the place of a folder, has an error of its own.
         self._check_writable(wish.path)
         if wish.op == "undo":
             raise self._conflict(wish)
-        raise no_such(wish.path)
+        raise no_such_file(wish.path)
 
-    def _check_free(self, wish: Wish) -> None:
+    def _check_free(self, wish: FileChange) -> None:
         """Raise AlreadyExists if the target exists under this name or under a similar one.
 
         Names that differ only in case, or in how accents are stored, count as one: some file
@@ -313,7 +316,7 @@ class Operation:
         for path in self._similar_paths(wish.target):
             is_moved_note = path == wish.path and wish.new_path is not None
             if is_path(path) and not is_moved_note:
-                raise taken(path)
+                raise already_exists(path)
 
     def _similar_paths(self, path: str) -> list[str]:
         """Return the paths that exist and equal this one but for case and accents."""
@@ -348,7 +351,7 @@ class Operation:
             return []
         return [name for name in listing.names if compare_key(name) == key]
 
-    def _conflict(self, wish: Wish) -> Conflict:
+    def _conflict(self, wish: FileChange) -> Conflict:
         """Return the error for an unexpected file, with a diff to its current text."""
         path = wish.path
         current = self._text(path)
@@ -400,13 +403,13 @@ class Operation:
         if is_durable and not is_single:
             disk.sync_paths(self._root.root, list(self._staged.values()))
 
-    def _is_in_trash_unchanged(self, wish: Wish) -> bool:
+    def _is_in_trash_unchanged(self, wish: FileChange) -> bool:
         if wish.trash is None:
             return False
         digest = disk.hash_of(self._root, wish.trash)
         return digest == wish.after
 
-    def _stage_text(self, wish: Wish, data: bytes, *, sync: bool) -> str:
+    def _stage_text(self, wish: FileChange, data: bytes, *, sync: bool) -> str:
         """Write one new text as close to its note as folders exist; return the staged file's path.
 
         Missing folders are created when the change is carried out: until then, it may fail.
@@ -442,7 +445,7 @@ class Operation:
             if wish.gone:
                 step["trash"] = self._in_trash(wish.path, first)
             steps.append(step)
-        return log.stamp(
+        return log.new_versions(
             steps,
             first=first,
             tool=change.tool,
@@ -451,12 +454,12 @@ class Operation:
         )
 
 
-def no_such(path: str) -> NotFound:
+def no_such_file(path: str) -> NotFound:
     """Return the error for a path without a file."""
     return NotFound(f"no file {path!r} in the vault")
 
 
-def taken(path: str) -> AlreadyExists:
+def already_exists(path: str) -> AlreadyExists:
     """Return the error for a new file whose path is in use."""
     hint = "Choose another name, or change the existing file."
     return AlreadyExists(f"{path!r} already exists", hint=hint, path=path)

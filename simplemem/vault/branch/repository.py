@@ -22,9 +22,9 @@ from pygit2.enums import FileMode, RepositoryOpenFlag
 
 from simplemem import git
 from simplemem.errors import Unavailable
-from simplemem.exchange import ADDRESS, Overtaken, run
-from simplemem.vault.paths import MOST_PARTS
-from simplemem.vault.writer import taken
+from simplemem.exchange import ADDRESS, PushRejected, run
+from simplemem.note.paths import MAX_PATH_PARTS
+from simplemem.vault.folder.writer import already_exists
 
 # An entry of a tree object, by the length of an object id in bytes.
 _TREE_ENTRY = {
@@ -131,7 +131,7 @@ class Branch:
         return None
 
     @lru_cache(maxsize=8)  # noqa: B019  (a branch lives as long as the process)
-    def between(self, since: str, until: str) -> frozenset[str]:
+    def changed_files(self, since: str, until: str) -> frozenset[str]:
         """Return the paths of the files that differ between two commits."""
         old_id = self._tree_id(since)
         new_id = self._tree_id(until)
@@ -200,10 +200,10 @@ class Branch:
         commit, _, _ = answer.partition("\t")
         return commit
 
-    def put(self, parent: str, files: Mapping[str, bytes | None], message: str) -> str:
+    def commit(self, parent: str, files: Mapping[str, bytes | None], message: str) -> str:
         """Commit files, None for deleted ones, as a child of a commit; return the new commit.
 
-        Raises Overtaken if the parent is no longer the newest commit, and Unavailable.
+        Raises PushRejected if the parent is no longer the newest commit, and Unavailable.
         """
         repo = self.repo
         blobs: dict[_PathParts, pygit2.Oid | None] = {}
@@ -235,7 +235,7 @@ class Branch:
             if self.url:
                 return  # the push has succeeded; the next fetch gets the commit
             if self.newest() != parent:
-                raise Overtaken from error
+                raise PushRejected from error
             raise self._locked(error) from error
 
     def _set_branch(self, parent: str, commit: str) -> None:
@@ -245,7 +245,7 @@ class Branch:
         """
         reference, newest = self._read_reference()
         if newest != parent and not self.url:
-            raise Overtaken
+            raise PushRejected
         is_fetched = reference is not None and self.is_before(commit, newest)
         if not is_fetched:
             self._set_reference(reference, commit)
@@ -272,7 +272,7 @@ class Branch:
         return isinstance(commit, pygit2.Commit) and _VERSION_TRAILER in commit.raw_message
 
     def _push(self, parent: str, commit: str) -> None:
-        """Push a commit. Raises Overtaken if somebody else pushed first, and Unavailable."""
+        """Push a commit. Raises PushRejected if somebody else pushed first, and Unavailable."""
         try:
             self._git("push", "--quiet", "--", self.url, f"{commit}:{self.ref}")
         except Unavailable as error:
@@ -282,7 +282,7 @@ class Branch:
                 return  # only the answer was lost
             if newest == parent and "lock" not in str(error):
                 raise  # nobody pushed first: the remote refuses the commit
-            raise Overtaken from error
+            raise PushRejected from error
 
     def _fetch_after_failed_push(self, push_error: Unavailable) -> None:
         try:
@@ -353,7 +353,7 @@ def _changed_paths(
             else:
                 yield prefix + name.decode("utf-8", "surrogateescape")
 
-    if prefix.count("/") >= MOST_PARTS:
+    if prefix.count("/") >= MAX_PATH_PARTS:
         return
     for name in old_folders | new_folders:
         folder = f"{prefix}{name.decode('utf-8', 'surrogateescape')}/"
@@ -390,7 +390,7 @@ def _write_tree(
     for name, blobs_in_folder in blobs_in_folders.items():
         folder = builder.get(name)
         if folder is not None and not isinstance(folder, pygit2.Tree):
-            raise taken(name)
+            raise already_exists(name)
         folder_id = _write_tree(repo, folder, blobs_in_folder)
         if folder_id is not None:
             builder.insert(name, folder_id, FileMode.TREE)
@@ -420,7 +420,7 @@ def _put_file(
         return
 
     if isinstance(old_entry, pygit2.Tree):
-        raise taken(name)
+        raise already_exists(name)
     mode = FileMode.BLOB
     if old_entry is not None:
         mode = old_entry.filemode

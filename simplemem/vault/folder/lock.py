@@ -16,18 +16,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simplemem.errors import ReadOnly, SimplememError
-from simplemem.vault import disk
-from simplemem.vault.paths import (
+from simplemem.note.paths import Parts, parent
+from simplemem.vault.folder import disk
+from simplemem.vault.folder.dir_handles import (
     OVERWRITE,
+    OWN_FOLDER,
     READ,
-    SIDECAR,
     WRITE_NEW,
-    Beneath,
-    Parts,
-    parent,
-    telling,
-    unlimited,
+    DirHandles,
+    as_long_path,
 )
+from simplemem.vault.os_errors import translating_os_errors
 
 _PID_BYTES = 20  # a lock file contains the number of its owner's process, padded to this
 _RETRY_SECONDS = 0.002
@@ -105,7 +104,7 @@ class FileLock:
         self._root_path = root
         self._path = path
 
-        absolute_root = unlimited(root) if sys.platform == "win32" else root
+        absolute_root = as_long_path(root) if sys.platform == "win32" else root
         self._full_path = os.path.join(absolute_root, *path.split("/"))
 
     def take(self) -> bool:
@@ -122,12 +121,15 @@ class FileLock:
         return is_taken
 
     def _open(self) -> int:
-        with telling("lock", self._path, writing=True), Beneath(self._root_path) as root:
+        with (
+            translating_os_errors("lock", self._path, writing=True),
+            DirHandles(self._root_path) as root,
+        ):
             try:
                 return root.opened(self._path, os.O_RDWR).fd
             except (FileNotFoundError, NotADirectoryError):
-                if self._path.startswith(f"{SIDECAR}/"):
-                    make_sidecar(root, parent(self._path))
+                if self._path.startswith(f"{OWN_FOLDER}/"):
+                    make_own_folder(root, parent(self._path))
                 return root.opened(self._path, os.O_RDWR | os.O_CREAT).fd
 
     def _lock_file(self, fd: int) -> bool:
@@ -142,7 +144,7 @@ class FileLock:
         self.holder = _read_owner(fd)
         return False
 
-    def held(self) -> bool:
+    def take_or_keep(self) -> bool:
         """Return whether this process has the lock, after taking it if it is free.
 
         In this way, one of several servers leads until it ends.
@@ -150,14 +152,14 @@ class FileLock:
         if self.fd >= 0 and self._is_in_place(self.fd):
             return True
 
-        self.give_back()
+        self.release()
         try:
             return self.take()
         except (OSError, SimplememError):
             # The folder does not exist at the moment, or a link is in the place of the file.
             return False
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Release the lock. It is no error if this process does not have it."""
         if self.fd < 0:
             return
@@ -208,18 +210,18 @@ class SideFile:
     def __init__(self, root: str, name: str) -> None:
         stem = name.rsplit(".", 1)[0]
         self._root_path = root
-        self._path = f"{SIDECAR}/{name}"
-        self._lock = FileLock(root, f"{SIDECAR}/{stem}.lock")
+        self._path = f"{OWN_FOLDER}/{name}"
+        self._lock = FileLock(root, f"{OWN_FOLDER}/{stem}.lock")
         self._position = _NOTHING_READ
 
     @contextmanager
-    def held(self, patience: float) -> Iterator[bool]:
+    def locked(self, patience: float) -> Iterator[bool]:
         """Hold the lock for a block; yield False if it is not free within `patience` seconds."""
         is_taken = self._take_within(patience)
         try:
             yield is_taken
         finally:
-            self._lock.give_back()
+            self._lock.release()
 
     def _take_within(self, seconds: float) -> bool:
         deadline = time.monotonic() + seconds
@@ -244,7 +246,7 @@ class SideFile:
         """
         last = self._position
         try:
-            with Beneath(self._root_path) as root, root.opened(self._path, READ) as fd:
+            with DirHandles(self._root_path) as root, root.opened(self._path, READ) as fd:
                 file_stat = os.fstat(fd)
                 is_same_file = (last.device, last.inode) == (file_stat.st_dev, file_stat.st_ino)
                 is_continued = is_same_file and last.offset <= file_stat.st_size
@@ -262,30 +264,33 @@ class SideFile:
     def replace(self, data: bytes) -> Path:
         """Replace the whole file; return its path."""
         with self._writing() as root:
-            disk.put(root, self._path, data, sync=True)
+            disk.write_own_file(root, self._path, data, sync=True)
         return Path(self._root_path, *self._path.split("/"))
 
     @contextmanager
-    def _writing(self) -> Iterator[Beneath]:
+    def _writing(self) -> Iterator[DirHandles]:
         """Open the root for a block that writes; create the folder of the file."""
-        with Beneath(self._root_path) as root, telling("write", self._path, writing=True):
-            make_sidecar(root, parent(self._path))
+        with (
+            DirHandles(self._root_path) as root,
+            translating_os_errors("write", self._path, writing=True),
+        ):
+            make_own_folder(root, parent(self._path))
             yield root
 
 
-def make_sidecar(root: Beneath, folder: Parts = ()) -> None:
+def make_own_folder(root: DirHandles, folder: Parts = ()) -> None:
     """Create what is missing of `.simplemem`, its `.gitignore` for all of it, and a folder in it.
 
     Raises ReadOnly if there is a file or a link in the place of `.simplemem`.
     """
     try:
-        root.make((SIDECAR,))
-        with suppress(FileExistsError), root.opened(f"{SIDECAR}/.gitignore", WRITE_NEW) as fd:
+        root.make((OWN_FOLDER,))
+        with suppress(FileExistsError), root.opened(f"{OWN_FOLDER}/.gitignore", WRITE_NEW) as fd:
             os.write(fd, b"*\n")
         root.make(folder)
     except OSError as error:
         if error.errno not in (errno.ENOTDIR, errno.ELOOP):
             raise
         hint = "Make .simplemem a real folder: simplemem does not write through links."
-        message = f"{SIDECAR!r} in the vault is a file or a link, not a folder"
+        message = f"{OWN_FOLDER!r} in the vault is a file or a link, not a folder"
         raise ReadOnly(message, hint=hint) from error

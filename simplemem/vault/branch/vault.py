@@ -14,17 +14,25 @@ from typing import Any
 import pygit2
 
 from simplemem import git
-from simplemem.branch.log import BranchHistory, BranchLog, message_of
-from simplemem.branch.repository import Branch, at, bounded, shown
 from simplemem.errors import Unavailable
-from simplemem.exchange import Overtaken
-from simplemem.vault.disk import Entry, sha256
-from simplemem.vault.history import Version
-from simplemem.vault.lock import FileLock
+from simplemem.exchange import PushRejected
+from simplemem.note.paths import MAX_PATH_PARTS, check_path, is_path
+from simplemem.vault.branch.log import BranchHistory, BranchLog, message_of
+from simplemem.vault.branch.repository import Branch, at, bounded, shown
+from simplemem.vault.folder.dir_handles import DirHandles
+from simplemem.vault.folder.disk import Entry, sha256
+from simplemem.vault.folder.history import Version
+from simplemem.vault.folder.lock import FileLock
+from simplemem.vault.folder.vault import File, Vault
+from simplemem.vault.folder.writer import (
+    Change,
+    FileChange,
+    Operation,
+    WriteResult,
+    already_exists,
+    no_such_file,
+)
 from simplemem.vault.obsidian import CONVENTION_FILES
-from simplemem.vault.paths import MOST_PARTS, Beneath, check_path, is_path
-from simplemem.vault.vault import File, Vault
-from simplemem.vault.writer import Change, Operation, Wish, Written, no_such, taken
 
 _TRIES = 50
 _AWAY = (Unavailable, OSError, pygit2.GitError)
@@ -35,7 +43,7 @@ _WHICH_BLOB = (1 << 29) - 1  # nanoseconds: half a second tells the texts of one
 class _Draft(Operation):
     """Wishes that become one commit, on top of the newest as it is now."""
 
-    def __init__(self, vault: BranchVault, here: Beneath, wishes: Sequence[Wish]) -> None:
+    def __init__(self, vault: BranchVault, here: DirHandles, wishes: Sequence[FileChange]) -> None:
         super().__init__(vault, here, wishes)
         self._branch, self._parent = vault.branch, vault.log.follow()
         self._entry_of, self._commit = vault.entry_in, ""
@@ -67,10 +75,12 @@ class _Draft(Operation):
                 and wish.target not in files
                 and at(self._branch.tree(self._parent), wish.target)
             ):
-                raise taken(wish.target)  # where an undo goes back to may be another note by now
+                raise already_exists(
+                    wish.target
+                )  # where an undo goes back to may be another note by now
             if not wish.gone:
                 files[wish.target] = self._texts[wish.path][0] if wish.data is None else wish.data
-        self._commit = self._branch.put(self._parent, files, message_of(versions))
+        self._commit = self._branch.commit(self._parent, files, message_of(versions))
 
 
 class BranchVault(Vault):
@@ -81,7 +91,7 @@ class BranchVault(Vault):
     def __init__(self, root: Path, repository: str, name: str, **given: Any) -> None:
         super().__init__(root, **given)
         self.place = f"{shown(repository)}, branch {name}"
-        self.branch = Branch(repository, name, self.sidecar() / "branch")
+        self.branch = Branch(repository, name, self.own_folder() / "branch")
         self._lock = FileLock(
             str(self.branch.path), "simplemem.lock"
         )  # of all servers of this machine
@@ -114,7 +124,7 @@ class BranchVault(Vault):
         """The files that differ between two commits; None for all: it is another history, or Obsidian's settings are."""
         if not self.reach(since):
             return None
-        found = self.branch.between(since, until)
+        found = self.branch.changed_files(since, until)
         return set(filter(is_path, found)) if found.isdisjoint(CONVENTION_FILES) else None
 
     def scan(self) -> list[Entry]:
@@ -148,7 +158,7 @@ class BranchVault(Vault):
             path = prefix + name
             if name[0] == ".":
                 continue
-            if isinstance(each, pygit2.Tree) and path.count("/") < MOST_PARTS:
+            if isinstance(each, pygit2.Tree) and path.count("/") < MAX_PATH_PARTS:
                 yield from self._entries(each, f"{path}/", problems, turns)
             elif each.filemode in git.PLAIN and is_path(path):
                 yield self._entry_of(path, each)
@@ -181,14 +191,14 @@ class BranchVault(Vault):
             check_path(path)
             blob = None if self.access.hides(path) else self.branch.file(commit, path)
             if blob is None:
-                raise no_such(path)
+                raise no_such_file(path)
             return File(path, blob.data, sha256(blob.data), self._entry_of(path, blob))
 
         yield read
 
-    def _carried_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
+    def _carried_out(self, wishes: Sequence[FileChange], change: Change) -> list[WriteResult]:
         for number in range(_TRIES):
-            with suppress(Overtaken), self._beneath() as here:
+            with suppress(PushRejected), self._beneath() as here:
                 return _Draft(self, here, wishes).carry_out(change)
             self.branch.fetch()
             time.sleep(random.uniform(0, 0.01 * min(number, 10)))  # noqa: S311

@@ -22,20 +22,22 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple, get_args
 
 from simplemem.errors import NotFound
-from simplemem.vault import disk
-from simplemem.vault.disk import entry_at, sha256
-from simplemem.vault.paths import OVERWRITE, READ, SIDECAR, Beneath, Parts, parent, telling
+from simplemem.note.paths import Parts, parent
+from simplemem.vault.folder import disk
+from simplemem.vault.folder.dir_handles import OVERWRITE, OWN_FOLDER, READ, DirHandles
+from simplemem.vault.folder.disk import entry_at, sha256
+from simplemem.vault.os_errors import translating_os_errors
 
 Op = Literal["create", "update", "move", "delete", "undo", "restore", "recovered"]
 Kind = Literal["human", "agent", ""]
 """Who made a change: a person, or a program such as an agent's client; "" if that is not known."""
 
-LOG = f"{SIDECAR}/history/log.jsonl"
-DISPLACED = f"{SIDECAR}/history/displaced"
+LOG = f"{OWN_FOLDER}/history/log.jsonl"
+DISPLACED = f"{OWN_FOLDER}/history/displaced"
 DISPLACED_FOLDER: Parts = tuple(DISPLACED.split("/"))
-OBJECTS = f"{SIDECAR}/history/objects"
-THINNED = f"{SIDECAR}/history/thinned"
-OWN_TRASH = f"{SIDECAR}/trash"
+OBJECTS = f"{OWN_FOLDER}/history/objects"
+LAST_PRUNED = f"{OWN_FOLDER}/history/thinned"
+OWN_TRASH = f"{OWN_FOLDER}/trash"
 A_DAY = 86_400.0
 COMMAND_LINE = "command line"
 """The author in the history for a person who uses the commands."""
@@ -99,7 +101,7 @@ class Version(NamedTuple):
         return self.who == COMMAND_LINE and "_" not in self.tool
 
 
-def spell(number: int) -> str:
+def format_version(number: int) -> str:
     """Return the id of a version by its number."""
     return f"v{number:06d}"
 
@@ -138,7 +140,7 @@ class Log:
         end = data.rfind(b"\n") + 1
         return data[:end]
 
-    def backwards(self, mark: bytes = b"", root: Beneath | None = None) -> Iterator[Version]:
+    def backwards(self, mark: bytes = b"", root: DirHandles | None = None) -> Iterator[Version]:
         """Yield the changes whose lines contain `mark`, newest first.
 
         `root` is the vault's root, if the caller has it open.
@@ -163,7 +165,7 @@ class Log:
 
     def find(self, version: str) -> Version:
         """Return the change with an id, written in any way. Raises NotFound."""
-        match = self.with_id(spell(number_of(version)))
+        match = self.with_id(format_version(number_of(version)))
         if match is None:
             raise no_version(version)
         return match
@@ -191,7 +193,7 @@ class Log:
         versions.reverse()
         return versions
 
-    def next_number(self, root: Beneath | None = None) -> int:
+    def next_number(self, root: DirHandles | None = None) -> int:
         """Return the number that follows the last change in the log."""
         newest = next(self.backwards(root=root), None)
         if newest is None:
@@ -199,17 +201,17 @@ class Log:
         return newest.number + 1
 
     @contextmanager
-    def _opened(self, root: Beneath | None = None) -> Iterator[tuple[int, int]]:
+    def _opened(self, root: DirHandles | None = None) -> Iterator[tuple[int, int]]:
         """Yield the descriptor of the log and its size, which is 0 if there is no regular file.
 
         The size of a pipe is 0 too: reading it would block.
         """
-        with ExitStack() as stack, telling("read", LOG):
+        with ExitStack() as stack, translating_os_errors("read", LOG):
             fd = -1
             size = 0
             with suppress(FileNotFoundError):
                 if root is None:
-                    root = stack.enter_context(Beneath(self.root))
+                    root = stack.enter_context(DirHandles(self.root))
                 fd = stack.enter_context(root.opened(LOG, READ))
                 file_stat = os.fstat(fd)
                 if stat.S_ISREG(file_stat.st_mode):
@@ -220,7 +222,7 @@ class Log:
         """Fetch changes from elsewhere, if the log has a remote; return whether there were any."""
         return False
 
-    def stamp(
+    def new_versions(
         self,
         steps: Sequence[Mapping[str, str | None]],
         *,
@@ -238,7 +240,7 @@ class Log:
         author = _without_secrets(who)
         purpose = _without_secrets(reason)
         common: dict[str, Any] = {
-            "group": spell(first),
+            "group": format_version(first),
             "when": _format_time(datetime.now(UTC)),
             "kind": self.kind,
             "tool": tool[:100],
@@ -251,11 +253,11 @@ class Log:
 
         versions = []
         for number, step in enumerate(steps, first):
-            fields = {**common, **step, "id": spell(number)}
+            fields = {**common, **step, "id": format_version(number)}
             versions.append(Version(**fields))
         return versions
 
-    def append(self, root: Beneath, versions: Sequence[Version]) -> None:
+    def append(self, root: DirHandles, versions: Sequence[Version]) -> None:
         """Add lines to the log, all or none. A half line that a crash left is closed off first."""
         lines = b"".join(map(_format_line, versions))
         root.make(parent(LOG))
@@ -385,19 +387,19 @@ class History:
         if is_prefix and sha.isascii() and sha.isalnum():
             sha = self._complete_hash(sha)
         if sha in self.given or self.may_tell(sha):
-            return self.kept(sha)
+            return self.read_text(sha)
         return None
 
     def _complete_hash(self, prefix: str) -> str:
         """Return the hash of the only text that begins with a prefix, else ""."""
-        with Beneath(self._root_path) as root:
+        with DirHandles(self._root_path) as root:
             names = root.names(f"{OBJECTS}/{prefix[:2]}")
         matches = [name for name in names if name.startswith(prefix)]
         if len(matches) != 1:
             return ""
         return matches[0]
 
-    def kept(self, sha: str) -> bytes | None:
+    def read_text(self, sha: str) -> bytes | None:
         """Return the text with a hash, None if it is not kept or is damaged.
 
         The text may be that of a hidden note, so it must not be shown to anyone.
@@ -406,7 +408,7 @@ class History:
         if not is_hash:
             return None
 
-        with Beneath(self._root_path) as root:
+        with DirHandles(self._root_path) as root:
             for path in self._possible_paths(root, sha):
                 with suppress(FileNotFoundError, NotADirectoryError):
                     data, _ = disk.read_file(root, path)
@@ -414,14 +416,14 @@ class History:
                         return data
         return None
 
-    def _possible_paths(self, root: Beneath, sha: str) -> Iterator[str]:
+    def _possible_paths(self, root: DirHandles, sha: str) -> Iterator[str]:
         """Yield where a text may be. Displaced files are listed only if the first path fails."""
         yield object_path(sha)
         for name in root.names(DISPLACED):
             if name.endswith(sha):
                 yield f"{DISPLACED}/{name}"
 
-    def keep(self, root: Beneath, data: bytes, sha: str) -> None:
+    def keep(self, root: DirHandles, data: bytes, sha: str) -> None:
         """Keep a text in a file named by its hash. A file that is there and undamaged stays.
 
         The file is not synced: until it is on the disk, the displaced file or the trash has the
@@ -436,7 +438,7 @@ class History:
         with disk.staged(root, f"{DISPLACED}/{sha}", data, sync=False) as temp:
             disk.rename_over(root, temp, path)
 
-    def set_aside(self, root: Beneath, temp: str, version: str, sha: str) -> None:
+    def set_aside(self, root: DirHandles, temp: str, version: str, sha: str) -> None:
         """Move a file that an editor may have open out of the notes' folders.
 
         For a day, it is watched for a late save. If the file is gone, a recovery that was
@@ -449,7 +451,7 @@ class History:
             disk.move_file(root, temp, target)
 
     def rescue(
-        self, root: Beneath, file: str, path: str, reason: str, version: str = "stray"
+        self, root: DirHandles, file: str, path: str, reason: str, version: str = "stray"
     ) -> list[Version]:
         """Set a staged or displaced file aside; a text that is kept nowhere becomes a version.
 
@@ -463,20 +465,20 @@ class History:
 
         digest = sha256(data)
         saved = []
-        if self.kept(digest) is None:
+        if self.read_text(digest) is None:
             saved = self._log_recovered(root, path, data, digest, reason)
             version = saved[0].id
         self.set_aside(root, file, version, digest)
         return saved
 
     def _log_recovered(
-        self, root: Beneath, path: str, data: bytes, digest: str, reason: str
+        self, root: DirHandles, path: str, data: bytes, digest: str, reason: str
     ) -> list[Version]:
         """Keep a text that another program saved, and log it as a version of the note `path`."""
         self.keep(root, data, digest)
         step = {"path": path, "op": "recovered", "after": digest}
         number = self.log.next_number()
-        versions = self.log.stamp(
+        versions = self.log.new_versions(
             [step],
             first=number,
             tool="recover",
@@ -489,7 +491,7 @@ class History:
     # Displaced files
 
     def settle(
-        self, root: Beneath, seconds: float = A_DAY, *, thorough: bool = False
+        self, root: DirHandles, seconds: float = A_DAY, *, thorough: bool = False
     ) -> list[Version]:
         """Check the displaced files; return the versions that late saves became.
 
@@ -506,7 +508,7 @@ class History:
         return saved
 
     def _settle_file(
-        self, root: Beneath, name: str, seconds: float, *, thorough: bool
+        self, root: DirHandles, name: str, seconds: float, *, thorough: bool
     ) -> list[Version]:
         file = f"{DISPLACED}/{name}"
         file_stat = root.stat(file)
@@ -529,7 +531,7 @@ class History:
             disk.remove(root, file)
         return []
 
-    def _rescue_late_save(self, root: Beneath, name: str) -> list[Version]:
+    def _rescue_late_save(self, root: DirHandles, name: str) -> list[Version]:
         """Make the text of a displaced file a version of the note that the file belonged to."""
         file = f"{DISPLACED}/{name}"
         version_id = name.partition("-")[0]
@@ -545,15 +547,15 @@ class History:
 
     def is_full(self) -> bool:
         """Return whether pruning is due: the last time was hours ago, or there was none."""
-        with Beneath(self._root_path) as root:
-            last_time = entry_at(root, THINNED)
+        with DirHandles(self._root_path) as root:
+            last_time = entry_at(root, LAST_PRUNED)
             log = entry_at(root, LOG)
         if last_time is None:
             return log is not None
         age = abs(time.time() - last_time.mtime_ns / 1e9)
         return age > A_DAY / 4
 
-    def thin(self, root: Beneath) -> list[str]:
+    def prune(self, root: DirHandles) -> list[str]:
         """Remove the texts beyond the configured days and megabytes; return their hashes.
 
         The oldest are removed first. Days are counted back from the newest changes, so a vault that
@@ -574,8 +576,8 @@ class History:
         self._empty_trash(root, log.deletions, set(expired), last_expired)
         for digest in expired:
             disk.remove(root, object_path(digest))
-        root.make(parent(THINNED))
-        disk.put(root, THINNED, b"", sync=False)
+        root.make(parent(LAST_PRUNED))
+        disk.write_own_file(root, LAST_PRUNED, b"", sync=False)
         return expired
 
     def _summarize_log(self) -> _LogSummary:
@@ -610,7 +612,7 @@ class History:
             return last_before(reversed(times), edge_text)
         return 0
 
-    def _texts(self, root: Beneath, last_uses: Mapping[str, int]) -> Iterator[_StoredText]:
+    def _texts(self, root: DirHandles, last_uses: Mapping[str, int]) -> Iterator[_StoredText]:
         """Yield the texts that are kept. After a day, one that no change uses is the oldest."""
         for folder_name in root.names(OBJECTS):
             folder = f"{OBJECTS}/{folder_name}"
@@ -641,7 +643,7 @@ class History:
 
     def _empty_trash(
         self,
-        root: Beneath,
+        root: DirHandles,
         deletions: Iterable[Version],
         expired: set[str],
         last_expired: int,

@@ -19,14 +19,15 @@ import pygit2
 from pygit2.enums import SortMode
 
 from simplemem import git
-from simplemem.branch.repository import Branch
 from simplemem.errors import NotFound, SimplememError, Unavailable
-from simplemem.vault import disk
-from simplemem.vault.disk import sha256
-from simplemem.vault.history import History, Log, Version, spell, versions_in
-from simplemem.vault.lock import SideFile
+from simplemem.note.paths import parent
+from simplemem.vault.branch.repository import Branch
+from simplemem.vault.folder import disk
+from simplemem.vault.folder.dir_handles import DirHandles
+from simplemem.vault.folder.disk import sha256
+from simplemem.vault.folder.history import History, Log, Version, format_version, versions_in
+from simplemem.vault.folder.lock import SideFile
 from simplemem.vault.obsidian import CONVENTION_FILES
-from simplemem.vault.paths import Beneath, parent
 
 _TRAILER = re.compile(r"^Simplemem-(?P<key>\w+): (?P<value>.*)$", re.MULTILINE)
 _LOCK_SECONDS = 10.0
@@ -62,7 +63,7 @@ class BranchLog(Log):
         with self._guard:
             newest = self.branch.newest()
             if newest != self._last_commit:
-                with self._dates_file.held(_LOCK_SECONDS) as is_held:
+                with self._dates_file.locked(_LOCK_SECONDS) as is_held:
                     if not is_held:
                         raise Unavailable(
                             "another process is reading the branch's history",
@@ -91,7 +92,7 @@ class BranchLog(Log):
         return self.branch.fetch()
 
     @contextmanager
-    def _opened(self, root: Beneath | None = None) -> Iterator[tuple[int, int]]:
+    def _opened(self, root: DirHandles | None = None) -> Iterator[tuple[int, int]]:
         self.follow()
         with super()._opened(root) as opened:
             yield opened
@@ -147,13 +148,13 @@ class BranchLog(Log):
             old_file = self.branch.file(since, name)
             new_file = self.branch.file(commit, name)
             # If a link is in the way, it stays there, and the file is not copied.
-            with suppress(OSError, SimplememError), Beneath(self.root) as root:
+            with suppress(OSError, SimplememError), DirHandles(self.root) as root:
                 if new_file is None:
                     if old_file is not None:
                         disk.remove(root, name)
                 elif old_file is None or old_file.id != new_file.id:
                     root.make(parent(name))
-                    disk.put(root, name, new_file.data, sync=False)
+                    disk.write_own_file(root, name, new_file.data, sync=False)
 
 
 def _timestamp_of(commit: pygit2.Commit) -> int:
@@ -166,8 +167,8 @@ def _changed_paths(branch: Branch, commit: pygit2.Commit) -> frozenset[str]:
     commit_id = str(commit.id)
     parents = [str(parent_id) for parent_id in commit.parent_ids]
     if not parents:
-        return branch.between("", commit_id)
-    changed = [branch.between(parent_id, commit_id) for parent_id in parents]
+        return branch.changed_files("", commit_id)
+    changed = [branch.changed_files(parent_id, commit_id) for parent_id in parents]
     return frozenset.intersection(*changed)
 
 
@@ -204,8 +205,8 @@ def _read_trailers(trailers: dict[str, str], timestamp: int) -> list[Version]:
     versions = []
     for number, (op, path, new_path) in enumerate(json.loads(trailers["Steps"]), start=first):
         version = Version(
-            id=spell(number),
-            group=spell(first),
+            id=format_version(number),
+            group=format_version(first),
             path=path,
             new_path=new_path,
             when=when,
@@ -258,7 +259,7 @@ class BranchHistory(History):
 
     log: BranchLog
 
-    def kept(self, sha: str) -> bytes | None:
+    def read_text(self, sha: str) -> bytes | None:
         """Return the text with this hash; None if it is not kept.
 
         Texts that nobody committed are in the folder of the server: those that a conflict showed.
@@ -267,7 +268,7 @@ class BranchHistory(History):
             blob_id = self._find_blob(sha)
             if blob_id is not None:
                 return self.log.branch.repo[blob_id].peel(pygit2.Blob).data
-        return super().kept(sha)
+        return super().read_text(sha)
 
     def content(self, sha: str) -> bytes | None:
         """Return the text whose hash is this, or the only one that begins so; None if not kept."""

@@ -18,12 +18,20 @@ from typing import Literal, NamedTuple
 
 from simplemem.errors import SimplememError, TooLong, Unavailable, Unreadable
 from simplemem.note.names import compare_key
-from simplemem.vault import disk
-from simplemem.vault.disk import TEMP, Intruded, sha256
-from simplemem.vault.history import DISPLACED_FOLDER, LOG, OWN_TRASH, History, Version, read_version
-from simplemem.vault.paths import OVERWRITE, SIDECAR, Beneath, Parts, is_path, parent
+from simplemem.note.paths import Parts, is_path, parent
+from simplemem.vault.folder import disk
+from simplemem.vault.folder.dir_handles import OVERWRITE, OWN_FOLDER, DirHandles
+from simplemem.vault.folder.disk import TEMP, ConcurrentWrite, sha256
+from simplemem.vault.folder.history import (
+    DISPLACED_FOLDER,
+    LOG,
+    OWN_TRASH,
+    History,
+    Version,
+    read_version,
+)
 
-PLAN = f"{SIDECAR}/journal/plan"
+PLAN = f"{OWN_FOLDER}/journal/plan"
 OBSIDIAN_TRASH = ".trash"
 
 _NO_PLAN = b"nothing is under way\n"
@@ -208,13 +216,13 @@ def _has_allowed_source(step: Step) -> bool:
     return is_trash(step.temp)
 
 
-def _state_of(root: Beneath, operation: FileOperation) -> State:
+def _state_of(root: DirHandles, operation: FileOperation) -> State:
     if operation.after is None:
         return _state_of_move(root, operation)
     return _state_of_swap(root, operation)
 
 
-def _state_of_swap(root: Beneath, swap: FileOperation) -> State:
+def _state_of_swap(root: DirHandles, swap: FileOperation) -> State:
     displaced = _hash_at(root, swap.source)
     current = _hash_at(root, swap.target)
 
@@ -229,7 +237,7 @@ def _state_of_swap(root: Beneath, swap: FileOperation) -> State:
     return "foreign"
 
 
-def _state_of_move(root: Beneath, move: FileOperation) -> State:
+def _state_of_move(root: DirHandles, move: FileOperation) -> State:
     if _hash_at(root, move.third_name) is not None:
         return "at third name"
 
@@ -251,7 +259,7 @@ def _state_of_move(root: Beneath, move: FileOperation) -> State:
     return "foreign"
 
 
-def _is_same_file(root: Beneath, path: str, other: str) -> bool:
+def _is_same_file(root: DirHandles, path: str, other: str) -> bool:
     """Return whether two paths are names of one file."""
     for name in (path, other):
         if _listed_hash_at(root, name) is None:
@@ -259,7 +267,7 @@ def _is_same_file(root: Beneath, path: str, other: str) -> bool:
     return os.path.samestat(root.stat(path), root.stat(other))
 
 
-def _complete_move(root: Beneath, source: str, target: str) -> None:
+def _complete_move(root: DirHandles, source: str, target: str) -> None:
     """Complete a move that may have stopped after the file got its new name."""
     if _is_same_file(root, source, target):
         disk.remove(root, source)
@@ -267,7 +275,7 @@ def _complete_move(root: Beneath, source: str, target: str) -> None:
         disk.move_file(root, source, target)
 
 
-def _listed_hash_at(root: Beneath, path: str) -> str | None:
+def _listed_hash_at(root: DirHandles, path: str) -> str | None:
     """Return the hash of the file with exactly this spelling, None if it is not there.
 
     A file system that ignores case opens a file under other spellings too.
@@ -279,7 +287,7 @@ def _listed_hash_at(root: Beneath, path: str) -> str | None:
     return None
 
 
-def _hash_at(root: Beneath, path: str) -> str | None:
+def _hash_at(root: DirHandles, path: str) -> str | None:
     """Return the hash of the file at a path, None if there is none, "" if it cannot be read.
 
     A link, a folder or an unreadable file in a note's place must not stop later writes.
@@ -301,10 +309,10 @@ class Journal:
         self._history = history
         self._durable = durable
 
-    def perform(self, root: Beneath, steps: Sequence[Step]) -> None:
+    def perform(self, root: DirHandles, steps: Sequence[Step]) -> None:
         """Carry out all steps or none, and log them.
 
-        After Intruded, FileExistsError or another OSError, the notes are as they were. Raises
+        After ConcurrentWrite, FileExistsError or another OSError, the notes are as they were. Raises
         Unavailable if the change was written, but the disk did not confirm it.
         """
         done: int | None = None  # the operations carried out; None until the plan is written
@@ -320,7 +328,7 @@ class Journal:
                 self._apply(root, operation)
                 done += 1
                 if len(steps) > 1:  # thousands of notes may be in a folder of their own each
-                    root.rest()
+                    root.close_all()
             self._history.log.append(root, [step.version for step in steps])
         except BaseException as error:
             self._roll_back_after(error, root, steps, done, new_folders)
@@ -328,7 +336,7 @@ class Journal:
 
         self._conclude(root, steps)
 
-    def resume(self, root: Beneath) -> bool:
+    def resume(self, root: DirHandles) -> bool:
         """Complete or drop the change that a crash interrupted; return whether there was one."""
         data = b""
         with suppress(FileNotFoundError):
@@ -345,7 +353,7 @@ class Journal:
 
     # Carry out a change
 
-    def _missing_folders(self, root: Beneath, steps: Sequence[Step]) -> list[str]:
+    def _missing_folders(self, root: DirHandles, steps: Sequence[Step]) -> list[str]:
         """Return the folders that have to be created for the targets, outermost first."""
         folders = list[str]()
         for step in steps:
@@ -354,7 +362,7 @@ class Journal:
                 folders += root.missing(parent(step.target))
         return folders
 
-    def _write_plan(self, root: Beneath, plan: _Plan) -> None:
+    def _write_plan(self, root: DirHandles, plan: _Plan) -> None:
         """Write the plan, and sync it if a power cut could leave its change halfway.
 
         A power cut never leaves a single rename halfway. A change of several notes needs the plan
@@ -374,7 +382,7 @@ class Journal:
                     folders.add(parent(step.staged))
             self._sync_folders(root, folders)
 
-    def _overwrite_plan(self, root: Beneath, text: bytes, *, sync: bool = False) -> None:
+    def _overwrite_plan(self, root: DirHandles, text: bytes, *, sync: bool = False) -> None:
         """Write over the beginning of the journal, which never becomes shorter.
 
         To create or to empty a file costs more than the rest of a write. The text after the line
@@ -385,14 +393,14 @@ class Journal:
             if sync and self._durable:
                 disk.sync_file(fd)
 
-    def _apply(self, root: Beneath, operation: FileOperation) -> None:
-        """Carry out one operation. Raises Intruded if another program changed the note first."""
+    def _apply(self, root: DirHandles, operation: FileOperation) -> None:
+        """Carry out one operation. Raises ConcurrentWrite if another program changed the note first."""
         if operation.after is None:
             self._move(root, operation)
         else:
             self._swap(root, operation, operation.after)
 
-    def _swap(self, root: Beneath, swap: FileOperation, after: str) -> None:
+    def _swap(self, root: DirHandles, swap: FileOperation, after: str) -> None:
         """Swap the staged text, whose hash is `after`, with the note."""
         try:
             disk.swap(
@@ -402,20 +410,20 @@ class Journal:
                 expected=swap.before,
                 replacement=after,
             )
-        except Intruded as intrusion:
+        except ConcurrentWrite as intrusion:
             # The other program's text is back in its place. But a program that read ours in the
             # meantime may save over it, so it is kept.
             with suppress(OSError, SimplememError):
                 self._history.keep(root, intrusion.data or b"", intrusion.digest or "")
             raise
 
-    def _move(self, root: Beneath, move: FileOperation) -> None:
+    def _move(self, root: DirHandles, move: FileOperation) -> None:
         root.make(parent(move.target))
         path = move.step.version.path
         try:
             disk.move_file(root, move.source, move.target)
         except FileNotFoundError as error:
-            raise Intruded(path, None) from error
+            raise ConcurrentWrite(path, None) from error
         except FileExistsError:
             if not self._is_new_spelling(root, move):
                 raise
@@ -427,9 +435,9 @@ class Journal:
             # If an editor has created the file again, both files stay and no text is lost.
             with suppress(FileExistsError):
                 disk.move_file(root, move.target, move.source)
-            raise Intruded(path, digest)
+            raise ConcurrentWrite(path, digest)
 
-    def _is_new_spelling(self, root: Beneath, move: FileOperation) -> bool:
+    def _is_new_spelling(self, root: DirHandles, move: FileOperation) -> bool:
         """Return whether the target exists only because the file system ignores case or accents."""
         if compare_key(move.source) != compare_key(move.target):
             return False
@@ -437,7 +445,7 @@ class Journal:
 
     # Conclude a change
 
-    def _conclude(self, root: Beneath, steps: Sequence[Step]) -> None:
+    def _conclude(self, root: DirHandles, steps: Sequence[Step]) -> None:
         """Put the displaced files of a logged change away, sync all of it, and clear the plan."""
         is_tidy = self._put_displaced_away(root, steps)
         try:
@@ -454,7 +462,7 @@ class Journal:
             with suppress(OSError):
                 self._overwrite_plan(root, _NO_PLAN)
 
-    def _put_displaced_away(self, root: Beneath, steps: Sequence[Step]) -> bool:
+    def _put_displaced_away(self, root: DirHandles, steps: Sequence[Step]) -> bool:
         """Move displaced files to the history; return False if the disk prevents it.
 
         That is no error: the change itself is complete, and the next process that finds the plan
@@ -472,7 +480,7 @@ class Journal:
             return False
         return True
 
-    def _sync(self, root: Beneath, steps: Sequence[Step]) -> None:
+    def _sync(self, root: DirHandles, steps: Sequence[Step]) -> None:
         """Sync the folders of a change, and then the log.
 
         All renames come before the first sync: it makes the file system write its own journal,
@@ -491,7 +499,7 @@ class Journal:
         with root.opened(LOG, disk.SYNC) as fd:
             disk.sync_file(fd, last=True)
 
-    def _sync_folders(self, root: Beneath, folders: set[Parts]) -> None:
+    def _sync_folders(self, root: DirHandles, folders: set[Parts]) -> None:
         """Sync some folders, with those that were created and the folders these are in."""
         all_folders = set(folders)
         for new_folder in root.made:
@@ -510,7 +518,7 @@ class Journal:
     def _roll_back_after(
         self,
         error: BaseException,
-        root: Beneath,
+        root: DirHandles,
         steps: Sequence[Step],
         done: int | None,
         new_folders: Sequence[str],
@@ -523,7 +531,7 @@ class Journal:
 
     def _roll_back(
         self,
-        root: Beneath,
+        root: DirHandles,
         steps: Sequence[Step],
         done: int | None,
         new_folders: Sequence[str],
@@ -549,7 +557,7 @@ class Journal:
             parts = folder.split("/")
             root.prune(tuple(parts), keep=len(parts) - 1)
 
-    def _was_begun(self, root: Beneath, operation: FileOperation) -> bool:
+    def _was_begun(self, root: DirHandles, operation: FileOperation) -> bool:
         """Return whether an operation changed anything.
 
         On a disk that lacks calls, an operation takes several, and may stop between them.
@@ -557,9 +565,9 @@ class Journal:
         self._gather(root, operation.step)
         return _state_of(root, operation) not in _NOT_BEGUN
 
-    def _undo(self, root: Beneath, operation: FileOperation) -> None:
+    def _undo(self, root: DirHandles, operation: FileOperation) -> None:
         # If somebody has saved over our text since, theirs stays, and the text before is kept.
-        with suppress(Intruded):
+        with suppress(ConcurrentWrite):
             digest = _hash_at(root, operation.target)
             is_unchanged = digest == (operation.after or operation.before)
             if operation.after is None:
@@ -575,14 +583,14 @@ class Journal:
                     replacement=operation.before,
                 )
 
-    def _move_back(self, root: Beneath, move: FileOperation) -> None:
+    def _move_back(self, root: DirHandles, move: FileOperation) -> None:
         is_at_third_name = bool(_hash_at(root, move.third_name))
         if is_at_third_name:
             _complete_move(root, move.third_name, move.source)
         else:
             _complete_move(root, move.target, move.source)
 
-    def _clear(self, root: Beneath, step: Step, *, was_in_place: bool) -> None:
+    def _clear(self, root: DirHandles, step: Step, *, was_in_place: bool) -> None:
         """Remove the staged file of a step, and the backup that a disk without exchange needs.
 
         What was a note's file is never just removed: it may contain what another program saved, or
@@ -599,14 +607,14 @@ class Journal:
         with suppress(FileNotFoundError):
             self._rescue(root, disk.backup_name(step.staged), step)
 
-    def _rescue(self, root: Beneath, file: str, step: Step) -> None:
+    def _rescue(self, root: DirHandles, file: str, step: Step) -> None:
         note = step.version.path
         reason = "saved by another program while simplemem was writing the note"
         self._history.rescue(root, file, note, reason)
 
     # Complete a change after a crash
 
-    def _resume_plan(self, root: Beneath, plan: _Plan) -> None:
+    def _resume_plan(self, root: DirHandles, plan: _Plan) -> None:
         own = {step.version for step in plan.steps}
         logged = self._logged_since(own)
         has_later_changes = not logged <= own
@@ -628,7 +636,7 @@ class Journal:
         logged = self._history.log.since(first_number)
         return {version for version in logged if version.op != "recovered"}
 
-    def _is_untouched(self, root: Beneath, steps: Sequence[Step]) -> bool:
+    def _is_untouched(self, root: DirHandles, steps: Sequence[Step]) -> bool:
         """Return whether no step has begun."""
         for step in steps:
             first_operation = step.operations[0]
@@ -636,7 +644,7 @@ class Journal:
                 return False
         return True
 
-    def _finish(self, root: Beneath, steps: Sequence[Step], logged_ids: set[str]) -> None:
+    def _finish(self, root: DirHandles, steps: Sequence[Step], logged_ids: set[str]) -> None:
         """Complete the steps, log those that are not in the log, and sync all of it.
 
         Steps in the log are completed too: a power cut may keep the line and lose the renames
@@ -647,7 +655,7 @@ class Journal:
             is_complete = all(self._complete(root, operation) for operation in step.operations)
             if is_complete and step.version.id not in logged_ids:
                 new_versions.append(step.version)
-            root.rest()
+            root.close_all()
 
         if new_versions:
             self._history.log.append(root, new_versions)
@@ -655,9 +663,9 @@ class Journal:
             self._clear(root, step, was_in_place=True)
         self._sync(root, steps)
 
-    def _complete(self, root: Beneath, operation: FileOperation) -> bool:
+    def _complete(self, root: DirHandles, operation: FileOperation) -> bool:
         """Complete an interrupted operation; return False if the note has changed since."""
-        with suppress(Intruded, FileNotFoundError, FileExistsError):
+        with suppress(ConcurrentWrite, FileNotFoundError, FileExistsError):
             for _ in range(_MAX_TRANSITIONS):
                 state = _state_of(root, operation)
                 if state == "done":
@@ -667,7 +675,7 @@ class Journal:
                 self._advance(root, operation, state)
         return False
 
-    def _advance(self, root: Beneath, operation: FileOperation, state: State) -> None:
+    def _advance(self, root: DirHandles, operation: FileOperation, state: State) -> None:
         """Bring an operation from a state that is neither done nor foreign to the next one."""
         source = operation.source
         target = operation.target
@@ -689,7 +697,7 @@ class Journal:
         else:
             _complete_move(root, operation.third_name, target)
 
-    def _gather(self, root: Beneath, step: Step) -> None:
+    def _gather(self, root: DirHandles, step: Step) -> None:
         """Put the old file of an interrupted swap where an exchange would have put it.
 
         On a disk without exchange, the file has a backup name between two renames.

@@ -17,26 +17,19 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
 from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError, TooLong, Unavailable
-from simplemem.vault import disk
-from simplemem.vault.disk import Entry, entry_at, entry_of, sha256
-from simplemem.vault.history import History, Kind, Version
-from simplemem.vault.journal import Journal, is_trash
-from simplemem.vault.lock import FileLock, make_sidecar
-from simplemem.vault.paths import (
-    MOST_PARTS,
-    SIDECAR,
-    Access,
-    Beneath,
-    Parts,
-    check_path,
-    explain,
-    is_path,
-    telling,
-)
-from simplemem.vault.watch import Watch, Watching
-from simplemem.vault.writer import Change, Operation, Wish, Written, no_such
+from simplemem.note.paths import MAX_PATH_PARTS, Parts, check_path, is_path
+from simplemem.vault.access import Access
+from simplemem.vault.folder import disk
+from simplemem.vault.folder.dir_handles import OWN_FOLDER, DirHandles
+from simplemem.vault.folder.disk import Entry, entry_at, entry_of, sha256
+from simplemem.vault.folder.history import History, Kind, Version
+from simplemem.vault.folder.journal import Journal, is_trash
+from simplemem.vault.folder.lock import FileLock, make_own_folder
+from simplemem.vault.folder.watch import Watch, Watching
+from simplemem.vault.folder.writer import Change, FileChange, Operation, WriteResult, no_such_file
+from simplemem.vault.os_errors import explain, translating_os_errors
 
-__all__ = ["Change", "Entry", "File", "Vault", "Version", "Wish", "Written"]
+__all__ = ["Change", "Entry", "File", "FileChange", "Vault", "Version", "WriteResult"]
 
 
 class File(NamedTuple):
@@ -74,7 +67,7 @@ class Vault:
         self.on_written: Callable[[str], None] | None = (
             None  # told an operation once it is made, before it is answered
         )
-        self._lock = FileLock(str(self.root), f"{SIDECAR}/lock")
+        self._lock = FileLock(str(self.root), f"{OWN_FOLDER}/lock")
         self._threads = threading.RLock()
         self.history = History(str(self.root), keep_days=keep_days, keep_mb=keep_mb, kind=kind)
         self.journal = Journal(self.history, durable=durable)
@@ -82,7 +75,7 @@ class Vault:
             here.folder(())
         # F9: a vault on a disk that cannot be written is opened all the same, and read.
         self.read_only = read_only or not (
-            os.access(self.root, os.W_OK) or os.access(self.root / SIDECAR, os.W_OK)
+            os.access(self.root, os.W_OK) or os.access(self.root / OWN_FOLDER, os.W_OK)
         )
 
     def without_rules(self) -> Self:
@@ -120,7 +113,7 @@ class Vault:
         check_path(path)
         if self.access.hides(path):
             return None
-        with self._beneath() as here, telling("access", path):
+        with self._beneath() as here, translating_os_errors("access", path):
             return entry_at(here, path)
 
     def read(self, path: str) -> File:
@@ -134,15 +127,15 @@ class Vault:
         with self._beneath() as here:
             yield lambda path: self._read(here, path)
 
-    def _read(self, here: Beneath, path: str) -> File:
+    def _read(self, here: DirHandles, path: str) -> File:
         check_path(path)
         if self.access.hides(path):
-            raise no_such(path)
-        with telling("read", path):
+            raise no_such_file(path)
+        with translating_os_errors("read", path):
             try:
                 data, found = disk.read_file(here, path)
             except (FileNotFoundError, NotADirectoryError) as error:
-                raise no_such(path) from error
+                raise no_such_file(path) from error
         return File(path, data, sha256(data), entry_of(path, found))
 
     @contextmanager
@@ -168,32 +161,32 @@ class Vault:
             yield
         finally:
             if is_outermost:
-                self._lock.give_back()
+                self._lock.release()
             self._threads.release()
 
-    def sidecar(self) -> Path:
+    def own_folder(self) -> Path:
         """The folder for what is ours, `<vault>/.simplemem`, made with its `.gitignore` when it is missing."""
-        with self._beneath() as here, telling("make", SIDECAR, writing=True):
-            make_sidecar(here)
-        return self.root / SIDECAR
+        with self._beneath() as here, translating_os_errors("make", OWN_FOLDER, writing=True):
+            make_own_folder(here)
+        return self.root / OWN_FOLDER
 
     def create(
-        self, path: str, data: bytes, change: Change, *, rewrites: Sequence[Wish] = ()
-    ) -> Written:
+        self, path: str, data: bytes, change: Change, *, rewrites: Sequence[FileChange] = ()
+    ) -> WriteResult:
         """Make a new file. AlreadyExists when one is there, or one that differs only in case or accents."""
-        return self.carry_out([Wish("create", path, data=data), *rewrites], change)[0]
+        return self.carry_out([FileChange("create", path, data=data), *rewrites], change)[0]
 
-    def replace(self, path: str, data: bytes, expected_sha256: str, change: Change) -> Written:
+    def replace(self, path: str, data: bytes, expected_sha256: str, change: Change) -> WriteResult:
         """Give a file new bytes. Conflict when it is not what was expected; done already is success."""
-        return self.carry_out([Wish.update(path, expected_sha256, data)], change)[0]
+        return self.carry_out([FileChange.update(path, expected_sha256, data)], change)[0]
 
-    def trash(self, path: str, expected_sha256: str | None, change: Change) -> Written:
+    def trash(self, path: str, expected_sha256: str | None, change: Change) -> WriteResult:
         """Put a file into the trash. `undo` with the version brings it back, even when the trash was emptied."""
         with self.lock():
-            wish = Wish("delete", path, expected_sha256 or self.read(path).sha256, gone=True)
+            wish = FileChange("delete", path, expected_sha256 or self.read(path).sha256, gone=True)
             return self.carry_out([wish], change)[0]
 
-    def carry_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
+    def carry_out(self, wishes: Sequence[FileChange], change: Change) -> list[WriteResult]:
         """Change several files as one operation, all of it or nothing. Every write comes by here and is checked here."""
         seen = set[str]()
         with self.lock():
@@ -206,21 +199,21 @@ class Vault:
                     seen.add(path)
                 if wish.gone:
                     self.access.check_gone(wish.path)
-                if wish.data is not None and len(wish.data) > disk.MOST_BYTES:
-                    most = f"the limit is {disk.MOST_BYTES:,}"
+                if wish.data is not None and len(wish.data) > disk.MAX_FILE_BYTES:
+                    most = f"the limit is {disk.MAX_FILE_BYTES:,}"
                     raise TooLong(f"{wish.path!r} would have {len(wish.data):,} bytes; {most}")
-            with telling(wishes[0].op, wishes[0].path, writing=True):
+            with translating_os_errors(wishes[0].op, wishes[0].path, writing=True):
                 written = self._carried_out(wishes, change)
         if self.on_written is not None and written[0].changed:
             self.on_written(written[0].version)
         return written
 
-    def _carried_out(self, wishes: Sequence[Wish], change: Change) -> list[Written]:
+    def _carried_out(self, wishes: Sequence[FileChange], change: Change) -> list[WriteResult]:
         with self._beneath() as here:
             self.journal.resume(here)
             return Operation(self, here, wishes).carry_out(change)
 
-    def undo(self, version: str, change: Change) -> list[Written]:
+    def undo(self, version: str, change: Change) -> list[WriteResult]:
         """Reverse all of an operation. Conflict when one of its notes has changed since; an undo can be undone."""
         with self.lock():
             first = self.history.log.find(version)
@@ -233,7 +226,7 @@ class Vault:
                 [*map(self._reversed, reversed(self.history.log.group(first.group)))], change
             )
 
-    def keep_text(self, data: bytes) -> None:
+    def store_text(self, data: bytes) -> None:
         """Keep a text that no change has written, so that it can be read by its hash. Where it cannot be, it is not."""
         with suppress(SimplememError, OSError), self.lock(), self._beneath() as here:
             self.history.keep(here, data, sha256(data))
@@ -248,7 +241,7 @@ class Vault:
             for path in scan.strays:
                 with suppress(FileNotFoundError):  # nobody's: whoever writes holds the lock
                     self.history.rescue(here, path, path, "left by an interrupted write")
-                here.rest()
+                here.close_all()
             return resumed + len(scan.strays) + len(self.history.settle(here)), self._seen(scan)
 
     def finish_interrupted(self) -> None:
@@ -257,13 +250,13 @@ class Vault:
             with self._at_work("recover") as here:
                 self.journal.resume(here)
 
-    def thin_history(self) -> list[str]:
+    def prune_history(self) -> list[str]:
         """Drop what of the past need not be kept any longer; the hashes that went."""
         with self._at_work("thin") as here:
             self.journal.resume(
                 here
             )  # what a crash interrupted is to be in the log first: its texts are needed
-            return self.history.thin(here)
+            return self.history.prune(here)
 
     def watch(
         self, *, poll: bool, poll_seconds: float = 2.0, warn: Callable[[str], None]
@@ -290,8 +283,12 @@ class Vault:
         return not commit
 
     @contextmanager
-    def _at_work(self, doing: str) -> Iterator[Beneath]:
-        with self.lock(), self._beneath() as here, telling(doing, SIDECAR, writing=True):
+    def _at_work(self, doing: str) -> Iterator[DirHandles]:
+        with (
+            self.lock(),
+            self._beneath() as here,
+            translating_os_errors(doing, OWN_FOLDER, writing=True),
+        ):
             yield here
 
     def _seen(self, scan: Scan) -> list[Entry]:
@@ -300,17 +297,17 @@ class Vault:
         }
         return [entry for entry in scan.entries if not self.access.hides(entry.path)]
 
-    def _reversed(self, step: Version) -> Wish:
+    def _reversed(self, step: Version) -> FileChange:
         path = step.path
         if step.before is None:
-            return Wish("undo", path, step.after, gone=True)
+            return FileChange("undo", path, step.after, gone=True)
         data = None
         if step.before != step.after:
-            data = self.history.kept(step.before)
+            data = self.history.read_text(step.before)
             if data is None and step.trash and is_trash(step.trash):
                 with (
                     self._beneath() as here,
-                    telling("read", step.trash),
+                    translating_os_errors("read", step.trash),
                     suppress(FileNotFoundError),
                 ):
                     data, _ = disk.read_file(here, step.trash)
@@ -318,13 +315,13 @@ class Vault:
                 hint = "The settings history.keep_days and history.keep_mb limit how long texts are kept."
                 raise NotFound(f"the text before {step.id} is no longer kept", hint=hint)
         if step.after is None:
-            return Wish("undo", path, data=data, trash=step.trash)
-        return Wish(
+            return FileChange("undo", path, data=data, trash=step.trash)
+        return FileChange(
             "undo", step.new_path or path, step.after, path if step.new_path else None, data
         )
 
-    def _beneath(self) -> Beneath:
-        return Beneath(str(self.root))
+    def _beneath(self) -> DirHandles:
+        return DirHandles(str(self.root))
 
 
 class Scan(NamedTuple):
@@ -335,7 +332,7 @@ class Scan(NamedTuple):
     strays: list[str]
 
 
-def walk(here: Beneath, start: Parts = ()) -> Scan:
+def walk(here: DirHandles, start: Parts = ()) -> Scan:
     """All regular files below a folder but dot-files (obsidian.md §5) and what links lead to (durability.md F36)."""
     scan = Scan([], {}, [])
     waiting = [start]
@@ -355,12 +352,12 @@ def walk(here: Beneath, start: Parts = ()) -> Scan:
             continue  # it went while we walked
         except OSError as error:
             scan.problems[prefix[:-1]] = explain(error, "list", prefix[:-1], writing=False).message
-        here.rest()
+        here.close_all()
     scan.entries.sort(key=attrgetter("path"))
     return scan
 
 
-def walk_paths(here: Beneath) -> list[str]:
+def walk_paths(here: DirHandles) -> list[str]:
     """The sorted paths of the files that `walk` would find. A folder that cannot be listed is left out."""
     paths, waiting = list[str](), list[Parts]([()])
     while waiting:
@@ -376,7 +373,7 @@ def walk_paths(here: Beneath) -> list[str]:
                         waiting.append((*parts, item.name))
                     elif item.is_file(follow_symlinks=False):
                         paths.append(prefix + item.name)
-        here.rest()
+        here.close_all()
     return sorted(paths)
 
 
@@ -386,7 +383,7 @@ def _can_be_spelled(prefix: str, name: str) -> bool:
         name.isascii()
         and "\\" not in name
         and sys.platform != "win32"
-        and prefix.count("/") < MOST_PARTS
+        and prefix.count("/") < MAX_PATH_PARTS
     )
     return is_plain or is_path(prefix + name)
 

@@ -23,12 +23,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simplemem.errors import SimplememError, TooLong, Unavailable, Unreadable
-from simplemem.vault.paths import READ, WRITE_NEW, Beneath, Parts, parent, retry
+from simplemem.note.paths import Parts, parent
+from simplemem.vault.folder.dir_handles import READ, WRITE_NEW, DirHandles, retry
 
 TEMP = re.compile(r"\.simplemem-(\d{1,10})-[0-9a-f]{24}(?:-old)?\.tmp")
 """The name of a staged file; the group is the number of the process that wrote it."""
 
-MOST_BYTES = 64 << 20
+MAX_FILE_BYTES = 64 << 20
 SYNC = READ if sys.platform != "win32" else READ | os.O_RDWR
 """The flags to open a file that is to be synced."""
 
@@ -169,7 +170,9 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def read_file(root: Beneath, path: str, limit: int = MOST_BYTES) -> tuple[bytes, os.stat_result]:
+def read_file(
+    root: DirHandles, path: str, limit: int = MAX_FILE_BYTES
+) -> tuple[bytes, os.stat_result]:
     """Return the bytes of a regular file, and the stat that belongs to them.
 
     If another program writes to the file, it is read again (F30). A file that never rests is
@@ -218,7 +221,7 @@ def entry_of(path: str, file_stat: os.stat_result) -> Entry:
     )
 
 
-def entry_at(root: Beneath, path: str) -> Entry | None:
+def entry_at(root: DirHandles, path: str) -> Entry | None:
     """Return the entry of a regular file, None if there is none."""
     try:
         file_stat = root.stat(path)
@@ -229,7 +232,7 @@ def entry_at(root: Beneath, path: str) -> Entry | None:
     return entry_of(path, file_stat)
 
 
-def hash_of(root: Beneath, path: str) -> str | None:
+def hash_of(root: DirHandles, path: str) -> str | None:
     """Return the hash of the file at a path, None if there is none."""
     try:
         data, _ = read_file(root, path)
@@ -238,7 +241,7 @@ def hash_of(root: Beneath, path: str) -> str | None:
     return sha256(data)
 
 
-class Intruded(Exception):
+class ConcurrentWrite(Exception):
     """Another program changed a file just before it was moved or swapped. Its text is in place.
 
     `digest` and `data` are the hash and the bytes of that text; None if there is no text to keep.
@@ -252,7 +255,7 @@ class Intruded(Exception):
 
 
 def stage(
-    root: Beneath,
+    root: DirHandles,
     folder: Parts,
     data: bytes,
     *,
@@ -284,7 +287,7 @@ def stage(
 
 @contextmanager
 def staged(
-    root: Beneath, path: str, data: bytes, *, like: str | None = None, sync: bool = True
+    root: DirHandles, path: str, data: bytes, *, like: str | None = None, sync: bool = True
 ) -> Iterator[str]:
     """Stage a file for a block that puts it in place at `path`; remove it if the block fails."""
     temp = stage(root, parent(path), data, like=like, sync=sync)
@@ -295,18 +298,18 @@ def staged(
         raise
 
 
-def swap(root: Beneath, temp: str, path: str, *, expected: str, replacement: str) -> None:
+def swap(root: DirHandles, temp: str, path: str, *, expected: str, replacement: str) -> None:
     """Swap the staged file `temp` with the file at `path`, whose hash must be `expected`.
 
     `replacement` is the hash of the staged file. If another program saved the file just before, its
-    text goes back, and Intruded is raised. If it saves again meanwhile, the later text stays at
+    text goes back, and ConcurrentWrite is raised. If it saves again meanwhile, the later text stays at
     `path`, and the earlier one is left at `temp`.
     """
     try:
         _swap_files(root, temp, path)
     except FileNotFoundError as error:
         if entry_at(root, temp) is not None:
-            raise Intruded(path, None) from error
+            raise ConcurrentWrite(path, None) from error
         raise
 
     try:
@@ -322,10 +325,10 @@ def swap(root: Beneath, temp: str, path: str, *, expected: str, replacement: str
     _swap_files(root, temp, path)
     if hash_of(root, temp) != replacement:
         _swap_files(root, temp, path)
-    raise Intruded(path, digest, data)
+    raise ConcurrentWrite(path, digest, data)
 
 
-def move_file(root: Beneath, source: str, target: str) -> None:
+def move_file(root: DirHandles, source: str, target: str) -> None:
     """Move a file, or copy it to another disk. Raises FileExistsError if the target exists."""
     try:
         _move_new(root, source, target)
@@ -336,7 +339,7 @@ def move_file(root: Beneath, source: str, target: str) -> None:
     _move_to_other_disk(root, source, target)
 
 
-def _move_to_other_disk(root: Beneath, source: str, target: str) -> None:
+def _move_to_other_disk(root: DirHandles, source: str, target: str) -> None:
     data, _ = read_file(root, source)
     with staged(root, target, data, like=source) as temp:
         _move_new(root, temp, target)
@@ -348,7 +351,7 @@ def _move_to_other_disk(root: Beneath, source: str, target: str) -> None:
     remove(root, source)
 
 
-def put(root: Beneath, path: str, data: bytes, *, sync: bool) -> None:
+def write_own_file(root: DirHandles, path: str, data: bytes, *, sync: bool) -> None:
     """Write a file of simplemem's own in one step. An existing file is replaced."""
     with staged(root, path, data, sync=sync) as temp:
         rename_over(root, temp, path)
@@ -357,19 +360,19 @@ def put(root: Beneath, path: str, data: bytes, *, sync: bool) -> None:
 def write_file(path: Path, data: bytes) -> None:
     """Write a file that is no note. If it is interrupted, the old file stays, or there is none."""
     folder = os.path.abspath(path.parent)
-    with Beneath(folder) as root:
-        put(root, path.name, data, sync=True)
+    with DirHandles(folder) as root:
+        write_own_file(root, path.name, data, sync=True)
 
 
 def change_file(path: Path, before: bytes | None, data: bytes, keep: str) -> None:
     """Write a file that is no note, in place of the one with the bytes `before` (None: no file).
 
     The new file gets the attributes of the old one, which stays beside it under the name `keep`, if
-    there is one. Raises Intruded or FileExistsError if the file has other bytes by now.
+    there is one. Raises ConcurrentWrite or FileExistsError if the file has other bytes by now.
     """
     folder = os.path.abspath(path.parent)
     name = path.name
-    with Beneath(folder) as root:
+    with DirHandles(folder) as root:
         if before is None:
             with staged(root, name, data) as temp:
                 _move_new(root, temp, name)
@@ -383,7 +386,7 @@ def change_file(path: Path, before: bytes | None, data: bytes, keep: str) -> Non
             remove(root, temp)
 
 
-def _swap_files(root: Beneath, temp: str, path: str) -> None:
+def _swap_files(root: DirHandles, temp: str, path: str) -> None:
     """Swap two files. On a disk without an exchange, the old file has a backup name meanwhile."""
     try:
         exchange(*root.locate_both(temp, path))
@@ -402,7 +405,7 @@ def _swap_files(root: Beneath, temp: str, path: str) -> None:
     rename_over(root, backup, temp)
 
 
-def _move_new(root: Beneath, source: str, target: str) -> None:
+def _move_new(root: DirHandles, source: str, target: str) -> None:
     """Move a file within a disk. Raises FileExistsError if the target exists."""
     try:
         rename_new(*root.locate_both(source, target))
@@ -422,7 +425,7 @@ def _move_new(root: Beneath, source: str, target: str) -> None:
     rename_over(root, source, target)
 
 
-def _link(root: Beneath, source: str, target: str) -> bool:
+def _link(root: DirHandles, source: str, target: str) -> bool:
     """Give a file a second name; return False if the disk cannot."""
     source_folder, old_name, folder, new_name = root.locate_both(source, target)
     try:
@@ -440,7 +443,7 @@ def _link(root: Beneath, source: str, target: str) -> bool:
     return True
 
 
-def rename_over(root: Beneath, source: str, target: str) -> None:
+def rename_over(root: DirHandles, source: str, target: str) -> None:
     """Rename a file of simplemem's own. An existing target is replaced."""
     source_folder, old_name, folder, new_name = root.locate_both(source, target)
     retry(
@@ -458,7 +461,7 @@ def backup_name(temp: str) -> str:
     return temp.removesuffix(".tmp") + "-old.tmp"
 
 
-def remove(root: Beneath, path: str) -> None:
+def remove(root: DirHandles, path: str) -> None:
     """Remove a file of simplemem's own. A file that does not exist is no error."""
     folder, name = root.locate(path)
     with suppress(FileNotFoundError):
@@ -484,7 +487,7 @@ def sync_paths(root_path: str, paths: Sequence[str]) -> None:
 
 
 def _sync_path(root_path: str, path: str) -> None:
-    with Beneath(root_path) as root, root.opened(path, SYNC) as fd:
+    with DirHandles(root_path) as root, root.opened(path, SYNC) as fd:
         sync_file(fd)
 
 

@@ -1,1 +1,0 @@
-"""A vault that is a branch of a git repository."""

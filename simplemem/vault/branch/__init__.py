@@ -1,0 +1,1 @@
+"""Notes in a branch of a git repository."""
