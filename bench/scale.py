@@ -95,7 +95,7 @@ def ask(corpus: Corpus, vault: Path, count: int) -> None:
     questions = corpus.questions(count)
     frequent = [(words, "") for words in corpus.frequent_questions(count)]
     with EnhancedStore(vault) as store:
-        embedder, why_not = store._core.embedding.wanted()
+        embedder, why_not = store._core.embedding.load()
         if embedder is None:
             raise SystemExit(why_not)
         _say("first question", f"{_cpu(lambda: store.search(questions[0][0])):.2f} s")

@@ -11,8 +11,8 @@ from typing import Protocol, TypeVar
 from simplemem.index.changes import Origin
 from simplemem.index.door import QueryVector, Row, Standing
 from simplemem.models import IndexState
-from simplemem.search.rank import Coverage
 from simplemem.providers.embed import Embedder
+from simplemem.search.rank import Coverage
 
 T = TypeVar("T")
 
@@ -111,10 +111,10 @@ class Authors(Protocol):
 class Embeddings(Protocol):
     """The embedder of the vault."""
 
-    def wanted(self) -> tuple[Embedder | None, str]:
+    def load(self) -> tuple[Embedder | None, str]:
         """Return the embedder of the settings, or None and a sentence that says why."""
 
-    def question(
+    def embed_query(
         self, text: str, standing: Standing | None = None
     ) -> tuple[QueryVector | None, str]:
         """Return the vector of a question and a sentence on what limits the search, "" if nothing.

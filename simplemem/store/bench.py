@@ -124,7 +124,7 @@ class Bench:
         self.with_property = (
             core.index.with_property
         )  # the paths of the notes that have it, by what it says
-        self.embedding = core.embedding.facts
+        self.embedding = core.embedding.report
         self.changes = core.changes.recent
         self.notes_then = partial(notes_then, core)
         self.last_version = (
@@ -199,7 +199,7 @@ class Bench:
         self._core.state_of_answer(self._core.state_if_behind())
         if not (query := read_query(as_words(question))).words:
             return Likeness({}, {}, "The query contains no words.")
-        vector, missing = self._core.embedding.question(query.text)
+        vector, missing = self._core.embedding.embed_query(query.text)
         if not paths:
             return Likeness({}, {}, missing)
         narrow, most = Narrow(only=tuple(paths), hidden=True), most or len(paths)
@@ -276,7 +276,7 @@ class Bench:
 
     def take_vectors(self, other: Bench) -> None:
         """Take the vectors of another store's index that a service was paid for, wherever the text is the same."""
-        self._core.embedding.take_over(other._core.index.database, self._core.index.database)
+        self._core.embedding.reuse_vectors(other._core.index.database, self._core.index.database)
 
     def expect_more(self) -> None:
         """More questions will come: what is slow to load is kept."""

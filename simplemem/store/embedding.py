@@ -1,19 +1,24 @@
-"""The embedder of a store and its vectors. Words never wait for it; one process of a vault makes vectors at a time, so
-that no text is paid for twice; an embedder that fails is left alone for a while and never replaced by another."""
+"""The embedder of a store, and when vectors are made with it.
+
+A search by words never waits for vectors. One process of a vault makes vectors at a time, so that
+no text is paid for twice. After a failure, the embedder rests for a while; another one is never
+used in its place.
+"""
 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from simplemem.config import Settings
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index.connection import Tables
-from simplemem.index.door import Progress, QueryVector, Standing
+from simplemem.index.door import Progress, QueryVector, Standing, VectorSpace
 from simplemem.index.engine import Damaged
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.text import Waiting
@@ -25,109 +30,161 @@ from simplemem.search.rank import Coverage
 from simplemem.vault.folder.lock import FileLock
 from simplemem.vault.folder.vault import Vault
 
-_FIRST_WAIT, _LONGEST_WAIT = 2.0, 300.0  # seconds between two tries of the background
+_FIRST_DELAY = 2.0  # seconds until the background tries again what failed; doubled each time
+_MAX_DELAY = 300.0
 _TURN_SECONDS = 1.0  # how often the background looks whether another process is done
-_MAX_NOTES_UNASKED = 500  # that the bundled word vectors embed in well under a second
-_FAILED = "embedder_failed"  # in the index's notes on itself, until vectors are made again
+_POLL_SECONDS = 0.1  # the same for a command that waits
+_MAX_NOTES_PER_QUERY = 500  # that the bundled word vectors embed in well under a second
+_FAILURE_KEY = "embedder_failed"  # in the index's table `meta`: the last failure and its time
+
 _LOG = logging.getLogger(__name__)
 
 
+class LoadedEmbedder(NamedTuple):
+    """The embedder that the settings name. If there is none, `problem` says why."""
+
+    embedder: Embedder | None
+    problem: str
+
+
+class EmbeddedQuery(NamedTuple):
+    """The vector of a query. `problem` says why there is none, or why some notes lack theirs."""
+
+    vector: QueryVector | None
+    problem: str
+
+
 class Embedding:
-    """What a store knows of its embedder. Any thread may ask; vectors are made by one at a time."""
+    """The embedder of one store: loads it, embeds queries, and makes missing vectors.
+
+    Any thread may call it. One thread of one process makes vectors at a time.
+    """
 
     def __init__(self, settings: Settings, vault: Vault, index: Sidecar) -> None:
-        self._settings, self._vault, self._index = settings, vault, index
-        self._guard = threading.RLock()
-        self._wanted: tuple[Embedder | None, str] | None = None
-        self._making = threading.Lock()
+        self._settings = settings
+        self._vault = vault
+        self._index = index
+
+        self._guard = threading.RLock()  # of the loaded embedder
+        self._loaded: LoadedEmbedder | None = None
+        self._coverage: Coverage | None = None  # made for the first query
+
+        self._making = threading.Lock()  # held by the thread that makes vectors
         self._turn_file = index.path.with_suffix(".embedding")
         self._turn = FileLock(str(self._turn_file.parent), self._turn_file.name)
-        self._begun = False  # whether our embedder has begun while this process lives
-        self._waits, self._not_before = _FIRST_WAIT, 0.0
-        self._failure = ""  # what the embedder last failed with, until it answers again
-        self._coverage: Coverage | None = None  # made for the first question
+        self._has_begun = False  # whether this process has made vectors with our embedder
+
+        self._failure = ""  # the last one, until the embedder answers again
+        self._delay = _FIRST_DELAY
+        self._retry_at = 0.0
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close the embedder's connections."""
         with self._guard:
-            embedder, self._wanted = self._wanted, None
-        if embedder is not None and embedder[0] is not None:
-            embedder[0].close()
+            loaded = self._loaded
+            self._loaded = None
+        if loaded is not None and loaded.embedder is not None:
+            loaded.embedder.close()
 
-    def _called_for(self) -> tuple[str, bool]:
-        """The name of the embedder that the settings ask for, "" for none, and whether it is remote. Loads no model."""
+    def load(self) -> LoadedEmbedder:
+        """Return the embedder that the settings name. The first call loads it."""
+        with self._guard:
+            if self._loaded is None:
+                self._loaded = self._load()
+            return self._loaded
+
+    def _load(self) -> LoadedEmbedder:
+        try:
+            embedder = embedder_named(self._settings.embed.provider, choice_of(self._settings))
+        except SimplememError as error:
+            _LOG.warning("no embedder: %s", error)
+            return LoadedEmbedder(None, f"Searching by words only: {error.message}.")
+        return LoadedEmbedder(embedder, "")
+
+    def _configured(self) -> tuple[str, bool]:
+        """Return the name of the embedder that the settings name, and whether it is remote.
+
+        The name is "" if there is none. The bundled model is not loaded for this.
+        """
         if self._settings.embed.provider == "wordllama":
             return WordLlama.name, WordLlama.remote
-        embedder, _ = self.wanted()
-        return (embedder.name, embedder.remote) if embedder is not None else ("", False)
+        embedder = self.load().embedder
+        if embedder is None:
+            return "", False
+        return embedder.name, embedder.remote
 
-    def is_wanted(self) -> bool:
-        """Whether the settings ask for vectors, and there is somebody to make them."""
-        return self._called_for()[0] != ""
+    def is_configured(self) -> bool:
+        """Return whether the settings name an embedder that can be used."""
+        name, _ = self._configured()
+        return name != ""
 
     def is_remote(self) -> bool:
-        """Whether vectors come from a service."""
-        return self._called_for()[1]
-
-    def wanted(self) -> tuple[Embedder | None, str]:
-        """The embedder that the settings ask for, loaded on first use; or why there is none."""
-        with self._guard:
-            if self._wanted is None:
-                try:
-                    self._wanted = (
-                        embedder_named(self._settings.embed.provider, choice_of(self._settings)),
-                        "",
-                    )
-                except SimplememError as error:
-                    self._wanted = None, f"Searching by words only: {error.message}."
-                    _LOG.warning("no embedder: %s", error)
-            return self._wanted
+        """Return whether vectors come from a service."""
+        _, is_remote = self._configured()
+        return is_remote
 
     def coverage(self) -> Coverage | None:
-        """How words cover passages by our own vectors of words; None with another embedder."""
-        embedder = self.wanted()[0]
+        """Return how words cover passages by the bundled word vectors; None with another embedder."""
+        embedder = self.load().embedder
         if not isinstance(embedder, WordLlama):
             return None
         if self._coverage is None or self._coverage.vectors is not embedder:
             self._coverage = Coverage(embedder)
         return self._coverage
 
-    def question(
-        self, text: str, standing: Standing | None = None
-    ) -> tuple[QueryVector | None, str]:
-        """The vector of a question, where the index has vectors of our embedder; and what lessens it, in a sentence."""
-        embedder, why_not = self.wanted()
+    def embed_query(self, text: str, standing: Standing | None = None) -> EmbeddedQuery:
+        """Return the vector of a query if the index has vectors of the same embedder.
+
+        The problem, if any, is a sentence for the user. Never raises: without a vector, the caller
+        searches by words.
+        """
+        embedder, problem = self.load()
         standing = standing or self._index.standing()
         if embedder is None:
-            return None, why_not
-        if (space := standing.space).embedder != embedder.name:
-            made = f"Searched by words only: no vectors of {embedder.name} exist yet (`simplemem index` creates them)."
-            return None, self.trouble() or made
-        if not space.dimension:
-            none = "Searched by words only: no note has a vector yet."
-            return None, (self.trouble() or none) if standing.waiting else ""
-        asked = text if embedder.reads_sentences else without_stop_words(text)
+            return EmbeddedQuery(None, problem)
+        lack = self._lack_of_vectors(embedder, standing)
+        if lack is not None:
+            return EmbeddedQuery(None, lack)
+
+        if not embedder.reads_sentences:
+            text = without_stop_words(text)
+        deadline = time.monotonic() + self._settings.embed.query_seconds
         try:
-            vector = embedder.query(
-                asked, deadline=time.monotonic() + self._settings.embed.query_seconds
-            )
+            vector = embedder.query(text, deadline=deadline)
         except Unavailable as error:
-            return None, f"{_said(embedder.name, error)}; searched by words only."
-        if len(vector) != space.dimension:
-            anew = "searched by words only until `simplemem index --rebuild`."
-            return (
-                None,
-                f"The embedder {embedder.name} returns vectors whose dimensions differ from the index; {anew}",
+            failure = _describe_failure(embedder.name, error)
+            return EmbeddedQuery(None, f"{failure}; searched by words only.")
+
+        if len(vector) != standing.space.dimension:
+            problem = (
+                f"The embedder {embedder.name} returns vectors whose dimensions differ from the"
+                " index; searched by words only until `simplemem index --rebuild`."
             )
-        return QueryVector(vector, embedder.name), self.trouble()
+            return EmbeddedQuery(None, problem)
+        return EmbeddedQuery(QueryVector(vector, embedder.name), self.trouble())
+
+    def _lack_of_vectors(self, embedder: Embedder, standing: Standing) -> str | None:
+        """Return why the index has no vectors to compare with; None if it has some.
+
+        It is "" if no note is to have a vector.
+        """
+        space = standing.space
+        if space.embedder != embedder.name:
+            return self.trouble() or (
+                f"Searched by words only: no vectors of {embedder.name} exist yet"
+                " (`simplemem index` creates them)."
+            )
+        if space.dimension:
+            return None
+        if not standing.waiting:
+            return ""
+        return self.trouble() or "Searched by words only: no note has a vector yet."
 
     def trouble(self) -> str:
-        """Why vectors are not being made just now; nothing when they are."""
-        return (
-            f"{self._failure}; new texts are searched by words only until it works again."
-            if self._failure
-            else ""
-        )
+        """Return why vectors are not being made just now; "" if they are."""
+        if not self._failure:
+            return ""
+        return f"{self._failure}; new texts are searched by words only until it works again."
 
     def fill(
         self,
@@ -136,164 +193,235 @@ class Embedding:
         begin: bool,
         ready: Waiting | None,
         into: Tables | None = None,
-        work_seconds: float = float("inf"),
+        work_seconds: float = math.inf,
     ) -> int:
-        """Make the vectors that are missing, once no other process is at it, and return of how many notes.
+        """Make missing vectors, once no other process does, and return for how many notes.
 
-        With `begin` a person asked for it: all are made, and a new embedder may begin. Without it somebody waits for
-        the answer to a question: only a few vectors are made, for the time of a question, and none where many are
-        missing. The question is then answered by words, and says so. In either case it ends after `work_seconds` of CPU
-        time, and keeps what it has made.
+        With `begin`, the user asked for it: all vectors are made, also with a new embedder. Without
+        it, somebody waits for the answer to a query: only a few vectors are made, for the time of a
+        query, and none if many are missing or another process is at it.
+
+        It ends after `work_seconds` of CPU time at the latest, and keeps what was made. `ready` has
+        texts that need not be read again. `into` is the index to fill, if it is not the current one.
         """
-        embedder, _ = self.wanted()
-        if embedder is None or not (begin or self._may_begin(embedder, first=False)):
+        embedder = self.load().embedder
+        if embedder is None:
             return 0
-        max_notes = embedder.batch if embedder.reads_sentences else _MAX_NOTES_UNASKED
-        if not begin and self.pending() > max_notes:
+        if not begin and not self._is_little_missing(embedder):
             return 0
-        ends = float("inf") if begin else time.monotonic() + self._settings.embed.query_seconds
-        if not self._making.acquire(timeout=-1 if begin else self._settings.embed.query_seconds):
+
+        deadline = math.inf
+        lock_timeout = -1.0  # which waits for ever
+        if not begin:
+            lock_timeout = self._settings.embed.query_seconds
+            deadline = time.monotonic() + lock_timeout
+        if not self._making.acquire(timeout=lock_timeout):
             return 0  # the background of this process is at it
         try:
-            while not self._turn.take_or_keep() and self._turn_file.exists():
-                if not begin:
-                    return 0
-                time.sleep(0.1)
-            private, database = self._settings.embed.private, into or self._index.database
-            work_ends = time.process_time() + work_seconds
+            if not self._wait_for_turn(is_patient=begin):
+                return 0
+            cpu_deadline = time.process_time() + work_seconds
 
             def is_late() -> bool:
-                return time.monotonic() > ends or time.process_time() > work_ends
+                return time.monotonic() > deadline or time.process_time() > cpu_deadline
 
-            return self._run(
-                Filling(self._vault, database, embedder, progress, is_late, ready, private)
-            )
+            return self._run(self._job(embedder, progress, is_late, ready, into))
         finally:
             self._making.release()
+
+    def _is_little_missing(self, embedder: Embedder) -> bool:
+        """Return whether the missing vectors may be made while somebody waits for an answer."""
+        if not self._may_begin(embedder, in_background=False):
+            return False
+        max_notes = embedder.batch if embedder.reads_sentences else _MAX_NOTES_PER_QUERY
+        return self.count_pending() <= max_notes
+
+    def _wait_for_turn(self, *, is_patient: bool) -> bool:
+        """Return whether no other process makes vectors; wait for that if `is_patient`."""
+        while not self._turn.take_or_keep() and self._turn_file.exists():
+            if not is_patient:
+                return False
+            time.sleep(_POLL_SECONDS)
+        return True
 
     def fill_in_background(
         self, ready: Waiting | None, stopped: Callable[[], bool]
     ) -> float | None:
-        """Embed what is missing, for a server, which never waits for others; returns when to try again, in seconds."""
-        if (embedder := self.wanted()[0]) is None:
+        """Make missing vectors for a server. Never waits for another process.
+
+        Returns in how many seconds to try again; None if nothing is left to do.
+        """
+        embedder = self.load().embedder
+        if embedder is None:
             return None
-        if (rest := self._not_before - time.monotonic()) > 0:
+        rest = self._retry_at - time.monotonic()
+        if rest > 0:
             return rest
-        if not self._may_begin(embedder, first=True):
+        if not self._may_begin(embedder, in_background=True):
             return None
+
         if not self._making.acquire(blocking=False):
             return _TURN_SECONDS
         try:
             if not self._turn.take_or_keep():
-                return _TURN_SECONDS if self.pending() else None
-            private, database = self._settings.embed.private, self._index.database
-            self._run(Filling(self._vault, database, embedder, None, stopped, ready, private))
+                return _TURN_SECONDS if self.count_pending() else None
+            self._run(self._job(embedder, None, stopped, ready))
             if self._failure and not stopped():
-                _LOG.warning("%s", self._failure)  # a command says it in its answer
+                _LOG.warning("%s", self._failure)  # a command has it in its answer
         finally:
             self._making.release()
-        return max(0.0, self._not_before - time.monotonic()) if self._failure else None
 
-    def take_over(self, old: Tables, into: Tables, progress: Progress | None = None) -> int:
-        """Take what a service made for another index, wherever the text is the same: none is paid for twice. Returns of
-        how many notes."""
-        if not isinstance(embedder := self.wanted()[0], ServiceEmbedder):
+        if not self._failure:
+            return None
+        return max(0.0, self._retry_at - time.monotonic())
+
+    def reuse_vectors(self, old: Tables, into: Tables, progress: Progress | None = None) -> int:
+        """Copy vectors that a service made for another index, wherever the text is the same.
+
+        Returns for how many notes. No text is paid for twice.
+        """
+        embedder = self.load().embedder
+        if not isinstance(embedder, ServiceEmbedder):
             return 0
-        width = None
-        with suppress(
-            Unavailable
-        ):  # what it gives now; a service that is away is believed to be the one it was
-            width = len(
-                embedder.query(
-                    "memory", deadline=time.monotonic() + self._settings.embed.query_seconds
-                )
-            )
+
+        # The dimension may have changed. A service that is away is believed to be as it was.
+        dimension = None
+        with suppress(Unavailable):
+            deadline = time.monotonic() + self._settings.embed.query_seconds
+            dimension = len(embedder.query("memory", deadline=deadline))
         adopt(into, embedder)
-        with suppress(Damaged):  # what cannot be read there is made again
-            return take(old, into, width, progress)
+        with suppress(Damaged):  # vectors that cannot be read are made again
+            return take(old, into, dimension, progress)
         return 0
 
-    def _may_begin(self, embedder: Embedder, *, first: bool) -> bool:
-        """Whether vectors may be made unasked. `first`: a new embedder may take another's place, once in a process."""
-        return self._index.standing().space.embedder in ("", embedder.name) or (
-            first and not self._begun
+    def _may_begin(self, embedder: Embedder, *, in_background: bool) -> bool:
+        """Return whether vectors may be made with an embedder though no user asked for it.
+
+        Vectors of another embedder are replaced in the background only, and once per process:
+        otherwise two servers with different settings would replace each other's for ever.
+        """
+        if self._index.standing().space.embedder in ("", embedder.name):
+            return True
+        return in_background and not self._has_begun
+
+    def _job(
+        self,
+        embedder: Embedder,
+        progress: Progress | None,
+        stopped: Callable[[], bool],
+        ready: Waiting | None,
+        into: Tables | None = None,
+    ) -> Filling:
+        return Filling(
+            vault=self._vault,
+            database=into or self._index.database,
+            embedder=embedder,
+            progress=progress,
+            stopped=stopped,
+            ready=ready,
+            private=self._settings.embed.private,
         )
 
-    def _run(self, filling: Filling) -> int:
-        """Make vectors, and give back our turn."""
-        self._begun = True
+    def _run(self, job: Filling) -> int:
+        """Make vectors, and let other processes have their turn. Returns for how many notes."""
+        self._has_begun = True
         try:
-            done = filling.run()
+            note_count = job.run()
         except Unavailable as error:
-            if not filling.stopped():
-                self._failure = _said(filling.embedder.name, error)
-                self._not_before = time.monotonic() + self._waits
-                self._waits = min(2 * self._waits, _LONGEST_WAIT)
-                with suppress(
-                    SimplememError
-                ):  # for `stats` of another process: what went wrong last, and when
-                    self._index.database.set_meta(
-                        _FAILED, f"{time.strftime('%Y-%m-%dT%H:%M:%S')}: {self._failure}"
-                    )
+            if not job.stopped():
+                self._record_failure(_describe_failure(job.embedder.name, error))
             return 0
         finally:
             self._turn.release()
-        if self._index.database.meta(_FAILED):
-            self._index.database.set_meta(_FAILED, "")
-        self._failure, self._waits, self._not_before = "", _FIRST_WAIT, 0.0
-        return done
+        self._forget_failure()
+        return note_count
 
-    def pending(self, standing: Standing | None = None) -> int:
-        """Notes that wait for a vector of the embedder that the settings ask for."""
-        name, remote = self._called_for()
+    def _record_failure(self, failure: str) -> None:
+        """Let the embedder rest for a while, and keep the failure for `stats` of any process."""
+        self._failure = failure
+        self._retry_at = time.monotonic() + self._delay
+        self._delay = min(2 * self._delay, _MAX_DELAY)
+        with suppress(SimplememError):
+            failed_at = time.strftime("%Y-%m-%dT%H:%M:%S")
+            self._index.database.set_meta(_FAILURE_KEY, f"{failed_at}: {failure}")
+
+    def _forget_failure(self) -> None:
+        if self._index.database.meta(_FAILURE_KEY):
+            self._index.database.set_meta(_FAILURE_KEY, "")
+        self._failure = ""
+        self._delay = _FIRST_DELAY
+        self._retry_at = 0.0
+
+    def count_pending(self, standing: Standing | None = None) -> int:
+        """Return how many notes wait for a vector of the embedder that the settings name."""
+        name, is_remote = self._configured()
         if not name:
             return 0
         standing = standing or self._index.standing()
-        return (
-            standing.waiting
-            if standing.space.embedder == name
-            else self._index.embedded(name, remote).waiting
-        )
+        if standing.space.embedder == name:
+            return standing.waiting
+        return self._index.embedded(name, is_remote).waiting
 
-    def kept_private(self) -> int:
-        """Notes that have no vector because their text stays on this machine."""
-        return self._index.embedded("", False).private if self._called_for()[1] else 0
+    def count_private(self) -> int:
+        """Return how many notes have no vector because their text is not sent to a service."""
+        if not self.is_remote():
+            return 0
+        return self._index.embedded("", False).private
 
-    def facts(self) -> dict[str, Any]:
-        """For `stats`: who makes vectors, how many notes have them, and why others have none."""
-        wanted, why_not = self.wanted()
-        now = self._index.standing().space
-        waiting, total, *_ = (
-            self._index.embedded(now.embedder, now.remote) if now.embedder else (0, 0)
-        )
+    def report(self) -> dict[str, Any]:
+        """Return for `stats` who makes vectors, how many notes have them, and why others lack them."""
+        embedder, problem = self.load()
+        if self._settings.embed.provider == "none":
+            problem = ""
+        refused = self._index.embedded("", False).refused
+        space = self._index.standing().space
         return {
-            "wanted": wanted.name if wanted is not None else "none",
-            "in_use": now.embedder or "none",
-            "dimension": now.dimension,
-            "remote": self._called_for()[1],
-            "notes_with_vectors": max(0, total - waiting),
-            "waiting": self.pending(),
-            "private": self.kept_private(),
-            "refused": [
-                {"path": path, "why": why} for path, why in self._index.embedded("", False).refused
-            ],
-            "last_failure": self._index.database.meta(_FAILED) or "",
-            "trouble": self.trouble()
-            or (why_not if self._settings.embed.provider != "none" else ""),
+            "wanted": embedder.name if embedder is not None else "none",
+            "in_use": space.embedder or "none",
+            "dimension": space.dimension,
+            "remote": self.is_remote(),
+            "notes_with_vectors": self._count_embedded(space),
+            "waiting": self.count_pending(),
+            "private": self.count_private(),
+            "refused": [{"path": path, "why": reason} for path, reason in refused],
+            "last_failure": self._index.database.meta(_FAILURE_KEY) or "",
+            "trouble": self.trouble() or problem,
         }
+
+    def _count_embedded(self, space: VectorSpace) -> int:
+        """Return how many notes have a vector of the embedder that made this space."""
+        if not space.embedder:
+            return 0
+        counts = self._index.embedded(space.embedder, space.remote)
+        return max(0, counts.notes - counts.waiting)
 
 
 def choice_of(settings: Settings) -> Choice:
-    """The settings `embed.*` as the providers take them. What a file of the original says of Voyage still holds."""
-    wanted, original = settings.embed, settings.voyage_ai
-    model, key = wanted.model, wanted.api_key
-    if wanted.provider == "voyage":
-        model, key = model or original.model, key or original.api_key
+    """Return the settings `embed.*` as providers take them.
+
+    For Voyage, the settings of the original simplemem, `voyage_ai.*`, fill the gaps.
+    """
+    embed = settings.embed
+    model = embed.model
+    api_key = embed.api_key
+    if embed.provider == "voyage":
+        model = model or settings.voyage_ai.model
+        api_key = api_key or settings.voyage_ai.api_key
     return Choice(
-        model, wanted.url, key, wanted.dimensions, wanted.batch, wanted.timeout_seconds, wanted.query_prefix,
-        wanted.document_prefix, wanted.keep_alive,
-    )  # fmt: skip
+        model=model,
+        url=embed.url,
+        api_key=api_key,
+        dimensions=embed.dimensions,
+        batch=embed.batch,
+        timeout_seconds=embed.timeout_seconds,
+        query_prefix=embed.query_prefix,
+        document_prefix=embed.document_prefix,
+        keep_alive=embed.keep_alive,
+    )
 
 
-def _said(name: str, error: Unavailable) -> str:
-    return f"The embedder {error.message if error.message.startswith(name) else f'{name}: {error.message}'}"
+def _describe_failure(name: str, error: Unavailable) -> str:
+    """Return the beginning of a sentence on a failure, which names the embedder once."""
+    if error.message.startswith(name):
+        return f"The embedder {error.message}"
+    return f"The embedder {name}: {error.message}"

@@ -310,7 +310,7 @@ def context(
     ranking, sources = core.fresh(
         once, lambda found: [source.note.row for source in found[1] if source.via]
     )
-    embedder, _ = core.embedding.wanted()
+    embedder, _ = core.embedding.load()
     tokenizer, count = "estimate", count_tokens
     if isinstance(embedder, WordLlama):
         tokenizer, count = embedder.name, embedder.count_tokens

@@ -195,7 +195,9 @@ def _ranked(
         shown = core.index.shown({row.id: 0 for row in rows}, question, repeated=True)
         newest = [Ranked(row.id, row.path, 1.0) for row in rows if row.id in shown]
         return Ranking(query, narrow, standing, "text", newest, shown, newest, (), question, "")
-    vector, less = (None, "") if mode == "text" else core.embedding.question(query.text, standing)
+    vector, less = (
+        (None, "") if mode == "text" else core.embedding.embed_query(query.text, standing)
+    )
     if vector is None and mode == "semantic" and not less:
         less = (
             "Searched by words only: the setting embed.provider is none, so there are no vectors."

@@ -182,7 +182,7 @@ class EnhancedStore:
         many notes are gone; without `begin` no vectors of another embedder are begun, and none where many are missing:
         `state` says how many are."""
         core = self._opened
-        embed = embed and core.embedding.wanted()[0] is not None
+        embed = embed and core.embedding.load()[0] is not None
         if not embed:
             core.rows.waiting = None
         if rebuild:
@@ -191,7 +191,7 @@ class EnhancedStore:
             rows = core.sync_of(fresh)
             rows.scan(progress)
             if embed:
-                core.embedding.take_over(core.index.database, fresh)
+                core.embedding.reuse_vectors(core.index.database, fresh)
                 core.embedding.fill(progress, begin=True, ready=rows.waiting, into=fresh)
             fresh.set_meta("scanned", "yes")
             fresh.close()
@@ -211,7 +211,7 @@ class EnhancedStore:
         """
         core = self._opened
         core.catch_up()
-        if embed and core.embedding.pending():
+        if embed and core.embedding.count_pending():
             fill = partial(core.embedding.fill, None, begin=False, ready=core.rows.waiting)
             core.index.consistently(fill)
 
@@ -366,7 +366,7 @@ class EnhancedStore:
                 opened.callback(source.close)
             there.sync(progress=progress, embed=False, believe=True)
             taken = (
-                there._opened.embedding.take_over(source, built, progress)
+                there._opened.embedding.reuse_vectors(source, built, progress)
                 if source.place != built.place
                 else 0
             )
@@ -384,7 +384,7 @@ class EnhancedStore:
     def stats(self) -> dict[str, Any]:
         """Numbers about the vault and its index."""
         core = self._opened
-        embedding = core.embedding.facts()
+        embedding = core.embedding.report()
         reranking = core.reranking()
         unread = core.conventions.unread_filters().items()
         warnings = [

@@ -191,7 +191,7 @@ class QuestionVectors:
             return
 
         self._may_be_missing = False
-        pending = self._embedding.pending()
+        pending = self._embedding.count_pending()
         if not pending or self._embedding.is_remote():
             return
         if self._has_embedded and pending > _MAX_NOTES_TO_EMBED:
@@ -617,7 +617,7 @@ class IndexMonitor:
     def state(self, standing: Standing | None = None) -> IndexState:
         """Return how far the index can be trusted now, or at the moment of its `standing`."""
         standing = standing or self._index.standing()
-        pending = self._embedding.pending(standing)
+        pending = self._embedding.count_pending(standing)
         if not self._keeper.look_for_first_scan():
             return self._state_of_first_scan(standing.notes, pending)
 
@@ -664,7 +664,7 @@ class IndexMonitor:
 
     def _reason_for_words_only(self) -> str:
         """Return why some notes are never searched by meaning; "" if there are none."""
-        private = self._embedding.kept_private()
+        private = self._embedding.count_private()
         if not private:
             return ""
         verb = "is" if private == 1 else "are"
@@ -677,7 +677,7 @@ class IndexMonitor:
         if unread is None:  # the scan has not counted them yet
             total = sum(1 for entry in self._vault.scan() if is_note(entry.path))
             unread = max(0, total - notes)
-        without_vectors = unread + waiting if self._embedding.is_wanted() else 0
+        without_vectors = unread + waiting if self._embedding.is_configured() else 0
 
         reason = "The vault is being indexed for the first time: "
         reason += f"{unread} of {notes + unread} notes are not indexed yet"

@@ -380,7 +380,7 @@ def _nearest_notes(core: Core, path: str, note: Note, words: set[str]) -> list[s
     # Otherwise a model would have to be loaded, or a service be paid.
     is_vector_cheap = core.long_lived and space.embedder and not space.remote
     if is_vector_cheap:
-        vector, _ = core.embedding.question(note.content[:_MAX_CHARACTERS_COMPARED])
+        vector, _ = core.embedding.embed_query(note.content[:_MAX_CHARACTERS_COMPARED])
 
     terms: tuple[Term, ...] = ()
     if vector is None:

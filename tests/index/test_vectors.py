@@ -245,7 +245,7 @@ def test_no_note_is_forgotten_when_more_paths_are_met_than_are_kept(
         write(f"{name}.md", f"The {name} stands beside the old wall.\n")
     store.sync()
     monkeypatch.setattr(sidecar, "_MOST_PATHS", 0)
-    index, vector = store._core.index, store._core.embedding.question("apple")[0]
+    index, vector = store._core.index, store._core.embedding.embed_query("apple")[0]
     for terms, count in (((), 1), ((Term(("plum",)),), 2), ((), 1)):
         near = index.ask(Question(terms, vector=vector, nearest=1)).near
         assert near is not None and len(near) == count
