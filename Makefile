@@ -67,7 +67,7 @@ pictures: $(VENV)/.installed-dev    ## make the pictures of the README and the s
 	@$(BIN)/python docs/pictures.py
 
 site: $(VENV)/.installed-dev        ## build the documentation into build/site; a broken link fails
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 $(VENV)/.installed: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

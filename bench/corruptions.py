@@ -188,7 +188,7 @@ def rows_of(store: EnhancedStore) -> list[tuple[Any, ...]]:
 
 
 def from_another_process(damage: Damage, path: Path, chance: random.Random) -> int:
-    """Do it as another program: closing a file here would drop the locks that SQLite holds on it (§1.3)."""
+    """Do it as another program: closing a file here would drop the locks that SQLite holds on it."""
     pid = os.fork()
     if pid == 0:
         code = 3

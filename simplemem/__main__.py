@@ -9,7 +9,7 @@ import sys
 
 def main() -> int:
     """Run the command line and say how it ended."""
-    # One search is a small product of a matrix and a vector: threads for it cost more than they give (retrieval.md §7).
+    # One search is a small product of a matrix and a vector: threads for it cost many times what they give.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     # Else Pydantic looks for plugins in the metadata of every package that is installed: a tenth of a short command.

@@ -185,7 +185,10 @@ class _Section:
 
 
 class SearchSettings(_Section):
-    """How many hits, and how words and vectors are weighed (retrieval.md §2)."""
+    """How many hits, and how words and vectors are weighed.
+
+    docs/internals/ranking.md has the figures that decided the defaults.
+    """
 
     limit: int = _setting(5, "number of hits that a search returns", ge=1, le=100)
     lexical_weight: float = _setting(
@@ -526,7 +529,7 @@ class HttpSettings(_Section):
 
 
 class VoyageSettings(_Section):
-    """What a file of the original simplemem may say (SM-17), where `embed` and `rerank` name nothing."""
+    """What a file of the original simplemem may say, where `embed` and `rerank` name nothing."""
 
     api_key: _ApiKey = _setting(
         None,

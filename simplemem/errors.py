@@ -1,4 +1,4 @@
-"""Every failure a user can meet: a code, which is a contract with programs (DESIGN §7), a sentence for people and
+"""Every failure a user can meet: a code, which is a contract with programs, a sentence for people and
 models, and in `hint` a way out."""
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ _EMPTY = re.compile(r"[ \t]*+(?:(?:>|[-+*](?=[ \t]|$)|[0-9]{1,9}[.)](?=[ \t]|$))
 @cache
 def _parser() -> MarkdownIt:
     def definition(state: StateBlock, first: int, end: int, silent: bool) -> bool:
-        # A footnote's text holds links (obsidian.md §1.2); to CommonMark "[^1]: [[x]]" would be a link
+        # A footnote's text holds links in Obsidian; to CommonMark "[^1]: [[x]]" would be a link
         # definition.
         if state.src.startswith("[^", state.bMarks[first] + state.tShift[first]):
             return False

@@ -186,7 +186,7 @@ def _hit(rank: int, hit: Hit, query: str, *, show_score: bool) -> Lines:
 
 
 def _doubts(degraded: str, index: IndexState | None) -> list[str]:
-    """What lessens an answer, also that not all is indexed yet (DESIGN §1.6), if that is not said with it."""
+    """What lessens an answer, also that not all is indexed yet, if that is not said with it."""
     doubts = [degraded] if degraded else []
     # Notes that vanished all at once are told of where the vault is opened.
     if index and (index.state == "indexing" or index.pending):

@@ -1,5 +1,5 @@
 """The tools of the knowledge graph, written once for four faces, which differ in their `Rules`: here the toolset `graph`
-of the default server, and the face of `@modelcontextprotocol/server-memory`, whose contract is memento.md §2 and §3."""
+of the default server, and the face of `@modelcontextprotocol/server-memory`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The face of Memento (memento.md §4): the nine tools it shares with the reference, and eight of its own. Strength,
+"""The face of Memento: the nine tools it shares with the reference, and eight of its own. Strength,
 confidence and metadata are kept behind the bullet they are about. Times are milliseconds since 1970."""
 
 # ruff: noqa: N803, N815  (the names of arguments are the contract's)

@@ -102,7 +102,7 @@ def update_memory(
 
 
 def _checked(store: EnhancedStore, metadata: dict[str, Any], content: str) -> dict[str, Any]:
-    """The metadata that the original demands, without its dates; the text must not be too long (SM-16)."""
+    """The metadata that the original demands, without its dates; the text must not be too long."""
     given = {
         key.lower() if key.lower() in _DEMANDED else key: value for key, value in metadata.items()
     }
@@ -122,7 +122,7 @@ def _checked(store: EnhancedStore, metadata: dict[str, Any], content: str) -> di
 
 
 def plain_length(text: str) -> int:
-    """About how long a text is to its reader (SM-16): without code blocks, HTML, where links lead, and marks."""
+    """About how long a text is to its reader: without code blocks, HTML, where links lead, and marks."""
     return len(_UNREAD.sub("", text).strip())
 
 
@@ -340,7 +340,7 @@ TOOLS = (
 def original_settings(
     folder: Path, env: Mapping[str, str], named: Path | None = None
 ) -> dict[str, Any]:
-    """What the original's `config.toml` says (SM-17), where it looked first or at the one `named`, by dotted names."""
+    """What the original's `config.toml` says, where it looked first or at the one `named`, by dotted names."""
     own = env.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     bases = [folder / ".config", own, *env.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":")]
     places = [

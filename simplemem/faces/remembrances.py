@@ -1,4 +1,4 @@
-"""The face of Remembrances (remember.md §8): four tools for what a user told, and two for a folder of documents."""
+"""The face of Remembrances: four tools for what a user told, and two for a folder of documents."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The face of self-improving-memory (capabilities.md SI-1 to SI-23). What is too long is refused and never cut, angle
-brackets stay (SI-35), no model is asked, and each answer says how it was found."""
+"""The face of self-improving-memory. What is too long is refused and never cut, angle
+brackets stay, no model is asked, and each answer says how it was found."""
 
 # ruff: noqa: N803, N815  (the names of arguments are the contract's)
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The face of Supermemento (remember.md §8): five tools of the graph as Memento has them, and six for statements and
-documents. The text of an answer is the JSON of its data. Which entities were found is counted beside the notes (SU-26)."""
+"""The face of Supermemento: five tools of the graph as Memento has them, and six for statements and
+documents. The text of an answer is the JSON of its data. Which entities were found is counted beside the notes."""
 
 from __future__ import annotations
 

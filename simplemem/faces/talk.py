@@ -1,4 +1,4 @@
-"""The face of a memory for conversations: HMLR's five tools (capabilities.md HM-1 to HM-5), and two of ours. The text of
+"""The face of a memory for conversations: HMLR's five tools, and two of ours. The text of
 an answer is the JSON of its data."""
 
 from __future__ import annotations

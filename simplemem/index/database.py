@@ -175,7 +175,10 @@ def open_database(path: Path, lock: Lock) -> Database:
 
 
 class Database:
-    """Connections to one index file, one a thread. `lock` is the vault's kernel lock (durability.md §3)."""
+    """Connections to one index file, one a thread.
+
+    `lock` is the vault's kernel lock (docs/internals/writing.md#the-lock).
+    """
 
     def __init__(self, path: Path, lock: Lock) -> None:
         self.path, self._lock = path, lock

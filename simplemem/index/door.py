@@ -19,7 +19,9 @@ PlaceId = int  # of a passage or block of a note
 
 SORTS = ("modified", "created", "name", "title")
 SIZE_OF_MOVED = -1  # of no file: the note is read again, whatever its file's size and times are
-RACY_NS = 2_000_000_000  # a file changed so shortly before it was read may change again unseen (durability.md F31)
+RACY_NS = (
+    2_000_000_000  # a file changed so shortly before it was read may change again unseen (F31)
+)
 
 
 def as_values(kind: type[T], rows: Iterable[Iterable[Any]]) -> Iterator[T]:

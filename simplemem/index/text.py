@@ -71,7 +71,7 @@ class Understood(NamedTuple):
 
 
 def understood(path: str, note: Note, stat: Stat) -> Understood:
-    """The facts of the note at `path`. A header that cannot be read is part of the text (DESIGN §1.2)."""
+    """The facts of the note at `path`. A header that cannot be read is part of the text."""
     head, text = head_of(path, note, stat.mtime_ns), note.text
     paths, cut = heading_paths(note.body), cut_passages(text, note.body)
     passages = tuple(

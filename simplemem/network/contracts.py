@@ -1,5 +1,5 @@
 """The addresses of the servers whose place is taken: Remembrances' seven, Supermemento's webhook, and calls of tools
-without MCP. Their paths, bodies and codes to the letter (remember.md §8)."""
+without MCP. Their paths, bodies and codes to the letter."""
 
 from __future__ import annotations
 

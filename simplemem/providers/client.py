@@ -44,7 +44,7 @@ _PATH_STARTS = (
     "~/",
     ".\\",
     "~\\",
-)  # capabilities.md SM-17: a key that begins so is a path
+)  # a key that begins so is a path, as in files of the original simplemem
 KeySource: TypeAlias = "SecretStr | Mapping[str, str] | None"  # as the settings have checked it
 VOYAGE = "https://api.voyageai.com/v1"
 _EXAMPLE = "Give a URL such as http://localhost:1234/v1 or https://api.openai.com/v1."

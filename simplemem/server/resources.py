@@ -163,7 +163,7 @@ class _Subscriptions:
 
 class Resources:
     """Answers `resources/*`. A subscriber is told of each URI once, however often it changes before the client has
-    read; of the graph with each change made here, before its answer (memento.md §2), and when others changed it."""
+    read; of the graph with each change made here, before its answer, and when others changed it."""
 
     def __init__(
         self,

@@ -36,7 +36,7 @@ _MAX_REPEATS = 10_000  # all `{m,n}` of a pattern together: as the engine writes
 _MATCH_SECONDS = 0.1  # a path takes a pattern some microseconds
 _COUNT = re.compile(r"(\d{1,9}),?\}")  # of `{n}`, `{m,n}` and `{m,}`
 _REFUSED: dict[str, str] = {}  # `/regex/` filters that are not applied, and why
-# obsidian.md §5: what other tools put beside notes. Lower case exactly: a person's folder is rather `Build`.
+# What other tools put beside notes. Lower case exactly: a person's folder is rather `Build`.
 _MACHINE_FOLDERS = frozenset({"node_modules", "vendor", "dist", "build"})
 
 
@@ -59,7 +59,10 @@ def lookup_keys(path: str) -> tuple[str, ...]:
 
 
 def resolve(target: str, source: str, named: Named) -> Resolution:
-    """Where a link with this target in the note `source` leads. obsidian.md §1.4, step for step."""
+    """Where a link with this target in the note `source` leads.
+
+    docs/internals/links.md#which-file-a-link-leads-to has the steps.
+    """
     if not target:
         return Resolution(source)
     candidates = _candidates(target, named)
@@ -89,7 +92,7 @@ def resolve(target: str, source: str, named: Named) -> Resolution:
 
 
 def _candidates(target: str, named: Named) -> Sequence[str]:
-    """The files that the name in a target could mean (obsidian.md §1.4, step 2)."""
+    """The files that the name in a target could mean: those called so, or so with `.md`."""
     return named(name_key(target)) or named(name_key(target) + ".md")
 
 
@@ -268,9 +271,7 @@ def _target_for(
 def _edits(text: str, link: Link, aim: Aim, written: str, bar_ends_cell: bool) -> list[Edit]:
     """The new path, and what the reader sees: a shown text that was the old name follows, a bare name stays one."""
     path = written
-    if (
-        link.form != "wiki"
-    ):  # only what would end or change a destination is encoded (obsidian.md §1.5)
+    if link.form != "wiki":  # only what would end or change a destination is encoded
         special = _SPECIAL_IN_ANGLES if link.angle else _SPECIAL
         path = "".join(
             f"%{ord(char):02X}" if char in special or ord(char) < 32 else char for char in written

@@ -1,4 +1,4 @@
-"""The commands of `simplemem lessons`: each row of SI-34, for people and for programs."""
+"""The commands of `simplemem lessons`: each of them, for people and for programs."""
 
 from __future__ import annotations
 

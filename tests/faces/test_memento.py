@@ -1,4 +1,4 @@
-"""Memento's tools: what it adds to the nine, and its eight others as its documentation means them (memento.md §4)."""
+"""Memento's tools: what it adds to the nine, and its eight others as its documentation means them."""
 
 from __future__ import annotations
 

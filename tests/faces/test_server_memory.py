@@ -1,4 +1,4 @@
-"""The nine tools of the graph memory server, case by case as the contract lists them (memento.md §3)."""
+"""The nine tools of the graph memory server, case by case as its contract lists them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No call of the Python interface leads out of the vault, and what it raises is one of ours (durability.md F38; I7).
+"""No call of the Python interface leads out of the vault, and what it raises is one of ours (F38).
 
 The calls are made from the signatures of EnhancedStore: a method that wants more than texts has to be named here.
 """

@@ -1,4 +1,4 @@
-"""No command leads out of the vault, whatever it is given (durability.md F34, F36, F37, F38; I7): by sample, since
+"""No command leads out of the vault, whatever it is given (F34, F36, F37, F38): by sample, since
 commands call the store, whose every method is attacked in test_api_stays_inside.py."""
 
 from __future__ import annotations

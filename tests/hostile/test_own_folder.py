@@ -1,5 +1,5 @@
 """What a vault brings along in `.simplemem` may be anybody's work: a clone, an archive, a shared folder. Links there
-lead nowhere, and nothing outside is written through one (durability.md F36; I7)."""
+lead nowhere, and nothing outside is written through one (F36)."""
 
 from __future__ import annotations
 

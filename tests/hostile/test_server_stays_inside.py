@@ -1,5 +1,5 @@
 """A real server, watched at the border to the kernel: no system call names anything that is neither the vault's nor the
-program's own (durability.md F36, F38; I7). Resources, completion and prompts are asked as well as tools.
+program's own (F36, F38). Resources, completion and prompts are asked as well as tools.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whatever bytes a note holds, it is read, and in time that grows with its length (durability.md F42-F48, G10, G11)."""
+"""Whatever bytes a note holds, it is read, and in time that grows with its length (F42-F48)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No tool leads out of the vault, whatever its arguments say (durability.md F34, F35, F36, F37, F38; I7).
+"""No tool leads out of the vault, whatever its arguments say (F34, F35, F36, F37, F38).
 
 The calls are made from the list of tools: a new one, or a new argument, is taken in by itself, and a tool that nobody
 has said how to call (in `tool_calls.py`) fails the first test here.

@@ -1,4 +1,4 @@
-"""The addresses of Remembrances and Supermemento to the letter (remember.md §8), and tools without MCP."""
+"""The addresses of Remembrances and Supermemento to the letter, and tools without MCP."""
 
 from __future__ import annotations
 

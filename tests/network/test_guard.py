@@ -1,4 +1,4 @@
-"""What no request passes: foreign names, no token, too much, too often (durability.md F68 to F70)."""
+"""What no request passes: foreign names, no token, too much, too often (F68 to F70)."""
 
 from __future__ import annotations
 

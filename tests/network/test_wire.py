@@ -1,4 +1,4 @@
-"""Connections that say nothing, or half of what they want, keep nobody out and no server alive (durability.md F70)."""
+"""Connections that say nothing, or half of what they want, keep nobody out and no server alive (F70)."""
 
 from __future__ import annotations
 

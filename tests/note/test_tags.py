@@ -165,7 +165,7 @@ def test_a_new_note_gets_a_list_and_keeps_other_values_as_properties() -> None:
 @pytest.mark.parametrize(
     ("name", "proposed"),
     [("node.js", "node-js"), ("c++", "c"), ("2024", "n2024"), ("a//b", "a/b"), ("/x", "x"), ("(x)", "x"),
-    ("a’b", "a-b"), ("!!", "tag"), ("20/24", "n20/24")],  # U+2019 is punctuation (obsidian.md §2)
+    ("a’b", "a-b"), ("!!", "tag"), ("20/24", "n20/24")],  # U+2019 is punctuation
 )  # fmt: skip
 def test_names_obsidian_would_not_take_are_refused_with_a_proposal(
     name: str, proposed: str

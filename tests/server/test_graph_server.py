@@ -1,4 +1,4 @@
-"""A server that stands in the place of a graph memory server, met from outside (memento.md §2)."""
+"""A server that stands in the place of a graph memory server, met from outside."""
 
 from __future__ import annotations
 

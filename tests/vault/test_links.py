@@ -1,4 +1,7 @@
-"""A link means what Obsidian says it means (obsidian.md §1.4); a move changes no meaning, and no byte outside a link."""
+"""A link means what Obsidian says it means; a move changes no meaning, and no byte outside a link.
+
+The rules are those of docs/internals/links.md#which-file-a-link-leads-to.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file of the graph memory servers (memento.md §3), written, read and taken over: a line of JSON an entity, then a
+"""The file of the graph memory servers, written, read and taken over: a line of JSON an entity, then a
 line a relation. A broken line is told, never in the way of the others. Which files were taken over stands in
 `.simplemem/imports.jsonl`: what is deleted from the graph later must not come back with the next start."""
 

@@ -2,7 +2,7 @@
 
 Bullets under `## Observations` and `## Relations` count, and above the first heading below the title; there a relation
 is `- word [[X]]`, of four plain words at most, to another note. What code and comments of several lines hide says
-nothing. A change touches its lines and no other byte (DESIGN §1.2). What a line cannot carry is a JSON literal in
+nothing. A change touches its lines and no other byte. What a line cannot carry is a JSON literal in
 ASCII; `%% key=value %%` at its end are attributes."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """One thing that was learned as a note, `knowledge/<type>/<slug>.md`: in its body what was learned, `## Context` and
-`## Relations` (capabilities.md §4.4). A person may write one by hand, with as little of this as they like. Pure."""
+`## Relations`. A person may write one by hand, with as little of this as they like. Pure."""
 
 from __future__ import annotations
 

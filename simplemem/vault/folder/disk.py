@@ -2,7 +2,7 @@
 
 Each operation leaves either the old file or the new one. A displaced file is checked before a write
 counts as done, and a file that another program may have written is never removed.
-`docs/durability.md` describes the steps of a write.
+docs/internals/writing.md#steps-of-a-write has the steps of a write.
 """
 
 from __future__ import annotations

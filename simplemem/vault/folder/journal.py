@@ -3,7 +3,7 @@
 A plan that is found under the vault's lock belongs to a change that a crash interrupted. If nothing
 of the change was begun, it is dropped. Otherwise each step is completed, unless somebody has
 changed its note since. The hashes of the files tell how far the change came (F6).
-`docs/durability.md` describes the steps of a write.
+docs/internals/writing.md#steps-of-a-write has the steps of a write.
 """
 
 from __future__ import annotations

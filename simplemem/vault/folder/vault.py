@@ -333,7 +333,7 @@ class Scan(NamedTuple):
 
 
 def walk(here: DirHandles, start: Parts = ()) -> Scan:
-    """All regular files below a folder but dot-files (obsidian.md §5) and what links lead to (durability.md F36)."""
+    """All regular files below a folder but dot-files and what links lead to (F36)."""
     scan = Scan([], {}, [])
     waiting = [start]
     while waiting:

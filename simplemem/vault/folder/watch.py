@@ -1,5 +1,6 @@
 """Paths of the vault that may have changed, files or folders with all below them: told by the operating system, or found
-by looking about. All are hints: the kind and order of events say little (limits.md F). This never reads a note."""
+by looking about. All are hints: the kind and order of events say little, as every editor
+saves in its own way. This never reads a note."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ _UNTOLD_SECONDS = (
 )
 _OBSIDIAN = ".obsidian"
 _LIMIT = "this system's limit of watched folders is reached (raise fs.inotify.max_user_watches)"
-# Other computers may write to these at the same time; inotify sees only what this machine does (durability.md F40).
+# Other computers may write to these at the same time; inotify sees only what this machine does (F40).
 SHARED = frozenset(
     "9p afs ceph cifs davfs drvfs glusterfs lustre nfs nfs4 smb3 smbfs vboxsf virtiofs".split()
 )
@@ -197,7 +198,7 @@ _HEAD = struct.Struct(
 
 
 class Inotify:
-    """The listener of Linux. watchfiles, which does this elsewhere, follows links out of the vault (durability.md F36),
+    """The listener of Linux. watchfiles, which does this elsewhere, follows links out of the vault (F36),
     drops the kernel's word that its queue overflowed (F72), wakes all the time, and is late with some changes."""
 
     def __init__(self, base: str, bell: socket.socket) -> None:

@@ -2,7 +2,7 @@
 
 A wish says what one note shall become. Either all wishes of an operation come true or none does,
 and the vault's lock is held meanwhile. This module does not know where a wish comes from, or what
-a note means. `docs/durability.md` describes the steps of a write.
+a note means. docs/internals/writing.md#steps-of-a-write has the steps of a write.
 """
 
 from __future__ import annotations
