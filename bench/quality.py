@@ -55,7 +55,9 @@ def held_out(vault: Path, what: str, room: Path) -> Questions:
         name = file.relative_to(vault).as_posix().removesuffix(".md")
         note = read_note(file.read_bytes())
         asked = (
-            note.string("description") if what == "description" else first_sentence(note.content)
+            note.text_property("description")
+            if what == "description"
+            else first_sentence(note.content)
         )
         text = note.text
         if asked and len(asked) >= 15:

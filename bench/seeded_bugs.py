@@ -74,7 +74,7 @@ FAULTS = (
     ),
     Fault(
         "splicing", "an apostrophe in single quotes is not doubled",
-        "simplemem.note.properties",
+        "simplemem.note.yaml_writer",
         [("""value.replace("'", "''")""", "value")],
     ),
     Fault(
@@ -97,18 +97,18 @@ FAULTS = (
     ),
     Fault(
         "scanner", "the path of [[ Note ]] begins before its blank",
-        "simplemem.note.body",
+        "simplemem.note.inline",
         [("path_start += len(written_name) - len(written_name.lstrip())", "pass")],
     ),
     Fault(
         "tags", "the entries of a map are read in the order of the alphabet",
-        "simplemem.note.note",
-        [("in entries.items():\n        name = joined", "in sorted(entries.items()):\n        name = joined")],
+        "simplemem.note.tags",
+        [("in entries.items():\n        name = hyphenate", "in sorted(entries.items()):\n        name = hyphenate")],
     ),
     Fault(
         "tags", "the blanks of a value stay in a nested tag",
-        "simplemem.note.note",
-        [("part = joined(str(value))", "part = str(value)")],
+        "simplemem.note.tags",
+        [("part = hyphenate(str(value))", "part = str(value)")],
     ),
     Fault(
         "tags", "removing `stat` removes `status` too",
@@ -138,7 +138,7 @@ FAULTS = (
     ),
     Fault(
         "index", "vectors are kept by the text alone, though a title was embedded with it",
-        "simplemem.note.passages",
+        "simplemem.note.fingerprints",
         [("hashlib.sha256(text.encode(", 'hashlib.sha256(text.split("\\n", 1)[-1].encode(')],
     ),
     Fault(
@@ -165,7 +165,7 @@ FAULTS = (
     Fault(
         "moves", "embeds are not written again",
         "simplemem.vault.obsidian",
-        [("if not link.target or meant is None:", "if not link.target or meant is None or link.embed:")],
+        [("if not link.target or meant is None:", "if not link.target or meant is None or link.is_embed:")],
     ),
     Fault(
         "moves", "the relative links of the moved note itself stay as they were",

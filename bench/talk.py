@@ -40,7 +40,7 @@ from simplemem.kinds.talk.block import Block, Turn, new_block, read_block, with_
 from simplemem.kinds.talk.conversation import conversation_of, said_now
 from simplemem.kinds.talk.finding import remembered
 from simplemem.kinds.talk.governor import Governor
-from simplemem.note.tags import change_tags
+from simplemem.note.tag_changes import change_tags
 from simplemem.providers.wordllama import WordLlama
 from simplemem.store import EnhancedStore, Read, open_store
 

@@ -23,10 +23,11 @@ from simplemem.config import Settings, read_bounded
 from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.note.names import base_name, name_of
 from simplemem.note.note import read_note
-from simplemem.note.plain_text import as_read
-from simplemem.note.properties import remove_property, set_property, spliced
+from simplemem.note.plain_text import plain_text
+from simplemem.note.properties import remove_property, set_property
 from simplemem.note.sentences import sentence_spans
-from simplemem.note.words import content_words, words_in_order, words_of
+from simplemem.note.text_edits import apply_edits
+from simplemem.note.words import content_words, unique_words, words_in_order
 from simplemem.store import EnhancedStore, Progress, write_file
 
 KINDS = ("title", "heading", "sentence")
@@ -108,16 +109,18 @@ def make_questions(store: EnhancedStore, size: int, seed: int) -> Questions:
     rare = {stem for stem, count in counts.items() if count <= max(5, len(notes) // 20)}
     candidates: dict[str, list[HeldOut]] = {}
     for name, note in notes.items():
-        texts = [("title", note.string("title") or base_name(f"{name}.md"), 1)]
+        texts = [("title", note.text_property("title") or base_name(f"{name}.md"), 1)]
         texts += [("heading", heading.text, 2) for heading in note.body.headings]
         texts += [
             ("sentence", note.content[start:end], _SHORTEST)
             for start, end in sentence_spans(note.content)
         ]
         candidates[name] = [
-            HeldOut(name, what, as_read(text))
+            HeldOut(name, what, plain_text(text))
             for what, text, least in texts
-            if least <= sum(not word.isdecimal() for word in words_of(as_read(text))) <= _LONGEST
+            if least
+            <= sum(not word.isdecimal() for word in unique_words(plain_text(text)))
+            <= _LONGEST
             and _stems(text) & rare
             and not _NOT_PROSE.search(text)
         ]
@@ -149,7 +152,7 @@ def without(text: str, held: Sequence[str], *, title: bool = False) -> str:
     keys, asked = {_key(each) for each in held}, [_stems(each) for each in held]
 
     def says(sentence: str) -> bool:
-        said = _stems(as_read(sentence))
+        said = _stems(plain_text(sentence))
         # A sentence that has both words of a title does not repeat it; a long question is repeated by six in ten words.
         least = [(min if len(each) >= 5 else max)(len(said), len(each)) for each in asked]
         near = (
@@ -160,7 +163,7 @@ def without(text: str, held: Sequence[str], *, title: bool = False) -> str:
 
     note = read_note(text.encode("utf-8", "surrogatepass"))
     for key in ("title", "description"):
-        if (said := note.string(key)) and (says(said) or (key == "title" and title)):
+        if (said := note.text_property(key)) and (says(said) or (key == "title" and title)):
             text = remove_property(text, key)
     if any(map(says, note.aliases)):
         text = set_property(text, "aliases", [alias for alias in note.aliases if not says(alias)])
@@ -169,18 +172,20 @@ def without(text: str, held: Sequence[str], *, title: bool = False) -> str:
     spans = [(heading.start, heading.end) for heading in note.body.headings if says(heading.text)]
     sentences = [span for span in sentence_spans(note.content) if says(note.content[slice(*span)])]
     spans += [(begins + start, begins + end) for start, end in sentences]
-    return spliced(text, [(*span, "") for span in spans])
+    return apply_edits(text, [(*span, "") for span in spans])
 
 
 def _key(text: str) -> str:
     """What two texts have in common that are the same question."""
-    return " ".join(words_in_order(as_read(text)))
+    return " ".join(words_in_order(plain_text(text)))
 
 
 def _stems(text: str) -> frozenset[str]:
     """The beginnings of the words that carry meaning."""
     return frozenset(
-        word[:5] for word in content_words(words_of(text)) if len(word) > 2 or not word.isascii()
+        word[:5]
+        for word in content_words(unique_words(text))
+        if len(word) > 2 or not word.isascii()
     )
 
 

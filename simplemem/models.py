@@ -8,7 +8,7 @@ from dataclasses import field
 from typing import Any, Literal, TypedDict, dataclass_transform
 
 from simplemem.errors import Invalid
-from simplemem.note.tags import parse_tag_request
+from simplemem.note.tag_requests import parse_tag_request
 
 # The notices above hits that answer nothing: no word of the question is held, or those that are held do not suffice.
 NO_WORD_HELD = "No note contains these words; these are the nearest by meaning."

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import reference
 from markdown_it.rules_block.state_block import StateBlock
 
-from simplemem.note.blocks import MOST_CONTAINERS, Leaf, Scan, trimmed
+from simplemem.note.blocks import MAX_CONTAINERS, Leaf, Scan, trim_leaf
 
 
 def parse_blocks(lines: Sequence[str]) -> list[Leaf] | None:
@@ -37,7 +37,7 @@ def parse_blocks(lines: Sequence[str]) -> list[Leaf] | None:
                 kind, token.map[0], token.map[1], int(token.tag[1]) if kind == "heading" else 0
             )
             passed += lines[reached : leaf.first]
-            leaves.append(trimmed(lines, leaf) if token.type in ("fence", "html_block") else leaf)
+            leaves.append(trim_leaf(lines, leaf) if token.type in ("fence", "html_block") else leaf)
             reached = leaf.end
         before = token.type
     passed += lines[reached:]
@@ -70,7 +70,7 @@ def _parser() -> MarkdownIt:
         return reference(state, first, end, silent)
 
     parser = MarkdownIt(
-        "commonmark", {"maxNesting": MOST_CONTAINERS + 10, "inline_definitions": True}
+        "commonmark", {"maxNesting": MAX_CONTAINERS + 10, "inline_definitions": True}
     ).enable("table")
     parser.block.ruler.at("reference", definition)
     parser.block.ruler.before(

@@ -222,7 +222,8 @@ def _was(key: str, old: Any) -> list[Part]:
 def _without_a_match(rules: Any, vault: Path | None) -> list[str]:
     """A warning for each rule that names one folder or note which the vault does not contain, with the nearest name."""
     from simplemem.config import find_existing_vault
-    from simplemem.note.names import compare_key, private_by_rule
+    from simplemem.note.names import compare_key
+    from simplemem.note.privacy import is_private_by_rule
 
     plain_rules = [rule for rule in rules if not {"*", "?"} & {*rule} and rule.strip("./\\ ")]
     try:
@@ -233,7 +234,7 @@ def _without_a_match(rules: Any, vault: Path | None) -> list[str]:
     warnings = []
     for rule in plain_rules:
         inside = [f"{folder}any.md" for folder in folders]
-        if any(private_by_rule(path, [rule]) for path in [*notes, *inside]):
+        if any(is_private_by_rule(path, [rule]) for path in [*notes, *inside]):
             continue
         names = (
             folders

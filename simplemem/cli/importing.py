@@ -14,7 +14,7 @@ from simplemem.cli.output import Lines
 from simplemem.cli.write import undo_with
 from simplemem.errors import Invalid
 from simplemem.imports import SOURCES, Source
-from simplemem.note.words import counted
+from simplemem.note.formatting import counted
 
 if TYPE_CHECKING:
     from simplemem.imports.export import Item, Left
@@ -141,14 +141,16 @@ def _sessions(
     vault: VaultOption = None,
 ) -> Answer:
     from simplemem.imports.sessions import AGENTS, read
-    from simplemem.note.clock import moment_of
+    from simplemem.note.dates import parse_moment
 
     if agent and agent not in AGENTS:
         raise Invalid(f"no agent called {agent!r}", hint=f"The agents are {', '.join(AGENTS)}.")
-    if since and moment_of(since) is None:
+    if since and parse_moment(since) is None:
         raise Invalid(f"{since!r} is not a date", hint="Use a date such as 2026-01-24.")
     found = read(
-        [agent] if agent else AGENTS, moment_of(since), project and project.expanduser().absolute()
+        [agent] if agent else AGENTS,
+        parse_moment(since),
+        project and project.expanduser().absolute(),
     )
     return _bring(
         "sessions", agent or "sessions of coding agents", found, into or "", vault, dry_run, yes

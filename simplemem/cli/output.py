@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from simplemem.cli.local import TERMINAL_OVERRIDES
 from simplemem.errors import SimplememError
-from simplemem.note.words import content_words, counted, words_of
+from simplemem.note.formatting import counted
+from simplemem.note.words import content_words, unique_words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -440,7 +441,7 @@ def print_error(error: SimplememError, *, as_json: bool) -> None:
 def highlighted(text: str, query: str) -> list[Part]:
     """A text with the words of a query in bold: no fields, nothing excluded, no "the"."""
     asked = (part for part in query.split() if part[0] != "-" and ":" not in part)
-    words = "|".join(map(re.escape, content_words(words_of(" ".join(asked)))))
+    words = "|".join(map(re.escape, content_words(unique_words(" ".join(asked)))))
     pieces = (
         re.split(f"({words})", text, flags=re.IGNORECASE) if words else [text]
     )  # every second one is a word

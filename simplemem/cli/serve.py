@@ -303,7 +303,7 @@ def _chosen(
     Raises Invalid or NotFound if the vault cannot be served. `has_client`: an MCP client may have started the server.
     """
     from simplemem.faces.face import choose
-    from simplemem.note.clock import now
+    from simplemem.note.dates import now
     from simplemem.server.serve import take_over
 
     now()  # a clock that is no time is said at once

@@ -18,8 +18,8 @@ from simplemem.cli.options import (
     option,
 )
 from simplemem.cli.output import OPTIONAL, WHOLE, Part, ago
-from simplemem.note.clock import stamp
-from simplemem.note.words import counted
+from simplemem.note.dates import format_moment
+from simplemem.note.formatting import counted
 
 commands = typer.Typer()
 _topics = default_group(
@@ -48,7 +48,12 @@ def list_topics(
         found = conversation_of(store).topics(closed=closed)
     shown, rows = list[dict[str, object]](), list[list[Part]]()
     for each in found:
-        label, status, turns, last = each.label, each.status, len(each.turns), stamp(each.last)
+        label, status, turns, last = (
+            each.label,
+            each.status,
+            len(each.turns),
+            format_moment(each.last),
+        )
         about = {
             "block_id": each.id,
             "name": each.path[:-3],

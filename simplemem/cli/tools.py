@@ -13,7 +13,8 @@ from simplemem.cli.command import Answer, command
 from simplemem.cli.options import VaultOption, completing, default_group, option
 from simplemem.cli.output import OPTIONAL, SHRINKS, WHOLE, Lines, one_line
 from simplemem.errors import Invalid, NotFound
-from simplemem.note.words import count_tokens, counted
+from simplemem.note.formatting import counted
+from simplemem.note.words import count_tokens
 
 if TYPE_CHECKING:
     from pathlib import Path

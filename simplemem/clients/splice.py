@@ -13,8 +13,9 @@ from itertools import dropwhile
 from typing import Any
 
 from simplemem.errors import Unreadable
-from simplemem.note.header import Node, RefusedError, read_yaml
-from simplemem.note.properties import spliced
+from simplemem.note.text_edits import apply_edits
+from simplemem.note.yaml_reader import read_yaml
+from simplemem.note.yaml_values import Node, RefusedError
 
 Entry = Mapping[str, Any]
 _BOM = "\ufeff"
@@ -216,13 +217,13 @@ def _put_toml(text: str, key: str, name: str, entry: Entry) -> str:
     if not tables:
         return _ended(text) + (end if text else "") + end.join(lines)
     (start, stop), *others = tables
-    return spliced(text, [(start, stop, end.join(lines)), *((*each, "") for each in others)])
+    return apply_edits(text, [(start, stop, end.join(lines)), *((*each, "") for each in others)])
 
 
 def _take_toml(text: str, key: str, name: str) -> str:
     end = _newline(text)
     tables = _tables(text, key, name)
-    return spliced(
+    return apply_edits(
         text, [(at - len(end) * text.endswith(2 * end, 0, at), stop, "") for at, stop in tables]
     )
 
@@ -293,7 +294,7 @@ def _take_yaml(text: str, key: str, name: str) -> str:
         alone = (
             " {}" if len(place[1].value) == 1 else ""
         )  # nothing at all is no map for every reader
-        return spliced(
+        return apply_edits(
             text,
             [(colon, colon, alone), (*_line(text, own[0].start, max(own[0].end, own[1].end)), "")],
         )

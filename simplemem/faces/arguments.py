@@ -37,7 +37,7 @@ from pydantic_core.core_schema import ValidationInfo
 from simplemem.errors import Invalid, NotFound
 from simplemem.models import Filter
 from simplemem.note.names import is_named
-from simplemem.note.tags import parse_tag_request
+from simplemem.note.tag_requests import parse_tag_request
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore

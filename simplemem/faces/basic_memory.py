@@ -25,7 +25,7 @@ from simplemem.faces.basic_project import MOST, Project, Result, is_outside, sai
 from simplemem.faces.face import Data, Reply
 from simplemem.faces.render import index_line
 from simplemem.models import Filter
-from simplemem.note.clock import now
+from simplemem.note.dates import now
 from simplemem.note.names import name_of
 from simplemem.store import falling_scores
 

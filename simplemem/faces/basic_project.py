@@ -20,7 +20,7 @@ from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.faces.face import Caller, Data, Reply
 from simplemem.faces.session import Session, replaced_and_undo
 from simplemem.models import Filter, Memory
-from simplemem.note.clock import moment_of
+from simplemem.note.dates import parse_moment
 from simplemem.note.names import name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.store import Carried, Draft, EnhancedStore
@@ -186,7 +186,7 @@ class Project:
         )
         link, kind = (str(note.frontmatter.get(key) or "") for key in ("permalink", "type"))
         times = [
-            at.isoformat() if (at := moment_of(each)) else None
+            at.isoformat() if (at := parse_moment(each)) else None
             for each in (note.created or "", note.modified)
         ]
         link, kind = link or self.address(note.path), kind or "note"
@@ -396,7 +396,7 @@ class Project:
                     "currentChecksum": now.sha256,
                 }
                 raise self.refused(stale, "NOTE_REVISION_CONFLICT", **row)
-            read_note(self.store.bench.bytes_of(now.path) or b"").must_be_editable(now.name)
+            read_note(self.store.bench.bytes_of(now.path) or b"").check_editable(now.name)
             return [Draft(now.path, make(now.text), now.text)]
 
         return self.store.bench.change(draft, **self.caller)

@@ -17,7 +17,7 @@ from simplemem.faces.session import Session, describe_replaced
 from simplemem.models import LeftAsIs, Saved, Value
 from simplemem.note.header import find_value
 from simplemem.note.names import check_name, compare_key, path_of
-from simplemem.note.tags import respelled, without_header
+from simplemem.note.tag_requests import respelling_warnings, without_header
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
@@ -134,7 +134,11 @@ def _reply(
 
 def _said(saved: Saved, metadata: Mapping[str, Any] | None, more: Texts = ()) -> Texts:
     """The warnings of a change, and what became of the tags that were asked for."""
-    return (*more, *saved.warnings, *respelled(find_value(metadata or {}, "tags"), saved.tag_map))
+    return (
+        *more,
+        *saved.warnings,
+        *respelling_warnings(find_value(metadata or {}, "tags"), saved.tag_map),
+    )
 
 
 class Replaced(NamedTuple):

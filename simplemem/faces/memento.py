@@ -20,7 +20,7 @@ from simplemem.faces.face import Caller, Data, Reply, tool
 from simplemem.faces.graph_tools import HINTS, RULES, GraphArguments
 from simplemem.faces.render import pretty
 from simplemem.kinds.graph.values import Entity, Graph, Relation
-from simplemem.note.clock import now
+from simplemem.note.dates import now
 
 if TYPE_CHECKING:
     from simplemem.kinds.graph.graph import KnowledgeGraph, Past

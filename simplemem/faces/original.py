@@ -28,8 +28,8 @@ from simplemem.faces.render import brief, index_line, line, name_of, nothing_fou
 from simplemem.faces.session import Session, replaced_and_undo, without_offer
 from simplemem.models import NO_WORD_HELD
 from simplemem.note.names import path_of
-from simplemem.note.note import map_entries
-from simplemem.note.tags import parse_tag_request, respelled, without_header
+from simplemem.note.tag_requests import parse_tag_request, respelling_warnings, without_header
+from simplemem.note.tags import map_entries
 
 if TYPE_CHECKING:
     from simplemem.models import Backlink, Hit, Memory
@@ -60,7 +60,7 @@ def create_memory(
     kept = _checked(store, metadata, content)
     saved = store.create(name, content, kept, tags_as_map=True, **caller)
     session.record_whole_write(saved)
-    said += [*saved.warnings, *respelled(metadata.get("tags"), saved.tag_map)]
+    said += [*saved.warnings, *respelling_warnings(metadata.get("tags"), saved.tag_map)]
     return Reply("\n".join([f"Memory '{name_of(saved.name)}' was created.", *map(line, said)]))
 
 

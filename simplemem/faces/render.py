@@ -86,14 +86,14 @@ def answer(head: str, from_notes: str, *after: str, flagged: bool = False) -> st
 
 def flags_of(*texts: str) -> list[str]:
     """What is not seen in these texts, a few words each: `3 characters that readers do not see`."""
-    from simplemem.note.hidden import find_unseen  # a server starts without it
+    from simplemem.note.invisible import find_unseen  # a server starts without it
 
     return [said for said, _ in find_unseen("\n".join(texts))]
 
 
 def warnings_of(text: str, first_line: int = 1) -> list[str]:
     """What a reader of this text cannot see, and a model may be misled by, with the line of the first."""
-    from simplemem.note.hidden import find_unseen
+    from simplemem.note.invisible import find_unseen
 
     return [
         f"The text contains {said}, first in line {line}."

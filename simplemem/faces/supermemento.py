@@ -15,7 +15,7 @@ from simplemem.faces import memento
 from simplemem.faces.arguments import Several, Share, about, also
 from simplemem.faces.face import Caller, Data, Reply, as_json, tool
 from simplemem.kinds.answers import Ingested, Profile, Result, Row, Step
-from simplemem.note.clock import now
+from simplemem.note.dates import now
 
 if TYPE_CHECKING:
     from simplemem.kinds.atoms.keeping import Memories

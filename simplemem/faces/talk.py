@@ -14,7 +14,7 @@ from simplemem.kinds.answers import Closed, Context, Known, Recalled, Stored, St
 from simplemem.kinds.talk.block import summary_of, turns_out
 from simplemem.kinds.talk.conversation import Conversation, said_now
 from simplemem.kinds.talk.finding import context_for, remembered
-from simplemem.note.clock import stamp
+from simplemem.note.dates import format_moment
 
 
 class FactIn(Arguments):
@@ -66,7 +66,7 @@ def list_active_topics(talk: Conversation) -> Reply[Topics]:
     """List the active topic, then paused topics, newest first. Archived topics are not listed."""
     topics = [
         {"block_id": each.id, "topic_label": each.label, "status": each.status.upper()}
-        | {"turn_count": len(each.turns), "created_at": stamp(each.created)}
+        | {"turn_count": len(each.turns), "created_at": format_moment(each.created)}
         for each in talk.topics()
     ]
     return as_json({"topics": topics})

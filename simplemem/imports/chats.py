@@ -28,11 +28,12 @@ from simplemem.imports.export import (
 from simplemem.kinds.talk import block as blocks
 from simplemem.kinds.talk.block import EPOCH, TOPIC, Turn
 from simplemem.kinds.talk.cues import keywords_of, label_of
-from simplemem.note.clock import moment_of, stamp
+from simplemem.note.dates import format_moment, parse_moment
+from simplemem.note.formatting import well_formed
 from simplemem.note.header import read_header
-from simplemem.note.hidden import find_secrets
-from simplemem.note.properties import set_property, spliced
-from simplemem.note.words import well_formed
+from simplemem.note.properties import set_property
+from simplemem.note.secrets import find_secrets
+from simplemem.note.text_edits import apply_edits
 from simplemem.store import Read
 
 _AT_ONCE, _MOST_RECORD = 4_000_000, 64_000_000  # characters
@@ -219,7 +220,7 @@ def call_of(name: str, given: Any) -> str:
 
 def masked(text: str) -> str:
     """A text without its secrets."""
-    return spliced(
+    return apply_edits(
         text, ((secret.start, secret.end, "[redacted]") for secret in find_secrets(text))
     )
 
@@ -293,7 +294,7 @@ def _new(label: str, source: str, turns: Sequence[Turn]) -> str:
         "tags": ["status/closed"],
     }
     told |= {SOURCE: source, "keywords": keywords_of([turn.message[:_MOST_READ] for turn in turns])}
-    text = TOPIC.render(told, body_of(turns), wall_time(stamp(turns[0].at)) or "")
+    text = TOPIC.render(told, body_of(turns), wall_time(format_moment(turns[0].at)) or "")
     return _dated(blocks.closed_off(text, _block(text), "closed"), turns)
 
 
@@ -303,7 +304,7 @@ def _block(text: str) -> blocks.Block:
 
 def _dated(text: str, turns: Sequence[Turn]) -> str:
     """A note whose last turns are these."""
-    text = set_property(text, "modified", wall_time(at := stamp(turns[-1].at)))
+    text = set_property(text, "modified", wall_time(at := format_moment(turns[-1].at)))
     text = set_property(text, _UNTIL, at)
     return (
         set_property(text, "private", True)
@@ -316,7 +317,7 @@ def _grown(turns: Sequence[Turn], text: str) -> str:
     """The note of a conversation with the turns that came to it since."""
     if (block := _block(text)).problem:
         raise Unreadable(f"its note cannot be changed: {block.problem}")
-    until = moment_of(str(read_header(text).get(_UNTIL) or "")) or block.last
+    until = parse_moment(str(read_header(text).get(_UNTIL) or "")) or block.last
     new = [turn for turn in turns if turn.at > until]
     for turn in new:
         text = blocks.with_turn(_block(text), turn)

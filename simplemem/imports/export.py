@@ -19,10 +19,10 @@ from typing import IO, Any, Final, NamedTuple, TypeVar, cast
 
 from simplemem.errors import SimplememError, Unreadable
 from simplemem.kinds.kind import clean_text
-from simplemem.note.clock import moment_of
+from simplemem.note.dates import parse_moment
 from simplemem.note.names import legal_name
-from simplemem.note.properties import render_header
-from simplemem.note.tags import nearest_tag
+from simplemem.note.tag_changes import nearest_tag
+from simplemem.note.yaml_writer import render_header
 
 SOURCE: Final = "source"  # the property that says where a note comes from: `mem0:8f1c`
 UNREADABLE: Final = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError)
@@ -185,7 +185,7 @@ def note(where: str, path: str, body: str, source: str, properties: Mapping[str,
     told |= {"tags": tags, SOURCE: source}
     told = {key: value for key, value in told.items() if value not in (None, "", [])}
     text = render_header(told) + (f"\n{body.strip(chr(10))}\n" if body.strip() else "")
-    at = moment_of(str(told.get("modified") or told.get("created") or ""))
+    at = parse_moment(str(told.get("modified") or told.get("created") or ""))
     return Item(
         where, path, clean_text(text, "text", len(text), ""), source, at.timestamp() if at else None
     )
@@ -201,7 +201,7 @@ def moment(said: Any) -> datetime | None:
     """The moment that a text in ISO 8601 says, or a number of seconds since 1970."""
     if isinstance(said, (int, float)) and 0 < said < 32_503_680_000:  # the year 3000
         return datetime.fromtimestamp(said, UTC)
-    at = moment_of(said) if isinstance(said, str) else None
+    at = parse_moment(said) if isinstance(said, str) else None
     return at if at and 1 < at.year < 9999 else None
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from simplemem.errors import Invalid
 from simplemem.imports.chats import Said, body_of, call_of, masked, text_of, turns_of
 from simplemem.imports.export import Item, Left, each, moment, note, title_of, wall_time
-from simplemem.note.clock import stamp
+from simplemem.note.dates import format_moment
 
 # What programs put among a person's words; and what a person marked as private.
 _NOT_SAID = re.compile(
@@ -66,7 +66,7 @@ def _session(
         return
     if not turns:
         raise Invalid("it contains no message from the user")
-    first, last = (wall_time(stamp(turn.at)) or "" for turn in (turns[0], turns[-1]))
+    first, last = (wall_time(format_moment(turn.at)) or "" for turn in (turns[0], turns[-1]))
     title = title_of(_shown(about.get("title", "")) or turns[0].message) or "Session"
     told = {
         "title": title,

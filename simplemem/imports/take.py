@@ -16,10 +16,10 @@ from urllib.parse import quote, unquote
 from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.imports.export import SOURCE, Item, Left
 from simplemem.models import By, Value
-from simplemem.note.clock import now
+from simplemem.note.dates import now
 from simplemem.note.names import (
-    MOST_NAME_CHARACTERS,
-    MOST_SEGMENT_BYTES,
+    MAX_NAME_CHARACTERS,
+    MAX_SEGMENT_BYTES,
     check_name,
     compare_key,
     legal_name,
@@ -222,9 +222,9 @@ def _legal(path: str) -> str:
     """A path every part of which is a name that files may have everywhere, each shorter if all of it is too long."""
     stem, ending = splitext(path) if len(splitext(path)[1]) <= _MOST_ENDING else (path, "")
     parts = [legal_name(part) for part in stem.split("/") if part]
-    most = MOST_NAME_CHARACTERS - 2 * _MOST_ENDING
+    most = MAX_NAME_CHARACTERS - 2 * _MOST_ENDING
     room = (
-        MOST_SEGMENT_BYTES - 2 * _MOST_ENDING
+        MAX_SEGMENT_BYTES - 2 * _MOST_ENDING
         if len("/".join(parts)) <= most
         else max(most // len(parts) - 1, 1)
     )

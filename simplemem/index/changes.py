@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 
 from simplemem.errors import SimplememError
 from simplemem.index.connection import SET_META, Connection, Tables
-from simplemem.note.words import well_formed
+from simplemem.note.formatting import well_formed
 from simplemem.vault.folder.history import (
     Log,
     Version,

@@ -24,7 +24,8 @@ from simplemem.index.door import (
     Term,
 )
 from simplemem.index.places import BLOCK, SHIFT
-from simplemem.note.names import base_name, date_in
+from simplemem.note.dates import date_in_name
+from simplemem.note.names import base_name
 
 if TYPE_CHECKING:
     from simplemem.index.terms.reader import TermIndex
@@ -173,7 +174,7 @@ def find_neighbours(db: Connection, rows: Sequence[Row]) -> defaultdict[NoteId, 
 
 def _select_dated_folder(db: Connection, path: str) -> Iterable[tuple[str]]:
     """Query the paths in the folder of a dated note; nothing for a note without a date."""
-    if not date_in(base_name(path)):
+    if not date_in_name(base_name(path)):
         return ()
     folder = path[: path.rfind("/") + 1]
     sql = f"""
@@ -186,8 +187,8 @@ def _select_dated_folder(db: Connection, path: str) -> Iterable[tuple[str]]:
 
 def _days_around(path: str, folder: Iterable[tuple[str]]) -> Iterator[tuple[str, str]]:
     """Yield the dated notes before and after a note in its folder, and which of the two each is."""
-    dated = [str(other) for (other,) in folder if date_in(base_name(str(other)))]
-    days = sorted(dated, key=lambda other: (date_in(base_name(other)), other))
+    dated = [str(other) for (other,) in folder if date_in_name(base_name(str(other)))]
+    days = sorted(dated, key=lambda other: (date_in_name(base_name(other)), other))
     if path not in days:
         return
     index = days.index(path)

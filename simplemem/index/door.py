@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from simplemem.index.terms.reader import TermIndex
-from simplemem.note.names import is_copy_reason
+from simplemem.note.conflict_copies import is_copy_reason
 
 T = TypeVar("T", bound=tuple[Any, ...])
 NoteId = int

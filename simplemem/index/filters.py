@@ -10,8 +10,8 @@ from simplemem.index.changes import written_by
 from simplemem.index.connection import LAST, Connection
 from simplemem.index.door import Narrow
 from simplemem.note.names import compare_key
-from simplemem.note.note import joined
-from simplemem.note.words import stretches
+from simplemem.note.tags import hyphenate
+from simplemem.note.words import phrase_segments
 
 
 def condition(db: Connection, narrow: Narrow) -> tuple[str, dict[str, Any]]:
@@ -86,10 +86,10 @@ class _Conditions:
         """Add that a note has one of some tags, or all of them. An empty value asks for the key only."""
         alternatives = []
         for number, (key, value) in enumerate(tags.items()):
-            self.values[f"{name}k{number}"] = compare_key(joined(key))
+            self.values[f"{name}k{number}"] = compare_key(hyphenate(key))
             self.values[f"{name}v{number}"] = compare_key(value)
             # As the value stands in the name of a nested tag.
-            self.values[f"{name}w{number}"] = compare_key(joined(value))
+            self.values[f"{name}w{number}"] = compare_key(hyphenate(value))
             alternatives.append(
                 f"""n.id IN (
                     SELECT note_id FROM tag_pairs
@@ -132,7 +132,7 @@ class _Conditions:
     def add_phrase(self, phrase: str, *, is_contained: bool) -> None:
         """Add that a note contains a phrase, word for word, or does not."""
         number = len(self.values)
-        holders = self._db.term_index().notes_with_all(self._db, stretches(phrase))
+        holders = self._db.term_index().notes_with_all(self._db, phrase_segments(phrase))
         self.values[f"phrase{number}"] = self._db.many(holders)
         operator = "IN" if is_contained else "NOT IN"
         self._parts.append(f"n.id {operator} (SELECT value FROM carray(:phrase{number}))")

@@ -14,16 +14,10 @@ from simplemem.index.connection import LAST, Connection
 from simplemem.index.door import SIZE_OF_MOVED, Outline, Row, Stat, StoredLink, VectorSpace
 from simplemem.index.terms.small_segment import SegmentBuilder
 from simplemem.index.terms.tokens import NoteTokens
-from simplemem.note.body import Link
-from simplemem.note.names import (
-    COPY_REASON,
-    ConflictName,
-    base_name,
-    compare_key,
-    conflict_name,
-    name_of,
-)
-from simplemem.note.note import tag_pairs
+from simplemem.note.conflict_copies import COPY_REASON, ConflictName, parse_conflict_name
+from simplemem.note.inline import Link
+from simplemem.note.names import base_name, compare_key, name_of
+from simplemem.note.tags import filter_pairs
 from simplemem.note.words import words_key
 from simplemem.vault.folder.disk import Entry
 from simplemem.vault.obsidian import Named, Resolution, lookup_keys, name_key, resolve
@@ -133,7 +127,7 @@ def put(
     else:
         db.execute(_UPDATE, (*values, note_id)).fetchall()
     header = note.header.properties
-    pairs = {(note_id, key, compare_key(value)) for key, value in tag_pairs(note.tags, header)}
+    pairs = {(note_id, key, compare_key(value)) for key, value in filter_pairs(note.tags, header)}
     if note.open_tasks:  # so that a filter by tags finds them
         pairs.add((note_id, "task", "open"))
     wanted: dict[str, list[tuple[Any, ...]]] = {
@@ -358,7 +352,7 @@ def follow_files(db: Connection, came: Collection[str], went: Collection[str]) -
         return
 
     def row(path: str) -> tuple[str, str, str | None]:
-        copy = conflict_name(path)
+        copy = parse_conflict_name(path)
         return path, name_key(path), None if copy is None else compare_key(copy.original)
 
     sql = "SELECT c.value FROM carray(?) c WHERE NOT EXISTS (SELECT 1 FROM files f WHERE f.path = c.value)"
@@ -427,7 +421,7 @@ def copy_at(db: Connection, path: str) -> tuple[ConflictName, str] | None:
     None when that note is not there, or when the log says that simplemem gave this file its name. The table of changes
     must have all that is in the log about this path.
     """
-    if (name := conflict_name(path)) is None:
+    if (name := parse_conflict_name(path)) is None:
         return None
     key = compare_key(name.original)
     named = files_named(db, key.rsplit("/", 1)[-1])

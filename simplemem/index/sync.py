@@ -19,8 +19,9 @@ from simplemem.index.database import WAL_LIMIT_AMID_MUCH
 from simplemem.index.door import Progress, Row, Stat, SyncReport
 from simplemem.index.notes import Rows, is_note, stat_of
 from simplemem.index.text import Understood, Waiting, understood
-from simplemem.note.names import are_akin, conflict_name, private_by_rule
-from simplemem.note.note import Note, private_reason, read_note
+from simplemem.note.conflict_copies import are_similar, parse_conflict_name
+from simplemem.note.note import Note, read_note
+from simplemem.note.privacy import is_private_by_rule, private_reason
 from simplemem.vault.folder.vault import Entry, File, Vault
 
 BATCH = 1000  # notes a transaction while many are indexed at once...
@@ -111,7 +112,7 @@ class Sync:
 
     def _follow_log_about(self, paths: Collection[str]) -> None:
         """Take in the log if it is needed to judge whether one of these files is a conflict copy."""
-        if any(conflict_name(path) is not None for path in paths):
+        if any(parse_conflict_name(path) is not None for path in paths):
             self._follow_log()
 
     def _follow_log(self) -> None:
@@ -244,7 +245,7 @@ class Sync:
             return True
         if known.is_copy and self._is_named_by_us(known.path):
             return True
-        by_rule = bool(self.private) and private_by_rule(
+        by_rule = bool(self.private) and is_private_by_rule(
             known.path, self.private
         )  # asked of every note of every scan
         by_settings = None if known.hidden is None or known.is_copy else known.hidden
@@ -315,7 +316,7 @@ class Sync:
                 theirs = read_note(self.vault.read(original).data)
             except (SimplememError, OSError):
                 return None
-            if _are_told_apart(read.note, theirs) or not are_akin(read.note.text, theirs.text):
+            if _are_told_apart(read.note, theirs) or not are_similar(read.note.text, theirs.text):
                 return None
         return name.reason
 
@@ -323,7 +324,7 @@ class Sync:
 def _are_told_apart(one: Note, other: Note) -> bool:
     """Whether two notes say of themselves that they are two: a conflict copy has the identity of its note."""
     for key in _IDENTITY:
-        ours, theirs = one.string(key), other.string(key)
+        ours, theirs = one.text_property(key), other.text_property(key)
         if ours and theirs and ours != theirs:
             return True
     return False

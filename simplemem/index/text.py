@@ -15,17 +15,15 @@ from simplemem.index.door import Stat
 from simplemem.index.notes import Rows, vector_space
 from simplemem.index.places import BLOCK, SHIFT
 from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
+from simplemem.note.code_names import parts_of_names
+from simplemem.note.fingerprints import text_hash, text_key
+from simplemem.note.languages import language_of
 from simplemem.note.names import base_name
 from simplemem.note.note import Note
-from simplemem.note.passages import cut_passages, text_hash, text_key
+from simplemem.note.passages import cut_passages
 from simplemem.note.sections import heading_paths
-from simplemem.note.words import (
-    MARKS,
-    language_of,
-    parts_of_names,
-    searchable,
-    stems_of,
-)
+from simplemem.note.stems import MARKS, stems_of
+from simplemem.note.words import searchable
 
 _ID_LINE = re.compile(
     r"^[ \t>]*+\^[A-Za-z0-9-]+[ \t\r]*+(?:\n|\Z)", re.MULTILINE
@@ -85,7 +83,8 @@ def understood(path: str, note: Note, stat: Stat) -> Understood:
         header = Unit(0, note.header.body_start, 1, "header", (), text[: note.header.body_start])
         passages, blocks = (header, *passages), (header, *blocks)
     language = language_of(
-        f"{head.title}\n{note.content}", note.string("lang") or note.string("language")
+        f"{head.title}\n{note.content}",
+        note.text_property("lang") or note.text_property("language"),
     )
     return Understood(path, note, stat, head, passages[: BLOCK - 1], blocks[: BLOCK - 1], language)
 
@@ -96,8 +95,10 @@ def head_of(path: str, note: Note, mtime_ns: int) -> Head:
         changed = datetime.fromtimestamp(mtime_ns / 1e9).isoformat(timespec="seconds")  # noqa: DTZ006
     except (OverflowError, OSError, ValueError):
         changed = "1970-01-01T00:00:00"
-    title, description, type_ = (note.string(key) or "" for key in ("title", "description", "type"))
-    created, modified = (instant(note.string(key)) or "" for key in ("created", "modified"))
+    title, description, type_ = (
+        note.text_property(key) or "" for key in ("title", "description", "type")
+    )
+    created, modified = (instant(note.text_property(key)) or "" for key in ("created", "modified"))
     return Head(title or base_name(path), description, type_, created, max(modified, changed))
 
 

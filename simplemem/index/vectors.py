@@ -16,8 +16,9 @@ from simplemem.index.database import WAL_LIMIT_AMID_MUCH
 from simplemem.index.door import Embedded, Ids, Nearness, Progress, as_values
 from simplemem.index.places import BLOCK, SHIFT
 from simplemem.index.text import PUT_VECTOR, Waiting, places_of_note, understood, units
-from simplemem.note.note import private_reason, read_note
-from simplemem.note.passages import text_hash
+from simplemem.note.fingerprints import text_hash
+from simplemem.note.note import read_note
+from simplemem.note.privacy import private_reason
 from simplemem.note.words import without_stop_words
 from simplemem.providers.client import Refused
 from simplemem.providers.embed import Embedder

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypeVar, 
 
 from simplemem.errors import Conflict, Invalid, SimplememError, TooLong, Unavailable, Unreadable
 from simplemem.models import By
+from simplemem.note.conflict_copies import parse_conflict_name
+from simplemem.note.formatting import well_formed
 from simplemem.note.header import read_header
-from simplemem.note.names import base_name, compare_key, conflict_name, name_of
+from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.note import Note, read_note
-from simplemem.note.properties import remove_property, render_header, set_property
-from simplemem.note.words import well_formed
+from simplemem.note.properties import remove_property, set_property
+from simplemem.note.yaml_writer import render_header
 from simplemem.store import Bench, Carried, Draft, Mark, Read
 
 if TYPE_CHECKING:
@@ -71,7 +73,7 @@ class Kind(Generic[T]):
         """A note, and what all that are read have. `problem` says why one cannot be changed, "" when it can."""
         note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
         is_own, problem = (
-            self.holds(read.path, note.string("type")),
+            self.holds(read.path, note.text_property("type")),
             read.problem or note.problem or "",
         )
         return note, {
@@ -254,7 +256,7 @@ class Shelf(Generic[T]):
         came, gone = changed.keys() - self._notes, set[str]()
         if len(self._notes) + len(came) != noticed.count:
             gone = self._notes - (changed.keys() if noticed.whole else self.bench.indexed())
-        names = {path: conflict_name(path) for path, note in changed.items() if note.is_copy}
+        names = {path: parse_conflict_name(path) for path, note in changed.items() if note.is_copy}
         copies = {
             path for path, name in names.items() if name is not None and name.certain
         }  # "Plan 2" may be a note

@@ -34,5 +34,5 @@ def _names_a_user(text: str) -> bool:
     from simplemem.note.note import read_note  # most servers start without it
 
     note = read_note(text.encode("utf-8", "surrogatepass"))
-    note_type = (note.string("type") or "").casefold()
+    note_type = (note.text_property("type") or "").casefold()
     return note_type in _TYPES or note.header.get("scope") is not None

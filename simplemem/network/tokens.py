@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, get_args
 
 from simplemem.config import read_bounded, user_config_path
 from simplemem.errors import Invalid, NotFound, SimplememError, Unavailable
-from simplemem.note.clock import now
+from simplemem.note.dates import now
 from simplemem.note.scopes import check_scope, folder_of
 
 log = logging.getLogger("simplemem.network")

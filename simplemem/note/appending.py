@@ -11,8 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from simplemem.note.blocks import Scan
-from simplemem.note.body import newline_of
-from simplemem.note.header import LINE_END
+from simplemem.note.lines import LINE_END, newline_of
 from simplemem.note.note import Note
 
 _TAB_COLUMNS = 4

@@ -14,7 +14,7 @@ from typing import NamedTuple
 _TYPOGRAPHIC_SPACES = "".join(chr(code) for code in range(0x2000, 0x200B))
 SPACES = " \t\n\v\f\r\xa0\u1680\u202f\u205f\u3000\u2028\u2029" + _TYPOGRAPHIC_SPACES
 
-MOST_CONTAINERS = 50
+MAX_CONTAINERS = 50
 
 
 class Leaf(NamedTuple):
@@ -29,7 +29,7 @@ class Leaf(NamedTuple):
     level: int = 0
 
 
-def trimmed(lines: Sequence[str], leaf: Leaf) -> Leaf:
+def trim_leaf(lines: Sequence[str], leaf: Leaf) -> Leaf:
     """Return a leaf without the blank lines at its end.
 
     A fence or HTML block that is never closed runs to the end of its container.
@@ -226,7 +226,7 @@ class Scan:
                 return
             if mark in "=-" and self._end_setext_heading(mark):
                 return
-            if self.matched == len(self.stack) >= MOST_CONTAINERS:
+            if self.matched == len(self.stack) >= MAX_CONTAINERS:
                 break
             if mark in _CONTAINER_STARTERS and self._enter_container(mark):
                 if self.offset == len(self.line):
@@ -343,7 +343,7 @@ class Scan:
         end = self.last_code_line + 1 if self.open == "code" else number
         leaf = Leaf(self.kind, self.first, end)
         if self.open in ("fence", "html"):
-            leaf = trimmed(self.lines, leaf)
+            leaf = trim_leaf(self.lines, leaf)
         self.leaves.append(leaf)
         self.open = ""
 

@@ -1,26 +1,20 @@
 """Names of notes, which are vault paths without `.md`: check, mend and compare them. Pure.
 
 A note that exists is read under its name, whatever that is. A new name must be legal on every
-system and in a link (F34, F38 in `tests/faults.md`). The lower half of the module recognises
-conflict copies, which synchronisers leave behind.
+system and in a link (F34, F38 in `tests/faults.md`).
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Sequence
-from datetime import date
-from fnmatch import fnmatchcase
-from typing import Final, NamedTuple
+from typing import Final
 
 from simplemem.errors import Invalid, TooLong
-from simplemem.note.header import read_header
-from simplemem.note.words import well_formed
+from simplemem.note.formatting import well_formed
 
-MOST_SEGMENT_BYTES: Final = 200  # of one folder or file name, in UTF-8
-MOST_NAME_CHARACTERS: Final = 240
+MAX_SEGMENT_BYTES: Final = 200  # of one folder or file name, in UTF-8
+MAX_NAME_CHARACTERS: Final = 240
 NAMELESS: Final = "Untitled"
 
 _MAX_SHOWN_CHARACTERS: Final = 60  # of a name in an error message
@@ -42,7 +36,6 @@ _LINK: Final = re.compile(r"!?\[\[(?P<inner>.*)\]\]", re.DOTALL)
 # `Note#Part`; in `C# notes`, it is part of the name.
 _HEADING_IN_LINK: Final = re.compile("#")
 _HEADING: Final = re.compile(r"(?<=\S)#(?=[^\s.])")
-_DATE: Final = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?!\d)")
 
 
 def check_name(name: str) -> str:
@@ -57,11 +50,11 @@ def check_name(name: str) -> str:
 
     segments = normalized.split("/")
     longest = max(len(well_formed(segment).encode()) for segment in segments)
-    if longest > MOST_SEGMENT_BYTES or len(normalized) > MOST_NAME_CHARACTERS:
+    if longest > MAX_SEGMENT_BYTES or len(normalized) > MAX_NAME_CHARACTERS:
         raise TooLong(
             f"{_quote(name)} is too long for a name; the limits are "
-            f"{MOST_NAME_CHARACTERS} characters in all "
-            f"and {MOST_SEGMENT_BYTES} bytes per folder or file name",
+            f"{MAX_NAME_CHARACTERS} characters in all "
+            f"and {MAX_SEGMENT_BYTES} bytes per folder or file name",
             hint=_propose(name),
         )
 
@@ -134,10 +127,10 @@ def _cut(name: str) -> str:
     The cut is between words if that costs less than a third, and never within a character.
     """
     encoded = name.encode()
-    if len(encoded) <= MOST_SEGMENT_BYTES:
+    if len(encoded) <= MAX_SEGMENT_BYTES:
         return name
 
-    beginning = encoded[:MOST_SEGMENT_BYTES].decode("utf-8", "ignore")
+    beginning = encoded[:MAX_SEGMENT_BYTES].decode("utf-8", "ignore")
     while beginning and unicodedata.combining(name[len(beginning)]):
         beginning = beginning[:-1]
 
@@ -224,7 +217,7 @@ def _propose(name: str) -> str:
     segments = name_of(name).replace("\\", "/").split("/")
     segments = [segment for segment in segments if segment.strip(" .~")]
     legal = "/".join(map(legal_name, segments)) or NAMELESS
-    if len(legal) > MOST_NAME_CHARACTERS:
+    if len(legal) > MAX_NAME_CHARACTERS:
         return "Use fewer or shorter folders."
     return f"Use {legal} instead."
 
@@ -236,216 +229,3 @@ def _quote(name: str) -> str:
     if not name.isprintable():
         return ascii(name)
     return repr(name)
-
-
-def date_in(name: str) -> str:
-    """Return the last date in a name, as `2026-01-24`; "" if there is none."""
-    for year, month, day in reversed(_DATE.findall(name)):
-        try:
-            return date(int(year), int(month), int(day)).isoformat()
-        except ValueError:
-            continue
-    return ""
-
-
-def private_by_rule(path: str, rules: Sequence[str]) -> bool:
-    """Return whether one of the rules matches a path.
-
-    A rule is a folder (`journal/`), a note or folder (`plans/will`), or a pattern for the whole
-    path, in which `*` also matches across folders.
-    """
-    path_key = compare_key(path)
-    rule_keys = (compare_key(rule.strip().replace("\\", "/")) for rule in rules)
-    return any(_matches_rule(path_key, rule_key) for rule_key in rule_keys)
-
-
-def _matches_rule(path: str, rule: str) -> bool:
-    """Return whether a rule matches a path, both as compare keys."""
-    rule = rule.removeprefix("./")
-    bare_rule = rule.strip("/")
-    if not bare_rule:
-        return rule != ""  # "/" is the whole vault
-    if "*" in bare_rule or "?" in bare_rule:
-        return _matches_pattern(path, bare_rule)
-
-    if path.startswith(f"{bare_rule}/"):
-        return True
-    names_only_folder = rule.endswith("/")
-    return not names_only_folder and path in (bare_rule, f"{bare_rule}.md")
-
-
-def _matches_pattern(path: str, pattern: str) -> bool:
-    """Return whether a pattern matches a path, its name or one of its folders."""
-    # As elsewhere, `**/` also stands for no folder at all.
-    if pattern.startswith("**/") and _matches_rule(path, pattern.removeprefix("**/")):
-        return True
-
-    # Names may contain brackets, so only `*` and `?` are wildcards.
-    pattern = pattern.replace("[", "[[]")
-    return (
-        fnmatchcase(path, pattern)
-        or fnmatchcase(path.removesuffix(".md"), pattern)
-        or fnmatchcase(path, f"{pattern}/*")
-    )
-
-
-# If two devices changed a note at the same time, a synchroniser keeps both versions, one of them
-# under a name similar to that of the note. Some of these names nobody else gives. Others, such as
-# "Chapter 2", people give as well; then the texts decide.
-
-COPY_REASON: Final = "a conflict copy made by "
-_MIN_SHARED: Final = 0.75  # of the characters of both bodies
-
-
-class ConflictName(NamedTuple):
-    """The name of a conflict copy."""
-
-    original: str  # the path of the note that it is a copy of
-    maker: str  # the program that gives copies such a name
-    certain: bool  # False if people give such names as well
-
-    @property
-    def reason(self) -> str:
-        """Return why the copy is hidden from search."""
-        return COPY_REASON + self.maker
-
-
-def is_copy_reason(hidden: str | None) -> bool:
-    """Return whether a note is hidden from search because it is a conflict copy.
-
-    `hidden` is the reason why it is hidden; None if it is not.
-    """
-    return hidden is not None and hidden.startswith(COPY_REASON)
-
-
-class _CopyPattern(NamedTuple):
-    """How a program names its conflict copies; `pattern` matches the file name without `.md`."""
-
-    maker: str
-    is_certain: bool
-    pattern: re.Pattern[str]
-
-
-# Dropbox translates the term into the language of the computer. People's folders had these.
-_CONFLICTED_COPY: Final = (
-    "(?i:conflicted copy|conflict copy|in konflikt stehende kopie|konfliktkopie"
-    "|copie en conflit|copia en conflicto|copia conflictiva|còpia en conflicte"
-    "|copia in conflitto|cópia em conflito|конфликтующая копия|の競合コピー|冲突副本)"
-)
-_TEXT: Final = r"[^()]*(?:\([^()]*\)[^()]*)?"  # the name of a device may be `MacBook Pro (2)`
-
-# The first pattern that matches decides.
-_COPY_PATTERNS: Final = (
-    _CopyPattern(
-        maker="Syncthing",
-        is_certain=True,
-        pattern=re.compile(r"(?P<stem>.+)\.sync-conflict-\d{8}-\d{6}(?:-[A-Z0-9]{5,8})?"),
-    ),
-    _CopyPattern(
-        maker="Obsidian Sync",
-        is_certain=True,
-        pattern=re.compile(rf"(?P<stem>.*\S) \((?i:conflicted copy) {_TEXT}\d{{12}}\)"),
-    ),
-    _CopyPattern(
-        maker="Nextcloud",
-        is_certain=True,
-        pattern=re.compile(rf"(?P<stem>.*\S) \({_CONFLICTED_COPY} \d{{4}}-\d\d-\d\d \d{{6}}\)"),
-    ),
-    _CopyPattern(
-        maker="Dropbox",
-        is_certain=True,
-        pattern=re.compile(rf"(?P<stem>.*\S) \({_TEXT}{_CONFLICTED_COPY}{_TEXT}\)(?:-\d+)?"),
-    ),
-    _CopyPattern(
-        maker="Dropbox",
-        is_certain=True,
-        pattern=re.compile(
-            r"(?P<stem>.*\S) \((?:Case|Selective Sync|Unicode Encoding|Whitespace) Conflict"
-            r"(?: \(?\d+\)?)?\)"
-        ),
-    ),
-    _CopyPattern(
-        maker="Seafile",
-        is_certain=True,
-        pattern=re.compile(r"(?P<stem>.*\S) \(SFConflict [^()]+\)"),
-    ),
-    _CopyPattern(
-        maker="pCloud",
-        is_certain=True,
-        pattern=re.compile(r"(?P<stem>.*\S) (?:\(conflicted(?: \d+)?\)|\[conflicted(?: \d+)?\])"),
-    ),
-    _CopyPattern(
-        maker="ownCloud",
-        is_certain=True,
-        pattern=re.compile(r"(?P<stem>.+)_conflict-\d{8}-\d{6}"),
-    ),
-    _CopyPattern(
-        maker="git",
-        is_certain=True,
-        pattern=re.compile(r"(?P<stem>.+)[_.](?:BACKUP|BASE|LOCAL|REMOTE)[_.]\d+"),
-    ),
-    _CopyPattern(
-        maker="OneDrive",
-        is_certain=False,
-        pattern=re.compile(r"(?P<stem>.*\S)-(?:DESKTOP|LAPTOP|WIN)-[A-Z0-9]{4,}(?:-\d{1,2})?"),
-    ),
-    _CopyPattern(
-        maker="a synchroniser",
-        is_certain=False,
-        pattern=re.compile(r"(?P<stem>.*\S) \(\d{1,2}\)"),
-    ),
-    _CopyPattern(
-        maker="iCloud",
-        is_certain=False,
-        pattern=re.compile(r"(?P<stem>.*\S) (?:[2-9]|[1-9]\d)"),  # the first copy has the number 2
-    ),
-)
-_GIT_COPY: Final = re.compile(r"(?P<original>.+\.md)(?:~[^~]+|\.orig)", re.IGNORECASE)
-
-
-def conflict_name(path: str) -> ConflictName | None:
-    """Return what the path of a conflict copy tells; None if the path is an ordinary one."""
-    folder, slash, file_name = path.rpartition("/")
-    stem = file_name[:-3]
-    extension = file_name[-3:]
-    if extension.casefold() != ".md":
-        git_copy = _GIT_COPY.fullmatch(file_name)
-        if git_copy is None:
-            return None
-        return ConflictName(f"{folder}{slash}{git_copy['original']}", "git", certain=True)
-
-    # A quick check: the names of copies end so, and few others do.
-    last = stem[-1:]
-    may_be_copy = last in (")", "]") or last.isdigit() or last.isupper()
-    if not may_be_copy:
-        return None
-
-    for maker, is_certain, pattern in _COPY_PATTERNS:
-        copy = pattern.fullmatch(stem)
-        if copy:
-            original = f"{folder}{slash}{copy['stem']}{extension}"
-            return ConflictName(original, maker, is_certain)
-    return None
-
-
-def are_akin(one: str, other: str) -> bool:
-    """Return whether two texts are versions of one: three quarters of their bodies are the same.
-
-    Frontmatter does not count, because notes of one template share it.
-    """
-    lines = _count_body_lines(one)
-    other_lines = _count_body_lines(other)
-    total = _count_characters(lines + other_lines)
-    shared = _count_characters(lines & other_lines)
-    return total > 0 and 2 * shared >= _MIN_SHARED * total
-
-
-def _count_body_lines(text: str) -> Counter[str]:
-    """Return the lines of a note's body without blanks around them, and how often each occurs."""
-    body = text[read_header(text).body_start :]
-    return Counter(map(str.strip, body.split("\n")))
-
-
-def _count_characters(lines: Counter[str]) -> int:
-    """Return the number of characters in counted lines."""
-    return sum(len(line) * count for line, count in lines.items())

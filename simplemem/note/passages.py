@@ -1,4 +1,4 @@
-"""Passages: the pieces of a body that are searched and quoted, and what identifies a text. Pure.
+"""Cut a body into passages: the pieces that are searched and quoted. Pure.
 
 Whole blocks are packed into passages of up to about 200 tokens. A passage begins with up to 50
 tokens of the one before, so that a thought at the border stands complete in one of them. Together
@@ -7,21 +7,20 @@ the passages contain all text of the body.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from simplemem.note.body import Body, count_lines
-from simplemem.note.header import LINE_END
+from simplemem.note.body import Body
+from simplemem.note.comments import Span
+from simplemem.note.lines import LINE_END, count_lines
 from simplemem.note.sections import heading_paths
-from simplemem.note.sentence_ends import marks
+from simplemem.note.sentence_ends import find_end_marks
 from simplemem.note.sentences import skip_blank
-from simplemem.note.unseen import Span
 from simplemem.note.words import count_tokens
 
-MOST_TOKENS = 200
+MAX_TOKENS = 200
 OVERLAP_TOKENS = 50
 
 # A passage with as many tokens ends before a heading of level 1 or 2.
@@ -29,7 +28,6 @@ _MIN_SECTION_TOKENS = 100
 _MAX_SECTION_LEVEL = 2
 
 _WORD = re.compile(r"\S++")
-_ADDRESS_OR_TAG = re.compile(r"\]\([^()\n]*\)|<[^<>\n]*>|(?<![a-z])[a-z]++://\S+")
 
 
 class Passage(NamedTuple):
@@ -72,7 +70,7 @@ def _find_passage_end(pieces: Sequence[_Piece], first: int) -> int:
     end = first + 1
     while end < len(pieces):
         piece = pieces[end]
-        if tokens + piece.tokens > MOST_TOKENS:
+        if tokens + piece.tokens > MAX_TOKENS:
             break
         if piece.opens_section and tokens >= _MIN_SECTION_TOKENS:
             break
@@ -97,7 +95,7 @@ def _find_next_start(pieces: Sequence[_Piece], first: int, end: int) -> int:
     if end == len(pieces) or pieces[end].opens_section:
         return end
 
-    free_tokens = min(OVERLAP_TOKENS, MOST_TOKENS - pieces[end].tokens)
+    free_tokens = min(OVERLAP_TOKENS, MAX_TOKENS - pieces[end].tokens)
     start = end
     while start - 1 > first and pieces[start - 1].tokens <= free_tokens:
         start -= 1
@@ -130,7 +128,7 @@ def _cut_pieces(text: str, body: Body) -> list[_Piece]:
         counted_to = start
         piece = _block_piece(text, body, index, start, end, line)
 
-        if piece.tokens > MOST_TOKENS:
+        if piece.tokens > MAX_TOKENS:
             pieces.extend(_cut_piece(text, piece))
         else:
             pieces.append(piece)
@@ -183,13 +181,13 @@ def _line_spans(text: str, start: int, end: int) -> Iterator[Span]:
 def _line_parts(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
     """Yield the line, or the parts of one that is too long: start, end, tokens."""
     tokens = count_tokens(text[start:end])
-    if tokens <= MOST_TOKENS:
+    if tokens <= MAX_TOKENS:
         yield start, end, tokens
         return
 
     for sentence_start, sentence_end in _sentence_spans(text, start, end):
         tokens = count_tokens(text[sentence_start:sentence_end])
-        if tokens <= MOST_TOKENS:
+        if tokens <= MAX_TOKENS:
             yield sentence_start, sentence_end, tokens
         else:
             yield from _word_runs(text, sentence_start, sentence_end)
@@ -202,7 +200,7 @@ def _sentence_spans(text: str, start: int, end: int) -> Iterator[Span]:
     stay as they are: the index stores them and their vectors.
     """
     position = start
-    for mark in marks(text, start, end):
+    for mark in find_end_marks(text, start, end):
         yield position, mark.end()
         position = mark.end()
     if position < end:
@@ -233,7 +231,7 @@ def _word_runs(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]
             run_start = word_start
             run_tokens = 0
 
-        if tokens > MOST_TOKENS and not text[word_start:word_end].isascii():
+        if tokens > MAX_TOKENS and not text[word_start:word_end].isascii():
             for cut in _character_cuts(word_start, word_end, tokens):
                 yield run_start, cut, OVERLAP_TOKENS
                 run_start = cut
@@ -258,46 +256,3 @@ def _character_cuts(start: int, end: int, tokens: int) -> range:
     """Return where to cut a word of so many tokens into parts of about `OVERLAP_TOKENS`."""
     step = max(1, (end - start) * OVERLAP_TOKENS // tokens)
     return range(start + step, end, step)
-
-
-def text_hash(text: str) -> bytes:
-    """Return 16 bytes that tell whether a text is still the one that a vector was computed from."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
-
-
-_BLANK = re.compile(r"\s")
-_MAX_PIECE_CHARACTERS = 100_000  # a list of all words of a long text would take much memory
-
-
-def text_key(text: str) -> int | None:
-    """Return a number that is equal for two blocks that read the same, or None without words.
-
-    Addresses, HTML tags and white space make no difference. The number has 64 bits and a sign.
-    """
-    if "](" in text or "<" in text or "://" in text:
-        text = _ADDRESS_OR_TAG.sub(" ", text)
-
-    digest = hashlib.blake2b(digest_size=8)
-    has_word = False
-    separator = ""
-    for piece in _pieces(text):
-        words = " ".join(piece.split())
-        if words:
-            digest.update((separator + words).encode("utf-8", "surrogatepass"))
-            separator = " "
-            has_word = has_word or any(map(str.isalnum, words))
-    if not has_word:
-        return None
-    return int.from_bytes(digest.digest(), "big", signed=True)
-
-
-def _pieces(text: str) -> Iterator[str]:
-    """Yield a text in pieces that end at white space, as far as it has any."""
-    start = 0
-    while len(text) - start > _MAX_PIECE_CHARACTERS:
-        blank = _BLANK.search(text, start + _MAX_PIECE_CHARACTERS)
-        if blank is None:
-            break
-        yield text[start : blank.start()]
-        start = blank.start()
-    yield text[start:]

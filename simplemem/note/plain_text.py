@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from simplemem.note.unseen import without_html_comments
+from simplemem.note.comments import without_html_comments
 
 # Looking for the end of a mark takes longer the more text follows, so only the beginning is read.
 _MAX_CHARACTERS = 10_000
@@ -40,7 +40,7 @@ _MARKUP = re.compile(
 _NESTING_GROUPS = frozenset({"marked", "words"})
 
 
-def as_read(text: str, depth: int = 3) -> str:
+def plain_text(text: str, depth: int = 3) -> str:
     """Return the first 10,000 characters of Markdown as its reader sees them, on one line.
 
     HTML comments are left out. Marks inside marks are resolved `depth` levels deep.
@@ -60,11 +60,11 @@ def _visible_text(match: re.Match[str], depth: int) -> str:
     if group == "row":
         return _row_text(content)
     if group in _NESTING_GROUPS and depth > 0:
-        return as_read(content, depth - 1)
+        return plain_text(content, depth - 1)
     return content
 
 
 def _row_text(row: str) -> str:
     """Return the cells of a table row with dots between them, without separator cells."""
-    cells = [as_read(cell) for cell in _CELL_END.split(row)]
+    cells = [plain_text(cell) for cell in _CELL_END.split(row)]
     return " · ".join(cell for cell in cells if cell.strip(" :-"))

@@ -1,47 +1,36 @@
-"""Change the properties in the header of a note, and write the header of a new one.
+"""Change the properties in the header of a note. Pure.
 
 An edit replaces the characters of one property and leaves every other byte as it was: YAML that is
 parsed and written again would lose comments, quotes and indentation. The result is read again. If
-any other property came out different, the edit is refused with Unreadable. Everything here is pure.
+any other property came out different, the edit is refused with Unreadable.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from datetime import datetime
-from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from simplemem.errors import Invalid, Unreadable
+from simplemem.errors import Unreadable
 from simplemem.note.diff import changes, matches
-from simplemem.note.header import (
-    Header,
-    Node,
-    Scalar,
-    core_value,
-    find_key,
-    read_header,
-    read_yaml,
-    same,
-    skip_blanks,
+from simplemem.note.header import Header, Scalar, find_key, read_header
+from simplemem.note.text_edits import Edit, apply_edits
+from simplemem.note.yaml_reader import skip_blanks
+from simplemem.note.yaml_values import Node, equal_in_yaml
+from simplemem.note.yaml_writer import (
+    clean_value,
+    format_block,
+    format_entry,
+    format_inline,
+    format_property,
+    format_scalar,
+    format_text,
 )
-
-if TYPE_CHECKING:
-    from frontmatter.default_handlers import BaseHandler
-
-_MAX_KEY_LENGTH: Final = 500  # libyaml looks for the colon only in the next 1,024 characters
 
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _BOM: Final = "\ufeff"
-
-Edit = tuple[int, int, str]  # replace text[start:end] by the string
-
-
-# Edits of a note
 
 
 def set_property(text: str, key: str, value: object) -> str:
@@ -57,21 +46,21 @@ def set_property(text: str, key: str, value: object) -> str:
     name = find_key(properties, key)
 
     if name is None:
-        new_value = _clean_value(value)
+        new_value = clean_value(value)
         changed = _add_property(text, header, key, new_value)
         return _verify_edit(text, header, changed, {**properties, key: new_value})
 
     # A note may have a value that this module would never write. Setting it again is no error, so
     # the values are compared before the new one is checked.
     old_value = properties[name]
-    if same(old_value, value):
+    if equal_in_yaml(old_value, value):
         return text
-    new_value = _clean_value(value, old_value)
-    if same(old_value, new_value):
+    new_value = clean_value(value, old_value)
+    if equal_in_yaml(old_value, new_value):
         return text
 
     key_node, value_node = _find_entry(header.root, name)
-    changed = spliced(text, _set_entry(text, key_node, value_node, new_value))
+    changed = apply_edits(text, _set_entry(text, key_node, value_node, new_value))
     return _verify_edit(text, header, changed, {**properties, name: new_value})
 
 
@@ -106,21 +95,9 @@ def replace_scalar(text: str, scalar: Scalar, value: str) -> str:
     _replace_at_path(properties, scalar.path, value)
 
     quote = text[scalar.start : scalar.start + 1]
-    source = _format_text(value, quote, flow=scalar.flow)
-    changed = spliced(text, [(scalar.start, scalar.end, source)])
+    source = format_text(value, quote, flow=scalar.flow)
+    changed = apply_edits(text, [(scalar.start, scalar.end, source)])
     return _verify_edit(text, header, changed, properties)
-
-
-def spliced(text: str, edits: Iterable[Edit]) -> str:
-    """Return a text with edits applied, in any order; the edits must not overlap."""
-    pieces: list[str] = []
-    position = 0
-    for start, end, replacement in sorted(edits):
-        pieces += [text[position:start], replacement]
-        position = end
-
-    pieces.append(text[position:])
-    return "".join(pieces)
 
 
 def _replace_at_path(properties: dict[str, Any], path: Sequence[str], value: str) -> None:
@@ -165,7 +142,7 @@ def _verify_edit(text: str, header: Header, changed: str, expected: Mapping[str,
     is_as_expected = (
         changed_header.style == "yaml"
         and changed[changed_header.body_start :] == body
-        and same(dict(changed_header.properties), expected)
+        and equal_in_yaml(dict(changed_header.properties), expected)
     )
     if not is_as_expected:
         raise Unreadable(
@@ -181,59 +158,6 @@ def _find_entry(node: Node | None, name: str) -> tuple[Node, Node]:
     assert node is not None
     pairs = node.pairs()
     return next((key, value) for key, value in pairs if key.value == name)
-
-
-# The header of a new note
-
-
-def render_header(properties: Mapping[str, object], newline: str = "\n") -> str:
-    """Return the header of a new note as Obsidian writes it, with both fences.
-
-    Block lists are indented by two spaces, and dates have no quotes. Raises Invalid for keys and
-    values that a header cannot contain.
-    """
-    import frontmatter  # imported where a header is written: reading notes does not need it
-
-    post = frontmatter.Post("")
-    post.metadata = {key: _clean_value(value) for key, value in properties.items()}
-    lines = ["---", "---"]
-    if post.metadata:
-        lines = frontmatter.dumps(post, handler()).split("\n")
-    header = newline.join([*lines, ""])
-
-    if not same(dict(read_header(header).properties), post.metadata):
-        raise Invalid(
-            "these properties cannot be written as frontmatter that reads back the same",
-            hint="Use simpler names and values.",
-        )
-    return header
-
-
-@cache
-def handler() -> BaseHandler:
-    """Return the handler with which `python-frontmatter` reads and writes YAML 1.2."""
-    from frontmatter.default_handlers import BaseHandler
-
-    class CoreYaml(BaseHandler):
-        FM_BOUNDARY = re.compile(r"^---[ \t]*$", re.MULTILINE)
-        START_DELIMITER = END_DELIMITER = "---"
-
-        def load(self, fm: str) -> dict[str, Any]:
-            root, _ = read_yaml(fm, 0, len(fm))
-            if root is None or not isinstance(root.value, dict):
-                return {}
-            return dict(root.value)
-
-        def export(self, metadata: dict[str, object], **_: object) -> str:
-            lines: list[str] = []
-            for key, value in metadata.items():
-                lines += _format_property(key, value)
-            return "\n".join(lines)
-
-    return CoreYaml()
-
-
-# Lines
 
 
 class _LineEnd(NamedTuple):
@@ -263,9 +187,6 @@ def _indent_at(text: str, position: int) -> int:
     return position - _line_start(text, position)
 
 
-# Adding and changing an entry of a map
-
-
 def _add_property(text: str, header: Header, key: str, value: object) -> str:
     """Return a text with one more property at the end of its header, or in a new header."""
     if header.style == "none":
@@ -280,7 +201,7 @@ def _add_property(text: str, header: Header, key: str, value: object) -> str:
     if header.root is not None and header.root.children:
         indent = _indent_at(text, header.root.children[0].start)
 
-    lines = [line + newline for line in _format_property(key, value, indent)]
+    lines = [line + newline for line in format_property(key, value, indent)]
     return text[:end] + "".join(lines) + text[end:]
 
 
@@ -289,7 +210,7 @@ def _add_header(text: str, key: str, value: object) -> str:
     body = text.removeprefix(_BOM)
     bom = text[: len(text) - len(body)]
     newline = _line_end(text, 0).newline
-    return bom + newline.join(["---", *_format_property(key, value), "---", body])
+    return bom + newline.join(["---", *format_property(key, value), "---", body])
 
 
 def _set_entry(text: str, key: Node, old: Node, value: object) -> list[Edit]:
@@ -303,7 +224,7 @@ def _set_entry(text: str, key: Node, old: Node, value: object) -> list[Edit]:
 
     value_start = skip_blanks(text, key.end, old.start) + 1  # right after the colon
     begins_below_key = _LINE_END.search(text, value_start, old.start) is not None
-    inline = _format_inline(value, old.style)
+    inline = format_inline(value, old.style)
     if inline is not None and not begins_below_key:
         return [_replace_inline(value_start, old, inline)]
 
@@ -311,7 +232,7 @@ def _set_entry(text: str, key: Node, old: Node, value: object) -> list[Edit]:
     if inline is not None:
         source = f" {inline}".rstrip(" ") + comment
     else:
-        lines = _format_block(value, _indent_at(text, key.start))
+        lines = format_block(value, _indent_at(text, key.start))
         newline = _line_end(text, key.start).newline
         source = newline.join([comment, *lines])
 
@@ -337,9 +258,6 @@ def _replace_inline(value_start: int, old: Node, source: str) -> Edit:
     if old.start == value_start:
         return (old.start, old.end, " " + source)
     return (old.start, old.end, source)
-
-
-# Changing the items of a list, or the entries of a map
 
 
 class _BlockItems(NamedTuple):
@@ -397,10 +315,10 @@ def _change_block_list(text: str, node: Node, values: list[object], newline: str
             # An item that takes the place of another keeps its line, with the comment on it.
             pairs = list(zip(replaced_items, new_values, strict=False))
             for item, value in pairs:
-                edits.append((item.start, item.end, _format_scalar(value, item.style)))
+                edits.append((item.start, item.end, format_scalar(value, item.style)))
             replaced_count = len(pairs)
 
-        sources = [_format_scalar(value) for value in new_values[replaced_count:]]
+        sources = [format_scalar(value) for value in new_values[replaced_count:]]
         edits += block.replace(old_start + replaced_count, old_end, sources)
     return edits
 
@@ -438,7 +356,7 @@ def _change_block_map(
         if new_index < 0:
             continue  # the lines of this entry are deleted below, or move to another place
         value = entries[key.value]
-        if not same(old.value, value):
+        if not equal_in_yaml(old.value, value):
             edits += _set_entry(text, key, old, value)
 
     starts = [key.start for key, _ in node.pairs()]
@@ -447,7 +365,7 @@ def _change_block_map(
     block = _BlockItems(text, starts, ends, prefix, newline)
     for old_start, old_end, new_start, new_end in changes(old_names, new_names):
         names = new_names[new_start:new_end]
-        sources = [_format_entry(name, entries[name]) for name in names]
+        sources = [format_entry(name, entries[name]) for name in names]
         edits += block.replace(old_start, old_end, sources)
     return edits
 
@@ -478,7 +396,7 @@ def _flow_items(text: str, node: Node, values: list[object]) -> list[str]:
     sources = []
     for value in values:
         old_source = old_sources.get(repr(value))
-        sources.append(old_source or _format_scalar(value, flow=True))
+        sources.append(old_source or format_scalar(value, flow=True))
     return sources
 
 
@@ -486,214 +404,10 @@ def _flow_entries(text: str, node: Node, entries: dict[str, object]) -> list[str
     """Return the sources of the new entries of a map in braces."""
     unchanged = {}
     for key, old in node.pairs():
-        if same(old.value, entries.get(key.value)):
+        if equal_in_yaml(old.value, entries.get(key.value)):
             unchanged[key.value] = text[key.start : old.end]
 
     sources = []
     for name, value in entries.items():
-        sources.append(unchanged.get(name) or _format_entry(name, value, flow=True))
+        sources.append(unchanged.get(name) or format_entry(name, value, flow=True))
     return sources
-
-
-# Values as YAML
-#
-# What is written reads back equal under YAML 1.2 core. Quotes make it mean the same to readers of
-# YAML 1.1 (PyYAML, Ruby) too: `yes`, `12:30` and `010` get quotes. Only ISO dates, which YAML 1.1
-# takes for more than text, stay without quotes, because Obsidian writes them so.
-
-# Characters that some parser takes for a line break or a byte order mark, or refuses.
-_ONLY_ESCAPED: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
-_NOT_PLAIN: Final = re.compile(r"[-?:,\[\]{}#&*!|>'\"%@`=]|\.\.\.|.*?(?::\s|\s#|:$)", re.DOTALL)
-_NOT_PLAIN_IN_FLOW: Final = re.compile(r"[,\[\]{}]|:\S")
-_ISO_DATE: Final = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-    r"(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?"
-)
-# What YAML 1.1 takes for something else than text, beyond the patterns of PyYAML: its words in any
-# case, and dates with short months and days, which Ruby reads.
-_NOT_TEXT_IN_YAML_1_1: Final = re.compile(
-    r"(?i:y|n|yes|no|on|off|true|false|null)|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?",
-    re.DOTALL,
-)
-
-
-def is_plain_safe(value: str, *, flow: bool = False) -> bool:
-    """Return whether a text without quotes is the same text for every reader of YAML.
-
-    `flow` asks for a place inside brackets or braces.
-    """
-    if not value or value != value.strip():
-        return False
-    if _ONLY_ESCAPED.search(value) or _NOT_PLAIN.match(value):
-        return False
-    if flow and _NOT_PLAIN_IN_FLOW.search(value):
-        return False
-    if not isinstance(core_value(value), str):
-        return False
-
-    if _ISO_DATE.fullmatch(value):
-        return _is_on_calendar(value)
-    return _is_text_in_yaml_1_1(value)
-
-
-def _is_on_calendar(date: str) -> bool:
-    """Return whether a date exists; PyYAML raises for one that does not, unless it has quotes."""
-    try:
-        datetime.fromisoformat(date)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_text_in_yaml_1_1(value: str) -> bool:
-    import yaml
-
-    if _NOT_TEXT_IN_YAML_1_1.fullmatch(value):
-        return False
-    resolvers = yaml.SafeLoader.yaml_implicit_resolvers.get(value[0], ())
-    return not any(pattern.match(value) for _, pattern in resolvers)
-
-
-def _format_property(key: str, value: object, indent: int = 0) -> list[str]:
-    """Return the lines of a property; items are indented by two spaces, as Obsidian writes them."""
-    name = " " * indent + _format_key(key) + ":"
-    inline = _format_inline(value)
-    if inline is None:
-        return [name, *_format_block(value, indent)]
-    return [f"{name} {inline}".rstrip(" ")]
-
-
-def _format_inline(value: object, style: str = "") -> str | None:
-    """Return a value as it stands on the line of its key; None for a list or map that is not empty.
-
-    `style` is that of the node that the value replaces.
-    """
-    if value is None:
-        return ""
-    if not isinstance(value, (list, dict)):
-        return _format_scalar(value, style)
-    if value:
-        return None
-    if isinstance(value, list):
-        return "[]"
-    return "{}"
-
-
-def _format_block(value: object, indent: int) -> list[str]:
-    """Return the lines of the items of a list or map whose key has this indentation."""
-    item_indent = " " * (indent + 2)
-    if isinstance(value, list):
-        return [f"{item_indent}- {_format_scalar(item)}" for item in value]
-
-    assert isinstance(value, dict)
-    return [item_indent + _format_entry(name, entry) for name, entry in value.items()]
-
-
-def _format_entry(name: str, value: object, *, flow: bool = False) -> str:
-    """Return an entry of a map within a property."""
-    if flow:
-        key = _format_text(name, flow=True)
-    else:
-        key = _format_key(name)
-    return f"{key}: {_format_scalar(value, flow=flow)}"
-
-
-def _format_key(key: str) -> str:
-    """Return a key as YAML; raise Invalid if some parser would not find its end."""
-    is_valid = key and len(key) <= _MAX_KEY_LENGTH and key == key.strip()
-    if not is_valid or _ONLY_ESCAPED.search(key):
-        raise Invalid(
-            f"{key[:40]!r} is not a valid name of a property",
-            hint=f"Use one line of at most {_MAX_KEY_LENGTH} characters, "
-            "without control characters or spaces around it.",
-        )
-    return _format_text(key, flow=":" in key or "," in key)
-
-
-def _format_scalar(value: object, style: str = "", *, flow: bool = False) -> str:
-    """Return a scalar as YAML; raise Invalid for a list, a map or any other type.
-
-    `style` is that of the node that the value replaces. None becomes `null`; a caller that can
-    leave the place empty does that itself.
-    """
-    if isinstance(value, str):
-        return _format_text(value, style, flow=flow)
-    if value is None or isinstance(value, (bool, int)):
-        return json.dumps(value)
-    if isinstance(value, float):
-        return _format_float(value)
-    raise Invalid(
-        f"a property cannot contain a value of type {type(value).__name__} here",
-        hint="Use text, numbers, true, false or null, or a flat list or map of these.",
-    )
-
-
-def _format_float(value: float) -> str:
-    import yaml
-
-    representer = yaml.representer.SafeRepresenter()
-    return str(representer.represent_float(value).value)
-
-
-def _format_text(value: str, style: str = "", *, flow: bool = False) -> str:
-    """Return a text as YAML, in the quotes of what it replaces if they can hold it.
-
-    Any style but a quote asks for no quotes. A text that needs quotes gets double ones, with
-    escapes where it needs them. Raises Invalid for a lone surrogate.
-    """
-    surrogate = _LONE_SURROGATE.search(value)
-    if surrogate is not None:
-        code = f"U+{ord(surrogate[0]):04X}"
-        raise Invalid(
-            f"a text contains a lone surrogate ({code}), which cannot be stored in a file",
-            hint="Send the text again as valid Unicode.",
-        )
-
-    if style == "'" and not _ONLY_ESCAPED.search(value):
-        return "'" + value.replace("'", "''") + "'"
-    if style != '"' and is_plain_safe(value, flow=flow):
-        return value
-    return _ONLY_ESCAPED.sub(_escape, json.dumps(value, ensure_ascii=False))
-
-
-def _escape(match: re.Match[str]) -> str:
-    return f"\\u{ord(match[0]):04X}"
-
-
-def _clean_value(value: object, old: object = None) -> object:
-    """Return a value as it will read back: a scalar, or a flat list or map of scalars.
-
-    A list or map within it is accepted if the old value has the same one. Raises Invalid for
-    anything else.
-    """
-    old_items = _items_of(old)
-
-    if isinstance(value, Mapping):
-        if not all(isinstance(key, str) for key in value):
-            raise Invalid("the keys in a property must be text", hint="Put the keys in quotes.")
-        return {key: _clean_item(entry, old_items) for key, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_clean_item(item, old_items) for item in value]
-    return _clean_item(value, old_items)
-
-
-def _items_of(value: object) -> list[object]:
-    """Return the items of a list or the values of a map; a scalar has none."""
-    if isinstance(value, dict):
-        return list(value.values())
-    if isinstance(value, list):
-        return value
-    return []
-
-
-def _clean_item(item: object, old_items: list[object]) -> object:
-    """Return an item as it will read back; raise Invalid for one that cannot be written."""
-    is_collection = isinstance(item, (list, dict))
-    if is_collection and any(same(item, old_item) for old_item in old_items):
-        return item
-
-    _format_scalar(item)  # raises Invalid
-    if isinstance(item, str):
-        return str.__str__(item)  # the text of a str enum's member, which is what will read back
-    return item

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from simplemem.errors import Invalid, TooLong
+from simplemem.note.fingerprints import text_hash
 from simplemem.note.names import compare_key, legal_name
-from simplemem.note.passages import text_hash
 
 Properties = Mapping[str, Any]
 
@@ -163,7 +163,7 @@ def _read_claim(path: str, properties: Properties) -> _Claim | None:
 
 
 def _plain_text(value: object) -> str:
-    """Return a property as text, as `Note.string` does: a number counts, a list or map does not."""
+    """Return a property as text, as `Note.text_property` does: a number counts, a list or map does not."""
     if value is None or isinstance(value, (Mapping, list)):
         return ""
     return str(value)

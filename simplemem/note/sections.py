@@ -6,9 +6,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from simplemem.note.body import Body, Heading, newline_of, read_body
+from simplemem.note.body import Body, Heading, read_body
+from simplemem.note.comments import Span, without_html_comments
 from simplemem.note.header import read_header
-from simplemem.note.unseen import Span, without_html_comments
+from simplemem.note.lines import newline_of
 
 _ONLY_BLOCK_ID = re.compile(r"[ \t>]*+\^([A-Za-z0-9-]+)[ \t]*$")
 _ASCII_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
@@ -125,7 +126,7 @@ def section_span(text: str, section: str) -> Span | None:
     return find_section(text, read_body(text, body_start), section)
 
 
-def with_line(text: str, section: str, line: str, at: int | None = None) -> str:
+def add_line(text: str, section: str, line: str, at: int | None = None) -> str:
     """Return the note with a line added to a section: at an offset in it, or at its end.
 
     A section that does not exist is added at the end of the note, with the line; `at` is not used.
@@ -138,7 +139,7 @@ def with_line(text: str, section: str, line: str, at: int | None = None) -> str:
         return f"{text}{gap}## {section}{newline}{newline}{line}{newline}"
     if at is not None:
         return text[:at] + line + newline + text[at:]
-    return _with_line_at_end(text, span, line, newline)
+    return _add_line_at_end(text, span, line, newline)
 
 
 def _gap_before_heading(text: str, newline: str) -> str:
@@ -150,7 +151,7 @@ def _gap_before_heading(text: str, newline: str) -> str:
     return newline * 2
 
 
-def _with_line_at_end(text: str, span: Span, line: str, newline: str) -> str:
+def _add_line_at_end(text: str, span: Span, line: str, newline: str) -> str:
     """Return the text with a line behind the last text of a section."""
     start, end = span
     section_text = text[start:end].rstrip()

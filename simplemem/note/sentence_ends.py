@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from simplemem.note.words import STOP_WORDS
+from simplemem.note.languages import STOP_WORDS
 
 # A mark and what closes it before a space, or a mark of a script that needs no space. A class of
 # characters comes first, so that `re` skips over everything else at once.
@@ -60,13 +60,13 @@ def sentence_ends(text: str, start: int, stop: int) -> Iterator[int]:
 
     The end of the last sentence is yielded only if white space or a mark such as `。` shows it.
     """
-    for mark in marks(text, start, stop):
+    for mark in find_end_marks(text, start, stop):
         end = mark.end()
         if mark[0] != "." or not _is_abbreviation(text, start, end, stop):
             yield end
 
 
-def marks(text: str, start: int, stop: int) -> Iterator[re.Match[str]]:
+def find_end_marks(text: str, start: int, stop: int) -> Iterator[re.Match[str]]:
     """Yield the marks in `text[start:stop]` that end sentences, and the points of abbreviations."""
     return _MARK.finditer(text, start, stop)
 

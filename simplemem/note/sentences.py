@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
+from simplemem.note.languages import STOP_WORDS
 from simplemem.note.sentence_ends import sentence_ends
-from simplemem.note.words import STOP_WORDS, words_in_order
+from simplemem.note.words import words_in_order
 
 _LINE_START = re.compile(r"(?<=\n)")
 _MARKER = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[.\][ \t]+)?|\|[ \t]*)")
@@ -152,7 +153,7 @@ def _is_value(word: str) -> bool:
     return word in _NAMED_VALUES or _NUMBER.search(word) is not None
 
 
-def disagree(one: Sentence, other: Sentence, about_one: str, about_other: str) -> bool:
+def contradicts(one: Sentence, other: Sentence, about_one: str, about_other: str) -> bool:
     """Return whether two sentences with one frame differ in a negation or in one value.
 
     `about_one` and `about_other` say what the notes of the sentences are about. A differing value

@@ -2,41 +2,17 @@
 
 A word is found only if both sides split, fold and stem it alike. The tokenizer of SQLite,
 `unicode61`, takes a sentence of Chinese, Japanese, Thai or Korean for one word; `searchable` writes
-such a run as overlapping pairs and single characters. The module also knows the parts of names in
-code, the language of a note and the stems of words.
+such a run as overlapping pairs and single characters.
 """
 
 from __future__ import annotations
 
-import importlib
 import re
-import string
-import threading
-import unicodedata
-from collections import Counter
-from collections.abc import Collection, Iterable
-from functools import cache, lru_cache
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-
-def _read_small_words() -> dict[str, str]:
-    """Return the sections of `small_words.txt`: the name of each, and its words."""
-    text = Path(__file__).with_name("small_words.txt").read_text(encoding="utf-8")
-    sections = {}
-    for section in text.split("\n[")[1:]:
-        name, words = section.split("]\n", 1)
-        sections[name] = words
-    return sections
-
-
-# Words that only hold a sentence together, such as `the`, by language.
-_SMALL_WORDS: Final = _read_small_words()
-STOP_WORDS: Final = frozenset(_SMALL_WORDS.pop("en").split())
-
-# Words that an English text has as well, so that they do not tell the language of a note.
-_ALSO_ENGLISH: Final = STOP_WORDS | frozenset(_SMALL_WORDS.pop("shared").split())
+from simplemem.note.languages import STOP_WORDS
+from simplemem.note.letters import UNSPACED_RUN, fold_letters, without_accents
 
 # Pairs of characters that only hold a sentence together in languages without spaces.
 _UNSPACED_STOP_PAIRS: Final = frozenset(
@@ -47,74 +23,7 @@ _UNSPACED_STOP_PAIRS: Final = frozenset(
     """.split()
 )
 
-# Scripts written without spaces: Thai, Lao, Khmer, Myanmar, kana and Han. Hangul is one of them,
-# because its particles are attached to the noun.
-_UNSPACED_CHARACTER: Final = (
-    "[\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff"
-    "\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-    "\uff66-\uff9f\U00020000-\U0003ffff]"
-)
-# The same as the class with `+`, but `re` skips faster to a class that stands alone.
-_UNSPACED: Final = re.compile(f"{_UNSPACED_CHARACTER}{_UNSPACED_CHARACTER}*")
-
 _find_ascii_words: Final = re.compile("[a-z0-9]+").findall
-
-# The Unicode categories whose characters are part of words.
-_WORD_CATEGORIES: Final = frozenset(
-    ("Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "No", "Mn", "Mc", "Co")
-)
-
-# What people write where a keyboard lacks a letter, and no table of the tokenizer folds.
-_PLAIN_SPELLINGS: Final = """
-    ß:ss ẞ:SS œ:oe Œ:OE æ:ae Æ:AE ø:o Ø:O ł:l Ł:L đ:d Đ:D ð:d Ð:D þ:th Þ:Th ı:i İ:I ё:е Ё:Е
-    آ:ا أ:ا إ:ا ٱ:ا ـ: \u00ad: \u2060: \ufeff:
-"""
-_GREEK: Final = (
-    *range(0x370, 0x400),
-    *range(0x1F00, 0x2000),
-)
-# The points of Hebrew and the vowel signs of Arabic.
-_VOWEL_SIGNS: Final = (
-    *range(0x591, 0x5C8),
-    *range(0x610, 0x61B),
-    *range(0x64B, 0x660),
-    0x670,
-    *range(0x6D6, 0x6EE),
-)
-
-
-class _LetterTable(dict[int, str]):
-    """A table for `str.translate`: folds letters and turns what is not part of a word into a space.
-
-    The Unicode categories are those of Python. The tokenizer knows an older version of Unicode, and
-    would take a recent emoji for a letter.
-    """
-
-    def __missing__(self, code: int) -> str:
-        character = chr(code)
-        is_part_of_word = unicodedata.category(character) in _WORD_CATEGORIES
-        self[code] = character if is_part_of_word else " "
-        return self[code]
-
-
-def _build_letter_table() -> _LetterTable:
-    """Return the table that folds letters which are often written in another way."""
-    table = _LetterTable()
-    for pair in _PLAIN_SPELLINGS.split():
-        letter, plain = pair.split(":")
-        table[ord(letter)] = plain
-
-    for code in _GREEK:
-        if chr(code).isalpha():
-            table[code] = unicodedata.normalize("NFD", chr(code))[0]
-
-    for code in _VOWEL_SIGNS:
-        if unicodedata.category(chr(code)) == "Mn":
-            table[code] = ""
-    return table
-
-
-_LETTERS: Final = _build_letter_table()
 
 
 def searchable(text: str) -> str:
@@ -125,7 +34,7 @@ def searchable(text: str) -> str:
     """
     if text.isascii():
         return text
-    return _UNSPACED.sub(_spell_out_run, _fold_letters(text))
+    return UNSPACED_RUN.sub(_spell_out_run, fold_letters(text))
 
 
 def _spell_out_run(run: re.Match[str]) -> str:
@@ -140,29 +49,24 @@ def _pairs(characters: str) -> list[str]:
     return list(map("".join, pairwise(characters)))
 
 
-def _fold_letters(text: str) -> str:
-    """Return one form of a text, however its accents, syllables or ligatures are written."""
-    return unicodedata.normalize("NFKC", text).translate(_LETTERS)
-
-
-def _split_words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the words of a text in lower case, split where the tokenizer of the index splits."""
     if text.isascii():
         return _find_ascii_words(text.lower())
-    return _fold_letters(text).lower().split()
+    return fold_letters(text).lower().split()
 
 
-def stretches(text: str) -> list[list[str]]:
+def phrase_segments(text: str) -> list[list[str]]:
     """Return the words of a phrase in segments.
 
     In the `searchable` form of a text that contains the phrase, the words of a segment are
     neighbours. A run of an unspaced script ends a segment, because its single characters follow its
     pairs there.
     """
-    words = _split_words(text)
+    words = split_words(text)
     if not words:
         return []
-    if text.isascii() or not any(map(_UNSPACED.search, words)):
+    if text.isascii() or not any(map(UNSPACED_RUN.search, words)):
         return [words]
 
     segments: list[list[str]] = [[]]
@@ -174,7 +78,7 @@ def stretches(text: str) -> list[list[str]]:
 def _append_word(segments: list[list[str]], word: str) -> None:
     """Append a word to the last segment; begin a new segment behind each of its unspaced runs."""
     copied_until = 0
-    for run in _UNSPACED.finditer(word):
+    for run in UNSPACED_RUN.finditer(word):
         spaced = word[copied_until : run.start()]
         if spaced:
             segments[-1].append(spaced)
@@ -188,49 +92,14 @@ def _append_word(segments: list[list[str]], word: str) -> None:
         segments[-1].append(rest)
 
 
-def counted(number: int, thing: str, things: str = "") -> str:
-    """Return a number with its noun: `1 note`, `1,200 notes`.
-
-    `things` is the plural, if it is not formed by adding an s: `2 entities`.
-    """
-    if number == 1:
-        return f"1 {thing}"
-    plural = things or f"{thing}s"
-    return f"{number:,} {plural}"
-
-
-def shortened(text: str, most: int) -> str:
-    """Return a text on one line; if it has more than `most` characters, cut at a word, with `…`."""
-    line = " ".join(text.split())
-    if len(line) <= most:
-        return line
-    whole_words = line[:most].rsplit(" ", 1)[0]
-    return f"{whole_words}…"
-
-
-def well_formed(text: str) -> str:
-    """Return a text that can be encoded: U+FFFD replaces each half of a surrogate pair.
-
-    A careless client may send such halves. Two halves that belong together become a character.
-    """
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def is_unspaced(word: str) -> bool:
-    """Return whether a word consists of characters of scripts without spaces."""
-    return not word.isascii() and _UNSPACED.fullmatch(word) is not None
-
-
 def words_in_order(text: str) -> list[str]:
     """Return the words of a query in their order, repeated ones included."""
     if text.isascii():
-        return _split_words(text)
-    return [word for segment in stretches(text) for word in segment]
+        return split_words(text)
+    return [word for segment in phrase_segments(text) for word in segment]
 
 
-def words_of(text: str) -> list[str]:
+def unique_words(text: str) -> list[str]:
     """Return the words of a query in their order, each of them once."""
     return list(dict.fromkeys(words_in_order(text)))
 
@@ -247,7 +116,7 @@ def words_key(name: str) -> str:
     words = words_in_order(name)
     # An emoji may leave a mark that is neither a letter nor a digit.
     words = [word for word in words if any(map(str.isalnum, word))]
-    return _SPACE_BESIDE_LETTER.sub("", _without_accents(" ".join(words)))
+    return _SPACE_BESIDE_LETTER.sub("", without_accents(" ".join(words)))
 
 
 def neighbouring_words(words: list[str]) -> list[tuple[str, str]]:
@@ -277,310 +146,7 @@ def count_tokens(text: str) -> int:
     """
     unspaced = 0
     if not text.isascii():
-        unspaced = sum(map(len, _UNSPACED.findall(text)))
+        unspaced = sum(map(len, UNSPACED_RUN.findall(text)))
     by_words = (len(text.split()) * 4 + 2) // 3
     by_length = (len(text) - unspaced) // 4
     return max(by_words, by_length) + unspaced
-
-
-# Names in code, such as `getUserName`, are also found by their parts.
-
-_MAX_NAME_CHARACTERS: Final = 60  # longer runs of letters are data
-_COMPOUND_NAME: Final = re.compile(
-    r"(?<![^\W_])(?=[A-Za-z0-9]*(?:[a-z0-9][A-Z]|[A-Z]{2}[a-z]))[A-Za-z0-9]+(?![^\W_])"
-)
-_NAME_PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_PLURAL_OR_UNIT: Final = re.compile(r"[A-Z]+s|\d+[A-Za-z]+")  # PDFs, 5K
-
-# Words joined by any mark, and those joined by one that seldom stands between words of a sentence:
-# `snake_case` and `path/to/file`, but neither `well-known` nor `and/or`.
-_JOINED_BY_ANY_MARK: Final = re.compile(r"[^\W_][_./:\\#@+=-]+[^\W_]")
-_JOINED: Final = re.compile(
-    r"[^\W_][_.:\\#@+=]+[^\W_]|\d[/-]+[^\W_]|[^\W_][/-]+\d|/[^\W_]+/"
-    r"|(?<![^\W_])[^\W_]++/[^\W_]++/"
-)
-_TOKEN: Final = re.compile(r"""[^\s\[\](){}<>"'`|,;]+""")
-_VERSION: Final = re.compile(r"v?(?P<number>\d+(?:\.\d+)+)")
-_SIGN_NAME: Final = re.compile(r"(?<![^\W_])(?:[Cc]\+\+|C#)(?![^\W_])")
-_WORDS_OF_SIGN_NAME: Final = {"c++": "cplusplus cpp", "c#": "csharp"}
-
-
-def _build_letter_kinds() -> bytes:
-    """Return a table for `bytes.translate`: A for capitals, a for small letters and digits."""
-    table = bytearray(b" " * 256)
-    for code in string.ascii_uppercase.encode():
-        table[code] = ord("A")
-    for code in (string.ascii_lowercase + string.digits).encode():
-        table[code] = ord("a")
-    return bytes(table)
-
-
-_LETTER_KINDS: Final = _build_letter_kinds()
-
-
-def may_hold_names(text: str) -> bool:
-    """Return whether `parts_of_names` can find anything. Most texts have no names in code.
-
-    The check is much faster than the search.
-    """
-    kinds = text.encode("utf-8", "replace").translate(_LETTER_KINDS)
-    if b"aA" in kinds or b"AAa" in kinds:
-        return True
-    if "C#" in text:
-        return True
-    return "+" in text and "++" in text  # the search for one character is the faster one
-
-
-def _split_names(text: str) -> list[list[str]]:
-    """Return the parts of each compound name in a text, with each name once."""
-    parts_by_name = []
-    for name in dict.fromkeys(_COMPOUND_NAME.findall(text)):
-        if len(name) > _MAX_NAME_CHARACTERS:
-            continue
-        parts: list[str] = _NAME_PART.findall(name)
-        if _are_words(parts) and not _PLURAL_OR_UNIT.fullmatch(name):
-            parts_by_name.append(parts)
-    return parts_by_name
-
-
-def _are_words(parts: list[str]) -> bool:
-    """Return whether the parts of a name are words; those of random letters or `iPhone` are not."""
-    if len(parts) < 2:
-        return False
-    single_characters = [part for part in parts if len(part) == 1]
-    return all(map(str.isdigit, single_characters))
-
-
-def sequences_in(text: str) -> list[tuple[str, ...]]:
-    """Return the words of each part of a query that is one expression but several indexed words.
-
-    Such expressions are `path/to/file.py`, `v1.2.3` and `getUserName`. `and/or` is one only if it
-    is the whole query. A web address is none in a longer query, which only refers to it.
-    """
-    if not (_JOINED_BY_ANY_MARK.search(text) or may_hold_names(text)):
-        return []
-
-    tokens = _TOKEN.findall(text)
-    is_alone = len(tokens) == 1
-    sequences: list[tuple[str, ...]] = []
-    for token in tokens:
-        if is_alone or "://" not in token:
-            sequences += _sequences_of_token(token, is_alone)
-    return list(dict.fromkeys(sequences))
-
-
-def _sequences_of_token(token: str, is_alone: bool) -> list[tuple[str, ...]]:
-    """Return the sequences of words in one token of a query."""
-    sequences = [tuple(map(str.lower, parts)) for parts in _split_names(token)]
-    pattern = _JOINED_BY_ANY_MARK if is_alone else _JOINED
-    if not pattern.search(token):
-        return sequences
-
-    words = tuple(words_in_order(token))
-    has_unspaced = any(map(is_unspaced, words))
-    if len(words) > 1 and not has_unspaced:
-        sequences.append(words)
-
-    version = _VERSION.fullmatch(token.strip(".:!?").lower())
-    if version:  # a note may have it with or without the v
-        major, *minor = words_in_order(version["number"])
-        sequences.append((major, *minor))
-        sequences.append((f"v{major}", *minor))
-    return sequences
-
-
-def parts_of_names(text: str) -> str:
-    """Return the parts of the names in a text as further words to index; "" if there are none."""
-    if not may_hold_names(text):
-        return ""
-
-    lines = list(map(" ".join, _split_names(text)))
-    sign_names = dict.fromkeys(map(str.lower, _SIGN_NAME.findall(text)))
-    lines += [_WORDS_OF_SIGN_NAME[name] for name in sign_names]
-    return "\n".join(lines)
-
-
-# The language of a note is the one that its frontmatter names (`lang: de`), else the one that its
-# small words show. It is "" for English and for a note whose language is not clear.
-
-LANGUAGES: Final = tuple(_SMALL_WORDS)
-
-# Letters that show a language: with one of them, a single small word is enough.
-_LETTERS_OF_LANGUAGE: Final = {
-    "de": "äöüß",
-    "es": "ñ¿¡",
-    "fr": "œçêèà",
-    "it": "òìùè",
-    "nl": "ĳ",
-    "pt": "ãõ",
-}
-_ELISIONS: Final = ("l'", "d'", "l’", "d’")  # of French and Italian
-
-_SAMPLE_CHARACTERS: Final = 300  # from the beginning, and as many from the middle
-_MIN_SCORE: Final = 2  # small words, a letter of the language counting as one
-# The share of the sample's words that are small; a text of lists and names has about this many.
-_MIN_SMALL_SHARE: Final = 0.08
-
-
-def _without_accents(text: str) -> str:
-    """Return a text without combining marks and with ss for the sharp s."""
-    if text.isascii():
-        return text
-    decomposed = unicodedata.normalize("NFD", text)
-    letters = [letter for letter in decomposed if not unicodedata.combining(letter)]
-    return "".join(letters).replace("ß", "ss")
-
-
-def _index_small_words() -> dict[str, tuple[str, ...]]:
-    """Return the languages of each small word, in all its spellings, but for English words."""
-    languages: dict[str, tuple[str, ...]] = {}
-    for language, words in _SMALL_WORDS.items():
-        for spelling in _spellings_of(words.split()) - _ALSO_ENGLISH:
-            previous = languages.get(spelling, ())
-            languages[spelling] = (*previous, language)
-    return languages
-
-
-def _spellings_of(words: list[str]) -> set[str]:
-    """Return the words, the words without accents, and those with a typographic apostrophe."""
-    spellings = set(words)
-    for word in words:
-        spellings.add(_without_accents(word))
-        spellings.add(word.replace("'", "’"))
-    return spellings
-
-
-_LANGUAGES_OF_WORD: Final = _index_small_words()
-_STOP_WORDS_OF_LANGUAGE: Final = {
-    language: frozenset(map(_without_accents, words.split()))
-    for language, words in _SMALL_WORDS.items()
-}
-
-
-def language_of(text: str, declared: str | None = None) -> str:
-    """Return the language of a note: one of LANGUAGES, or "" for English or an unclear one.
-
-    `declared` is what the frontmatter names, such as `de-AT`. If there is any, it decides.
-    """
-    if declared:
-        code = declared.strip().casefold()[:2]
-        return code if code in LANGUAGES else ""
-
-    sample = _sample(text).lower()
-    words_with_repeats = sample.split()
-    if _LANGUAGES_OF_WORD.keys().isdisjoint(words_with_repeats):
-        return ""
-
-    words = set(words_with_repeats)
-    small_words = _LANGUAGES_OF_WORD.keys() & words
-    if len(small_words) < _MIN_SMALL_SHARE * len(words):
-        return ""
-
-    scores = _score_languages(sample, words, small_words)
-    best = max(LANGUAGES, key=lambda language: scores[language])
-    best_score = scores[best]
-    english_score = len(STOP_WORDS & words)
-    if best_score < _MIN_SCORE or best_score <= english_score:
-        return ""
-    return best
-
-
-def _sample(text: str) -> str:
-    """Return the beginning and the middle of a long text, which show its language well enough."""
-    if len(text) <= 2 * _SAMPLE_CHARACTERS:
-        return text
-    beginning = text[:_SAMPLE_CHARACTERS]
-    middle_start = len(text) // 2
-    middle = text[middle_start : middle_start + _SAMPLE_CHARACTERS]
-    return f"{beginning} {middle}"
-
-
-def _score_languages(sample: str, words: set[str], small_words: set[str]) -> Counter[str]:
-    """Return how many signs of each language a sample in lower case has."""
-    scores: Counter[str] = Counter()
-    for word in small_words:
-        scores.update(_LANGUAGES_OF_WORD[word])
-
-    if any(word.startswith(_ELISIONS) for word in words):
-        scores.update(("fr", "it"))
-
-    if not sample.isascii():
-        letters = frozenset(sample)
-        for language, letters_of_language in _LETTERS_OF_LANGUAGE.items():
-            if not letters.isdisjoint(letters_of_language):
-                scores[language] += 1
-    return scores
-
-
-def holding_together(words: Iterable[str], languages: Collection[str]) -> frozenset[str]:
-    """Return the stop words of a query, if the query is in one of the `languages`.
-
-    The language is the one that most words of the query belong to. If more of them are English stop
-    words, or none belongs to any of the languages, the result is empty.
-    """
-    plain_words = {word: _without_accents(word) for word in words}
-    scores: Counter[str] = Counter()
-    for word in plain_words:
-        for language in _LANGUAGES_OF_WORD.get(word, ()):
-            if language in languages:
-                scores[language] += 1
-
-    best_score = max(scores.values(), default=0)
-    english_score = len(STOP_WORDS.intersection(plain_words))
-    if best_score == 0 or english_score > best_score:
-        return frozenset()
-
-    stop_words: set[str] = set()
-    for language, score in scores.items():
-        if score == best_score:
-            stop_words |= _STOP_WORDS_OF_LANGUAGE[language]
-    return frozenset(word for word, plain in plain_words.items() if plain in stop_words)
-
-
-# The character, from a private area of Unicode, that is appended to the stems of each language.
-MARKS: Final = {language: chr(0xE001 + number) for number, language in enumerate(LANGUAGES)}
-
-_STEMMER_NAMES: Final = {
-    "": "English",
-    "de": "German",
-    "es": "Spanish",
-    "fr": "French",
-    "it": "Italian",
-    "nl": "Dutch",
-    "pt": "Portuguese",
-}
-_STEMMER_LOCK: Final = threading.Lock()  # a stemmer stores the word that it works on
-
-
-def stems_of(text: str, language: str) -> str:
-    """Return the stems of the words of a text in their order.
-
-    Stop words of the language and words with other characters than letters are left out.
-    """
-    stems = []
-    for word in _split_words(text):
-        if not word.isalpha() or _UNSPACED.search(word):
-            continue
-        if _without_accents(word) not in _STOP_WORDS_OF_LANGUAGE[language]:
-            stems.append(stem(word, language))
-    return " ".join(stems)
-
-
-@lru_cache(maxsize=20_000)
-def stem(word: str, language: str) -> str:
-    """Return the stem of a word in lower case, followed by the mark of its language.
-
-    The mark comes last, so that the tokenizer of the index takes no further ending off. English,
-    the language "", has no mark.
-    """
-    with _STEMMER_LOCK:
-        bare_stem = str(_stemmer(language).stemWord(word))
-    return bare_stem + MARKS.get(language, "")
-
-
-@cache
-def _stemmer(language: str) -> Any:
-    """Return the stemmer of a language. The import of its module takes time, so it is late."""
-    name = _STEMMER_NAMES[language]
-    module = importlib.import_module(f"snowballstemmer.{name.lower()}_stemmer")
-    return getattr(module, f"{name}Stemmer")()

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from simplemem.errors import Unavailable
-from simplemem.note.hidden import find_secrets
-from simplemem.note.properties import spliced
+from simplemem.note.secrets import find_secrets
+from simplemem.note.text_edits import apply_edits
 from simplemem.providers.client import Key, KeySource, Refused, ServiceClient, address_of
 
 _HOMES = {"openai": "https://api.openai.com/v1", "ollama": "http://localhost:11434"}
@@ -21,7 +21,7 @@ _HOMES = {"openai": "https://api.openai.com/v1", "ollama": "http://localhost:114
 def redacted(value: Any) -> Any:
     """A value for the wire, without what looks like a secret in any of its texts."""
     if isinstance(value, str):
-        return spliced(
+        return apply_edits(
             value, ((each.start, each.end, "[redacted]") for each in find_secrets(value))
         )
     if isinstance(value, Mapping):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
-from simplemem.note.words import counted, well_formed
+from simplemem.note.formatting import counted, well_formed
 from simplemem.providers.client import (
     VOYAGE,
     Key,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simplemem.errors import Unavailable
-from simplemem.note.words import well_formed
+from simplemem.note.formatting import well_formed
 
 if TYPE_CHECKING:
     import numpy as np

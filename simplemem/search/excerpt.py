@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from simplemem.index.door import Position
-from simplemem.note.unseen import Span, blanked, without_html_comments, without_unseen
+from simplemem.note.comments import Span, blank_spans, without_html_comments, without_unseen
 from simplemem.search.rank import snippet, where_words_stand, words_begun
 
 _LINK_TARGET = re.compile(r"\]\([^()\n]*\)")
@@ -76,7 +76,7 @@ def choose_excerpt(
     """
     versions = Quotable.of(text).versions
     visible = versions[0]
-    unique = blanked(visible, repeated)
+    unique = blank_spans(visible, repeated)
     version, place = _place_to_show(text, (unique, *versions), passages, best, words)
 
     around, place = where_words_stand(version, passages, place, words, limit)

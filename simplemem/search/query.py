@@ -17,8 +17,20 @@ from typing import NamedTuple
 from simplemem.errors import Invalid
 from simplemem.index.door import AnyOf, Row, Standing, Term
 from simplemem.index.text import instant
-from simplemem.note import words as lexicon
-from simplemem.note.names import base_name, date_in
+from simplemem.note.code_names import parts_of_names, sequences_in
+from simplemem.note.dates import date_in_name
+from simplemem.note.formatting import well_formed
+from simplemem.note.languages import find_stop_words
+from simplemem.note.letters import is_unspaced
+from simplemem.note.names import base_name
+from simplemem.note.stems import MARKS, stem
+from simplemem.note.words import (
+    content_words,
+    neighbouring_words,
+    unique_words,
+    words_in_order,
+    words_key,
+)
 
 # `Sidecar.vocabulary`. For each group of terms it returns how many notes contain one of them, and
 # it returns the index status.
@@ -180,7 +192,7 @@ class Query:
         if ranking_places:
             inner_words = self.spoken[ranking_places[0] : ranking_places[-1] + 1]
 
-        keys = [lexicon.words_key(" ".join(words)) for words in (self.spoken, inner_words)]
+        keys = [words_key(" ".join(words)) for words in (self.spoken, inner_words)]
         return tuple(key for key in dict.fromkeys(keys) if key)
 
     def side_by_side(self) -> tuple[Term, ...]:
@@ -217,7 +229,7 @@ def read_query(text: str) -> Query:
     notices: list[str] = []
     if len(text) > MAX_CHARACTERS:
         notices.append(f"Only the first {MAX_CHARACTERS:,} characters of the query were read.")
-    text = lexicon.well_formed(text[:MAX_CHARACTERS]).replace("\0", "\ufffd")
+    text = well_formed(text[:MAX_CHARACTERS]).replace("\0", "\ufffd")
 
     syntax = _read_syntax(text)
     if syntax.excludes_only():
@@ -226,9 +238,9 @@ def read_query(text: str) -> Query:
         syntax.without = []
     words_text = syntax.words_text
 
-    words = lexicon.words_in_order(words_text)
-    parts_of_names = lexicon.words_in_order(lexicon.parts_of_names(words_text))
-    ranking_words = lexicon.content_words(list(dict.fromkeys(words + parts_of_names)))
+    words = words_in_order(words_text)
+    name_parts = words_in_order(parts_of_names(words_text))
+    ranking_words = content_words(list(dict.fromkeys(words + name_parts)))
     if len(ranking_words) > _MAX_WORDS:
         notices.append(f"Only the first {_MAX_WORDS} words of the query were searched for.")
         ranking_words = ranking_words[:_MAX_WORDS]
@@ -241,7 +253,7 @@ def read_query(text: str) -> Query:
         text,
         words=tuple(ranking_words),
         spoken=tuple(words[:_MAX_WORDS]),
-        pairs=tuple(lexicon.neighbouring_words(words)[:_MAX_WORDS]),
+        pairs=tuple(neighbouring_words(words)[:_MAX_WORDS]),
         phrases=tuple(syntax.phrases),
         without=tuple(syntax.without),
         tags=syntax.tags,
@@ -249,7 +261,7 @@ def read_query(text: str) -> Query:
         prefix=syntax.fields.get("path", ""),
         author=syntax.fields.get("author", ""),
         archive=syntax.archive,
-        sequences=tuple(lexicon.sequences_in(words_text)[:_MAX_SEQUENCES]),
+        sequences=tuple(sequences_in(words_text)[:_MAX_SEQUENCES]),
         beginnings=tuple(beginnings),
         last=last,
         instead=" ".join(notices),
@@ -275,7 +287,7 @@ def _is_words(match: re.Match[str]) -> bool:
     if match["not"]:
         return True
     phrase = match["phrase"]
-    return phrase is not None and not lexicon.words_of(phrase)
+    return phrase is not None and not unique_words(phrase)
 
 
 def _take_filter(syntax: _Syntax, match: re.Match[str]) -> str:
@@ -295,7 +307,7 @@ def _take_filter(syntax: _Syntax, match: re.Match[str]) -> str:
 
     beginning = match["beginning"]
     if beginning:
-        syntax.beginnings += lexicon.words_in_order(beginning)[-1:]
+        syntax.beginnings += words_in_order(beginning)[-1:]
         return beginning
 
     value = match["quoted_value"] or match["value"]
@@ -318,12 +330,12 @@ def with_forms(query: Query, vocabulary: Vocabulary) -> tuple[Query, Standing]:
         return query, status
 
     # A note in a language other than English contains the mark of the language.
-    marks_and_words = [*lexicon.MARKS.values(), *query.words]
+    marks_and_words = [*MARKS.values(), *query.words]
     counts, status = vocabulary([(Term((word,)),) for word in marks_and_words])
-    mark_counts = zip(lexicon.MARKS, counts, strict=False)
+    mark_counts = zip(MARKS, counts, strict=False)
     languages = [language for language, count in mark_counts if count]
 
-    counts = counts[len(lexicon.MARKS) :]
+    counts = counts[len(MARKS) :]
     if languages:
         query, counts = _with_stems(query, counts, languages, vocabulary)
     query = replace(query, holders=tuple(counts))
@@ -353,7 +365,7 @@ def _with_stems(
 
 def _in_languages(query: Query, languages: Collection[str]) -> Query:
     """Return the query with the stems of its words, without the stop words of its language."""
-    stop_words = lexicon.holding_together(query.words, languages)
+    stop_words = find_stop_words(query.words, languages)
     words = tuple(word for word in query.words if word not in stop_words) or query.words
     forms = {word: _stem_terms((word,), languages) for word in words}
     pairs = tuple(pair for pair in query.pairs if not stop_words.issuperset(pair))
@@ -389,9 +401,9 @@ def _stem_terms(words: tuple[str, ...], languages: Collection[str]) -> tuple[Ter
 
 def _stems(word: str, languages: Collection[str]) -> tuple[str, ...]:
     """Return the stem of a word in each language; none for numbers and scripts without spaces."""
-    if not word.isalpha() or lexicon.is_unspaced(word):
+    if not word.isalpha() or is_unspaced(word):
         return ()
-    return tuple(lexicon.stem(word, language) for language in languages)
+    return tuple(stem(word, language) for language in languages)
 
 
 def _with_substitutes(query: Query, missing: Sequence[str], vocabulary: Vocabulary) -> Query:
@@ -427,7 +439,7 @@ def _characters_of_missing(
 
     Returns nothing if a note contains one of these words.
     """
-    unspaced = [word for word in query.words if lexicon.is_unspaced(word)]
+    unspaced = [word for word in query.words if is_unspaced(word)]
     if not set(unspaced) <= set(missing):
         return {}
     return {
@@ -444,7 +456,7 @@ def _completions_of_last(
     is_candidate = (
         word in missing
         and word not in query.beginnings
-        and not lexicon.is_unspaced(word)
+        and not is_unspaced(word)
         and len(word) >= _MIN_BEGINNING
     )
     if not is_candidate:
@@ -612,7 +624,7 @@ def is_of(row: Row, days: tuple[str, ...]) -> bool:
     The day in its name or title decides. A note without one belongs to the days of its creation and
     last change.
     """
-    named_day = date_in(base_name(row.path)) or day_in(row.title)
+    named_day = date_in_name(base_name(row.path)) or day_in(row.title)
     days_of_note = (named_day,) if named_day else (row.created[:10], row.modified[:10])
     return any(day.startswith(days) or day[4:].startswith(days) for day in days_of_note)
 

@@ -18,8 +18,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from simplemem.index.door import BLOCKS_COUNTED, Match, Matches, NoteId, PlaceId, Position
-from simplemem.note.plain_text import as_read
-from simplemem.note.words import STOP_WORDS, is_unspaced, words_in_order, words_key
+from simplemem.note.languages import STOP_WORDS
+from simplemem.note.letters import is_unspaced
+from simplemem.note.plain_text import plain_text
+from simplemem.note.words import words_in_order, words_key
 
 if TYPE_CHECKING:
     import numpy as np
@@ -759,15 +761,15 @@ def snippet(text: str, passage: Position, place: Position | None, limit: int) ->
     If the passage is longer, the line begins near `place`.
     """
     if passage.stop - passage.start <= limit:
-        return as_read(text[passage.start : passage.stop])
+        return plain_text(text[passage.start : passage.stop])
 
     start = passage.start
     if place is not None:
         start = max(passage.start, min(place.start, passage.stop - limit + 2))
 
     read_start = max(passage.start, start - _READ_BEFORE)
-    readable = as_read(text[read_start : min(passage.stop, start + 3 * limit)])
-    offset = len(as_read(text[read_start:start]))
+    readable = plain_text(text[read_start : min(passage.stop, start + 3 * limit)])
+    offset = len(plain_text(text[read_start:start]))
     offset = max(0, min(offset, len(readable) - limit + 2))
     offset = _next_word_start(readable, offset)
 

@@ -12,11 +12,12 @@ from simplemem.errors import Conflict, SimplememError
 from simplemem.index.door import Narrow, Question
 from simplemem.index.notes import named_in_memory
 from simplemem.models import By, Filter, Listed, Moved
+from simplemem.note.formatting import well_formed
 from simplemem.note.header import read_header
 from simplemem.note.names import check_name, name_of
-from simplemem.note.note import decoded, private_reason, read_note
+from simplemem.note.note import decode_text, read_note
+from simplemem.note.privacy import private_reason
 from simplemem.note.scopes import check_scope_is_own
-from simplemem.note.words import well_formed
 from simplemem.search.judgement import notice_of
 from simplemem.search.query import read_query
 from simplemem.store.core import Core, change_by
@@ -163,7 +164,7 @@ class Bench:
                     file = reading(path)
                 except (SimplememError, OSError):
                     continue
-                text, problem = decoded(file.data)
+                text, problem = decode_text(file.data)
                 yield Read(path, text, file.sha256, problem or "")
 
     def meant(

@@ -15,10 +15,11 @@ from typing import Any, Literal, NamedTuple, Unpack
 from simplemem.errors import Conflict, Invalid, NotFound, SimplememError, Unreadable
 from simplemem.models import By, ConflictCopy, ConflictMerge, ConflictMerged
 from simplemem.note.diff import LONG_DIFF, WHAT_YOU_HAD, unified_diff
-from simplemem.note.merge import Merged, merge
+from simplemem.note.formatting import counted
+from simplemem.note.line_merge import Merged
+from simplemem.note.merge import merge
 from simplemem.note.names import base_name, clean_reference, name_of
 from simplemem.note.note import read_note
-from simplemem.note.words import counted
 from simplemem.store.core import Core, change_by
 from simplemem.store.edits import NoteEdit, encoded, stamp_modified
 from simplemem.store.git_history import commits_of
@@ -64,7 +65,7 @@ def resolve_stale_change(core: Core, file: File, edit: NoteEdit, if_sha256: str)
     attempt = _try_change(base, edit, file.data)
     if is_accepting and file.sha256.startswith(current_sha256):
         if not edit.verbatim:
-            read_note(file.data).must_be_editable(name_of(file.path))
+            read_note(file.data).check_editable(name_of(file.path))
         if attempt is not None and attempt.merged.clean:
             return attempt.merged.text
     else:
@@ -191,7 +192,7 @@ def _merge_details(file: File, merged: Merged) -> dict[str, object]:
 
 def _is_but_for_its_time(text: str, data: bytes) -> bool:
     """Return whether a note is this text, but for the time that our write stamped on it."""
-    modified = read_note(data).string("modified")
+    modified = read_note(data).text_property("modified")
     with suppress(Invalid):
         stamped = stamp_modified(text, modified) if modified else text
         return encoded(stamped) == data

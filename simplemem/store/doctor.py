@@ -103,7 +103,7 @@ def _check_conflicts(core: Core, _: Progress) -> Iterator[Finding]:
 
 def _check_secrets(core: Core, tell: Progress) -> Iterator[Finding]:
     """Their kind and line, never what they are; only a name has to be shown, to say which note it is."""
-    from simplemem.note.hidden import find_secrets  # its patterns take a moment
+    from simplemem.note.secrets import find_secrets  # its patterns take a moment
 
     hint = "Revoke this secret, because it may have been copied, and keep the new one in a password manager."
     notes = [entry for entry in core.vault.scan() if entry.path.casefold().endswith(".md")]
@@ -265,7 +265,7 @@ def plan_mending(
             core.vault.access.check(path, asked=True)
             file = core.vault.read(path)
             note = read_note(file.data)
-            note.must_be_editable(path)
+            note.check_editable(path)
         except SimplememError as error:
             unmended.append(error.message)
             continue

@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from simplemem.errors import Invalid, NotFound, SimplememError
+from simplemem.note.formatting import well_formed
 from simplemem.note.names import clean_reference, path_of
-from simplemem.note.words import well_formed
 from simplemem.search.query import read_when
 from simplemem.store.core import Core
 from simplemem.store.git_history import means_commit, text_at_commit

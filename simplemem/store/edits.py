@@ -12,12 +12,14 @@ from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 
 from simplemem.errors import Invalid
-from simplemem.note.body import newline_of
-from simplemem.note.clock import local
+from simplemem.note.dates import local
 from simplemem.note.header import find_key, read_header
+from simplemem.note.lines import newline_of
 from simplemem.note.note import Note
-from simplemem.note.properties import remove_property, render_header, set_property
-from simplemem.note.tags import Request, change_tags, parse_tag_request, tags_for_new_note
+from simplemem.note.properties import remove_property, set_property
+from simplemem.note.tag_changes import change_tags, tags_for_new_note
+from simplemem.note.tag_requests import Request, parse_tag_request
+from simplemem.note.yaml_writer import render_header
 
 _MAX_LINES_NAMED = 10  # in which a text that should be unique occurs
 _MAX_QUOTED = 80  # characters of a text in an error

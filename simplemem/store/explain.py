@@ -9,7 +9,8 @@ from typing import Any
 
 from simplemem.index.door import Narrow, NoteId, Row
 from simplemem.models import Hit
-from simplemem.note.names import compare_key, is_copy_reason, name_of
+from simplemem.note.conflict_copies import is_copy_reason
+from simplemem.note.names import compare_key, name_of
 from simplemem.search.rank import Ranked
 from simplemem.store.core import Core
 from simplemem.store.recall import Ranking

@@ -16,8 +16,8 @@ from simplemem.errors import Ambiguous, NotFound
 from simplemem.index.changes import HUMAN, UNKNOWN, Origin, author_of, is_called
 from simplemem.models import BlamedLine, Difference, HistoryEntry
 from simplemem.note.diff import LONG_DIFF, blame, lines_of, unified_diff
+from simplemem.note.formatting import well_formed
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
-from simplemem.note.words import well_formed
 from simplemem.store.core import Core
 from simplemem.store.earlier_texts import GONE, is_version_id, moment_of, note_at, text_of
 from simplemem.store.git_history import commits_of, means_commit

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 from simplemem.index.door import NoteId, Position, Shown
 from simplemem.models import Filter, Pack
-from simplemem.note.body import count_lines
-from simplemem.note.names import date_in, name_of
-from simplemem.note.sentences import Sentence, disagree, sentence_spans, sentences
-from simplemem.note.unseen import without_gaps
+from simplemem.note.comments import without_gaps
+from simplemem.note.dates import date_in_name
+from simplemem.note.lines import count_lines
+from simplemem.note.names import name_of
+from simplemem.note.sentences import Sentence, contradicts, sentence_spans, sentences
 from simplemem.note.words import count_tokens, words_in_order
 from simplemem.providers.wordllama import WordLlama
 from simplemem.search.excerpt import Quotable, quoted_heading
@@ -60,7 +61,7 @@ class Piece(NamedTuple):
     @property
     def when(self) -> str:
         """The day it speaks of: the date its note is named by, else when the note last changed."""
-        return date_in(self.name) or date_in(self.title) or self.modified[:10]
+        return date_in_name(self.name) or date_in_name(self.title) or self.modified[:10]
 
     @property
     def cited(self) -> str:
@@ -152,7 +153,7 @@ def _disagreements(every: Sequence[Voice]) -> Iterator[tuple[int, int, Sentence]
         (newest, says), *others = group
         for older, sentence in others:
             is_another = every[older].piece.name != every[newest].piece.name
-            if is_another and disagree(says, sentence, about[newest], about[older]):
+            if is_another and contradicts(says, sentence, about[newest], about[older]):
                 yield newest, older, sentence
 
 

@@ -11,8 +11,9 @@ from simplemem.index.text import Head, head_of
 from simplemem.models import LinkOut, Memory
 from simplemem.note.header import read_header
 from simplemem.note.names import name_of
-from simplemem.note.note import Note, Tag, read_note, tag_map
+from simplemem.note.note import Note, read_note
 from simplemem.note.sections import find_section
+from simplemem.note.tags import Tag, tag_map
 from simplemem.note.words import count_tokens
 from simplemem.store.core import Core
 from simplemem.store.earlier_texts import note_at, nothing_there, text_of

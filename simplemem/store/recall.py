@@ -21,10 +21,10 @@ from simplemem.index.door import (
 )
 from simplemem.index.text import instant
 from simplemem.models import Backlink, Filter, Found, Hit, Listed, Mention, Page
-from simplemem.note.clock import local
+from simplemem.note.dates import local
+from simplemem.note.formatting import well_formed
 from simplemem.note.names import compare_key, name_of
-from simplemem.note.plain_text import as_read
-from simplemem.note.words import well_formed
+from simplemem.note.plain_text import plain_text
 from simplemem.search import judgement, rank
 from simplemem.search.excerpt import Quotable, choose_excerpt, quoted_heading
 from simplemem.search.judgement import Evidence
@@ -437,7 +437,7 @@ def _hit(core: Core, ranking: Ranking, found: Ranked, text: str | None = None) -
         return None
     score = quality(core, ranking, found, text)
     excerpt = choose_excerpt(text, note.passages, note.best, note.repeated, words, limit)
-    shown, heading = excerpt.text or as_read(row.description), quoted_heading(excerpt.headings)
+    shown, heading = excerpt.text or plain_text(row.description), quoted_heading(excerpt.headings)
     return Hit(
         name_of(row.path), row.title, row.description, row.type or "memory", round(score, 4), shown, heading, excerpt.line,
         note.tags, row.created or None, row.modified, row.sha256,
@@ -600,7 +600,7 @@ def backlinks(
         text = Quotable.of(text).whole
         lines = text.split("\n")
         places = [
-            Mention(it.form, it.line, as_read("".join(lines[it.line - 1 : it.line]))[:300])
+            Mention(it.form, it.line, plain_text("".join(lines[it.line - 1 : it.line]))[:300])
             for it in links
         ]
         if not places:

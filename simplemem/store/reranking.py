@@ -9,7 +9,7 @@ from itertools import accumulate, islice
 
 from simplemem.errors import SimplememError
 from simplemem.index.door import NoteId
-from simplemem.note.names import private_by_rule
+from simplemem.note.privacy import is_private_by_rule
 from simplemem.providers.rerank import Reranker, from_0_to_1
 from simplemem.search.rank import Ranked, passage_around
 from simplemem.store.core import Core
@@ -101,7 +101,7 @@ class Reranking:
                 file = self._core.vault.read(row.path)
             except SimplememError:
                 continue
-            is_private = row.private is not None or private_by_rule(
+            is_private = row.private is not None or is_private_by_rule(
                 row.path, self._core.settings.embed.private
             )
             if file.sha256 != row.sha256 or (remote and is_private):

@@ -27,9 +27,9 @@ from simplemem.models import (
     Saved,
     Synced,
 )
-from simplemem.note.clock import local
+from simplemem.note.dates import local
+from simplemem.note.formatting import well_formed
 from simplemem.note.names import check_name, compare_key, name_of, path_of
-from simplemem.note.words import well_formed
 from simplemem.store import (
     conflicts,
     history,

@@ -15,12 +15,12 @@ from simplemem.errors import Conflict, SimplememError, Unavailable
 from simplemem.exchange import Change, Exchange, PushRejected, exchange, pending
 from simplemem.git import commit
 from simplemem.models import By, Synced
-from simplemem.note.clock import now
+from simplemem.note.dates import now
+from simplemem.note.formatting import counted
 from simplemem.note.merge import merge
 from simplemem.note.names import name_of
 from simplemem.note.note import read_note
 from simplemem.note.paths import is_path
-from simplemem.note.words import counted
 from simplemem.store.core import Core, change_by
 from simplemem.store.edits import encoded
 from simplemem.store.link_rewrites import named_after

@@ -9,7 +9,7 @@ from simplemem.config import Settings
 from simplemem.errors import Invalid, TooLong
 
 if TYPE_CHECKING:
-    from simplemem.note.hidden import Secret
+    from simplemem.note.secrets import Secret
 
 MAX_TEXT = 10 * 1024 * 1024  # characters of a note that simplemem writes
 _MAX_SECRETS_NAMED = 5
@@ -32,7 +32,7 @@ def check_text(
         return []
 
     # Its patterns take a moment to compile, which only a write should cost.
-    from simplemem.note.hidden import added_secrets
+    from simplemem.note.secrets import added_secrets
 
     secrets = added_secrets(before, after)
     if not secrets:

@@ -12,9 +12,9 @@ from typing import Unpack
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound
 from simplemem.models import By, Restored, Undone
+from simplemem.note.formatting import counted
 from simplemem.note.names import check_name, clean_reference, name_of, path_of
 from simplemem.note.note import read_note
-from simplemem.note.words import counted
 from simplemem.store.core import Core, change_by
 from simplemem.store.earlier_texts import is_version_id, moment_of, note_at, nothing_there
 from simplemem.store.git_history import means_commit

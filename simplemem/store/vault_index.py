@@ -29,10 +29,10 @@ from simplemem.index.notes import is_note, stat_of
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync, collector_at_rest
 from simplemem.models import By, IndexState
-from simplemem.note.clock import local
+from simplemem.note.dates import local
+from simplemem.note.formatting import counted, well_formed
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.note.similar import similar_names
-from simplemem.note.words import counted, well_formed
 from simplemem.store.embedding import Embedding
 from simplemem.store.former_names import MAX_VERSIONS, FormerNote, find_former_note
 from simplemem.vault.folder.vault import Change, Entry, File, FileChange, Vault, WriteResult

@@ -20,10 +20,11 @@ from simplemem.note.appending import append_content, open_at_end
 from simplemem.note.diff import WHAT_YOU_HAD, unified_diff
 from simplemem.note.header import find_value, read_header
 from simplemem.note.names import check_name, name_of, path_of
-from simplemem.note.note import Note, read_note, tag_map
+from simplemem.note.note import Note, read_note
 from simplemem.note.scopes import check_scope_is_own
-from simplemem.note.tags import change_tags as with_tags
-from simplemem.note.tags import parse_tag_request, tags_left_in_text
+from simplemem.note.tag_changes import change_tags as with_tags
+from simplemem.note.tag_requests import parse_tag_request, tags_left_in_text
+from simplemem.note.tags import tag_map
 from simplemem.note.words import content_words, words_in_order
 from simplemem.store.conflicts import resolve_stale_change
 from simplemem.store.core import Core, change_by
@@ -113,7 +114,7 @@ def _is_created_already(current: File, content: str, metadata: Mapping[str, Any]
 
     If it is, this very call made it, and its answer was lost.
     """
-    modified = read_note(current.data).string("modified")
+    modified = read_note(current.data).text_property("modified")
     if not modified:
         return False
     return encoded(new_note_text(content, metadata, modified)) == current.data
@@ -319,7 +320,7 @@ def _apply(core: Core, file: File, note: Note, edit: NoteEdit, if_sha256: str | 
     """
     if if_sha256 is None or if_sha256 == file.sha256:
         if not edit.verbatim:
-            note.must_be_editable(name_of(file.path))
+            note.check_editable(name_of(file.path))
         text = edit.apply(note)
     else:
         merged = resolve_stale_change(core, file, edit, if_sha256)

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from simplemem.errors import ReadOnly
-from simplemem.note.names import name_of, private_by_rule
+from simplemem.note.names import name_of
+from simplemem.note.privacy import is_private_by_rule
 
 _SHORT_NAME = re.compile(r"~\d")  # as in `PRIVAT~1`
 
@@ -36,7 +37,7 @@ class Access(NamedTuple):
             return True
         if not self.hidden:
             return False
-        if private_by_rule(path, self.hidden):
+        if is_private_by_rule(path, self.hidden):
             return True
         # For Windows, `Private` is `PRIVAT~1` too, so a short name may be that of a hidden note.
         return sys.platform == "win32" and bool(_SHORT_NAME.search(path))
@@ -64,7 +65,7 @@ class Access(NamedTuple):
 
     def may_change(self, path: str) -> bool:
         """Return whether a path that is not hidden may be changed."""
-        return not (self.read_only and private_by_rule(path, self.read_only))
+        return not (self.read_only and is_private_by_rule(path, self.read_only))
 
     def check_gone(
         self, path: str, *, instead: str = "Tag it instead, for example as archived, or move it."

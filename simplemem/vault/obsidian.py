@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from simplemem.errors import SimplememError
-from simplemem.note.body import Link, read_value_link
 from simplemem.note.header import Scalar
+from simplemem.note.inline import Link, read_value_link
 from simplemem.note.names import compare_key
 from simplemem.note.note import Note
-from simplemem.note.properties import Edit, replace_scalar, spliced
+from simplemem.note.properties import replace_scalar
+from simplemem.note.text_edits import Edit, apply_edits
 from simplemem.vault.folder.dir_handles import DirHandles
 from simplemem.vault.folder.disk import read_file
 
@@ -228,16 +229,16 @@ def _rewritten(
         if link.scalar is not None:
             bare, inside = link.scalar.value.strip(), read_value_link(link.scalar.value)
             assert inside is not None
-            within = spliced(bare, _edits(bare, inside, aim, written, False))
+            within = apply_edits(bare, _edits(bare, inside, aim, written, False))
             values.append((link.scalar, link.scalar.value.replace(bare, within)))
         else:
             edits += _edits(note.text, link, aim, written, note.in_table(link.start))
-    text = spliced(note.text, edits)
+    text = apply_edits(note.text, edits)
     for scalar, value in sorted(values, key=lambda pair: pair[0].start, reverse=True):
         if note.header.problem is None:
             text = replace_scalar(text, scalar, value)
         else:  # nobody will write this; it only says that a link would have to change
-            text = spliced(text, [(scalar.start, scalar.end, value)])
+            text = apply_edits(text, [(scalar.start, scalar.end, value)])
     return text
 
 
@@ -279,7 +280,7 @@ def _edits(text: str, link: Link, aim: Aim, written: str, bar_ends_cell: bool) -
         path = _ENTITY.sub("%26", path)
     edits = [(link.path_start, link.path_end, path)]
     if not aim.was:
-        if link.form == "wiki" and link.display_start < 0 and not link.embed:
+        if link.form == "wiki" and link.display_start < 0 and not link.is_embed:
             bar = "\\|" if bar_ends_cell else "|"
             edits.append((link.end - 2, link.end - 2, bar + link.target + _heading_shown(link)))
         return edits
@@ -292,7 +293,7 @@ def _edits(text: str, link: Link, aim: Aim, written: str, bar_ends_cell: bool) -
         link.form == "wiki"
         and "/" in written
         and "/" not in link.target
-        and not link.embed
+        and not link.is_embed
         and not bar_ends_cell
     ):
         name = link.target if old == new else posixpath.basename(written)

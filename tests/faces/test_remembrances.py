@@ -16,7 +16,7 @@ from simplemem.errors import Conflict
 from simplemem.faces.remembrances import KNOWLEDGE_BASE
 from simplemem.faces.session import Session
 from simplemem.kinds.documents.ingest import documents_of
-from simplemem.note import clock
+from simplemem.note import dates
 
 Contract = Callable[..., Any]
 LONG = (
@@ -365,11 +365,11 @@ def day(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
 
     def set_to(day: str) -> None:
         monkeypatch.setenv("SIMPLEMEM_NOW", f"{day}T09:00:00Z")
-        clock._fixed.cache_clear()
+        dates._fixed.cache_clear()
 
     yield set_to
     monkeypatch.undo()
-    clock._fixed.cache_clear()
+    dates._fixed.cache_clear()
 
 
 CHANGED = [

@@ -12,7 +12,7 @@ import pytest
 
 from simplemem.faces.face import PROFILES, choose
 from simplemem.kinds.documents.ingest import documents_of
-from simplemem.note import clock
+from simplemem.note import dates
 
 Contract = Callable[..., Any]
 GUIDE = "# Release guide\n\nFreeze the ledger with the amberlock switch.\n\nI prefer releases on Tuesdays.\n"
@@ -321,11 +321,11 @@ def day(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
 
     def set_to(day: str) -> None:
         monkeypatch.setenv("SIMPLEMEM_NOW", f"{day}T09:00:00Z")
-        clock._fixed.cache_clear()
+        dates._fixed.cache_clear()
 
     yield set_to
     monkeypatch.undo()
-    clock._fixed.cache_clear()
+    dates._fixed.cache_clear()
 
 
 def test_a_disputed_fact_is_shown_behind_what_disputes_it_in_every_tool(

@@ -26,7 +26,8 @@ from simplemem.note.note import read_note
 from simplemem.note.passages import cut_passages
 from simplemem.note.properties import set_property
 from simplemem.note.sentences import sentences
-from simplemem.note.tags import change_tags, parse_tag_request
+from simplemem.note.tag_changes import change_tags
+from simplemem.note.tag_requests import parse_tag_request
 from simplemem.search.query import read_query
 from simplemem.store import EnhancedStore
 

@@ -14,7 +14,7 @@ from simplemem import open_store
 from simplemem.cli.app import app
 from simplemem.imports.sessions import AGENTS, read
 from simplemem.imports.take import Plan, plan, take
-from simplemem.note.clock import moment_of
+from simplemem.note.dates import parse_moment
 from simplemem.store import EnhancedStore
 
 DATA = Path(__file__).parents[1] / "data" / "sessions"
@@ -139,10 +139,10 @@ def test_a_session_that_went_on_is_written_again_unless_its_note_was_edited(
 
 
 def test_since_and_project_choose(store: EnhancedStore, home: Path) -> None:
-    for how in ({"since": moment_of("2100-01-01")}, {"project": Path("/home/ida/other")}):
+    for how in ({"since": parse_moment("2100-01-01")}, {"project": Path("/home/ida/other")}):
         with pytest.raises(Exception, match="nothing to import"):
             planned(store, **how)
-    assert planned(store, project=Path("/home/ida"), since=moment_of("2020-01-01")).new == 3
+    assert planned(store, project=Path("/home/ida"), since=parse_moment("2020-01-01")).new == 3
 
 
 def test_older_forms_are_read_too(store: EnhancedStore) -> None:

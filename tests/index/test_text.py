@@ -18,7 +18,7 @@ from simplemem.index.notes import Rows
 from simplemem.index.terms.small_segment import SegmentBuilder
 from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
 from simplemem.note.note import read_note
-from simplemem.note.words import searchable, words_of
+from simplemem.note.words import searchable, unique_words
 from simplemem.search.query import read_query
 
 Write = Callable[[str, str | bytes], Path]
@@ -135,7 +135,7 @@ def test_a_note_is_found_by_every_word_of_its_own(database: Database, body: str)
         builder = SegmentBuilder()
         builder.add(NoteTokens(1, TextTokens(()), TextTokens(()), [words]))
         db.add_words(builder)
-        for word in words_of(body):
+        for word in unique_words(body):
             assert found(db, word) == [1], word
 
 

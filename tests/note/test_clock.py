@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import Invalid
-from simplemem.note import clock
+from simplemem.note import dates
 from simplemem.store import EnhancedStore
 
 
@@ -19,10 +19,10 @@ from simplemem.store import EnhancedStore
 def at(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
     def fix(moment: str) -> None:
         monkeypatch.setenv("SIMPLEMEM_NOW", moment)
-        clock._fixed.cache_clear()
+        dates._fixed.cache_clear()
 
     yield fix
-    clock._fixed.cache_clear()
+    dates._fixed.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -37,14 +37,14 @@ def test_a_moment_that_is_named_is_now(
     at: Callable[[str], None], said: str, meant: datetime
 ) -> None:
     at(said)
-    assert clock.now() == clock.now() == meant and clock.now().utcoffset() == timedelta(0)
-    assert clock.local() == meant.astimezone().replace(tzinfo=None)
+    assert dates.now() == dates.now() == meant and dates.now().utcoffset() == timedelta(0)
+    assert dates.local() == meant.astimezone().replace(tzinfo=None)
 
 
 def test_without_one_it_is_the_real_time(at: Callable[[str], None]) -> None:
     at("")
     before = datetime.now(UTC)
-    assert before <= clock.now() <= datetime.now(UTC)
+    assert before <= dates.now() <= datetime.now(UTC)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_without_one_it_is_the_real_time(at: Callable[[str], None]) -> None:
 def test_what_is_no_time_is_refused_by_name(at: Callable[[str], None], said: str) -> None:
     at(said)
     with pytest.raises(Invalid, match="SIMPLEMEM_NOW"):
-        clock.now()
+        dates.now()
 
 
 def test_notes_are_stamped_by_it_and_the_history_is_not(

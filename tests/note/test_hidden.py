@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.note.hidden import added_secrets, find_secrets, find_unseen
+from simplemem.note.invisible import find_unseen
+from simplemem.note.secrets import added_secrets, find_secrets
 
 _LETTERS = string.ascii_letters + string.digits
 

@@ -6,7 +6,8 @@ import unicodedata
 
 import pytest
 
-from simplemem.note.body import Link, read_body
+from simplemem.note.body import read_body
+from simplemem.note.inline import Link
 from simplemem.note.note import read_note
 
 
@@ -42,7 +43,7 @@ def test_wikilinks_are_read_into_target_subpath_and_display(
     source: str, target: str, subpath: str, display: str
 ) -> None:
     (link,) = links(f"see {source} there")
-    assert (link.form, link.embed, link.target, link.subpath, link.display) == (
+    assert (link.form, link.is_embed, link.target, link.subpath, link.display) == (
         "wiki",
         False,
         target,
@@ -95,7 +96,7 @@ def test_every_part_of_a_link_can_be_spliced() -> None:
             text[link.start : link.end],
             text[link.path_start : link.path_end],
             text[link.display_start : link.display_end] if link.display_start >= 0 else None,
-            link.embed,
+            link.is_embed,
             link.angle,
         )
         for link in links(text)

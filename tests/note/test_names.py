@@ -9,19 +9,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from simplemem.errors import Invalid, SimplememError, TooLong
+from simplemem.note.conflict_copies import are_similar, parse_conflict_name
 from simplemem.note.names import (
-    are_akin,
     base_name,
     check_name,
     clean_reference,
     compare_key,
-    conflict_name,
     legal_name,
     name_of,
     path_of,
-    private_by_rule,
 )
-from simplemem.note.note import private_reason, read_note
+from simplemem.note.note import read_note
+from simplemem.note.privacy import is_private_by_rule, private_reason
 
 DECOMPOSED = unicodedata.normalize("NFD", "Café")
 
@@ -191,13 +190,13 @@ def test_the_tag_private_or_a_header_that_may_say_so_keeps_a_note_private(
     ],
 )  # fmt: skip
 def test_a_rule_names_a_folder_a_note_or_a_pattern(rule: str, path: str) -> None:
-    assert private_by_rule(path, ["other/", rule])
+    assert is_private_by_rule(path, ["other/", rule])
     assert reason("Text.\n", path, (rule,)) == "rule"
 
 
 def test_a_rule_says_nothing_of_other_paths() -> None:
     for path in ("journal.md", "journalism/a.md", "old/journal/a.md", "plans/willow.md", "a.md"):
-        assert not private_by_rule(path, ["journal/", "plans/will", "", "*.secret.md"])
+        assert not is_private_by_rule(path, ["journal/", "plans/will", "", "*.secret.md"])
 
 
 # ------------------------------------------------------------------ conflict copies
@@ -222,7 +221,7 @@ def test_a_rule_says_nothing_of_other_paths() -> None:
 def test_the_name_of_a_copy_says_of_what_and_who_made_it(
     path: str, original: str, maker: str
 ) -> None:
-    found = conflict_name(path)
+    found = parse_conflict_name(path)
     assert found is not None
     # Names that people give as well are not certain.
     assert (found.original, found.maker, found.certain) == (
@@ -241,15 +240,15 @@ def test_the_name_of_a_copy_says_of_what_and_who_made_it(
     ],
 )  # fmt: skip
 def test_an_ordinary_name_is_no_copy(path: str) -> None:
-    assert conflict_name(path) is None
+    assert parse_conflict_name(path) is None
 
 
 def test_versions_of_a_text_are_akin_and_chapters_of_a_book_are_not() -> None:
     text = "# List\n\n- bread\n- butter and cheese\n- a dozen eggs\n"
-    assert are_akin(text, text + "- milk\n")
-    assert are_akin(text, text.replace("\n", "\r\n"))
-    assert not are_akin(text, "# List\n\nIt was a dark and stormy night.\n")
+    assert are_similar(text, text + "- milk\n")
+    assert are_similar(text, text.replace("\n", "\r\n"))
+    assert not are_similar(text, "# List\n\nIt was a dark and stormy night.\n")
     header = "---\ntype: chapter\nbook: A long title that all chapters share\nstatus: draft\n---\n"
-    assert not are_akin(header + "One thing.\n", header + "Another.\n")
-    assert not are_akin(header, header)
-    assert not are_akin("", "")
+    assert not are_similar(header + "One thing.\n", header + "Another.\n")
+    assert not are_similar(header, header)
+    assert not are_similar("", "")

@@ -13,12 +13,14 @@ def test_a_note_knows_its_bytes_its_header_and_its_body() -> None:
         b'\xef\xbb\xbf---\r\ntitle:  Tea \r\nup: "[[Drinks]]"\r\n---\r\n# Oolong #hot\r\n\r\n[[Cup]]'
     )
     assert (
-        note.problem is None and note.string("Title") == "Tea" and note.string("up") == "[[Drinks]]"
+        note.problem is None
+        and note.text_property("Title") == "Tea"
+        and note.text_property("up") == "[[Drinks]]"
     )
     assert [link.target for link in note.links] == ["Drinks", "Cup"]
     assert [tag.name for tag in note.tags] == ["hot"]
     assert note.content == "# Oolong #hot\r\n\r\n[[Cup]]"
-    note.must_be_editable("tea.md")
+    note.check_editable("tea.md")
 
 
 @pytest.mark.parametrize(
@@ -38,7 +40,7 @@ def test_what_cannot_be_understood_is_served_and_not_rewritten(
     note = read_note(data)
     assert note.problem is not None and problem in note.problem
     with pytest.raises(Unreadable, match=r"a/n\.md cannot be changed") as trouble:
-        note.must_be_editable("a/n.md")
+        note.check_editable("a/n.md")
     assert trouble.value.details.get("line") == line
     assert note.text
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from simplemem.note.body import read_body
-from simplemem.note.passages import MOST_TOKENS, OVERLAP_TOKENS, Passage, cut_passages, text_key
+from simplemem.note.fingerprints import text_key
+from simplemem.note.passages import MAX_TOKENS, OVERLAP_TOKENS, Passage, cut_passages
 from simplemem.note.words import count_tokens
 
 
@@ -36,7 +37,7 @@ def test_whole_blocks_are_packed_up_to_the_limit_and_overlap() -> None:
     assert len(found) > 3
     for passage in found:
         assert passage.startswith("P") and passage.endswith("here.")
-        assert count_tokens(passage) <= MOST_TOKENS
+        assert count_tokens(passage) <= MAX_TOKENS
     for before, after in zip(cut(text), cut(text)[1:], strict=False):
         overlap = count_tokens(text[after.start : before.end])
         assert 0 < overlap <= OVERLAP_TOKENS
@@ -78,7 +79,7 @@ def test_what_is_too_long_is_cut_between_sentences_words_or_lines() -> None:
 def test_text_without_spaces_is_cut_by_characters() -> None:
     found = shown("語" * 1000)
     assert len(found) >= 5
-    assert max(map(len, found)) <= MOST_TOKENS
+    assert max(map(len, found)) <= MAX_TOKENS
     japanese = shown("これは一つの文です。" * 100)
     assert all(passage.endswith("。") for passage in japanese)
 

@@ -11,14 +11,8 @@ import yaml
 
 from simplemem.errors import Invalid, SimplememError, Unreadable
 from simplemem.note.header import Scalar, read_header
-from simplemem.note.properties import (
-    handler,
-    is_plain_safe,
-    remove_property,
-    render_header,
-    replace_scalar,
-    set_property,
-)
+from simplemem.note.properties import remove_property, replace_scalar, set_property
+from simplemem.note.yaml_writer import is_plain_safe, render_header, yaml_handler
 
 
 def note(header: str, body: str = "# Body\n") -> str:
@@ -317,7 +311,7 @@ def test_a_new_header_looks_like_one_of_obsidian() -> None:
         'rating: 4.5\ndone: false\nup: "[[Note]]"\nempty:\nnote: "one\\ntwo"\n---\n'
     )
     assert (
-        frontmatter.loads(render_header(properties) + "Body.\n", handler=handler()).metadata
+        frontmatter.loads(render_header(properties) + "Body.\n", handler=yaml_handler()).metadata
         == properties
     )
     assert render_header({}) == "---\n---\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simplemem.note.sentences import disagree, sentences
+from simplemem.note.sentences import contradicts, sentences
 
 
 def told(text: str) -> list[str]:
@@ -12,7 +12,7 @@ def told(text: str) -> list[str]:
 
 
 def differ(one: str, other: str, about_one: str = "", about_other: str = "") -> bool:
-    return disagree(sentences(one)[0], sentences(other)[0], about_one, about_other)
+    return contradicts(sentences(one)[0], sentences(other)[0], about_one, about_other)
 
 
 def test_sentences_items_and_rows_stand_for_themselves_and_headings_for_none() -> None:

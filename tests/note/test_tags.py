@@ -8,8 +8,9 @@ import pytest
 
 from simplemem.errors import Invalid, Unreadable
 from simplemem.note.header import read_header
-from simplemem.note.note import Tag, read_tags, tag_map, tag_pairs
-from simplemem.note.tags import change_tags, parse_tag_request, tags_for_new_note
+from simplemem.note.tag_changes import change_tags, tags_for_new_note
+from simplemem.note.tag_requests import parse_tag_request
+from simplemem.note.tags import Tag, filter_pairs, read_tags, tag_map
 
 
 def note(header: str) -> str:
@@ -22,7 +23,7 @@ def names(header: str, inline: tuple[str, ...] = ()) -> list[str]:
 
 def pairs(header: str, inline: tuple[str, ...] = ()) -> set[tuple[str, str]]:
     properties = read_header(note(header)).properties
-    return set(tag_pairs(read_tags(properties, inline), properties))
+    return set(filter_pairs(read_tags(properties, inline), properties))
 
 
 def mapped(header: str, inline: tuple[str, ...] = ()) -> dict[str, Any]:

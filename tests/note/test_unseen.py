@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.note.passages import text_key
-from simplemem.note.plain_text import as_read
-from simplemem.note.unseen import without_html_comments, without_unseen
+from simplemem.note.comments import without_html_comments, without_unseen
+from simplemem.note.fingerprints import text_key
+from simplemem.note.plain_text import plain_text
 
 
 def left(text: str) -> list[str]:
@@ -53,10 +53,10 @@ def test_many_comments_that_never_close_take_no_longer_than_the_text_is_long() -
 
 def test_a_text_as_read_has_no_html_comment() -> None:
     assert (
-        as_read("# Notes\n<!-- simplemem:begin static -->\nA *balloon*.<!-- end --> Gone.")
+        plain_text("# Notes\n<!-- simplemem:begin static -->\nA *balloon*.<!-- end --> Gone.")
         == "Notes A balloon. Gone."
     )
-    assert as_read("Write `<!-- x -->` to hide x.") == "Write <!-- x --> to hide x."
+    assert plain_text("Write `<!-- x -->` to hide x.") == "Write <!-- x --> to hide x."
 
 
 def test_blocks_that_differ_in_addresses_alone_have_one_key() -> None:

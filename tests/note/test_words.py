@@ -9,19 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simplemem.note.code_names import parts_of_names, sequences_in
+from simplemem.note.languages import LANGUAGES, find_stop_words, language_of
+from simplemem.note.stems import stem, stems_of
 from simplemem.note.words import (
-    LANGUAGES,
     content_words,
     count_tokens,
-    holding_together,
-    language_of,
-    parts_of_names,
     searchable,
-    sequences_in,
-    stem,
-    stems_of,
+    unique_words,
     without_stop_words,
-    words_of,
 )
 
 UNSPACED = st.text(
@@ -34,7 +30,7 @@ def test_a_run_without_spaces_becomes_its_pairs_and_characters_and_words_beside_
 ):
     assert sorted(searchable("東京都").split()) == sorted(["東京", "京都", "東", "京", "都"])
     assert {"GPT", "技術", "and"} <= set(searchable("GPT技術 and").split())
-    assert words_of("GPT技術") == ["gpt", "技術"]
+    assert unique_words("GPT技術") == ["gpt", "技術"]
 
 
 @given(UNSPACED, st.data())
@@ -44,14 +40,14 @@ def test_every_part_of_a_run_is_asked_for_in_words_that_the_run_was_written_out_
     start = data.draw(st.integers(0, len(run) - 1))
     stop = data.draw(st.integers(start + 1, len(run)))
     written = set(searchable(unicodedata.normalize("NFC", run)).split())
-    assert set(words_of(run[start:stop])) <= written
+    assert set(unique_words(run[start:stop])) <= written
 
 
 def test_words_come_in_order_and_once_whatever_their_case_and_accents() -> None:
-    assert words_of("The harbour, the CRANE; Harbour-crane") == ["the", "harbour", "crane"]
-    assert words_of("cafe\u0301") == words_of("café") == ["café"]
+    assert unique_words("The harbour, the CRANE; Harbour-crane") == ["the", "harbour", "crane"]
+    assert unique_words("cafe\u0301") == unique_words("café") == ["café"]
     for text in ("", "  \n", "?!… — «»", "🎈🎉", "\x00"):
-        assert words_of(text) == []
+        assert unique_words(text) == []
 
 
 def test_a_question_keeps_its_stop_words_only_when_it_has_no_others() -> None:
@@ -169,16 +165,16 @@ def test_words_that_hold_a_sentence_together_have_no_stem_in_the_text() -> None:
 @given(LETTERS, st.sampled_from(LANGUAGES))
 def test_a_question_has_the_stems_that_the_index_took_in(text: str, language: str) -> None:
     taken_in = set(stems_of(text, language).split())
-    asked = {stem(word, language) for word in words_of(text)}
+    asked = {stem(word, language) for word in unique_words(text)}
     assert taken_in <= asked
     assert asked - taken_in <= {
-        stem(word, language) for word in words_of(text) if not stems_of(word, language)
+        stem(word, language) for word in unique_words(text) if not stems_of(word, language)
     }
 
 
 def test_small_words_of_a_question_are_those_of_its_own_language() -> None:
     german = ["wie", "wurden", "die", "häuser", "geheizt"]
-    assert holding_together(german, ["de", "es"]) == {"wie", "wurden", "die"}
-    assert holding_together(german, ["es"]) == frozenset()
-    assert holding_together(["who", "will", "die", "in", "the", "war"], ["de"]) == frozenset()
-    assert holding_together(["la", "decisión"], ["es", "fr"]) == {"la"}
+    assert find_stop_words(german, ["de", "es"]) == {"wie", "wurden", "die"}
+    assert find_stop_words(german, ["es"]) == frozenset()
+    assert find_stop_words(["who", "will", "die", "in", "the", "war"], ["de"]) == frozenset()
+    assert find_stop_words(["la", "decisión"], ["es", "fr"]) == {"la"}

@@ -14,7 +14,7 @@ from markdown_oracle import Watched, parse_blocks
 
 from simplemem.note.blocks import SPACES
 from simplemem.note.body import Body, read_body
-from simplemem.note.passages import MOST_TOKENS, cut_passages
+from simplemem.note.passages import MAX_TOKENS, cut_passages
 from simplemem.note.words import count_tokens
 
 EXAMPLES = settings.default.max_examples  # as the profile says
@@ -204,7 +204,7 @@ def test_every_fact_stands_where_it_says(text: str) -> None:
         assert fact.line == 1 + sum(end <= fact.start for end in ends)
     for link in body.links:
         source = text[link.start : link.end]
-        assert source.startswith("![" if link.embed else "[")
+        assert source.startswith("![" if link.is_embed else "[")
         assert source.endswith("]]" if link.form == "wiki" else ")")
         assert link.start < link.path_start <= link.path_end < link.end
         if link.display_start >= 0:
@@ -279,9 +279,9 @@ def test_passages_cover_every_character_in_order_and_in_size(text: str) -> None:
         said = text[passage.start : passage.end]
         assert said and not said[0].isspace() and not said[-1].isspace()
         whole_word = (
-            max((len(word) for word in said.split() if word.isascii()), default=0) > 3 * MOST_TOKENS
+            max((len(word) for word in said.split() if word.isascii()), default=0) > 3 * MAX_TOKENS
         )
-        assert whole_word or count_tokens(said) <= 2 * MOST_TOKENS
+        assert whole_word or count_tokens(said) <= 2 * MAX_TOKENS
         assert passage.line == 1 + len(re.findall(r"\r\n?|\n", text[: passage.start]))
     assert all(covered[k] for k, char in enumerate(text) if not char.isspace() and char != "\ufeff")
     starts, ends = [p.start for p in passages], [p.end for p in passages]

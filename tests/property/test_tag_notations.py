@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simplemem.note.header import read_header
-from simplemem.note.note import read_tags, tag_map, tag_pairs
-from simplemem.note.properties import render_header
-from simplemem.note.tags import change_tags, parse_tag_request, tags_for_new_note
+from simplemem.note.tag_changes import change_tags, tags_for_new_note
+from simplemem.note.tag_requests import parse_tag_request
+from simplemem.note.tags import filter_pairs, read_tags, tag_map
+from simplemem.note.yaml_writer import render_header
 
 calm = settings(max_examples=3 * settings.default.max_examples, deadline=None)
 tag_keys = st.sampled_from(["todo", "status", "stat", "Project", "日本", "🚀x", "a_b-c", "n1"])
@@ -37,7 +38,11 @@ def as_map(request: dict[str, Any]) -> str:
 def facts(text: str) -> tuple[list[str], dict[str, Any], set[tuple[str, str]]]:
     properties = read_header(text).properties
     tags = read_tags(properties, ())
-    return [tag.name for tag in tags], tag_map(tags, properties), set(tag_pairs(tags, properties))
+    return (
+        [tag.name for tag in tags],
+        tag_map(tags, properties),
+        set(filter_pairs(tags, properties)),
+    )
 
 
 @calm
@@ -117,6 +122,6 @@ def test_whatever_stands_in_the_tags_is_read(entries: dict[str, Any], inline: li
         folded = [tag.name.casefold() for tag in tags]
         assert len(set(folded)) == len(folded)
         assert all(name and not any(map(str.isspace, name)) for name in folded)
-        rows = tag_pairs(tags, properties)
+        rows = filter_pairs(tags, properties)
         assert {tag.name.lower() for tag in tags} <= {key for key, row in rows if not row}
         tag_map(tags, properties)

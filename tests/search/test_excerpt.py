@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.index.door import Position
-from simplemem.note.plain_text import as_read
+from simplemem.note.plain_text import plain_text
 from simplemem.search.rank import passage_around, snippet, where_words_stand
 from simplemem.store import EnhancedStore
 
@@ -180,7 +180,7 @@ def test_a_snippet_that_begins_in_code_knows_where_the_code_ends() -> None:
 
 def test_marks_without_end_cost_no_more_than_the_text_is_long() -> None:
     for marks in ("*a " * 300, "[" * 900, "***a" * 250, "[a](" * 250, "`a``" * 250, ">" * 900):
-        assert len(as_read(marks)) <= len(marks)
+        assert len(plain_text(marks)) <= len(marks)
 
 
 def test_hits_and_backlinks_show_a_text_as_it_is_read(

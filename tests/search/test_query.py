@@ -15,7 +15,7 @@ from simplemem.index.database import open_database
 from simplemem.index.door import AnyOf, Standing, Term
 from simplemem.index.terms.small_segment import SegmentBuilder
 from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
-from simplemem.note.words import MARKS, stems_of
+from simplemem.note.stems import MARKS, stems_of
 from simplemem.search.query import Query, read_query, with_forms
 
 

@@ -11,7 +11,7 @@ import apsw
 from simplemem.index.door import Term
 
 # SQLite's full-text tokenizer with Porter's stemmer. Letters, digits and marks belong to words, and so
-# do characters for private use: they mark the stems of other languages than English (note/words.py).
+# do characters for private use: they mark the stems of other languages than English (note/stems.py).
 _TOKENIZER = ("unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc")
 _MAX_PIECE_CHARACTERS = 100_000
 _BARE_ACCENT = "\ufffd"  # what is left of an accent that stands alone
@@ -96,7 +96,7 @@ class NoteTokens(NamedTuple):
     """The tokens of a note: of its title, of its summary, and of its blocks.
 
     The summary is what only the note as a whole has: description, aliases, and a mark of its language.
-    `text_keys` has for each block a hash of its text (`text_key` in note/passages.py), 0 if it has no
+    `text_keys` has for each block a hash of its text (`text_key` in note/fingerprints.py), 0 if it has no
     words. Without them, no text is known to be repeated.
     """
 

@@ -16,8 +16,8 @@ from simplemem.errors import SimplememError, Unavailable
 from simplemem.kinds.atoms.atom import MEMORY_TYPES, Atom, Slot, Statement, moment
 from simplemem.kinds.atoms.reading import states_end
 from simplemem.kinds.kind import Keeper, StateLog
-from simplemem.note.clock import now
-from simplemem.note.passages import text_hash
+from simplemem.note.dates import now
+from simplemem.note.fingerprints import text_hash
 from simplemem.note.words import count_tokens
 from simplemem.providers.chat import Chat
 

@@ -11,11 +11,12 @@ from typing import Any, Final, NamedTuple
 
 from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.facts import FACT, read_fact
-from simplemem.note.clock import moment_of, stamp
+from simplemem.note.dates import format_moment, parse_moment
 from simplemem.note.header import read_header
+from simplemem.note.languages import STOP_WORDS
 from simplemem.note.names import base_name, legal_name
 from simplemem.note.scopes import folder_of, scope_of
-from simplemem.note.words import STOP_WORDS, words_in_order
+from simplemem.note.words import words_in_order
 from simplemem.store import Read
 
 MEMORY_TYPES: Final = ("fact", "preference", "episode", "derived")
@@ -111,7 +112,7 @@ def new_atom(atom: Atom, quote: str = "") -> str:
     about: dict[str, Any] = {"id": atom.id, "memory_type": atom.memory_type, "scope": atom.scope}
     about |= {key: word or None for key, word in (atom.slot or Slot())._asdict().items()}
     about |= {"confidence": 1 if atom.confidence == 1 else round(atom.confidence, 4)}
-    about |= {key: stamp(at) for key in _MOMENTS if (at := getattr(atom, key))}
+    about |= {key: format_moment(at) for key in _MOMENTS if (at := getattr(atom, key))}
     about |= {key: f"[[{link_in(link)}]]" for key in _LINKS if (link := getattr(atom, key))}
     about |= {
         "derived_from": [f"[[{link_in(each)}]]" for each in atom.derived_from],
@@ -148,7 +149,7 @@ def read_atom(read: Read) -> Atom:
     name = base_name(read.path)
 
     def word(key: str) -> str:
-        return note.string(key) or ""
+        return note.text_property(key) or ""
 
     if FACT.holds(read.path, word("type")):
         fact = read_fact(read)
@@ -198,7 +199,7 @@ def moment(text: str, *, ends: bool = False) -> datetime | None:
     """The moment that a text says; a date alone is its day's beginning, or its end."""
     if _DAY.fullmatch(text):
         text += "T23:59:59Z" if ends else "T00:00:00Z"
-    return moment_of(text)
+    return parse_moment(text)
 
 
 ATOM: Final[Kind[Atom]] = Kind(

@@ -30,8 +30,9 @@ from simplemem.kinds.atoms.reconciling import Verdict, reconcile
 from simplemem.kinds.changes import StatedSubject, find_doubtful, read_change, subject_of
 from simplemem.kinds.kind import ChangeSet, Keeper, Shelf, clean_text
 from simplemem.models import By
-from simplemem.note.clock import now, stamp
-from simplemem.note.note import private_reason, read_note
+from simplemem.note.dates import format_moment, now
+from simplemem.note.note import read_note
+from simplemem.note.privacy import private_reason
 from simplemem.note.scopes import check_scope
 from simplemem.store import Bench, Carried
 from simplemem.store import now as local_stamp
@@ -460,7 +461,7 @@ class _Adding:
             decided_by=statement.decided_by or rule, created=local_stamp(), **links,
         )  # fmt: skip
         if old and relation == "UPDATES":
-            ended = stamp(new.valid_from or at)
+            ended = format_moment(new.valid_from or at)
             self.step.set(old.path, **_UNDISPUTED | {"status": "superseded"})
             self.step.set(old.path, superseded_by=link(path), valid_to=ended)
             del self.held[old.path]
@@ -488,7 +489,9 @@ class _Adding:
             if atom.path == new.path or self.held.get(atom.path) is not atom:
                 continue
             since = atom.disputed or now()
-            self.step.set(atom.path, status="disputed", disputed=stamp(since), disputed_by=link)
+            self.step.set(
+                atom.path, status="disputed", disputed=format_moment(since), disputed_by=link
+            )
             marks: dict[str, Any] = {"disputed": since, "disputed_by": link_in(link)}
             self.held[atom.path] = replace(atom, status="disputed", **marks)
             disputes.append({"id": atom.id, "memory": atom.statement})
@@ -503,7 +506,9 @@ class _Adding:
             self.held[target.path] = replace(target, status="active", disputed=None, disputed_by="")
         if target.memory_type == "preference" and not target.problem and sure < 1:
             self.step.set(
-                target.path, confidence=round(min(1.0, sure + _AGAIN), 4), reinforced=stamp(now())
+                target.path,
+                confidence=round(min(1.0, sure + _AGAIN), 4),
+                reinforced=format_moment(now()),
             )
         self._tell("NOOP", None, target, rule)
 

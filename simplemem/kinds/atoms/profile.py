@@ -14,7 +14,7 @@ from simplemem.kinds.atoms.atom import Atom
 from simplemem.kinds.atoms.keeping import Memories
 from simplemem.kinds.talk.profile import PROFILE
 from simplemem.models import By
-from simplemem.note.clock import now, stamp
+from simplemem.note.dates import format_moment, now
 from simplemem.note.header import read_header
 from simplemem.note.scopes import check_scope, folder_of
 from simplemem.store import Draft
@@ -50,7 +50,7 @@ def profile_of(
         "container_tag": scope, "static": [life.shown(each) for each in parts["static"]],
         "dynamic": [life.shown(each) for each in parts["dynamic"]],
         "sources": {key: [each.id for each in some] for key, some in parts.items()},
-        "generated_at": stamp(at), "cached": not (wrote or regenerate), "method": "rules",
+        "generated_at": format_moment(at), "cached": not (wrote or regenerate), "method": "rules",
     }  # fmt: skip
 
 

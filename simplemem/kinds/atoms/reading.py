@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from simplemem.kinds.atoms.atom import Slot
 from simplemem.note.sentences import sentence_spans
-from simplemem.note.words import stem
+from simplemem.note.stems import stem
 
 _MOST_CHARACTERS, _MOST_STATEMENTS = (
     400,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from simplemem.note.words import stem
+from simplemem.note.stems import stem
 
 Words = frozenset[str]
 """Words of a text, each reduced to a stem, and to one of several words that mean the same."""

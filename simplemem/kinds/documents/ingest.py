@@ -25,9 +25,10 @@ from simplemem.kinds.changes import changes_in
 from simplemem.kinds.documents.convert import File, convert, form_of
 from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf, clean_text
 from simplemem.models import By
-from simplemem.note.clock import now, stamp
+from simplemem.note.conflict_copies import are_similar
+from simplemem.note.dates import format_moment, now
 from simplemem.note.header import read_header
-from simplemem.note.names import are_akin, base_name, compare_key, legal_name, name_of
+from simplemem.note.names import base_name, compare_key, legal_name, name_of
 from simplemem.note.note import read_note
 from simplemem.note.passages import cut_passages
 from simplemem.note.properties import remove_property, set_property
@@ -90,17 +91,20 @@ class Document:
             base_name(read.path),
         )
         told: dict[str, Any] = {"id": name, "title": name} | {
-            key: word for key in _WORDS if (word := note.string(key))
+            key: word for key in _WORDS if (word := note.text_property(key))
         }
         told["came"] = moment(str(told.get("fetched", ""))) or moment(
-            note.string("modified") or note.string("created") or ""
+            note.text_property("modified") or note.text_property("created") or ""
         )
         told |= {
-            "scope": scope_of(read.path, note.string("scope")),
+            "scope": scope_of(read.path, note.text_property("scope")),
             "problem": read.problem or note.problem or "",
         }
         return cls(
-            read.path, read.sha256, is_own=DOCUMENT.holds(read.path, note.string("type")), **told
+            read.path,
+            read.sha256,
+            is_own=DOCUMENT.holds(read.path, note.text_property("type")),
+            **told,
         )
 
     def is_named_by(self, id_: str) -> bool:
@@ -179,7 +183,9 @@ class Documents(Keeper):
         check_scope(scope)
         address = str(checked(url))
         file = fetch(address, allow_private=self.settings.documents.allow_private)
-        return self._convert(file, scope, title, by, source_url=address, fetched=stamp(now()))
+        return self._convert(
+            file, scope, title, by, source_url=address, fetched=format_moment(now())
+        )
 
     def _convert(self, file: File, scope: str, title: str, by: By, **more: Any) -> Ingested:
         form = form_of(file.data, file.name, file.content_type)
@@ -408,7 +414,7 @@ class Documents(Keeper):
             return False
         if new.is_titled:
             return True
-        return not new.source_url and are_akin(new.text, self._text_of(old.path))
+        return not new.source_url and are_similar(new.text, self._text_of(old.path))
 
     def _put(self, step: ChangeSet, new: Document) -> tuple[Document, bool, bool]:
         """The document as it is kept, whether it was there already, and whether it is a new version of one."""

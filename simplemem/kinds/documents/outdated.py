@@ -20,7 +20,7 @@ from simplemem.kinds.atoms.reading import Reading, read_statement
 from simplemem.kinds.atoms.reconciling import reconcile
 from simplemem.kinds.changes import Change, StatedSubject, find_doubtful, read_change, subject_of
 from simplemem.kinds.documents.ingest import Document, Documents
-from simplemem.note.clock import stamp
+from simplemem.note.dates import format_moment
 from simplemem.note.sentences import sentence_spans
 from simplemem.note.words import words_in_order
 
@@ -134,9 +134,15 @@ def _marks_of(
 
     marks = dict[str, Any]()
     if replaced:
-        marks |= {"outdated": stamp(min(replaced.values())), "outdated_sentences": [*replaced]}
+        marks |= {
+            "outdated": format_moment(min(replaced.values())),
+            "outdated_sentences": [*replaced],
+        }
     if doubted:
-        marks |= {"disputed": stamp(min(doubted.values())), "disputed_sentences": [*doubted]}
+        marks |= {
+            "disputed": format_moment(min(doubted.values())),
+            "disputed_sentences": [*doubted],
+        }
     return marks
 
 

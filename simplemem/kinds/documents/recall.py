@@ -16,10 +16,11 @@ from simplemem.kinds.documents.ingest import Document, Documents, documents_of
 from simplemem.kinds.documents.outdated import Hit, with_outdated_marks
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import SHARED, Graph
-from simplemem.note.clock import now, stamp
+from simplemem.note.dates import format_moment, now
+from simplemem.note.formatting import well_formed
 from simplemem.note.names import name_of, path_of
 from simplemem.note.scopes import check_scope
-from simplemem.note.words import count_tokens, well_formed, words_in_order
+from simplemem.note.words import count_tokens, words_in_order
 from simplemem.store import falling_scores
 
 if TYPE_CHECKING:
@@ -344,10 +345,12 @@ def _hit(
         sure, is_latest = round(life.shown_confidence(atom, now()), 4), atom.status == "active"
         result |= {"memory_type": atom.memory_type, "confidence": sure, "is_latest": is_latest}
         result |= {
-            key: stamp(at) for key in ("valid_from", "valid_to") if (at := getattr(atom, key))
+            key: format_moment(at)
+            for key in ("valid_from", "valid_to")
+            if (at := getattr(atom, key))
         }
         if atom.is_disputed:
-            result["disputed"] = stamp(atom.disputed or now())
+            result["disputed"] = format_moment(atom.disputed or now())
     return Hit(result | {"source": source}, path, atom, round(score.rank, 4))
 
 
@@ -413,7 +416,7 @@ def rows_of(store: EnhancedStore, atoms: Sequence[Atom]) -> list[Row]:
     }
 
     def told(at: datetime | None) -> str | None:
-        return stamp(at) if at else None
+        return format_moment(at) if at else None
 
     return [
         {

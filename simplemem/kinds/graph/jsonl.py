@@ -17,7 +17,7 @@ from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
 from simplemem.kinds.kind import StateLog
 from simplemem.models import By, Value
-from simplemem.note.clock import now, stamp
+from simplemem.note.dates import format_moment, now
 from simplemem.store import EnhancedStore
 
 _HALF: Final = re.compile("[\ud800-\udfff]")  # of a surrogate pair: escaped, all else is as it is
@@ -126,7 +126,7 @@ def import_file(
         if add is not None:
             add(
                 {
-                    "when": stamp(now()),
+                    "when": format_moment(now()),
                     "file": path,
                     "sha256": hashlib.sha256(data).hexdigest(),
                     **counts,

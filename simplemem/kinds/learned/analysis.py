@@ -16,8 +16,9 @@ from simplemem.kinds.learned import TYPES
 from simplemem.kinds.learned.entry import KnowledgeEntry, plain, read_entry
 from simplemem.kinds.learned.knowledge import NEVER, knowledge_of
 from simplemem.models import Filter
-from simplemem.note.sentences import Sentence, disagree, sentences
-from simplemem.note.words import STOP_WORDS, content_words, words_in_order
+from simplemem.note.languages import STOP_WORDS
+from simplemem.note.sentences import Sentence, contradicts, sentences
+from simplemem.note.words import content_words, words_in_order
 
 if TYPE_CHECKING:
     import numpy as np
@@ -206,7 +207,7 @@ class Analysis:
                 some if len(some) <= _MOST_ALIKE else (), 2
             ):
                 if is_frame:
-                    differ = disagree(one, other, names[a], names[b]) and _are_of_one(one, other)
+                    differ = contradicts(one, other, names[a], names[b]) and _are_of_one(one, other)
                 else:
                     differ = 2 * len(this & that) <= min(len(this), len(that))
                 if differ and a != b:

@@ -11,9 +11,10 @@ from simplemem.errors import Invalid
 from simplemem.kinds.graph.page import Bond, bond_line, read_page, unspelled, with_lines
 from simplemem.kinds.kind import Kind
 from simplemem.kinds.learned import TYPES
+from simplemem.note.formatting import shortened
 from simplemem.note.names import base_name, legal_name, name_of
 from simplemem.note.note import Note, read_note
-from simplemem.note.words import shortened, words_in_order
+from simplemem.note.words import words_in_order
 
 FOLDER: Final = "knowledge"
 _MOST_SLUG: Final = 60
@@ -76,7 +77,7 @@ def read_entry(path: str, text: str, sha256: str = "") -> KnowledgeEntry:
     name, folder = name_of(path), path.rpartition("/")[0]
 
     def said(key: str) -> str:
-        return note.string(key) or ""
+        return note.text_property(key) or ""
 
     is_own = LEARNED.holds(path, said("type"))
     content, context, ties = note.content.strip(), "", tuple[Bond, ...]()

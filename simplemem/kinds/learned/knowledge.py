@@ -17,7 +17,7 @@ from simplemem.kinds.learned.entry import FOLDER, LEARNED, KnowledgeEntry
 from simplemem.models import By, Filter, Hit
 from simplemem.note.names import path_of
 from simplemem.note.properties import remove_property
-from simplemem.note.tags import tags_for_new_note
+from simplemem.note.tag_changes import tags_for_new_note
 from simplemem.store import falling_scores, now
 
 if TYPE_CHECKING:

@@ -13,13 +13,14 @@ from typing import Final, NamedTuple
 from simplemem.kinds.answers import TurnOut
 from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.cues import PATTERNS, keywords_of
-from simplemem.note.body import newline_of, read_body
-from simplemem.note.clock import moment_of, stamp
+from simplemem.note.body import read_body
+from simplemem.note.dates import format_moment, parse_moment
+from simplemem.note.lines import newline_of
 from simplemem.note.names import base_name, legal_name
-from simplemem.note.note import read_tags
 from simplemem.note.properties import set_property
 from simplemem.note.sentences import sentence_spans
-from simplemem.note.tags import change_tags
+from simplemem.note.tag_changes import change_tags
+from simplemem.note.tags import read_tags
 from simplemem.store import Read
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)  # of what tells no time
@@ -97,7 +98,12 @@ class Block(Kept):
 def turns_out(turns: Iterable[Turn]) -> list[TurnOut]:
     """Turns as clients know them."""
     return [
-        TurnOut(turn_id=e.id, timestamp=stamp(e.at), user_message=e.message, ai_response=e.answer)
+        TurnOut(
+            turn_id=e.id,
+            timestamp=format_moment(e.at),
+            user_message=e.message,
+            ai_response=e.answer,
+        )
         for e in turns
     ]
 
@@ -112,16 +118,17 @@ def read_block(read: Read) -> Block:
     keywords = note.header.get("keywords")
     return Block(
         id=id_,
-        label=note.string("title") or base_name(read.path),
+        label=note.text_property("title") or base_name(read.path),
         status=next(
             (each for each in ("active", "paused", "closed") if f"status/{each}" in tags), "paused"
         ),
-        created=moment_of("T".join(id_.split("_")[1:3]) + "Z") or (turns[0].at if turns else EPOCH),
+        created=parse_moment("T".join(id_.split("_")[1:3]) + "Z")
+        or (turns[0].at if turns else EPOCH),
         turns=turns,
         keywords=tuple(map(str, keywords)) if isinstance(keywords, list) else (),
-        summary=note.string("description") or "",
-        session=note.string("session") or "",
-        facts_read=note.string("facts_read") or "",
+        summary=note.text_property("description") or "",
+        session=note.text_property("session") or "",
+        facts_read=note.text_property("facts_read") or "",
         text=note.text,
         **where,
     )
@@ -135,7 +142,7 @@ TOPIC: Final[Kind[Block]] = Kind(
 def _turns(text: str, start: int) -> Iterator[Turn]:
     """The turns of a body, in the order they stand there."""
     for turn in _TURN.finditer(text, start):
-        if turn["mark"] and (at := moment_of(f"{turn['day']}T{turn['time']}Z")):
+        if turn["mark"] and (at := parse_moment(f"{turn['day']}T{turn['time']}Z")):
             folded = {title: _said(quote) for title, quote in _FOLDED.findall(turn["folded"])}
             said = (
                 _said(_TITLE.sub("", turn["said"])),

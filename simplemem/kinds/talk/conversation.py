@@ -39,13 +39,13 @@ from simplemem.kinds.talk.facts import (
 from simplemem.kinds.talk.governor import Decision, Governor, current_of, found, named, within
 from simplemem.kinds.talk.profile import PROFILE, Profile, Trait, traits, with_disputes, with_traits
 from simplemem.models import By
-from simplemem.note import clock
-from simplemem.note.clock import stamp
+from simplemem.note import dates
+from simplemem.note.dates import format_moment
 from simplemem.note.header import read_header
-from simplemem.note.hidden import find_secrets
 from simplemem.note.names import legal_name
-from simplemem.note.tags import change_tags
-from simplemem.note.words import words_of
+from simplemem.note.secrets import find_secrets
+from simplemem.note.tag_changes import change_tags
+from simplemem.note.words import unique_words
 from simplemem.store import Read, now
 
 if TYPE_CHECKING:
@@ -104,8 +104,8 @@ def said_now(
     topic, session = (" ".join(name.split()) for name in names)
     if not message.strip():
         raise Invalid("the message is empty")
-    at = clock.moment_of(timestamp) if timestamp.strip() else clock.now()
-    if at is None or not EPOCH <= at <= clock.now() + timedelta(days=1):
+    at = dates.parse_moment(timestamp) if timestamp.strip() else dates.now()
+    if at is None or not EPOCH <= at <= dates.now() + timedelta(days=1):
         why = f"{timestamp[:40]!r} is not a time between 1970 and tomorrow"
         raise Invalid(why, hint="Give a time such as 2026-11-20T14:05:10Z.")
     known = {each.key: each for each in statements(message)}
@@ -213,7 +213,7 @@ class Conversation(Keeper):
             found = chat.ask(_QUESTIONS["route"], said, self.settings.llm.route_seconds)
             id_ = "" if found["new"] is True else found["block_id"]
             label = " ".join(found["label"].split()) if isinstance(found["label"], str) else ""
-            words, used = words_of(label.lower()), words_of(saying.turn.message.lower())
+            words, used = unique_words(label.lower()), unique_words(saying.turn.message.lower())
             is_said = bool(words) and len(label) <= _MOST["topic"] and set(words) <= set(used)
             return (chat.method, id_, label if is_said else "") if id_ in ("", *shown) else None
         return None
@@ -319,7 +319,9 @@ class Conversation(Keeper):
         for change in changes.values():
             for index in find_doubtful(subjects, change):
                 fact = older[index]
-                step.set(fact.path, disputed=stamp(fact.disputed or turn.at), disputed_by=link)
+                step.set(
+                    fact.path, disputed=format_moment(fact.disputed or turn.at), disputed_by=link
+                )
 
     def _facts_of(self, step: ChangeSet) -> list[Fact]:
         """Return all facts as `step` leaves them so far, those that it has just made included."""
@@ -349,7 +351,7 @@ class Conversation(Keeper):
         """Close what has been paused for so long, or one block whatever it is; a model, if there is one, reads the facts
         of closed blocks, never of private ones. `continued` are those another goes on for. One step with one undo."""
         every = self.items(Block) if ref == "all" else [self.find(ref)]
-        chat, before, read = self.chat, clock.now() - timedelta(days=after_days), list[_Facts]()
+        chat, before, read = self.chat, dates.now() - timedelta(days=after_days), list[_Facts]()
         old = [
             each
             for each in every

@@ -18,13 +18,15 @@ from simplemem.kinds.graph.page import spell, unspelled
 from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.block import EPOCH, Kept
 from simplemem.kinds.talk.cues import PATTERNS, RULES, SYNONYMS, WORDS
-from simplemem.note.clock import moment_of, stamp
+from simplemem.note.dates import format_moment, parse_moment
+from simplemem.note.formatting import shortened
 from simplemem.note.header import read_header
+from simplemem.note.languages import STOP_WORDS
 from simplemem.note.names import base_name
 from simplemem.note.properties import remove_property, set_property
-from simplemem.note.sections import section_span, with_line
+from simplemem.note.sections import add_line, section_span
 from simplemem.note.sentences import sentence_spans
-from simplemem.note.words import STOP_WORDS, shortened, stem
+from simplemem.note.stems import stem
 from simplemem.store import Read
 
 _QUOTED: Final = re.compile(
@@ -65,7 +67,7 @@ class Told(NamedTuple):
     link: str
 
     def __str__(self) -> str:
-        return f"- {spell(self.value)} · {stamp(self.at)} · [[{self.link}]]"
+        return f"- {spell(self.value)} · {format_moment(self.at)} · [[{self.link}]]"
 
 
 @dataclass(frozen=True)
@@ -164,14 +166,16 @@ def read_fact(read: Read) -> Fact:
     last = next((told for _, told in reversed(history_of(note.text))), Told(EPOCH, "", ""))
     sure, quote = note.header.get("confidence"), _QUOTE.search(note.text, note.header.body_start)
     return Fact(
-        key=key_of(note.string("key") or note.string("title") or base_name(read.path)),
-        value=unspelled(note.string("value") or last.value),
+        key=key_of(
+            note.text_property("key") or note.text_property("title") or base_name(read.path)
+        ),
+        value=unspelled(note.text_property("value") or last.value),
         confidence=float(sure) if isinstance(sure, (int, float)) and 0 < sure <= 1 else 0.8,
-        valid_from=moment_of(note.string("valid_from") or "") or last.at,
-        block_id=note.string("block_id") or "",
+        valid_from=parse_moment(note.text_property("valid_from") or "") or last.at,
+        block_id=note.text_property("block_id") or "",
         sentence=quote[1].strip() if quote else "",
-        disputed=moment_of(note.string("disputed") or ""),
-        disputed_by=(note.string("disputed_by") or "").strip("[] ").rpartition("#^")[2],
+        disputed=parse_moment(note.text_property("disputed") or ""),
+        disputed_by=(note.text_property("disputed_by") or "").strip("[] ").rpartition("#^")[2],
         text=note.text,
         **where,
     )
@@ -186,7 +190,7 @@ def history_of(text: str) -> list[tuple[int, Told]]:
     return [
         (line.start(), Told(at, unspelled(line[1]), line[3]))
         for line in lines
-        if (at := moment_of(line[2]))
+        if (at := parse_moment(line[2]))
     ]
 
 
@@ -203,7 +207,7 @@ def with_told(text: str, fact: Fact, said: Statement, told: Told, block_id: str)
         return text
     later = [at for at, each in lines if each[:2] > told[:2]]
     behind = [text.find("\n", at) + 1 or None for at, _ in lines[-1:]]
-    text = with_line(text, "History", str(told), next(iter([*later, *behind]), None))
+    text = add_line(text, "History", str(told), next(iter([*later, *behind]), None))
     if told[:2] >= (fact.valid_from, fact.value):
         start = read_header(text).body_start
         text = text[:start] + _QUOTE.sub(lambda _: _quote(said), text[start:], count=1)
@@ -217,7 +221,7 @@ def with_told(text: str, fact: Fact, said: Statement, told: Told, block_id: str)
 def _properties(said: Statement, told: Told, block_id: str) -> dict[str, object]:
     about = said._asdict() | {
         "value": spell(said.value),
-        "valid_from": stamp(told.at),
+        "valid_from": format_moment(told.at),
         "block_id": block_id,
     }
     return {name: about[name] for name in _NAMES} | (

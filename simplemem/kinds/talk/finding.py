@@ -18,9 +18,12 @@ from simplemem.kinds.talk.block import TOPIC, Block, Turn, turns_out
 from simplemem.kinds.talk.conversation import Conversation, said_now
 from simplemem.kinds.talk.facts import Fact, changes_stated, fact_out, facts_for
 from simplemem.models import NOTHING_FOUND, Filter
-from simplemem.note.clock import stamp
+from simplemem.note.dates import format_moment
+from simplemem.note.formatting import counted, shortened
+from simplemem.note.languages import STOP_WORDS
 from simplemem.note.names import path_of
-from simplemem.note.words import STOP_WORDS, count_tokens, counted, shortened, stem, words_of
+from simplemem.note.stems import stem
+from simplemem.note.words import count_tokens, unique_words
 from simplemem.store import as_words
 
 _MOST_TURNS, _MOST_FACTS, _ELSEWHERE = (
@@ -111,11 +114,11 @@ def _both_sides(fact: Fact, blocks: Collection[Block]) -> list[FactOut]:
         value=" ".join(sentences or [shortened(turn.message, _MOST_ANSWER)]),
         block_id=block.id,
         confidence=_IN_DOUBT,
-        valid_from=stamp(turn.at),
+        valid_from=format_moment(turn.at),
     )
     row["confidence"] = round(_IN_DOUBT * fact.confidence, 4)
-    row["valid_from"] = stamp(fact.valid_from)
-    row["disputed"] = stamp(fact.disputed)
+    row["valid_from"] = format_moment(fact.valid_from)
+    row["disputed"] = format_moment(fact.disputed)
     return [later, row]
 
 
@@ -150,7 +153,7 @@ def answering(block: Block, question: str) -> Sequence[Turn]:
 def _stems(text: str, heads: Collection[str] = ()) -> set[str]:
     words = (
         word
-        for word in words_of(text.lower())
+        for word in unique_words(text.lower())
         if word not in STOP_WORDS and (not heads or word[:2] in heads)
     )
     return {stem(word, "") for word in words}

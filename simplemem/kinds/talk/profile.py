@@ -16,10 +16,11 @@ from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.block import Kept
 from simplemem.kinds.talk.cues import PATTERNS, RULES, WORDS
 from simplemem.kinds.talk.facts import stated
-from simplemem.note.clock import moment_of, stamp
-from simplemem.note.properties import set_property, spliced
-from simplemem.note.sections import section_span, with_line
-from simplemem.note.words import STOP_WORDS
+from simplemem.note.dates import format_moment, parse_moment
+from simplemem.note.languages import STOP_WORDS
+from simplemem.note.properties import set_property
+from simplemem.note.sections import add_line, section_span
+from simplemem.note.text_edits import apply_edits
 from simplemem.store import Read
 
 Trait = tuple[
@@ -66,11 +67,13 @@ def read_profile(read: Read) -> Profile:
         [said for _, said in _bullets(read.text, section)] for section in SECTIONS
     )
     return Profile(
-        name=note.string("name") or "",
+        name=note.text_property("name") or "",
         constraints=tuple(_disputed_last(constraints)),
         preferences={noun_of(each["text"]): _shown(each) for each in _disputed_last(preferences)},
         identity=tuple(_shown(each) for each in _disputed_last(identity)),
-        modified=stamp(at) if (at := moment_of(note.string("modified") or "")) else "",
+        modified=format_moment(at)
+        if (at := parse_moment(note.text_property("modified") or ""))
+        else "",
         text=note.text,
         **where,
     )
@@ -132,7 +135,7 @@ def with_traits(text: str, found: Sequence[Trait], at: datetime, link: str) -> s
                 for cut, each in every
                 if each["since"] <= since and core and core <= _core(each["text"])
             ]
-            text = spliced(text, gone)
+            text = apply_edits(text, gone)
         elif all(_core(each["text"]) != core for _, each in there):
             # Of preferences, one of a kind: the line before it goes.
             alike = [
@@ -142,8 +145,8 @@ def with_traits(text: str, found: Sequence[Trait], at: datetime, link: str) -> s
             ]
             if all(each["since"] <= since for _, each in alike):
                 marks = f"severity={severity_of(said)} " if section == "Constraints" else ""
-                text = with_line(text, section, f"- {said} %%{marks}since={since}%% [[{link}]]")
-                text = spliced(text, [cut for cut, _ in alike])
+                text = add_line(text, section, f"- {said} %%{marks}since={since}%% [[{link}]]")
+                text = apply_edits(text, [cut for cut, _ in alike])
     return text
 
 
@@ -165,9 +168,11 @@ def with_disputes(
                 for _, bullet in bullets
             ]
             doubtful = find_doubtful(subjects, change)
-            text = spliced(text, [_with_mark(text, bullets[index][0], since) for index in doubtful])
+            text = apply_edits(
+                text, [_with_mark(text, bullets[index][0], since) for index in doubtful]
+            )
             if doubtful and not is_read:
-                text = with_line(text, section, f"- {sentence} %%since={since}%% [[{link}]]")
+                text = add_line(text, section, f"- {sentence} %%since={since}%% [[{link}]]")
     return text
 
 

@@ -275,7 +275,7 @@ def _without_secrets(text: str) -> str:
     """Return a text in which secrets, such as API keys, are masked."""
     if not text:
         return text
-    from simplemem.note.hidden import find_secrets  # imported late: its patterns take a moment
+    from simplemem.note.secrets import find_secrets  # imported late: its patterns take a moment
 
     for secret in reversed(find_secrets(text)):
         text = text[: secret.start] + secret.shown + text[secret.end :]

@@ -19,7 +19,7 @@ from simplemem.kinds.atoms.atom import Statement
 from simplemem.kinds.atoms.keeping import Added, memories_of
 from simplemem.kinds.documents.ingest import documents_of
 from simplemem.kinds.documents.recall import Asked, Recalled, answered, recall
-from simplemem.note import clock
+from simplemem.note import dates
 from simplemem.store import EnhancedStore
 
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
@@ -338,7 +338,7 @@ def test_with_a_model_what_began_today_does_not_end_today(
     vault: Path, monkeypatch: pytest.MonkeyPatch, told: str, valid_to: str | None
 ) -> None:
     monkeypatch.setenv("SIMPLEMEM_NOW", "2026-11-22T09:00:00Z")
-    clock._fixed.cache_clear()
+    dates._fixed.cache_clear()
     with asking(vault, job_model({"valid_to": valid_to})) as (store, _):
         write(
             store,
@@ -347,13 +347,13 @@ def test_with_a_model_what_began_today_does_not_end_today(
         )
         documents_of(store).add_memory(told, "ann")
         monkeypatch.setenv("SIMPLEMEM_NOW", "2027-03-01T09:00:00Z")
-        clock._fixed.cache_clear()
+        dates._fixed.cache_clear()
         [job] = memories_of(store).atoms("ann")
         assert (job.statement, job.memory_type, job.valid_to) == (told, "fact", None)
         [old] = [each for each in memories_of(store).atoms("ann", expired=True) if each is not job]
         assert old.status == "superseded"
     monkeypatch.undo()
-    clock._fixed.cache_clear()
+    dates._fixed.cache_clear()
 
 
 def test_with_a_model_an_end_that_the_text_states_holds(vault: Path) -> None:

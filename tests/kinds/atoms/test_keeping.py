@@ -16,7 +16,7 @@ from simplemem.kinds.atoms import life
 from simplemem.kinds.atoms.atom import Atom, Statement, place_of, read_atom, reworded
 from simplemem.kinds.atoms.keeping import Memories, memories_of
 from simplemem.kinds.atoms.profile import profile_of
-from simplemem.note import clock
+from simplemem.note import dates
 from simplemem.note.scopes import check_scope
 from simplemem.store import EnhancedStore, Read
 
@@ -30,12 +30,12 @@ def at(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[datetime], None]]:
 
     def set_to(moment: datetime) -> None:
         monkeypatch.setenv("SIMPLEMEM_NOW", moment.isoformat())
-        clock._fixed.cache_clear()
+        dates._fixed.cache_clear()
 
     set_to(NOW)
     yield set_to
     monkeypatch.undo()
-    clock._fixed.cache_clear()
+    dates._fixed.cache_clear()
 
 
 @pytest.fixture

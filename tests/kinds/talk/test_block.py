@@ -18,9 +18,9 @@ from simplemem.kinds.talk.block import (
     render_turn,
     with_turn,
 )
-from simplemem.note.clock import stamp
+from simplemem.note.dates import format_moment
 from simplemem.note.note import read_note
-from simplemem.note.tags import change_tags
+from simplemem.note.tag_changes import change_tags
 from simplemem.store import Read
 
 BEGAN = datetime(2026, 11, 20, 14, 5, 10, tzinfo=UTC)
@@ -139,7 +139,7 @@ def test_the_header_says_what_a_block_is() -> None:
     found = block(begun(turn("first")))
     assert (found.id, found.label, found.status, found.keywords) == (
         "block_20261120_140510", "Weather", "active", ("rain",))  # fmt: skip
-    assert stamp(found.created) == "2026-11-20T14:05:10Z"
+    assert format_moment(found.created) == "2026-11-20T14:05:10Z"
     assert found.is_own and not found.problem
     assert place_of("A / long: label" * 20, BEGAN).startswith("topics/2026/11/2026-11-20 A")
 

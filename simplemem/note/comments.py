@@ -47,7 +47,7 @@ def without_html_comments(text: str) -> str:
     """Return the text with spaces in place of its HTML comments. Comments within code stay."""
     if "<!--" not in text:
         return text
-    return blanked(text, (span for is_html, span in _comments(text) if is_html))
+    return blank_spans(text, (span for is_html, span in _comments(text) if is_html))
 
 
 def without_unseen(text: str) -> str:
@@ -57,10 +57,10 @@ def without_unseen(text: str) -> str:
         spans.extend(span for _, span in _comments(text))
     if "](http" in text and _BADGE.search(text):
         spans.extend(_badges(text))
-    return blanked(text, spans)
+    return blank_spans(text, spans)
 
 
-def blanked(text: str, spans: Iterable[Span]) -> str:
+def blank_spans(text: str, spans: Iterable[Span]) -> str:
     """Return the text with spaces in place of some spans, which may overlap.
 
     Newlines stay, so that offsets and line numbers keep their meaning.

@@ -1,4 +1,4 @@
-"""The current time, and how moments are written and read.
+"""The current time, and how moments are written and read. Pure but for the clock.
 
 Notes, facts and tokens use this clock, which `SIMPLEMEM_NOW` can stop at a moment. The history of a
 vault uses the real time.
@@ -7,18 +7,20 @@ vault uses the real time.
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
+import re
+from datetime import UTC, date, datetime
 from functools import cache
+from typing import Final
 
 from simplemem.errors import Invalid
 
 
-def stamp(at: datetime) -> str:
+def format_moment(at: datetime) -> str:
     """Return a moment in UTC as frontmatter and answers have it: `2026-01-24T09:00:00Z`."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def moment_of(text: str) -> datetime | None:
+def parse_moment(text: str) -> datetime | None:
     """Return the moment that a text in ISO 8601 names, in UTC; None if it names none.
 
     A moment without an offset is in local time.
@@ -44,7 +46,7 @@ def _fixed() -> datetime | None:
     if not text:
         return None
 
-    moment = moment_of(text)
+    moment = parse_moment(text)
     if moment is None:
         raise Invalid(
             f"SIMPLEMEM_NOW is {text[:60]!r}, which is not a time",
@@ -59,3 +61,16 @@ def local() -> datetime:
     Raise Invalid if `SIMPLEMEM_NOW` is not a time.
     """
     return now().astimezone().replace(tzinfo=None)
+
+
+_DATE: Final = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?!\d)")
+
+
+def date_in_name(name: str) -> str:
+    """Return the last date in a name, as `2026-01-24`; "" if there is none."""
+    for year, month, day in reversed(_DATE.findall(name)):
+        try:
+            return date(int(year), int(month), int(day)).isoformat()
+        except ValueError:
+            continue
+    return ""

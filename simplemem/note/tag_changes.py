@@ -1,0 +1,262 @@
+"""Change the tags in the header of a note. Pure.
+
+A new note gets its tags as a list; an existing note keeps its notation, a list, a text or a map. A
+`#tag` in the text of a note is never changed, and forms that Obsidian no longer reads are never
+added.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from simplemem.errors import Invalid
+from simplemem.note.header import find_value, read_header
+from simplemem.note.properties import set_property
+from simplemem.note.tag_requests import (
+    TagValue,
+    parse_tag_name,
+    parse_tag_request,
+)
+from simplemem.note.tags import (
+    LEGACY_KEYS,
+    NOT_IN_TAG,
+    RESERVED_KEYS,
+    bare_tag,
+    hyphenate,
+    is_tag,
+    is_within,
+    map_entries,
+    nested_tag,
+    tag_items,
+    value_in_property,
+)
+from simplemem.note.yaml_values import parse_plain_scalar
+
+_NOT_ONLY_A_NUMBER: Final = re.compile(r"[^0-9/]")
+
+
+def nearest_tag(name: str) -> str:
+    """Return the valid tag that is most like a name."""
+    tag = NOT_IN_TAG.sub("-", name)
+    tag = re.sub(r"/+", "/", tag).strip("-/")
+    if not tag:
+        return "tag"
+    if not _NOT_ONLY_A_NUMBER.search(tag):
+        return f"n{tag}"
+    return tag
+
+
+def _check_name(name: str) -> str:
+    """Return a name that Obsidian accepts as a tag; raise Invalid for any other."""
+    has_only_full_parts = all(name.split("/"))
+    if has_only_full_parts and not NOT_IN_TAG.search(name) and _NOT_ONLY_A_NUMBER.search(name):
+        return name
+
+    proposed = nearest_tag(name)
+    hint = (
+        "A tag consists of letters, digits, _, - and /, and is not only a number. "
+        f"Use {proposed!r}."
+    )
+    raise Invalid(f"{name!r} is not a valid tag", hint=hint, proposed=proposed)
+
+
+def _is_key_of(key: str, name: str) -> bool:
+    """Return whether a key in a map of tags names this tag."""
+    return hyphenate(bare_tag(key)).casefold() == name.casefold()
+
+
+def tags_for_new_note(request: object) -> tuple[list[str], dict[str, Any]]:
+    """Return the tags of a new note, and properties for the values that no tag can contain.
+
+    Raises Invalid for a request that cannot be parsed, and for names and values that a note
+    cannot store.
+    """
+    tags: list[str] = []
+    properties: dict[str, Any] = {}
+
+    for key, value in parse_tag_request(request).items():
+        if value is None:
+            continue
+        if value is False:
+            # No tag can express false, but a property can.
+            if key.lower() not in RESERVED_KEYS:
+                properties[key] = False
+            continue
+
+        tags, property_value = _add_tag(tags, _check_name(key), value, {})
+        if property_value is not None:
+            properties[key] = property_value
+
+    return tags, properties
+
+
+def change_tags(text: str, changes: Mapping[str, TagValue]) -> str:
+    """Return a note with tags set and removed in its header, in the notation that the note has.
+
+    A value replaces the other values of its key. Raises Invalid for names and values that the note
+    cannot store, and Unreadable for a header that cannot be changed.
+    """
+    properties = read_header(text).properties
+    tags = find_value(properties, "tags")
+
+    is_map = isinstance(tags, Mapping)
+    if is_map:
+        text = set_property(text, "tags", _change_map(tags, changes))
+    else:
+        text = _change_list(text, properties, tags, changes)
+
+    # In a map, false is a value like any other, and removes nothing.
+    removed_names = [
+        parse_tag_name(key)
+        for key, value in changes.items()
+        if value is None or (value is False and not is_map)
+    ]
+    return _remove_from_legacy_keys(text, properties, removed_names)
+
+
+def _change_map(tags: Mapping[str, Any], changes: Mapping[str, TagValue]) -> dict[str, Any]:
+    entries = dict(tags)
+
+    for key, value in changes.items():
+        name = parse_tag_name(key)
+        if value is None:
+            entries = _without_entries(entries, name)
+            continue
+
+        entry_key = next((spelling for spelling in entries if _is_key_of(spelling, name)), name)
+        # The tag `status/done` may be in the map as `status: done`.
+        has_tag = any(is_tag(tag, name) for _, tag, _ in map_entries(entries))
+        if value is not True or entry_key in entries or not has_tag:
+            entries[entry_key] = _with_type_of(entries.get(entry_key), value)
+
+    return entries
+
+
+def _without_entries(entries: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a map of tags without this tag and those below it."""
+    removed = {key for key, tag, _ in map_entries(entries) if is_within(tag, name)}
+    return {
+        key: value
+        for key, value in entries.items()
+        if key not in removed and not _is_key_of(key, name)
+    }
+
+
+def _change_list(
+    text: str, properties: Mapping[str, Any], tags: object, changes: Mapping[str, TagValue]
+) -> str:
+    """Return a note whose tags are a list or a text, with these changes."""
+    old_items = tag_items(tags)
+    items = old_items
+
+    for key, value in changes.items():
+        name = parse_tag_name(key)
+        if value is None or value is False:
+            items = [item for item in items if not is_within(item, name)]
+            continue
+
+        items, property_value = _add_tag(items, _check_name(name), value, properties)
+        if property_value is not None:
+            text = set_property(text, name, property_value)
+
+    if items == old_items:
+        return text
+
+    # A text that is one tag stays a text.
+    if isinstance(tags, str) and len(items) == 1 and len(old_items) == 1:
+        return set_property(text, "tags", items[0])
+    return set_property(text, "tags", items)
+
+
+def _remove_from_legacy_keys(
+    text: str, properties: Mapping[str, Any], removed_names: Sequence[str]
+) -> str:
+    """Remove tags from `tag` and `keywords` too, because searches would still find them there."""
+    for key in LEGACY_KEYS:
+        value = find_value(properties, key)
+        old_items = tag_items(value)
+        items = [
+            item for item in old_items if not any(is_within(item, name) for name in removed_names)
+        ]
+        if items == old_items:
+            continue
+
+        if isinstance(value, str):
+            text = set_property(text, key, ", ".join(items) or None)
+        else:
+            text = set_property(text, key, items)
+
+    return text
+
+
+def _add_tag(
+    items: list[Any], name: str, value: str | bool | float, properties: Mapping[str, Any]
+) -> tuple[list[Any], TagValue]:
+    """Return the items with this tag, and the value for the property of the same name.
+
+    The second result is None if the tag itself contains the value. Raises Invalid if neither a tag
+    nor a property can contain it.
+    """
+    has_tag = any(is_tag(item, name) for item in items)
+    if value is True:
+        return (items if has_tag else [*items, name]), None
+
+    is_value_in_property = has_tag and value_in_property(properties, name) is not None
+    tag_with_value = None if is_value_in_property else nested_tag(name, value)
+    if tag_with_value is not None:
+        return _replace_values(items, name, tag_with_value), None
+
+    old_value = find_value(properties, name)
+    is_reserved = name.lower() in RESERVED_KEYS
+    if is_reserved or "/" in name or isinstance(old_value, (list, Mapping)):
+        raise Invalid(
+            f"the tag {name!r} cannot have the value {str(value)[:60]!r}: "
+            "neither a tag nor a property can express it",
+            hint="Use only letters, digits, _ and - in the value, or another key.",
+        )
+    return _replace_values(items, name, name), _with_type_of(old_value, value)
+
+
+def _replace_values(items: list[Any], name: str, new_tag: str) -> list[Any]:
+    """Return the items with `new_tag` in place of the first tag below `name`, without the others.
+
+    If the items contain `new_tag`, it keeps its place and its spelling.
+    """
+    value_indexes = [
+        index
+        for index, item in enumerate(items)
+        if is_within(item, name) and not is_tag(item, name)
+    ]
+    same_indexes = [index for index, item in enumerate(items) if is_tag(item, new_tag)]
+
+    changed = list(items)
+    if same_indexes:
+        index_of_tag = same_indexes[0]
+    elif value_indexes:
+        index_of_tag = value_indexes[0]
+        changed[index_of_tag] = new_tag
+    else:
+        index_of_tag = len(items)
+        changed.append(new_tag)
+
+    return [
+        item
+        for index, item in enumerate(changed)
+        if index == index_of_tag or index not in value_indexes
+    ]
+
+
+def _with_type_of(old_value: object, value: TagValue) -> TagValue:
+    """Return a value as a number if the old value is one and the new one can be.
+
+    Values arrive as text, and Obsidian gives every property one type.
+    """
+    if isinstance(old_value, bool) or not isinstance(old_value, (int, float)):
+        return value
+
+    number = parse_plain_scalar(value) if isinstance(value, str) else value
+    if not isinstance(number, (int, float)):
+        return value
+    return number

@@ -1,0 +1,221 @@
+"""Parse requests for tags, and warn about what a note could not store as requested. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from simplemem.errors import Invalid
+from simplemem.note.header import read_header
+from simplemem.note.note import Note
+from simplemem.note.tags import (
+    bare_tag,
+    hyphenate,
+    is_tag,
+    is_within,
+    nested_tag,
+)
+
+TagValue = str | bool | int | float | None
+
+# By name: the value of a tag, True for a tag without one, None or False to remove the tag.
+Request = dict[str, TagValue]
+
+_MAX_LINE_NUMBERS: Final = 10  # that a warning lists for one tag
+_KEY_AND_VALUE: Final = re.compile(r"\s*+(?P<key>[^\s=:]*+)\s*+[=:](?P<value>.*)", re.DOTALL)
+_HEADER_START: Final = re.compile(r"---\s*[\w-]+:\s")
+
+
+def parse_tag_request(value: object) -> Request:
+    """Parse a map, a list, a text like "a, status=b", or one of these as JSON; or raise Invalid."""
+    request: Request = {}
+
+    for key, entry in read_entries(value):
+        name = parse_tag_name(key)
+        if isinstance(entry, (list, tuple)):
+            for part in entry:
+                request[parse_tag_name(f"{name}/{part}")] = True
+        elif entry is None or isinstance(entry, (bool, int, float)):
+            # A number stays a number, because a map of tags contains `prio: 2`, not a text.
+            request[name] = entry
+        elif isinstance(entry, str):
+            request[name] = entry.strip() or True
+        else:
+            raise _invalid_request({key: entry})
+
+    return request
+
+
+def read_entries(value: object) -> Iterator[tuple[Any, Any]]:
+    """Yield the keys and values of a request as the caller wrote them; raise Invalid."""
+    if isinstance(value, str):
+        value = _parse_text(value)
+
+    items: Iterable[object]
+    if isinstance(value, Mapping):
+        items = [value]
+    elif isinstance(value, (list, tuple)):
+        items = value
+    elif value is None:
+        items = ()
+    else:
+        raise _invalid_request(value)
+
+    for item in items:
+        entries = _entries_of_item(item)
+        if entries is None:
+            raise _invalid_request(value)
+        yield from entries.items()
+
+
+def _parse_text(text: str) -> object:
+    """Return the value of a JSON text, or the parts of a text like "a b, status=c"."""
+    if not text.lstrip().startswith(("{", "[")):
+        return _split(text)
+
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):  # a number with too many digits raises ValueError too
+        raise _invalid_request(text) from None
+
+
+def _split(text: str) -> list[str]:
+    """Split a text at commas, and at spaces too where they do not belong to a `key=value`."""
+    tags: list[str] = []
+    for part in text.split(","):
+        if _KEY_AND_VALUE.fullmatch(part):
+            tags.append(part)
+        else:
+            tags.extend(part.split())
+    return tags
+
+
+def _entries_of_item(item: object) -> Mapping[Any, Any] | None:
+    """Return an item of a list of tags as a map, None if it is neither a text nor a map."""
+    if isinstance(item, Mapping):
+        return item
+    if not isinstance(item, str):
+        return None
+
+    match = _KEY_AND_VALUE.fullmatch(item)
+    if match is None:
+        return {item: True}
+    return {match["key"]: match["value"]}
+
+
+def parse_tag_name(key: object) -> str:
+    """Return the key of a request as the name of a tag; raise Invalid if nothing is left of it."""
+    name = hyphenate(bare_tag(key)) if isinstance(key, str) else ""
+    if not name:
+        raise _invalid_request(key)
+    return name
+
+
+def _invalid_request(value: object) -> Invalid:
+    return Invalid(
+        f"{str(value)[:80]!r} is not a valid set of tags",
+        hint='Give {"todo": true, "status": "done"} or ["todo", "status/done"].',
+    )
+
+
+def respelling_warnings(value: object, written: Mapping[str, Any]) -> list[str]:
+    """Return a warning for each tag of a request that a note could not store as requested.
+
+    `written` is the map of the tags that the note has now.
+    """
+    warnings = []
+
+    for key, entry in read_entries(value):
+        name = parse_tag_name(key)
+        original = bare_tag(key)
+        if isinstance(entry, str) and written.get(name) == hyphenate(entry):
+            name = f"{name}/{hyphenate(entry)}"
+            original = f"{original}/{entry.strip()}"
+
+        if entry is False and name not in written:
+            warnings.append(
+                f"`{key}: false` was stored, which means that the note does not have the tag {name}"
+            )
+        elif original != name and entry not in (None, False):
+            warnings.append(
+                f"the tag {original!r} was written as {name}, because a tag has no spaces"
+            )
+
+    return warnings
+
+
+def tags_left_in_text(changed: Note, changes: Request) -> list[str]:
+    """Return a warning for each tag in the text that a request removes or replaces.
+
+    A tag in the text is part of a sentence that somebody wrote, so it does not change together
+    with the tags of the frontmatter. Each warning names the tag and its lines.
+    """
+    lines_by_tag: dict[str, list[int]] = {}
+    for tag, line in zip(changed.body.tags, changed.body.tag_lines, strict=True):
+        if any(_contradicts(tag, name, value) for name, value in changes.items()):
+            lines_by_tag.setdefault(tag, []).append(line)
+
+    return [_tag_stays_warning(tag, lines) for tag, lines in lines_by_tag.items()]
+
+
+def _contradicts(tag: str, name: str, value: TagValue) -> bool:
+    """Return whether a request removes a tag of the text, or gives its name another value."""
+    if value is True or not is_within(tag, name):
+        return False
+    if value is None or value is False:
+        return True
+
+    tag_with_value = nested_tag(name, str(value)) or name
+    return not is_tag(tag, name) and not is_tag(tag, tag_with_value)
+
+
+def _tag_stays_warning(tag: str, lines: Sequence[int]) -> str:
+    noun = "line" if len(lines) == 1 else "lines"
+    where = f"{noun} {', '.join(map(str, lines[:_MAX_LINE_NUMBERS]))}"
+    if len(lines) > _MAX_LINE_NUMBERS:
+        where += f" and {len(lines) - _MAX_LINE_NUMBERS} more"
+
+    return (
+        f"the tag #{tag} stays, because it is in the text ({where}); "
+        "edit the text to remove it there"
+    )
+
+
+def without_header(
+    content: str | None, metadata: Mapping[str, Any] | None
+) -> tuple[Any, dict[str, Any], list[str]]:
+    """Move a block of YAML at the start of a content to its metadata.
+
+    Returns the content, the metadata and a warning if there was such a block. The values in
+    `metadata` take precedence, but tags of both are combined. Raises Invalid if the content begins
+    with a block of properties that cannot be read.
+    """
+    text = (content or "").lstrip()
+    header = read_header(text)
+    if header.style == "broken" and _HEADER_START.match(text):
+        reason = header.problem.message if header.problem else ""
+        raise Invalid(
+            f"the YAML block that the content begins with cannot be read: {reason}",
+            hint="Give the properties as metadata.",
+        )
+
+    merged = dict(metadata or {})
+    if not header.properties:
+        return content, merged, []
+
+    explicit = {str(key).casefold(): value for key, value in merged.items() if value is not None}
+    merged |= {
+        key: value for key, value in header.properties.items() if key.casefold() not in explicit
+    }
+
+    header_tags = header.get("tags")
+    explicit_tags = explicit.get("tags")
+    if header_tags and explicit_tags:
+        pairs = (*read_entries(header_tags), *read_entries(explicit_tags))
+        merged["tags"] = [{key: value} for key, value in pairs]
+
+    names = ", ".join(header.properties)
+    warning = f"the YAML block at the start of the content was taken as metadata: {names}"
+    return text[header.body_start :], merged, [warning]

@@ -1,0 +1,230 @@
+"""Read any YAML as nodes, with libyaml behind a guard. Pure.
+
+The size, the depth and the number of values are limited. Anchors and aliases, which can expand to
+gigabytes, are refused (F42, F43).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from yaml.events import CollectionStartEvent, Event, ScalarEvent
+from simplemem.note.yaml_values import Document, Node, RefusedError, parse_plain_scalar
+
+MAX_HEADER_CHARACTERS: Final = 256 * 1024  # characters; real headers are under 2,000
+MAX_DEPTH: Final = 16
+MAX_VALUES: Final = 20_000  # scalars and collections
+
+
+# libyaml follows YAML 1.1: it takes NEL, LS and PS for line breaks, and control characters for
+# errors. In YAML 1.2 and for Obsidian they are ordinary characters. Each of them is replaced by one
+# character that the text does not contain, so that all offsets stay the same.
+_REPLACED: Final = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_FORBIDDEN: Final = re.compile("[\x00\ud800-\udfff]")
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_PRIVATE_USE: Final = range(0xF0000, 0xFFFFE)
+_COLON: Final = re.compile(r"[ \t]*+:")
+_BLANKS: Final = re.compile(r"(?:[ \t\r\n]+|(?<![^ \t\r\n])#[^\r\n]*)*+")
+
+
+def read_yaml(text: str, start: int, end: int) -> Document:
+    """Read text[start:end] as one YAML document. Raises RefusedError, and nothing else."""
+    import yaml  # imported late: `read_plain_yaml` reads nearly all headers without it
+
+    if end - start > MAX_HEADER_CHARACTERS:
+        raise RefusedError(f"it is longer than {MAX_HEADER_CHARACTERS // 1024} kB", start)
+
+    reader = _YamlReader(text, start, end)
+    loader = getattr(yaml, "CLoader", yaml.Loader)
+    events: Any = yaml.parse(reader.source, Loader=loader)
+    try:
+        return reader.read_document(events, end)
+    except (yaml.YAMLError, UnicodeError) as error:
+        raise _refusal(error, start) from None
+    finally:
+        events.close()
+
+
+def skip_blanks(text: str, at: int, end: int) -> int:
+    """Return the first place in text[at:end] that is neither white space nor comment, or `end`."""
+    blanks = _BLANKS.match(text, at, end)
+    assert blanks is not None  # the pattern matches an empty text
+    return blanks.end()
+
+
+def _refusal(error: Exception, start: int) -> RefusedError:
+    """Return an error of PyYAML as a RefusedError at its place; the YAML begins at `start`."""
+    message = getattr(error, "problem", None) or str(error).split("\n", 1)[0]
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if mark is None:
+        return RefusedError(message, start)
+    return RefusedError(message, start + mark.index)
+
+
+# The events that begin a value. An alias does too, but `_check_value` refuses it.
+_ValueEvent: TypeAlias = "ScalarEvent | CollectionStartEvent"
+
+
+class _YamlReader:
+    """Builds nodes from the events of PyYAML, for one header.
+
+    Guards the number of values so far, and which characters of the source stand for others.
+    """
+
+    def __init__(self, text: str, start: int, end: int) -> None:
+        self.text = text
+        self.base = start  # of the offsets that PyYAML counts
+        self.source = text[start:end]
+        self.originals: dict[int, str] = {}  # by the code of the character that replaces them
+        self.value_count = 0
+        self._check_characters()
+        self._replace_characters()
+
+    def read_document(self, events: Iterator[Any], end: int) -> Document:
+        """Return the only document; `end` is where it ends unless a line of dots ends it before."""
+        import yaml
+
+        root: Node | None = None
+        is_over = False
+        for event in events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                if is_over:
+                    raise RefusedError("a second YAML document begins", self._start(event))
+            elif isinstance(event, yaml.DocumentEndEvent):
+                is_over = True
+                if event.explicit:
+                    end = self._start(event)
+            elif not isinstance(event, (yaml.StreamStartEvent, yaml.StreamEndEvent)):
+                root = self._node(event, events, MAX_DEPTH)
+        return Document(root, end)
+
+    def _check_characters(self) -> None:
+        match = _FORBIDDEN.search(self.source)
+        if match is not None:
+            code = f"U+{ord(match[0]):04X}"
+            raise RefusedError(f"it contains the character {code}", self.base + match.start())
+
+    def _replace_characters(self) -> None:
+        """Replace the characters that libyaml does not take for ordinary ones."""
+        characters = set(_REPLACED.findall(self.source))
+        if not characters:
+            return
+
+        replacements: dict[int, int] = {}
+        unused_codes = self._unused_codes()
+        for character in characters:
+            code = next(unused_codes)
+            replacements[ord(character)] = code
+            self.originals[code] = character
+        self.source = self.source.translate(replacements)
+
+    def _unused_codes(self) -> Iterator[int]:
+        """Yield the codes of characters that are not in the source, not even as an escape."""
+        lowered = self.source.lower()
+        for code in _PRIVATE_USE:
+            if chr(code) not in lowered and f"{code:08x}" not in lowered:
+                yield code
+
+    def _start(self, event: Event) -> int:
+        return self.base + event.start_mark.index  # type: ignore[union-attr]  # always set
+
+    def _end(self, event: Event) -> int:
+        return self.base + event.end_mark.index  # type: ignore[union-attr]  # always set
+
+    def _node(self, event: _ValueEvent, events: Iterator[Any], levels: int) -> Node:
+        """Return the node that begins with an event; `levels` is how deep it may be nested."""
+        import yaml
+
+        start = self._start(event)
+        self._check_value(event, start)
+        if isinstance(event, yaml.ScalarEvent):
+            return self._scalar(event, start)
+
+        if levels == 0:
+            raise RefusedError(f"it is nested more than {MAX_DEPTH} levels deep", start)
+        if isinstance(event, yaml.MappingStartEvent):
+            return self._map(event, events, levels)
+        return self._list(event, events, levels)
+
+    def _check_value(self, event: _ValueEvent, start: int) -> None:
+        self.value_count += 1
+        if self.value_count > MAX_VALUES:
+            raise RefusedError(f"it has more than {MAX_VALUES:,} values", start)
+        if event.anchor is not None or event.tag is not None:
+            raise RefusedError("anchors (&), aliases (*) and tags (!) are not supported", start)
+
+    def _scalar(self, event: ScalarEvent, start: int) -> Node:
+        style = event.style or ""
+        value = event.value.translate(self.originals)
+        end = self._end(event)
+
+        if not style:
+            return Node(style, parse_plain_scalar(value), start, end)
+        if style in ("|", ">"):
+            # The blank lines below a block scalar stay when it is replaced.
+            block = self.text[start:end].rstrip(" \t\r\n")
+            return Node(style, value, start, start + len(block))
+        if style == '"' and _LONE_SURROGATE.search(value):
+            raise RefusedError("it contains a lone surrogate", start)
+        return Node(style, value, start, end)
+
+    def _list(self, event: CollectionStartEvent, events: Iterator[Any], levels: int) -> Node:
+        import yaml
+
+        items: list[Node] = []
+        next_event = next(events)
+        while not isinstance(next_event, yaml.SequenceEndEvent):
+            items.append(self._node(next_event, events, levels - 1))
+            next_event = next(events)
+
+        start = self._start(event)
+        values = [item.value for item in items]
+        if event.flow_style:
+            return Node("[", values, start, self._end(next_event), tuple(items))
+        return Node("-", values, start, items[-1].end, tuple(items))
+
+    def _map(self, event: CollectionStartEvent, events: Iterator[Any], levels: int) -> Node:
+        import yaml
+
+        nodes: list[Node] = []
+        properties: dict[str, Any] = {}
+        next_event = next(events)
+        while not isinstance(next_event, yaml.MappingEndEvent):
+            key = self._key(next_event, properties)
+            value = self._node(next(events), events, levels - 1)
+            if not event.flow_style and not _COLON.match(self.text, key.end):
+                raise RefusedError("a key with a question mark before it", key.start)
+            nodes += [key, value]
+            properties[key.value] = value.value
+            next_event = next(events)
+
+        start = self._start(event)
+        if not event.flow_style:
+            return Node(":", properties, start, nodes[-1].end, tuple(nodes))
+        if self.text[start] != "{":  # `[a: b]`
+            raise RefusedError("a name in a list without braces", start)
+        return Node("{", properties, start, self._end(next_event), tuple(nodes))
+
+    def _key(self, event: _ValueEvent, names: Mapping[str, object]) -> Node:
+        """Return the node of a key; raise RefusedError if the map has that key already.
+
+        Obsidian shows no properties at all if a key occurs twice. The message does not quote the
+        key, because text of a note must not look like a message of this program.
+        """
+        import yaml
+
+        start = self._start(event)
+        if not isinstance(event, yaml.ScalarEvent) or event.anchor is not None:
+            raise RefusedError(
+                "a key that is not plain text (a {{placeholder}} needs quotes)", start
+            )
+
+        name = event.value.translate(self.originals)
+        if name in names:
+            raise RefusedError("a key occurs twice", start)
+
+        self._check_value(event, start)
+        return self._scalar(event, start)._replace(value=name)

@@ -1,0 +1,270 @@
+"""Write values as YAML: the lines of a property, and the header of a new note. Pure.
+
+What is written reads back equal under YAML 1.2 core. Quotes make it mean the same to readers of
+YAML 1.1 (PyYAML, Ruby) too: `yes`, `12:30` and `010` get quotes. Only ISO dates, which YAML 1.1
+takes for more than text, stay without quotes, because Obsidian writes them so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from simplemem.errors import Invalid
+from simplemem.note.header import read_header
+from simplemem.note.yaml_reader import read_yaml
+from simplemem.note.yaml_values import equal_in_yaml, parse_plain_scalar
+
+if TYPE_CHECKING:
+    from frontmatter.default_handlers import BaseHandler
+
+_MAX_KEY_LENGTH: Final = 500  # libyaml looks for the colon only in the next 1,024 characters
+
+
+def render_header(properties: Mapping[str, object], newline: str = "\n") -> str:
+    """Return the header of a new note as Obsidian writes it, with both fences.
+
+    Block lists are indented by two spaces, and dates have no quotes. Raises Invalid for keys and
+    values that a header cannot contain.
+    """
+    import frontmatter  # imported where a header is written: reading notes does not need it
+
+    post = frontmatter.Post("")
+    post.metadata = {key: clean_value(value) for key, value in properties.items()}
+    lines = ["---", "---"]
+    if post.metadata:
+        lines = frontmatter.dumps(post, yaml_handler()).split("\n")
+    header = newline.join([*lines, ""])
+
+    if not equal_in_yaml(dict(read_header(header).properties), post.metadata):
+        raise Invalid(
+            "these properties cannot be written as frontmatter that reads back the same",
+            hint="Use simpler names and values.",
+        )
+    return header
+
+
+@cache
+def yaml_handler() -> BaseHandler:
+    """Return the handler with which `python-frontmatter` reads and writes YAML 1.2."""
+    from frontmatter.default_handlers import BaseHandler
+
+    class CoreYaml(BaseHandler):
+        FM_BOUNDARY = re.compile(r"^---[ \t]*$", re.MULTILINE)
+        START_DELIMITER = END_DELIMITER = "---"
+
+        def load(self, fm: str) -> dict[str, Any]:
+            root, _ = read_yaml(fm, 0, len(fm))
+            if root is None or not isinstance(root.value, dict):
+                return {}
+            return dict(root.value)
+
+        def export(self, metadata: dict[str, object], **_: object) -> str:
+            lines: list[str] = []
+            for key, value in metadata.items():
+                lines += format_property(key, value)
+            return "\n".join(lines)
+
+    return CoreYaml()
+
+
+# Characters that some parser takes for a line break or a byte order mark, or refuses.
+_ONLY_ESCAPED: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_NOT_PLAIN: Final = re.compile(r"[-?:,\[\]{}#&*!|>'\"%@`=]|\.\.\.|.*?(?::\s|\s#|:$)", re.DOTALL)
+_NOT_PLAIN_IN_FLOW: Final = re.compile(r"[,\[\]{}]|:\S")
+_ISO_DATE: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?"
+)
+# What YAML 1.1 takes for something else than text, beyond the patterns of PyYAML: its words in any
+# case, and dates with short months and days, which Ruby reads.
+_NOT_TEXT_IN_YAML_1_1: Final = re.compile(
+    r"(?i:y|n|yes|no|on|off|true|false|null)|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?",
+    re.DOTALL,
+)
+
+
+def is_plain_safe(value: str, *, flow: bool = False) -> bool:
+    """Return whether a text without quotes is the same text for every reader of YAML.
+
+    `flow` asks for a place inside brackets or braces.
+    """
+    if not value or value != value.strip():
+        return False
+    if _ONLY_ESCAPED.search(value) or _NOT_PLAIN.match(value):
+        return False
+    if flow and _NOT_PLAIN_IN_FLOW.search(value):
+        return False
+    if not isinstance(parse_plain_scalar(value), str):
+        return False
+
+    if _ISO_DATE.fullmatch(value):
+        return _is_on_calendar(value)
+    return _is_text_in_yaml_1_1(value)
+
+
+def _is_on_calendar(date: str) -> bool:
+    """Return whether a date exists; PyYAML raises for one that does not, unless it has quotes."""
+    try:
+        datetime.fromisoformat(date)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_text_in_yaml_1_1(value: str) -> bool:
+    import yaml
+
+    if _NOT_TEXT_IN_YAML_1_1.fullmatch(value):
+        return False
+    resolvers = yaml.SafeLoader.yaml_implicit_resolvers.get(value[0], ())
+    return not any(pattern.match(value) for _, pattern in resolvers)
+
+
+def format_property(key: str, value: object, indent: int = 0) -> list[str]:
+    """Return the lines of a property; items are indented by two spaces, as Obsidian writes them."""
+    name = " " * indent + _format_key(key) + ":"
+    inline = format_inline(value)
+    if inline is None:
+        return [name, *format_block(value, indent)]
+    return [f"{name} {inline}".rstrip(" ")]
+
+
+def format_inline(value: object, style: str = "") -> str | None:
+    """Return a value as it stands on the line of its key; None for a list or map that is not empty.
+
+    `style` is that of the node that the value replaces.
+    """
+    if value is None:
+        return ""
+    if not isinstance(value, (list, dict)):
+        return format_scalar(value, style)
+    if value:
+        return None
+    if isinstance(value, list):
+        return "[]"
+    return "{}"
+
+
+def format_block(value: object, indent: int) -> list[str]:
+    """Return the lines of the items of a list or map whose key has this indentation."""
+    item_indent = " " * (indent + 2)
+    if isinstance(value, list):
+        return [f"{item_indent}- {format_scalar(item)}" for item in value]
+
+    assert isinstance(value, dict)
+    return [item_indent + format_entry(name, entry) for name, entry in value.items()]
+
+
+def format_entry(name: str, value: object, *, flow: bool = False) -> str:
+    """Return an entry of a map within a property."""
+    if flow:
+        key = format_text(name, flow=True)
+    else:
+        key = _format_key(name)
+    return f"{key}: {format_scalar(value, flow=flow)}"
+
+
+def _format_key(key: str) -> str:
+    """Return a key as YAML; raise Invalid if some parser would not find its end."""
+    is_valid = key and len(key) <= _MAX_KEY_LENGTH and key == key.strip()
+    if not is_valid or _ONLY_ESCAPED.search(key):
+        raise Invalid(
+            f"{key[:40]!r} is not a valid name of a property",
+            hint=f"Use one line of at most {_MAX_KEY_LENGTH} characters, "
+            "without control characters or spaces around it.",
+        )
+    return format_text(key, flow=":" in key or "," in key)
+
+
+def format_scalar(value: object, style: str = "", *, flow: bool = False) -> str:
+    """Return a scalar as YAML; raise Invalid for a list, a map or any other type.
+
+    `style` is that of the node that the value replaces. None becomes `null`; a caller that can
+    leave the place empty does that itself.
+    """
+    if isinstance(value, str):
+        return format_text(value, style, flow=flow)
+    if value is None or isinstance(value, (bool, int)):
+        return json.dumps(value)
+    if isinstance(value, float):
+        return _format_float(value)
+    raise Invalid(
+        f"a property cannot contain a value of type {type(value).__name__} here",
+        hint="Use text, numbers, true, false or null, or a flat list or map of these.",
+    )
+
+
+def _format_float(value: float) -> str:
+    import yaml
+
+    representer = yaml.representer.SafeRepresenter()
+    return str(representer.represent_float(value).value)
+
+
+def format_text(value: str, style: str = "", *, flow: bool = False) -> str:
+    """Return a text as YAML, in the quotes of what it replaces if they can hold it.
+
+    Any style but a quote asks for no quotes. A text that needs quotes gets double ones, with
+    escapes where it needs them. Raises Invalid for a lone surrogate.
+    """
+    surrogate = _LONE_SURROGATE.search(value)
+    if surrogate is not None:
+        code = f"U+{ord(surrogate[0]):04X}"
+        raise Invalid(
+            f"a text contains a lone surrogate ({code}), which cannot be stored in a file",
+            hint="Send the text again as valid Unicode.",
+        )
+
+    if style == "'" and not _ONLY_ESCAPED.search(value):
+        return "'" + value.replace("'", "''") + "'"
+    if style != '"' and is_plain_safe(value, flow=flow):
+        return value
+    return _ONLY_ESCAPED.sub(_escape, json.dumps(value, ensure_ascii=False))
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04X}"
+
+
+def clean_value(value: object, old: object = None) -> object:
+    """Return a value as it will read back: a scalar, or a flat list or map of scalars.
+
+    A list or map within it is accepted if the old value has the same one. Raises Invalid for
+    anything else.
+    """
+    old_items = _items_of(old)
+
+    if isinstance(value, Mapping):
+        if not all(isinstance(key, str) for key in value):
+            raise Invalid("the keys in a property must be text", hint="Put the keys in quotes.")
+        return {key: _clean_item(entry, old_items) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_clean_item(item, old_items) for item in value]
+    return _clean_item(value, old_items)
+
+
+def _items_of(value: object) -> list[object]:
+    """Return the items of a list or the values of a map; a scalar has none."""
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, list):
+        return value
+    return []
+
+
+def _clean_item(item: object, old_items: list[object]) -> object:
+    """Return an item as it will read back; raise Invalid for one that cannot be written."""
+    is_collection = isinstance(item, (list, dict))
+    if is_collection and any(equal_in_yaml(item, old_item) for old_item in old_items):
+        return item
+
+    format_scalar(item)  # raises Invalid
+    if isinstance(item, str):
+        return str.__str__(item)  # the text of a str enum's member, which is what will read back
+    return item
