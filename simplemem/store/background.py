@@ -1,54 +1,65 @@
-"""A server's background: one thread keeps the index up to date and tells who listens what changed. Of several servers
-one leads: it watches, scans and embeds. The others index their own writes, and try for the lead now and then."""
+"""The background thread of a server, which keeps the index up to date.
+
+Of several servers on one vault, one is the leader: it watches, scans and embeds. The others index
+their own writes, notify their listeners of what the leader indexed, and try to become the leader
+now and then.
+"""
 
 from __future__ import annotations
 
 import logging
-import sys
+import math
 import threading
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from simplemem.errors import SimplememError
 from simplemem.index.engine import Damaged
 from simplemem.index.sync import Stopped
-from simplemem.note.names import name_of
 from simplemem.vault.folder.watch import EVERYTHING, Watching
 
 if TYPE_CHECKING:
-    from simplemem.index.door import Mark
-    from simplemem.index.sidecar import Sidecar
     from simplemem.store.core import Core
-    from simplemem.vault.access import Access
 
 _LOG = logging.getLogger(__name__)
-_FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds until what failed is tried again
-# How long a question waits for the index: as long as a second of work takes. A busy machine may take a few for that.
-_WORK_SECONDS = 1.0  # of CPU time
-_MAX_WAIT = 8.0
-_MAX_REMOTE_WAIT = 1.0  # for vectors of a service, which cost time and no work
+_FIRST_RETRY_SECONDS = 0.5  # doubled with each failure
+_MAX_RETRY_SECONDS = 30.0
+_FOLLOWER_SECONDS = 1.0  # how often a server that is not the leader looks around
+_MIN_REST_SECONDS = 0.05
+_STOP_SECONDS = 5.0  # that `stop` waits for the thread
+# Where changes are found by polling, that takes a fiftieth of the time at most.
+_MIN_POLL_SECONDS = 2.0
+_POLL_SHARE = 50
+
+# A query waits for the index as long as a second of work takes. A busy machine may need longer.
+_MAX_CPU_SECONDS = 1.0
+_MAX_WAIT_SECONDS = 8.0
+_MAX_REMOTE_WAIT_SECONDS = 1.0  # for vectors of a service, which cost time and no CPU
+_MILESTONE_POLL_SECONDS = 0.01
 
 T = TypeVar("T")
-Listener = Callable[[frozenset[str]], None]
 
 
 class Milestone:
-    """A state of the index that questions wait for, such as "all notes are read". Any thread may wait."""
+    """A state of the index that queries wait for, such as "all notes are read".
+
+    Any thread may wait. Guards when the work towards it began.
+    """
 
     def __init__(self) -> None:
         self._reached = threading.Event()
         self.begin()
 
     def begin(self) -> None:
-        """The work towards it begins, or begins again."""
-        self._work_before = time.process_time()
+        """Record that the work towards it begins, or begins again."""
+        self._cpu_before = time.process_time()
         self._began_at = time.monotonic()
         self._reached.clear()
 
     def reach(self) -> None:
+        """Record that it is reached, and wake those who wait."""
         self._reached.set()
 
     @property
@@ -56,60 +67,69 @@ class Milestone:
         return self._reached.is_set()
 
     def wait(self, timeout: float) -> bool:
-        """Wait so many seconds for it; whether it was reached."""
+        """Wait for it at most `timeout` seconds; return whether it was reached."""
         return self._reached.wait(timeout)
 
-    def wait_for_small_work(self, max_wait: float = _MAX_WAIT) -> bool:
-        """Wait until it is reached or the work has taken a second; whether it was reached."""
-        while not self._reached.wait(0.01):
-            has_worked = time.process_time() - self._work_before > _WORK_SECONDS
-            if has_worked or time.monotonic() - self._began_at > max_wait:
+    def wait_for_small_work(self, max_wait: float = _MAX_WAIT_SECONDS) -> bool:
+        """Wait until it is reached, or the work has taken a second of CPU time or `max_wait`.
+
+        Returns whether it was reached.
+        """
+        while not self._reached.wait(_MILESTONE_POLL_SECONDS):
+            cpu_seconds = time.process_time() - self._cpu_before
+            seconds = time.monotonic() - self._began_at
+            if cpu_seconds > _MAX_CPU_SECONDS or seconds > max_wait:
                 return False
         return True
 
 
 class Background:
-    """The background thread of one store, started. `stop` ends within a note's work."""
+    """The background thread of one store. It runs from the constructor until `stop`.
+
+    Guards what is to be done (a scan, paths to look at, missing vectors) and when to try again what
+    failed.
+    """
 
     def __init__(self, core: Core, *, embed: bool) -> None:
-        self._core, self._embed = core, embed
+        self._core = core
+        self._embed = embed
         self._scan_seconds = core.settings.index.scan_minutes * 60
         self._leadership = core.index.database.leadership()
         self._watch: Watching | None = None
-        self._stop, self._wake = threading.Event(), threading.Event()
-        self._hints: set[str] = set()
-        self._scan_wanted = self._fill_wanted = True
+        self._stop = threading.Event()
+        self._wake = threading.Event()
+
+        self._changed_paths: set[str] = set()
+        self._is_scan_wanted = True
+        self._is_fill_wanted = True
         self._scanned_at = 0.0
-        self._is_checked = False  # each leader asks once whether the index was checked lately
-        self._fill_at = float("inf")  # when to try again what an embedder could not do
-        self._again_at, self._waits = (
-            float("inf"),
-            _FIRST_WAIT,
-        )  # when to look at all again, as something failed
+        self._is_checked = False  # each leader checks once whether the index is intact
+        self._fill_at = math.inf  # when to try again what the embedder could not do
+        self._retry_at = math.inf  # when to scan again because something failed
+        self._retry_seconds = _FIRST_RETRY_SECONDS
+
         self._milestones = threading.Lock()  # between what is wanted and what was reached
-        self.settled = Milestone()  # the vault was compared with the index
-        self._embedded = Milestone()  # and the vectors that were missing are made, as far as can be
+        self._scanned = Milestone()  # the vault was compared with the index
+        self._embedded = Milestone()  # and the missing vectors are made, as far as they can be
         self._thread = threading.Thread(target=self._run, name="simplemem-background", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
+        """End the thread, which finishes the note that it is working on."""
         self._stop.set()
-        self.ring()
+        self.wake()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
-            self._thread.join(timeout=5.0)
+            self._thread.join(timeout=_STOP_SECONDS)
 
-    def ring(self, *, scan: bool = False, fill: bool = False) -> None:
-        """Wake the thread: to scan, as the index was replaced or doubts itself, or to embed what was written."""
+    def wake(self, *, scan: bool = False, fill: bool = False) -> None:
+        """Wake the thread: to scan if the index was replaced, or to embed what was written."""
         with self._milestones:
-            self._scan_wanted, self._fill_wanted = (
-                self._scan_wanted or scan,
-                self._fill_wanted or fill,
-            )
+            self._is_scan_wanted = self._is_scan_wanted or scan
+            self._is_fill_wanted = self._is_fill_wanted or fill
             if scan:
-                self.settled.begin()
-            if (
-                scan or fill
-            ) and self._embedded.is_reached:  # else the wait for it would begin again and again
+                self._scanned.begin()
+            # Where it is not reached, those who wait for it must not begin to wait again.
+            if (scan or fill) and self._embedded.is_reached:
                 self._embedded.begin()
         self._wake.set()
         if self._watch is not None:
@@ -118,215 +138,176 @@ class Background:
     @property
     def is_settled(self) -> bool:
         """Whether the whole vault was compared with the index since that was last asked for."""
-        return self.settled.is_reached
+        return self._scanned.is_reached
 
     def wait_until_settled(self, timeout: float) -> bool:
         """Wait for the comparison of the vault with the index; return whether it is done."""
-        return self.settled.wait(timeout)
+        return self._scanned.wait(timeout)
 
     def wait_until_ready(self, *, vectors: bool) -> None:
-        """Wait until the vault is indexed, with `vectors` until it is embedded, or until that has taken a second of work."""
+        """Wait until the vault is indexed, with `vectors` also embedded, but for small work only.
+
+        Returns at once in the background thread itself.
+        """
         if threading.current_thread() is self._thread or self._stop.is_set():
             return
-        if not self.settled.wait_for_small_work() or not vectors:
+        is_scanned = self._scanned.wait_for_small_work()
+        if not is_scanned or not vectors:
             return
-        is_remote = self._core.embedding.is_remote()
-        self._embedded.wait_for_small_work(_MAX_REMOTE_WAIT if is_remote else _MAX_WAIT)
 
-    def _listen(self, seconds: float) -> None:
-        """Take in what may have changed, and wait so long for it; `EVERYTHING` asks for a scan."""
-        if self._watch is None:
-            self._wake.wait(seconds)
-            self._wake.clear()
-            return
-        paths = self._watch.paths(seconds)
-        if EVERYTHING in paths:
-            self._scan_wanted = True
-        self._hints |= paths - {EVERYTHING}
+        max_wait = _MAX_WAIT_SECONDS
+        if self._core.embedding.is_remote():
+            max_wait = _MAX_REMOTE_WAIT_SECONDS
+        self._embedded.wait_for_small_work(max_wait)
 
     def _run(self) -> None:
         try:
             while not self._stop.is_set():
-                leads = self._leadership.take_or_keep()
-                watch = self._core.settings.index.watch
-                if leads and self._watch is None and watch != "off":
-                    self._watch = self._core.vault.watch(poll=watch == "poll", warn=_LOG.warning)
-                    self._scan_wanted = True  # what changed before the watching began
-                self._update(leads=leads)
-                if leads and not self._is_checked and not self._is_interrupted():
-                    self._is_checked = True
-                    self._carefully(self._core.index.check)
-                if not leads:
-                    if self._core.vault.is_branch:  # what the leader has fetched, and indexed
-                        self._carefully(
-                            lambda: self._core.vault.reach(self._core.index.standing().commit)
-                        )
-                    self._carefully(self._core.listeners.tell_of_others)
-                until_scan = self._scan_seconds - (time.monotonic() - self._scanned_at)
-                seconds = min(self._fill_at, self._again_at) - time.monotonic()
-                seconds = min(until_scan if leads else 1.0, seconds)  # a follower looks this often
-                is_busy = (
-                    bool(self._hints)
-                    or self._scan_wanted
-                    or self._fill_wanted
-                    or self._stop.is_set()
-                )
-                self._listen(0.0 if is_busy else max(0.05, seconds))
+                self._take_turn()
         finally:
             if self._watch is not None:
                 self._watch.close()
             self._leadership.release()
 
-    def _update(self, *, leads: bool) -> None:
-        """Scan if it is time, look at what was hinted at, and make the vectors that are missing."""
-        is_due = time.monotonic() > self._again_at
-        if (
-            self._scan_wanted
-            or is_due
-            or (leads and time.monotonic() - self._scanned_at > self._scan_seconds)
-        ):
-            self._scan_wanted, self._fill_wanted = False, True
-            began, self._again_at = time.monotonic(), float("inf")
-            if self._carefully(self._core.compare_all):
-                self._waits = _FIRST_WAIT
-            self._scanned_at = time.monotonic()
-            if (
-                self._watch is not None
-            ):  # where nothing is told of, looking takes a fiftieth of the time at most
-                self._watch.poll_seconds = max(2.0, 50 * (self._scanned_at - began))
-            with self._milestones:
-                if not self._stop.is_set() and not self._scan_wanted:
-                    self.settled.reach()
-        paths, self._hints = self._hints, set()
+    def _take_turn(self) -> None:
+        """Do what is to be done, and rest until there is more."""
+        is_leader = self._leadership.take_or_keep()
+        if is_leader:
+            self._begin_to_watch()
+        self._update(is_leader=is_leader)
+        if is_leader:
+            self._check_index_once()
+        else:
+            self._follow_leader()
+        self._listen(self._seconds_to_rest(is_leader=is_leader))
+
+    def _begin_to_watch(self) -> None:
+        mode = self._core.settings.index.watch
+        if self._watch is None and mode != "off":
+            self._watch = self._core.vault.watch(poll=mode == "poll", warn=_LOG.warning)
+            self._is_scan_wanted = True  # for what changed before the watching began
+
+    def _check_index_once(self) -> None:
+        if not self._is_checked and not self._is_interrupted():
+            self._is_checked = True
+            self._attempt(self._core.index.check)
+
+    def _follow_leader(self) -> None:
+        """Take over what the leader has fetched from the branch, and notify of what it indexed."""
+        if self._core.vault.is_branch:
+            self._attempt(self._reach_indexed_commit)
+        self._attempt(self._core.listeners.notify_of_others)
+
+    def _reach_indexed_commit(self) -> None:
+        self._core.vault.reach(self._core.index.standing().commit)
+
+    def _seconds_to_rest(self, *, is_leader: bool) -> float:
+        """Return how long there is nothing to do unless something changes."""
+        has_work = self._is_scan_wanted or self._is_fill_wanted or bool(self._changed_paths)
+        if has_work or self._stop.is_set():
+            return 0.0
+
+        now = time.monotonic()
+        seconds = _FOLLOWER_SECONDS
+        if is_leader:
+            seconds = self._scanned_at + self._scan_seconds - now
+        seconds_to_retry = min(self._fill_at, self._retry_at) - now
+        return max(_MIN_REST_SECONDS, min(seconds, seconds_to_retry))
+
+    def _listen(self, seconds: float) -> None:
+        """Wait so long for changes, and note what may have changed."""
+        if self._watch is None:
+            self._wake.wait(seconds)
+            self._wake.clear()
+            return
+
+        paths = self._watch.paths(seconds)
+        if EVERYTHING in paths:
+            self._is_scan_wanted = True
+        self._changed_paths |= paths - {EVERYTHING}
+
+    def _update(self, *, is_leader: bool) -> None:
+        """Scan if it is due, look at the paths that may have changed, and make missing vectors."""
+        if self._is_scan_due(is_leader=is_leader):
+            self._scan()
+
+        paths = self._changed_paths
+        self._changed_paths = set()
         if paths:
-            self._carefully(partial(self._core.look_at, paths))
-            self._fill_wanted = True
-        if (self._fill_wanted or time.monotonic() >= self._fill_at) and not self._stop.is_set():
-            self._fill_wanted = False
-            self._carefully(self._core.prune_history)  # something was written
-            if self._embed:
-                fill = partial(
-                    self._core.embedding.fill_in_background,
-                    self._core.rows.waiting,
-                    self._is_interrupted,
-                )
-                again = self._carefully(partial(self._core.index.consistently, fill))
-                self._fill_at = float("inf") if again is None else time.monotonic() + again
-            with self._milestones:
-                if not (self._fill_wanted or self._scan_wanted):
-                    self._embedded.reach()
+            self._attempt(partial(self._core.look_at, paths))
+            self._is_fill_wanted = True
+
+        is_fill_due = self._is_fill_wanted or time.monotonic() >= self._fill_at
+        if is_fill_due and not self._stop.is_set():
+            self._fill()
+
+    def _is_scan_due(self, *, is_leader: bool) -> bool:
+        now = time.monotonic()
+        is_interval_over = is_leader and now - self._scanned_at > self._scan_seconds
+        return self._is_scan_wanted or is_interval_over or now > self._retry_at
+
+    def _scan(self) -> None:
+        """Compare the whole vault with the index."""
+        self._is_scan_wanted = False
+        self._is_fill_wanted = True
+        self._retry_at = math.inf
+
+        began_at = time.monotonic()
+        report = self._attempt(self._core.compare_all)
+        if report is not None:
+            self._retry_seconds = _FIRST_RETRY_SECONDS
+        self._scanned_at = time.monotonic()
+        if self._watch is not None:
+            seconds = self._scanned_at - began_at
+            self._watch.poll_seconds = max(_MIN_POLL_SECONDS, _POLL_SHARE * seconds)
+
+        with self._milestones:
+            if not self._stop.is_set() and not self._is_scan_wanted:
+                self._scanned.reach()
+
+    def _fill(self) -> None:
+        """Prune the history, as something was written, and make missing vectors."""
+        self._is_fill_wanted = False
+        self._attempt(self._core.prune_history)
+        if self._embed:
+            fill = partial(
+                self._core.embedding.fill_in_background,
+                self._core.rows.waiting,
+                self._is_interrupted,
+            )
+            seconds = self._attempt(partial(self._core.index.consistently, fill))
+            self._fill_at = math.inf if seconds is None else time.monotonic() + seconds
+
+        with self._milestones:
+            if not self._is_fill_wanted and not self._is_scan_wanted:
+                self._embedded.reach()
 
     def _is_interrupted(self) -> bool:
-        """Whether something more urgent than vectors waits. What is left is taken up right after."""
+        """Return whether something more urgent than vectors waits. They are resumed afterwards."""
         self._listen(0.0)
-        if waits := bool(self._hints) or self._scan_wanted:
-            self._fill_wanted = True
-        return waits or self._stop.is_set()
+        is_urgent = self._is_scan_wanted or bool(self._changed_paths)
+        if is_urgent:
+            self._is_fill_wanted = True
+        return is_urgent or self._stop.is_set()
 
-    def _carefully(self, work: Callable[[], T]) -> T | None:
-        """A failure in the background is logged and tried again with the next scan; it never ends the thread."""
+    def _attempt(self, work: Callable[[], T]) -> T | None:
+        """Return the result of some work; None if it failed.
+
+        A failure is logged, and tried again with the next scan. It never ends the thread.
+        """
         try:
             return work()
         except Stopped:
             self._stop.set()
         except (SimplememError, Damaged, OSError) as error:
-            if self._again_at == float("inf"):  # not whatever else fails meanwhile
-                _LOG.warning("the index could not be updated: %s", error)
-                self._again_at = time.monotonic() + self._waits
-                self._waits = min(2 * self._waits, _LONGEST_WAIT)
+            self._retry_later(error)
         except Exception:  # noqa: BLE001  (the thread must outlive whatever it meets)
             _LOG.exception("the index could not be updated because of an unexpected error")
         return None
 
-
-class Listeners:
-    """Those who listen to one store. Each hears once of every change, whichever process made it."""
-
-    def __init__(self, index: Sidecar, access: Access) -> None:
-        self._index, self._access, self._guard = index, access, threading.Lock()
-        self.heard_by: list[Listener] = []
-        self._told: dict[
-            str, int | None
-        ] = {}  # the change of each note that was told last; None: that it went
-        self._heard: Mark | None = (
-            None  # up to which change of the index a follower was told of others...
-        )
-        self._heard_paths: set[str] = set()  # ...and the notes there were then
-
-    def tell(self, paths: Iterable[str]) -> None:
-        """Say which notes changed to all who listen, if nobody has told them of this very change. Not of hidden ones."""
-        if not self.heard_by:
-            return
-        with self._guard:
-            wanted, changes = {path for path in paths if not self._access.hides(path)}, {}
-            with suppress(
-                SimplememError, Damaged
-            ):  # a change that is safe has not failed; it may be told of twice
-                changes = {path: known.rev for path, known in self._index.known(wanted).items()}
-            fresh = {
-                path: changes.get(path)
-                for path in wanted
-                if self._told.get(path, -1) != changes.get(path)
-            }
-            self._told.update(fresh)
-        if not fresh:
-            return
-
-        names = frozenset(map(name_of, fresh))
-        for listener in tuple(self.heard_by):
-            try:
-                listener(names)
-            except Exception:  # noqa: BLE001  (the change is made: an error of a listener must not look like its failure)
-                _LOG.exception("%r, which listens to changes, raised an error", listener)
-
-    def tell_of_others(self) -> None:
-        """Tell what another process has indexed since this was last asked."""
-        if (found := self._index.since(self._heard)).mark == self._heard:
-            return
-        there = set(self._index.known())
-        if self._heard is not None:
-            self.tell({known.path for known in found.notes} | (self._heard_paths - there))
-        self._heard, self._heard_paths = found.mark, there
-
-
-class CatchUp:
-    """Catching up at the cost of what has changed, by the kernel's list of it; in doubt, by a look at all."""
-
-    def __init__(self, core: Core) -> None:
-        self._core, self._guard = core, threading.Lock()
-        self._watch: Watching | None = None
-        self._whole_at = 0.0
-        self._whole: int | None = (
-            None  # the generation of the index that was compared with the whole vault
-        )
-
-    def catch_up(self) -> None:
-        """Have the index know all that was saved up to this moment."""
-        core = self._core
-        with self._guard:
-            core.vault.finish_interrupted()
-            whole, self._whole = (
-                self._whole,
-                None,
-            )  # whatever fails from here on, the next time all is compared
-            paths = (
-                self._watch.paths(0)
-                if self._watch is not None and whole == core.index.generation
-                else {EVERYTHING}
-            )
-            long_ago = time.monotonic() - self._whole_at > 60 * core.settings.index.scan_minutes
-            if EVERYTHING in paths or long_ago or core.is_in_doubt:
-                self.end()
-                if core.settings.index.watch == "auto":
-                    # Other listeners than Linux's hear of a change a moment after it.
-                    poll = sys.platform != "linux"
-                    self._watch = core.vault.watch(poll=poll, poll_seconds=0, warn=_LOG.debug)
-                core.compare_all()
-                self._whole_at = time.monotonic()
-            else:
-                core.look_at(paths)
-            self._whole = core.index.taken_up
-
-    def end(self) -> None:
-        if self._watch is not None:
-            self._watch.close()
+    def _retry_later(self, error: Exception) -> None:
+        """Scan again after a while. Whatever else fails until then is not logged."""
+        if self._retry_at == math.inf:
+            _LOG.warning("the index could not be updated: %s", error)
+            self._retry_at = time.monotonic() + self._retry_seconds
+            self._retry_seconds = min(2 * self._retry_seconds, _MAX_RETRY_SECONDS)

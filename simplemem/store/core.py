@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simplemem.config import Settings
-from simplemem.store.background import Background, CatchUp, Listener
+from simplemem.store.background import Background
+from simplemem.store.catch_up import CatchUp
 from simplemem.store.factory import make_parts
+from simplemem.store.listeners import Listener
 from simplemem.store.vault_index import change_by
 from simplemem.vault.obsidian import Conventions
 
@@ -116,7 +118,7 @@ class Core:
 
     def on_change(self, listener: Listener) -> None:
         """Be told the names of memories that changed, whoever changed them, once they are indexed."""
-        self.listeners.heard_by.append(listener)
+        self.listeners.subscribers.append(listener)
 
     def reranking(self) -> Reranking | None:
         """The reranker, where the settings name one."""

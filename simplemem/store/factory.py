@@ -19,9 +19,9 @@ from simplemem.index.database import open_database
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync
 from simplemem.providers.client import Key
-from simplemem.store.background import Listeners
 from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
+from simplemem.store.listeners import Listeners
 from simplemem.store.vault_index import (
     IndexKeeper,
     IndexMonitor,

@@ -41,9 +41,9 @@ from simplemem.store import (
     undo_by_author,
     write,
 )
-from simplemem.store.background import Listener
 from simplemem.store.bench import Bench
 from simplemem.store.core import Core, change_by
+from simplemem.store.listeners import Listener
 from simplemem.vault.obsidian import filled
 
 if TYPE_CHECKING:

@@ -212,11 +212,11 @@ class ChangeListeners(Protocol):
     """Those who want to know which notes have changed."""
 
     @property
-    def heard_by(self) -> Sequence[object]:
+    def subscribers(self) -> Sequence[object]:
         """The functions that are called; empty if nobody listens."""
 
-    def tell(self, paths: Iterable[str]) -> None:
-        """Tell the names of notes that changed, unless this very change was told before."""
+    def notify(self, paths: Iterable[str]) -> None:
+        """Announce notes that changed, unless this very change was announced before."""
 
 
 class BackgroundWork(Protocol):
@@ -226,7 +226,7 @@ class BackgroundWork(Protocol):
     def is_settled(self) -> bool:
         """Whether the whole vault was compared with the index since that was last asked for."""
 
-    def ring(self, *, scan: bool = False, fill: bool = False) -> None:
+    def wake(self, *, scan: bool = False, fill: bool = False) -> None:
         """Ask for a scan, or for the vectors of what was written."""
 
     def wait_until_ready(self, *, vectors: bool) -> None:
@@ -381,7 +381,7 @@ class IndexKeeper:
         if not self._was_scanned:
             self._database.set_meta(_SCANNED, "yes")
             self._was_scanned = True
-        self._listeners.tell(report.changed())
+        self._listeners.notify(report.changed())
         return report
 
     def begin_again(self) -> None:
@@ -390,7 +390,7 @@ class IndexKeeper:
         if self._was_scanned:
             return
         if self._background is not None:
-            self._background.ring(scan=True)
+            self._background.wake(scan=True)
         else:
             self._scan()
 
@@ -430,7 +430,7 @@ class IndexKeeper:
             self._vectors.expect_missing()
             self._note_vanished(report.doubted)
             # What another process has indexed is no change of ours, but listeners want it too.
-            self._listeners.tell({*report.changed(), *filter(is_note, paths)})
+            self._listeners.notify({*report.changed(), *filter(is_note, paths)})
 
     def fresh(self, ask: Callable[[], T], rows: Callable[[T], Iterable[Row]]) -> T:
         """Return an answer of the index, asked again if a note in it has changed on the disk.
@@ -463,7 +463,7 @@ class IndexKeeper:
         self._vectors.expect_missing()
         if not report.doubted:
             self._unindexed_paths -= unindexed_before
-        self._listeners.tell(report.changed())
+        self._listeners.notify(report.changed())
         return ask()
 
     def _changed_paths(self, rows: Iterable[Row]) -> set[str]:
@@ -510,10 +510,10 @@ class IndexKeeper:
             self._unindexed_paths |= set(paths)
             warnings.append(f"written, but not yet searchable: {error}")
 
-        if self._listeners.heard_by:
-            self._listeners.tell(paths)
+        if self._listeners.subscribers:
+            self._listeners.notify(paths)
         if self._background is not None:
-            self._background.ring(fill=True)
+            self._background.wake(fill=True)
         return warnings
 
     def index_written(self, paths: Collection[str]) -> list[str]:

@@ -84,7 +84,7 @@ def test_our_own_write_that_the_watcher_hears_of_is_read_and_not_written_to_the_
     plain_store: EnhancedStore, vault: Path
 ) -> None:
     core, heard = plain_store._core, list[frozenset[str]]()
-    core.listeners.heard_by.append(heard.append)
+    core.listeners.subscribers.append(heard.append)
     plain_store.create("a", "apple")
     before = core.index.database.connection().total_changes()
     core.look_at({"a.md"})
