@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import pygit2
 
 from bench.corpus import Corpus
-from simplemem.config import Settings
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 _NAME, _WHERE = "user.name=bench", "user.email=bench@example.org"

@@ -34,8 +34,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.conversation import Conversation, Figures, Gone, failure_in, serve
-from simplemem.config import load_settings
 from simplemem.note.note import read_note
+from simplemem.settings.loading import load_settings
 from simplemem.store import EnhancedStore
 
 SHARED, CHURN, OWN = 4, 100, 12

@@ -22,7 +22,7 @@ from typing import TypeVar
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from simplemem.config import load_settings
+from simplemem.settings.loading import load_settings
 from simplemem.store import EnhancedStore
 
 T = TypeVar("T")

@@ -29,10 +29,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import apsw
 
-from simplemem.config import load_settings
 from simplemem.errors import SimplememError
 from simplemem.index import database as index_file
 from simplemem.index.audit import dump
+from simplemem.settings.loading import load_settings
 from simplemem.store import EnhancedStore
 
 SETTINGS = load_settings({"embed.provider": "none", "write.durability": "fast"})

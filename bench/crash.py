@@ -30,8 +30,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from simplemem.config import Settings, load_settings
 from simplemem.note.note import read_note
+from simplemem.settings.loading import load_settings
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 from simplemem.vault.folder import disk
 

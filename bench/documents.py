@@ -16,9 +16,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from simplemem.config import load_settings
 from simplemem.kinds.documents.convert import convert
 from simplemem.kinds.documents.ingest import documents_of
+from simplemem.settings.loading import load_settings
 from simplemem.store import EnhancedStore
 from tests.kinds.web_of_files import pdf
 

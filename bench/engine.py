@@ -27,10 +27,10 @@ import psycopg
 from postgres import running
 
 from bench.corpus import PASSAGES_A_NOTE, Corpus
-from simplemem.config import Settings
 from simplemem.index.postgres.database import PostgresDatabase
 from simplemem.models import Filter
 from simplemem.search.rank import Mode
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 _TICKS = os.sysconf("SC_CLK_TCK")

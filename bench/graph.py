@@ -25,10 +25,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.conversation import Conversation, failure_in, serve
 from bench.peers import installed
-from simplemem.config import Settings
 from simplemem.kinds.graph.graph import KnowledgeGraph, graph_of
 from simplemem.kinds.graph.jsonl import written
 from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
+from simplemem.settings.model import Settings
 from simplemem.store import Draft, EnhancedStore
 
 WORDS = "river stone lamp garden engine letter window harbour copper winter signal bridge orchard".split()

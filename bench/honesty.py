@@ -38,8 +38,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from bench.person import read_questions
 from bench.quality import Questions, by_hand, held_out, locomo, write
 from bench.vaults import make_queries
-from simplemem.config import Settings
 from simplemem.search.rank import MODES
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 _OWN = Path(__file__).with_name("honesty_questions.toml")

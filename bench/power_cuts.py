@@ -26,7 +26,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.crash import SETTINGS, endings
-from simplemem.config import load_settings
+from simplemem.settings.loading import load_settings
 
 CARELESS = load_settings({"embed.provider": "none", "write.durability": "fast"})
 MEGABYTES = 24

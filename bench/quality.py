@@ -22,10 +22,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from simplemem.config import Settings
 from simplemem.evaluate import without
 from simplemem.note.note import read_note
 from simplemem.note.sentences import sentence_spans
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 Questions = list[tuple[str, frozenset[str]]]

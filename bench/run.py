@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.vaults import make_queries, make_vault
-from simplemem.config import load_settings
+from simplemem.settings.loading import load_settings
 from simplemem.store import EnhancedStore
 
 COMMAND = [sys.executable, "-m", "simplemem"]

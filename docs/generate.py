@@ -187,7 +187,7 @@ def copy_example(folder: Path) -> None:
 
 def settings_table() -> list[str]:
     """A table of all settings: default, allowed values, what the file of a vault may set, and meaning."""
-    from simplemem.config import fields
+    from simplemem.settings.model import fields
 
     heads = ("Setting", "Default", "Allowed", "In a vault", "Meaning")
     rows = [heads, ("---",) * len(heads)]

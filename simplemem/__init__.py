@@ -18,7 +18,6 @@ TYPE_CHECKING = (
 if TYPE_CHECKING:
     from typing import Any
 
-    from simplemem.config import Settings, load_settings
     from simplemem.errors import (
         AlreadyExists,
         Ambiguous,
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
         Unreadable,
     )
     from simplemem.models import Filter, Found, Hit, Memory, Saved
+    from simplemem.settings.loading import load_settings
+    from simplemem.settings.model import Settings
     from simplemem.store import EnhancedStore, open_store
 
 __version__ = "0.1.0"
@@ -61,8 +62,8 @@ __all__ = [
 
 
 _HOME = {
-    "Settings": "config",
-    "load_settings": "config",
+    "Settings": "settings.model",
+    "load_settings": "settings.loading",
     "EnhancedStore": "store",
     "open_store": "store",
 }

@@ -19,7 +19,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from simplemem.config import Settings, read_bounded
 from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.note.names import base_name, name_of
 from simplemem.note.note import read_note
@@ -28,6 +27,8 @@ from simplemem.note.properties import remove_property, set_property
 from simplemem.note.sentences import sentence_spans
 from simplemem.note.text_edits import apply_edits
 from simplemem.note.words import content_words, unique_words, words_in_order
+from simplemem.settings.files import read_bounded
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore, Progress, write_file
 
 KINDS = ("title", "heading", "sentence")

@@ -15,7 +15,7 @@ import hypothesis
 import pytest
 import typer.testing
 
-from simplemem.config import Settings
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 # Without compiled files, each run rewrites every assertion, and each process that a test starts compiles all it imports.

@@ -67,8 +67,8 @@ def main(channel: socket.socket) -> None:
 
 def _make_models() -> None:
     """The models of the settings and of the tools, which are made when they are first used."""
-    from simplemem.config import Settings
     from simplemem.faces.face import PROFILES, choose
+    from simplemem.settings.model import Settings
 
     Settings()
     for profile in PROFILES.values():

@@ -17,9 +17,10 @@ import pytest
 from bare_client import Bare
 from pygit2.enums import ObjectType
 
-from simplemem.config import Settings, load_settings
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, SimplememError, Unavailable
 from simplemem.index.audit import differences
+from simplemem.settings.loading import load_settings
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 from simplemem.vault.branch import repository
 

@@ -11,18 +11,13 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from simplemem.config import (
-    Settings,
-    WriteSettings,
-    example_config,
-    fields,
-    find_vault,
-    load_settings,
-    settings_with_sources,
-)
 from simplemem.errors import Invalid, NotFound
 from simplemem.evaluate import read_questions
 from simplemem.faces.original import original_settings
+from simplemem.settings.example import example_config
+from simplemem.settings.find_vault import find_vault
+from simplemem.settings.loading import load_settings, settings_with_sources
+from simplemem.settings.model import Settings, WriteSettings, fields
 
 
 def user_file(tmp_path: Path, text: str) -> dict[str, str]:

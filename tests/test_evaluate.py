@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from embedding_service import EmbeddingService, failing
 
-from simplemem.config import Settings
 from simplemem.errors import Invalid, NotFound
 from simplemem.evaluate import (
     KINDS,
@@ -22,6 +21,7 @@ from simplemem.evaluate import (
     without,
     write_questions,
 )
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 NOTES = {

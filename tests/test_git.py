@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from simplemem.config import Settings
 from simplemem.errors import NotFound, Unavailable
-from simplemem.git import Commit, history, opened
-from simplemem.git import text_at as text_in
+from simplemem.gitrepo.history import NoteCommit, read_history, read_text_at
+from simplemem.gitrepo.repository import open_repository
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -25,12 +25,14 @@ MONDAY, TUESDAY, FRIDAY = (
 )
 
 
-def commits(vault: Path, path: str, limit: int = 20, allowed: tuple[str, ...] = ()) -> list[Commit]:
-    return history(opened(vault, allowed), path, limit)
+def commits(
+    vault: Path, path: str, limit: int = 20, allowed: tuple[str, ...] = ()
+) -> list[NoteCommit]:
+    return read_history(open_repository(vault, allowed), path, limit)
 
 
 def text_at(vault: Path, path: str, commit: str) -> tuple[str, bytes]:
-    return text_in(opened(vault, ()), path, commit)
+    return read_text_at(open_repository(vault, ()), path, commit)
 
 
 # -- the history of a note

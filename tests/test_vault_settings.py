@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 import pytest
 
-from simplemem.config import fields, load_settings
 from simplemem.errors import Invalid
+from simplemem.settings.loading import load_settings
+from simplemem.settings.model import fields
 
 Rule = Literal["no", "adds", "narrower", "a value", "yes"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from simplemem.config import Settings
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 PLAIN = Settings.model_validate({"embed": {"provider": "none"}})

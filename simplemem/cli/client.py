@@ -220,8 +220,8 @@ def _shown(
     new_vault: Path | None = None,
 ) -> Answer:
     """What becomes of a client's file, and of a vault that does not exist. None stands for no file."""
-    from simplemem.config import similar_folder
     from simplemem.note.diff import unified_diff
+    from simplemem.settings.find_vault import similar_folder
 
     facts: dict[str, Any] = {
         "client": client.name,
@@ -253,7 +253,7 @@ def _shown(
 
 def _confirm(shown: Answer, yes: bool) -> None:
     """Show the changes, and have the user confirm them. Raises Invalid without a terminal and without --yes."""
-    from simplemem.config import similar_folder
+    from simplemem.settings.find_vault import similar_folder
 
     preview(shown)
     near = similar_folder(Path(shown.facts["creates"])) if "creates" in shown.facts else None

@@ -157,7 +157,8 @@ def opened(
         yield served
         return
     from simplemem import open_store
-    from simplemem.config import find_existing_vault, find_vault, load_settings
+    from simplemem.settings.find_vault import find_existing_vault, find_vault
+    from simplemem.settings.loading import load_settings
 
     root = find_vault(vault) if make else find_existing_vault(vault)
     if not root.exists():
@@ -362,7 +363,7 @@ def _without_paths(named: Any, vault: Path | None) -> Any:
         served = _SERVED.get()
         if served is not None:
             return path_in_vault(named, served.root, _FOLDER.get())
-        from simplemem.config import find_existing_vault
+        from simplemem.settings.find_vault import find_existing_vault
 
         return path_in_vault(named, find_existing_vault(vault), Path.cwd())
     if isinstance(named, list | tuple):

@@ -35,7 +35,7 @@ _RESTART = "If a server is running, restart it to apply this."
 
 
 def _keys() -> list[str]:
-    from simplemem.config import fields
+    from simplemem.settings.model import fields
 
     return [key for key, _ in fields()]
 
@@ -56,7 +56,9 @@ def list_settings(
     $ simplemem config list
     $ simplemem config list --example > ~/.config/simplemem/config.toml
     $ SIMPLEMEM_SEARCH_LIMIT=10 simplemem config list --json"""
-    from simplemem.config import example_config, find_existing_vault, unknown_variables
+    from simplemem.settings.example import example_config
+    from simplemem.settings.find_vault import find_existing_vault
+    from simplemem.settings.loading import unknown_variables
 
     if example:
         return Answer({"example": example_config()}, text=example_config())
@@ -83,7 +85,7 @@ def get(key: Key, vault: VaultOption = None) -> Answer:
 
     $ simplemem config get search.limit
     $ simplemem config get embed.provider --json"""
-    from simplemem.config import check_is_setting
+    from simplemem.settings.loading import check_is_setting
 
     check_is_setting(key)
     value, source = _in_force(vault)[key]
@@ -109,7 +111,7 @@ def set_(
     $ simplemem config set search.limit 10
     $ simplemem config set access.hidden Private/ Journal/ --in-vault
     $ simplemem config set embed.api_key '{ env = "VOYAGE_API_KEY" }'"""
-    from simplemem.settings_file import is_secret, value_in, with_setting
+    from simplemem.settings.editing import is_secret, value_in, with_setting
 
     value = _one_value(key, values)
     file = _file_to_change(vault, in_vault)
@@ -161,7 +163,7 @@ def unset(key: Key, in_vault: InVault = False, vault: VaultOption = None) -> Ans
 
     $ simplemem config unset search.limit
     $ simplemem config unset access.hidden --in-vault"""
-    from simplemem.settings_file import is_secret, value_in, without_setting
+    from simplemem.settings.editing import is_secret, value_in, without_setting
 
     file = _file_to_change(vault, in_vault)
     before = _text_of(file)
@@ -187,7 +189,7 @@ def unset(key: Key, in_vault: InVault = False, vault: VaultOption = None) -> Ans
 
 def _one_value(key: str, values: list[str]) -> str:
     """The value that was typed as one or several words. Raises Invalid for several words if the setting is no list."""
-    from simplemem.settings_file import is_list
+    from simplemem.settings.editing import is_list
 
     if len(values) > 1 and not is_list(key):
         raise Invalid(
@@ -198,7 +200,8 @@ def _one_value(key: str, values: list[str]) -> str:
 
 def _file_to_change(vault: Path | None, in_vault: bool) -> Path:
     """Your own settings file, or the vault's own. Raises Invalid if the vault's own is a link."""
-    from simplemem.config import find_existing_vault, user_config_path
+    from simplemem.settings.files import user_config_path
+    from simplemem.settings.find_vault import find_existing_vault
 
     if not in_vault:
         return user_config_path(os.environ)
@@ -213,7 +216,7 @@ def _file_to_change(vault: Path | None, in_vault: bool) -> Path:
 
 def _was(key: str, old: Any) -> list[Part]:
     """The line that shows which value was replaced or removed."""
-    from simplemem.settings_file import is_secret
+    from simplemem.settings.editing import is_secret
 
     shown = in_words(old if isinstance(old, list) else _shown(old))
     return [(f"was: {_COVERED if is_secret(key) else shown}", "dim")]
@@ -221,9 +224,9 @@ def _was(key: str, old: Any) -> list[Part]:
 
 def _without_a_match(rules: Any, vault: Path | None) -> list[str]:
     """A warning for each rule that names one folder or note which the vault does not contain, with the nearest name."""
-    from simplemem.config import find_existing_vault
     from simplemem.note.names import compare_key
     from simplemem.note.privacy import is_private_by_rule
+    from simplemem.settings.find_vault import find_existing_vault
 
     plain_rules = [rule for rule in rules if not {"*", "?"} & {*rule} and rule.strip("./\\ ")]
     try:
@@ -261,7 +264,7 @@ def _folders_and_notes(root: Path) -> tuple[list[str], list[str]]:
 
 def _text_of(file: Path) -> str | None:
     """The text of a settings file, or None if there is none."""
-    from simplemem.config import read_bounded
+    from simplemem.settings.files import read_bounded
 
     try:
         return read_bounded(file, 64_000).decode("utf-8")
@@ -275,7 +278,8 @@ def _text_of(file: Path) -> str | None:
 
 def _in_force(vault: Path | None) -> dict[str, tuple[Any, str]]:
     """Every setting by its name: its value as JSON has it, and where it comes from."""
-    from simplemem.config import find_vault, settings_with_sources
+    from simplemem.settings.find_vault import find_vault
+    from simplemem.settings.loading import settings_with_sources
 
     try:
         root = find_vault(vault)

@@ -77,7 +77,8 @@ def run(
     $ simplemem eval run --compare search.lexical_weight=0.5 --compare embed.provider=none
     $ simplemem eval run --json | jq --exit-status '.rows[0].mrr.value > 0.75'"""
     from simplemem import evaluate
-    from simplemem.config import find_vault, load_settings
+    from simplemem.settings.find_vault import find_vault
+    from simplemem.settings.loading import load_settings
 
     root = find_vault(vault)
     variants = {"simplemem": load_settings({}, vault=root)}

@@ -15,7 +15,6 @@ import socket
 import sys
 import time
 
-from simplemem import place
 from simplemem.server import local_protocol
 from simplemem.server.local_protocol import (
     MAX_ANSWER_BYTES,
@@ -23,6 +22,7 @@ from simplemem.server.local_protocol import (
     PROTOCOL,
     ProtocolError,
 )
+from simplemem.settings import location
 
 TYPE_CHECKING = False  # as in `typing`, whose import would take a fifth of the time of a command
 if TYPE_CHECKING:
@@ -169,19 +169,19 @@ def _find_root(vault_option: str | None, env: Mapping[str, str]) -> str | None:
     """
     here = os.getcwd()
 
-    named = vault_option or env.get(f"{place.ENV_PREFIX}VAULT")
+    named = vault_option or env.get(f"{location.ENV_PREFIX}VAULT")
     if not named:
         try:
-            named = _read_vault_setting(place.user_config_file(env))
+            named = _read_vault_setting(location.user_config_file(env))
         except (OSError, ValueError, RecursionError):
             return None
     if named:
-        return place.named_vault(named, here)
+        return location.named_vault(named, here)
 
-    enclosing = place.enclosing_vault(here)
+    enclosing = location.enclosing_vault(here)
     home = os.path.expanduser("~")
-    if enclosing is None and place.may_use_home_vault(here, home):
-        return place.home_vault(home)
+    if enclosing is None and location.may_use_home_vault(here, home):
+        return location.home_vault(home)
     return enclosing
 
 
@@ -204,7 +204,7 @@ def _select_environment(env: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in env.items()
-        if name.startswith(place.ENV_PREFIX) or name in _SETTINGS_VARIABLES
+        if name.startswith(location.ENV_PREFIX) or name in _SETTINGS_VARIABLES
     }
 
 

@@ -315,7 +315,8 @@ def _ask_index(ctx: typer.Context, kind: str, prefix: str) -> list[str]:
 
 def _asked_here(vault: Path | None, kind: str, prefix: str) -> list[str]:
     from simplemem import open_store
-    from simplemem.config import find_vault, load_settings
+    from simplemem.settings.find_vault import find_vault
+    from simplemem.settings.loading import load_settings
 
     root = find_vault(vault)
     with open_store(

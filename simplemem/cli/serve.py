@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from simplemem.errors import Invalid, NotFound, SimplememError, Unavailable
 
 if TYPE_CHECKING:
-    from simplemem.config import Settings
     from simplemem.faces.face import Face, Tool
     from simplemem.network.beside import Streams
     from simplemem.server.serve import Door
+    from simplemem.settings.model import Settings
 
 _EXAMPLES = """\
 examples:
@@ -352,7 +352,7 @@ def _chosen(
 
 def _warn_of_unknown_variables() -> None:
     """Warn on stderr: a misspelt `SIMPLEMEM_READ_ONLY` would let agents write."""
-    from simplemem.config import unknown_variables
+    from simplemem.settings.loading import unknown_variables
 
     for warning in unknown_variables(os.environ):
         print(f"simplemem: {warning}", file=sys.stderr, flush=True)
@@ -394,7 +394,7 @@ def _confirm_new_vault(root: Path) -> None:
 
 
 def _settings(asked: argparse.Namespace, profile: Face, root: Path) -> Settings:
-    from simplemem.config import load_settings
+    from simplemem.settings.loading import load_settings
 
     flags: dict[str, Any] = {
         key: getattr(asked, key) for key in ("db", "read_only", "no_delete", "log_level")
@@ -445,7 +445,7 @@ def _own_settings(asked: argparse.Namespace, profile: Face) -> dict[str, Any]:
 
 
 def _vault(asked: argparse.Namespace, profile: Face) -> Path:
-    from simplemem.config import find_vault
+    from simplemem.settings.find_vault import find_vault
 
     named = asked.vault is not None or os.environ.get("SIMPLEMEM_VAULT")
     own_folder = None if named else profile.folder(os.environ)

@@ -14,10 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simplemem import place
 from simplemem.cli.local import READING_COMMANDS
-from simplemem.config import AccessSettings, Settings, load_settings
 from simplemem.server.local import LocalServer
+from simplemem.settings import location
+from simplemem.settings.loading import load_settings
+from simplemem.settings.model import AccessSettings, Settings
 
 if TYPE_CHECKING:
     from simplemem.cli.output import Terminal
@@ -42,7 +43,7 @@ _IRRELEVANT_SETTINGS = {
     "documents",
 }
 # Variables that must be the same for the server and for the command.
-_SAME_VARIABLES = ("HOME", "XDG_CACHE_HOME", "TZ", f"{place.ENV_PREFIX}NOW")
+_SAME_VARIABLES = ("HOME", "XDG_CACHE_HOME", "TZ", f"{location.ENV_PREFIX}NOW")
 _FOLDER_VARIABLES = ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")
 
 Piece = tuple[str, str]

@@ -111,7 +111,8 @@ def _described(tool: Tool) -> dict[str, Any]:
 
 def _is_deleting_disabled(vault: Path | None) -> bool:
     """Whether the settings hide the tools that delete."""
-    from simplemem.config import find_vault, load_settings
+    from simplemem.settings.find_vault import find_vault
+    from simplemem.settings.loading import load_settings
 
     try:
         root = find_vault(vault)

@@ -43,7 +43,7 @@ from simplemem.cli.output import (
 from simplemem.cli.write import undo_with
 from simplemem.errors import Invalid, NotFound
 from simplemem.note.formatting import counted
-from simplemem.place import marked_vault
+from simplemem.settings.location import marked_vault
 
 if TYPE_CHECKING:
     from simplemem.models import Finding, Mended, Mending, OwnFile
@@ -127,7 +127,7 @@ def init(
 
 def _refuse_home(root: Path) -> None:
     """Raise Invalid for the home folder and the folders above it: a vault there contains everything on the disk."""
-    from simplemem.place import contains_home
+    from simplemem.settings.location import contains_home
 
     home = str(Path.home())
     if contains_home(str(root.absolute()), home):
@@ -140,7 +140,7 @@ def _refuse_home(root: Path) -> None:
 
 def _is_found_from_here(root: Path) -> bool:
     """Whether a command finds this vault from the current folder without `--vault`."""
-    from simplemem.config import find_vault
+    from simplemem.settings.find_vault import find_vault
 
     try:
         return find_vault() == root
@@ -277,7 +277,7 @@ def move_index(
 
 def _moved(store: EnhancedStore, engine: str) -> Answer:
     """Build the index in another database. `sidecar` is the earlier name of `sqlite`."""
-    from simplemem.config import settings_with_sources
+    from simplemem.settings.loading import settings_with_sources
 
     if re.search(r"//[^/@]*:[^/@]*@|password=", engine):
         hint = "Put the password into ~/.pgpass, or put the address into a file and pass the path of the file."

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from simplemem.config import read_toml
 from simplemem.errors import Conflict, Invalid, TooLong
 from simplemem.faces.arguments import (
     Name,
@@ -30,6 +29,7 @@ from simplemem.models import NO_WORD_HELD
 from simplemem.note.names import path_of
 from simplemem.note.tag_requests import parse_tag_request, respelling_warnings, without_header
 from simplemem.note.tags import map_entries
+from simplemem.settings.files import read_toml
 
 if TYPE_CHECKING:
     from simplemem.models import Backlink, Hit, Memory

@@ -14,10 +14,10 @@ from mcp.server.auth.routes import build_resource_metadata_url, create_protected
 from pydantic import AnyHttpUrl
 from starlette.routing import Route
 
-from simplemem.config import HttpSettings
 from simplemem.errors import Invalid
 from simplemem.network.tokens import SCOPES, Grant, IssuedGrant, digest
 from simplemem.note.scopes import check_scope
+from simplemem.settings.model import HttpSettings
 
 log = logging.getLogger("simplemem.network")
 

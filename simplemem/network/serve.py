@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 
-from simplemem.config import HttpSettings
 from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.network import page
 from simplemem.network.app import application
@@ -38,6 +37,7 @@ from simplemem.network.site import Served, Site
 from simplemem.network.tokens import Grant, Tokens, owners_token, token_folder
 from simplemem.network.wire import Wire, bounds
 from simplemem.server.serve import log_to_stderr
+from simplemem.settings.model import HttpSettings
 
 if TYPE_CHECKING:
     from simplemem.network.beside import Streams

@@ -18,7 +18,6 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 from mcp.server.lowlevel import Server
 
-from simplemem.config import Settings, user_config_path
 from simplemem.errors import NotFound, SimplememError
 from simplemem.faces.face import Face, Tool
 from simplemem.network.events import Feed, Sessions
@@ -26,6 +25,8 @@ from simplemem.network.guard import MOST_BODY
 from simplemem.network.tokens import Grant
 from simplemem.server.calls import assemble
 from simplemem.server.serve import Beside, Door, within
+from simplemem.settings.files import user_config_path
+from simplemem.settings.model import Settings
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore

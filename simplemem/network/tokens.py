@@ -16,10 +16,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from simplemem.config import read_bounded, user_config_path
 from simplemem.errors import Invalid, NotFound, SimplememError, Unavailable
 from simplemem.note.dates import now
 from simplemem.note.scopes import check_scope, folder_of
+from simplemem.settings.files import read_bounded, user_config_path
 
 log = logging.getLogger("simplemem.network")
 

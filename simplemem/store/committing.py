@@ -10,9 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from queue import SimpleQueue
 
-from simplemem.config import GitSettings
 from simplemem.errors import NotFound, Unavailable
 from simplemem.note.names import name_of
+from simplemem.settings.model import GitSettings
 from simplemem.vault.folder.vault import Vault
 
 _LOG = logging.getLogger(__name__)
@@ -49,10 +49,10 @@ class Committing:
             "waiting": self._operations.qsize(),
         }
         if is_in_git(self._vault.root):
-            from simplemem.exchange import apart
+            from simplemem.gitrepo.status import ahead_behind
 
             with suppress(Unavailable, NotFound):
-                if (there := apart(self._vault.root, self._settings.folders)) is not None:
+                if (there := ahead_behind(self._vault.root, self._settings.folders)) is not None:
                     found |= dict(zip(("remote", "ahead", "behind"), there, strict=True))
         return found
 
@@ -74,7 +74,7 @@ class Committing:
 
     def _commit(self, operation: str) -> None:
         """Commit what an operation did to each note, with trailers that say who asked, by which tool, and why."""
-        from simplemem import git
+        from simplemem.gitrepo.committing import Patch, commit_patches
 
         patches, versions = [], self._vault.history.log.group(operation)
         for version in versions if any(version.effects for version in versions) else ():
@@ -83,7 +83,8 @@ class Committing:
             )
             if (before is None and version.before) or (after is None and version.after):
                 raise Unavailable(f"the text of {version.id} is no longer kept")
-            patches.append((version.path, version.new_path or version.path, before, after))
+            new_path = version.new_path or version.path
+            patches.append(Patch(version.path, new_path, before, after))
         if patches:
             first, more = versions[0], f" and {len(versions) - 1} more" if len(versions) > 1 else ""
             to = f" to {name_of(first.new_path)}" if first.new_path else ""
@@ -95,4 +96,6 @@ class Committing:
                 "Version": first.group,
             }
             when = int(datetime.fromisoformat(first.when).timestamp())
-            git.commit(self._vault.root, patches, subject, trailers, when, self._settings.folders)
+            commit_patches(
+                self._vault.root, patches, subject, trailers, when, self._settings.folders
+            )

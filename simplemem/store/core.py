@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simplemem.config import Settings
+from simplemem.settings.model import Settings
 from simplemem.store.background import Background
 from simplemem.store.catch_up import CatchUp
 from simplemem.store.factory import make_parts

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from simplemem.config import Settings
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index.connection import Tables
 from simplemem.index.door import Progress, QueryVector, Standing, VectorSpace
@@ -27,6 +26,7 @@ from simplemem.note.words import without_stop_words
 from simplemem.providers.embed import Choice, Embedder, ServiceEmbedder, embedder_named
 from simplemem.providers.wordllama import WordLlama
 from simplemem.search.rank import Coverage
+from simplemem.settings.model import Settings
 from simplemem.vault.folder.lock import FileLock
 from simplemem.vault.folder.vault import Vault
 

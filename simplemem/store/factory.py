@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from simplemem.config import Settings, load_settings
 from simplemem.errors import NotFound, Unavailable
 from simplemem.index.changes import ChangeTable
 from simplemem.index.connection import Tables
@@ -19,6 +18,8 @@ from simplemem.index.database import open_database
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync
 from simplemem.providers.client import Key
+from simplemem.settings.loading import load_settings
+from simplemem.settings.model import Settings
 from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
 from simplemem.store.listeners import Listeners

@@ -16,7 +16,8 @@ from simplemem.store.committing import is_in_git
 from simplemem.store.core import Core
 
 if TYPE_CHECKING:
-    from simplemem.git import Commit, Opened
+    from simplemem.gitrepo.history import NoteCommit
+    from simplemem.gitrepo.repository import OpenRepository
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _FULL_ID = 40  # digits
@@ -39,7 +40,7 @@ def means_commit(core: Core, text: str) -> bool:
     return _has_commits(core)
 
 
-def commits_of(core: Core, path: str, limit: int) -> list[Commit]:
+def commits_of(core: Core, path: str, limit: int) -> list[NoteCommit]:
     """Return the commits of a note, newest first, as far as they may be seen.
 
     If git fails, there are none, and `core.git_trouble` says why.
@@ -48,12 +49,12 @@ def commits_of(core: Core, path: str, limit: int) -> list[Commit]:
     if not _has_commits(core):
         return []
 
-    from simplemem import git
+    from simplemem.gitrepo.history import read_history
 
     try:
         # A move that nobody has committed yet is known to our history alone.
         for name in _names(core, path):
-            commits = git.history(_repository(core), name, limit)
+            commits = read_history(_repository(core), name, limit)
             if commits:
                 return [commit for commit in commits if not _is_hidden(core, commit)]
     except SimplememError as error:
@@ -69,11 +70,11 @@ def text_at_commit(core: Core, path: str, commit: str) -> tuple[str, bytes]:
 
     Raises NotFound if the commit does not contain the note under any of its last names.
     """
-    from simplemem import git
+    from simplemem.gitrepo.history import read_text_at
 
     for name in _names(core, path):
         with suppress(NotFound):
-            old_path, data = git.text_at(_repository(core), name, commit)
+            old_path, data = read_text_at(_repository(core), name, commit)
             if not core.vault.access.hides(old_path):
                 return old_path, data
     hint = "The history of a note lists its commits."
@@ -85,13 +86,13 @@ def _has_commits(core: Core) -> bool:
     return core.settings.git.history and (core.vault.is_branch or is_in_git(core.root))
 
 
-def _repository(core: Core) -> Opened:
+def _repository(core: Core) -> OpenRepository:
     """Return the repository that the vault is a folder of, or a branch of."""
-    from simplemem import git
+    from simplemem.gitrepo.repository import open_repository
 
-    repository: Opened | None = core.vault.repository()
+    repository: OpenRepository | None = core.vault.repository()
     if repository is None:
-        return git.opened(core.root, core.settings.git.folders)
+        return open_repository(core.root, core.settings.git.folders)
     return repository
 
 
@@ -104,7 +105,7 @@ def _names(core: Core, path: str) -> list[str]:
     return visible[:_MAX_NAMES]
 
 
-def _is_hidden(core: Core, commit: Commit) -> bool:
+def _is_hidden(core: Core, commit: NoteCommit) -> bool:
     """Return whether a note was in a hidden place before or after a commit."""
     hides = core.vault.access.hides
     return hides(commit.path) or hides(commit.old_path or commit.path)

@@ -25,7 +25,7 @@ from simplemem.vault.folder.disk import sha256
 from simplemem.vault.folder.history import Version
 
 if TYPE_CHECKING:
-    from simplemem.git import Commit
+    from simplemem.gitrepo.history import NoteCommit
 
 _SHORT_IDS = range(10, 40)  # digits of a commit id that are tried
 
@@ -129,7 +129,7 @@ def _entries_of_operations(core: Core, changes: Sequence[Version]) -> tuple[Hist
     return tuple(entries)
 
 
-def _commits_by_group(commits: Sequence[Commit], groups: set[str]) -> dict[str, str]:
+def _commits_by_group(commits: Sequence[NoteCommit], groups: set[str]) -> dict[str, str]:
     """Return which commit has each of these operations, by their groups."""
     commit_ids = {}
     for commit in commits:
@@ -139,7 +139,7 @@ def _commits_by_group(commits: Sequence[Commit], groups: set[str]) -> dict[str, 
     return commit_ids
 
 
-def _is_our_own(commit: Commit, groups: set[str]) -> bool:
+def _is_our_own(commit: NoteCommit, groups: set[str]) -> bool:
     """Return whether a commit was made for operations that are all among these."""
     return bool(commit.versions) and groups.issuperset(commit.versions)
 
@@ -172,7 +172,7 @@ def main_of(step: Sequence[Version]) -> Version:
     return max(step, key=lambda version: version.new_path is not None)
 
 
-def _entry_of_commit(core: Core, commit: Commit, *, diff: bool) -> HistoryEntry:
+def _entry_of_commit(core: Core, commit: NoteCommit, *, diff: bool) -> HistoryEntry:
     """Return the entry of a git commit that changed a note."""
     name = name_of(commit.path)
     old_name = None if commit.old_path is None else name_of(commit.old_path)

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
-from simplemem.config import Settings, find_vault, load_settings
 from simplemem.errors import NotFound, Unavailable
 from simplemem.index.database import open_database
 from simplemem.index.door import Progress, SyncReport
@@ -30,6 +29,9 @@ from simplemem.models import (
 from simplemem.note.dates import local
 from simplemem.note.formatting import well_formed
 from simplemem.note.names import check_name, compare_key, name_of, path_of
+from simplemem.settings.find_vault import find_vault
+from simplemem.settings.loading import load_settings
+from simplemem.settings.model import Settings
 from simplemem.store import (
     conflicts,
     history,

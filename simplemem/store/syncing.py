@@ -12,8 +12,10 @@ from typing import Unpack
 from pygit2 import Commit
 
 from simplemem.errors import Conflict, SimplememError, Unavailable
-from simplemem.exchange import Change, Exchange, PushRejected, exchange, pending
-from simplemem.git import commit
+from simplemem.gitrepo.committing import Patch, commit_patches
+from simplemem.gitrepo.exchange import Exchange, TreeChange, open_exchange
+from simplemem.gitrepo.status import list_uncommitted
+from simplemem.gitrepo.user_git import PushRejected
 from simplemem.models import By, Synced
 from simplemem.note.dates import now
 from simplemem.note.formatting import counted
@@ -56,21 +58,25 @@ def _committed(core: Core) -> tuple[int, tuple[str, ...]]:
     root, allowed, hides = core.vault.root, core.settings.git.folders, core.vault.access.hides
     with core.vault.lock():
         seen = [
-            each for each in pending(root, allowed) if is_path(each.path) and not hides(each.path)
+            each
+            for each in list_uncommitted(root, allowed)
+            if is_path(each.path) and not hides(each.path)
         ]
         every = [
             each for each in seen if each.before is not None or core.entry(each.path) is not None
         ]
         mine = [each for each in every if not each.is_staged]
-        patches = [(each.path, each.path, each.before, core.bytes_of(each.path)) for each in mine]
+        patches = [
+            Patch(each.path, each.path, each.before, core.bytes_of(each.path)) for each in mine
+        ]
         if patches:
             subject = f"simplemem: {counted(len(patches), 'change')} here"
-            commit(root, patches, subject, {}, int(now().timestamp()), allowed)
+            commit_patches(root, patches, subject, {}, int(now().timestamp()), allowed)
     return len(mine), tuple(each.path for each in every if each.is_staged)
 
 
 def _exchanged(core: Core, by: By, committed: int, waiting: tuple[str, ...]) -> Synced:
-    with exchange(core.vault.root, core.settings.git.folders) as ex:
+    with open_exchange(core.vault.root, core.settings.git.folders) as ex:
         ex.fetch()
         if ex.theirs is None or (base := ex.base) == ex.theirs:
             if ex.theirs != ex.ours:
@@ -91,9 +97,9 @@ def _exchanged(core: Core, by: By, committed: int, waiting: tuple[str, ...]) -> 
                 by = {"reason": f"merge of {str(ex.theirs.id)[:10]} from {ex.remote}", **by}
                 written, _ = carry_out(core, wishes, change_by(by, "sync"))
                 version = written[0].version
-            made = ex.conclude(files)
+            made = ex.commit_merge(files)
         if made == ex.theirs.id:
-            ex.seen(made)
+            ex.record_remote_commit(made)
         else:
             ex.push(made)
         return Synced(
@@ -187,7 +193,7 @@ class _Merging:
         self._ex, self._theirs = ex, theirs
         self.files: _Files = {}
         self.copies: list[str] = []
-        there, here = ex.changes(base, theirs), ex.changes(base, ex.ours)
+        there, here = ex.changes_since(base, theirs), ex.changes_since(base, ex.ours)
         mine = {
             each.files[0].path: each for each in here if all(file.is_ours for file in each.files)
         }
@@ -203,9 +209,9 @@ class _Merging:
         moved = ((was.path, now.path) for was, now in [*there, *mine.values()] if was and now)
         self.moves = {old: new for old, new in moved if old != new and self.files.get(old) is None}
 
-    def _take(self, theirs: Change, mine: Change | None) -> None:
+    def _take(self, theirs: TreeChange, mine: TreeChange | None) -> None:
         was, new = theirs
-        now = mine.now if mine is not None else was
+        now = mine.after if mine is not None else was
         if (
             was is not None and mine is None and (new is None or new.path != was.path)
         ):  # what was changed here stays

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from simplemem.config import Settings
 from simplemem.errors import Invalid, TooLong
+from simplemem.settings.model import Settings
 
 if TYPE_CHECKING:
     from simplemem.note.secrets import Secret

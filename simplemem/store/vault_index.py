@@ -19,7 +19,6 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from simplemem.config import IndexSettings
 from simplemem.errors import Ambiguous, NotFound, ReadOnly, SimplememError, Unavailable
 from simplemem.index.changes import ChangeTable
 from simplemem.index.connection import Tables
@@ -33,6 +32,7 @@ from simplemem.note.dates import local
 from simplemem.note.formatting import counted, well_formed
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.note.similar import similar_names
+from simplemem.settings.model import IndexSettings
 from simplemem.store.embedding import Embedding
 from simplemem.store.former_names import MAX_VERSIONS, FormerNote, find_former_note
 from simplemem.vault.folder.vault import Change, Entry, File, FileChange, Vault, WriteResult

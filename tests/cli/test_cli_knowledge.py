@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from simplemem.cli.knowledge import vault_of
-from simplemem.config import Settings
 from simplemem.kinds.learned.knowledge import knowledge_of
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 if TYPE_CHECKING:

@@ -129,7 +129,7 @@ class Ran:
             "pydantic",
             "numpy",
             "apsw",
-            "simplemem.config",
+            "simplemem.settings.model",
         }
 
 

@@ -102,7 +102,7 @@ def test_a_checkout_of_the_program_in_the_home_folder_is_no_vault(
     run: Run, monkeypatch: pytest.MonkeyPatch, folder: str
 ) -> None:
     checkout = Path.home() / "simplemem"
-    for path in (checkout / "simplemem" / "place.py", checkout / "docs" / "search.md"):
+    for path in (checkout / "simplemem" / "__main__.py", checkout / "docs" / "search.md"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("# of the program\n")
     monkeypatch.chdir(Path.home() / folder)

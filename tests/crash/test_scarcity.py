@@ -17,8 +17,8 @@ import mounts
 import pytest
 from crash_harness import in_child
 
-from simplemem.config import Settings
 from simplemem.errors import ReadOnly, SimplememError
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 if sys.platform == "win32":

@@ -13,11 +13,11 @@ import crash_harness as harness
 import pytest
 from crash_cases import Files, notes
 
-from simplemem.config import load_settings
 from simplemem.index.database import Database
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Entity, Observation
 from simplemem.kinds.kind import ChangeSet
+from simplemem.settings.loading import load_settings
 from simplemem.store import EnhancedStore
 
 if sys.platform == "win32":

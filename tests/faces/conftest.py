@@ -11,10 +11,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from simplemem.config import Settings
 from simplemem.faces.face import PROFILES, choose
 from simplemem.server.calls import perform
 from simplemem.server.serve import Door
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 

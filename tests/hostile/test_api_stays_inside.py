@@ -16,8 +16,8 @@ from canary import SECRET, Room
 from effort import LONG
 from hostile_names import hostile_names
 
-from simplemem.config import Settings
 from simplemem.errors import SimplememError
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 from simplemem.vault.folder.disk import sha256
 

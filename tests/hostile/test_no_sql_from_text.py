@@ -16,12 +16,12 @@ import apsw
 import pytest
 
 import simplemem
-from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.faces.face import PROFILES, choose
 from simplemem.models import Filter
 from simplemem.server.calls import perform
 from simplemem.server.serve import Door
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 ROOT = Path(simplemem.__file__).parent

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from crash_harness import in_child
 
-from simplemem.config import Settings
 from simplemem.errors import SimplememError
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="links need rights there")

@@ -13,7 +13,6 @@ import pytest
 from effort import LONG, chance, rounds
 from linear import HOSTILE, grows_too_fast
 
-from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.faces.core import TOOLS
 from simplemem.faces.face import OURS
@@ -29,6 +28,7 @@ from simplemem.note.sentences import sentences
 from simplemem.note.tag_changes import change_tags
 from simplemem.note.tag_requests import parse_tag_request
 from simplemem.search.query import read_query
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 PLAIN = Settings.model_validate({"embed": {"provider": "none"}})
@@ -155,7 +155,7 @@ def confined(script: str, root: Path, memory: int) -> str:
         from pathlib import Path
         resource.setrlimit(resource.RLIMIT_AS, ({memory} << 20, {memory} << 20))
         resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
-        from simplemem.config import Settings
+        from simplemem.settings.model import Settings
         from simplemem.errors import TooLong, Unreadable
         from simplemem.store import EnhancedStore
         root = Path(sys.argv[1])

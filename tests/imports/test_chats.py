@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from simplemem import open_store
-from simplemem.config import Settings
 from simplemem.errors import NotFound
 from simplemem.imports import SOURCES
 from simplemem.imports.take import Plan, plan, take
 from simplemem.kinds.talk.conversation import conversation_of, said_now
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 

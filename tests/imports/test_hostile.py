@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from simplemem import open_store
-from simplemem.config import Settings, WriteSettings
 from simplemem.errors import Conflict, Invalid, SimplememError, Unreadable
 from simplemem.imports import SOURCES
 from simplemem.imports import take as taking
 from simplemem.imports.take import Plan, plan, take
+from simplemem.settings.model import Settings, WriteSettings
 from simplemem.store import EnhancedStore
 
 A, B, C, D = (letter * 32 for letter in "abcd")

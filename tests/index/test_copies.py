@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.config import Settings
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

@@ -17,10 +17,10 @@ import pytest
 from index.terms.vault_of_words import put_notes
 
 from bench.corruptions import KINDS, one_round
-from simplemem.config import Settings
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index.database import APPLICATION_ID, SCHEMA_VERSION, Database, open_database
 from simplemem.index.terms.writer import merge_segments
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 T = TypeVar("T")
@@ -281,7 +281,7 @@ def path_identity(store: EnhancedStore) -> tuple[int, int]:
 KILLED = """
 import os, sys
 from pathlib import Path
-from simplemem.config import Settings
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 store = EnhancedStore(Path(sys.argv[1]), Settings.model_validate({"embed": {"provider": "none"}}))

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simplemem.config import Settings
 from simplemem.errors import Invalid, NotFound
 from simplemem.models import Filter
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.config import Settings
 from simplemem.index import sync
 from simplemem.index.audit import dump
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

@@ -13,7 +13,6 @@ import apsw
 import numpy as np
 import pytest
 
-from simplemem.config import Settings
 from simplemem.errors import NotFound
 from simplemem.index import notes, sidecar, text, vectors
 from simplemem.index.database import Database, open_database
@@ -23,6 +22,7 @@ from simplemem.index.text import BLOCK, SHIFT
 from simplemem.index.vectors import MOST_HELD, VectorsInMemory
 from simplemem.note.note import read_note
 from simplemem.providers.embed import embedder_named
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

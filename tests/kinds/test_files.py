@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 import pytest
 
 from simplemem import open_store
-from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.kinds.files import run
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 anthropic = pytest.importorskip("anthropic")

@@ -8,9 +8,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simplemem.config import Settings
 from simplemem.kinds.graph.graph import KnowledgeGraph
 from simplemem.kinds.graph.values import Entity, Graph, NoSuchEntity, Observation, Relation
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 QUICK = Settings.model_validate({"embed": {"provider": "none"}, "write": {"durability": "fast"}})

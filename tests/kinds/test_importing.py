@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.jsonl import import_file, read, written
 from simplemem.kinds.graph.values import Entity, Observation
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from simplemem.config import Settings
 from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound, ReadOnly, TooLong
 from simplemem.kinds.learned.analysis import Contradiction, analysis_of
 from simplemem.kinds.learned.entry import KnowledgeEntry
 from simplemem.kinds.learned.knowledge import Knowledge, knowledge_of
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

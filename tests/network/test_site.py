@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from waiting import eventually
 
-from simplemem.config import load_settings
 from simplemem.faces.face import PROFILES, choose
 from simplemem.network import site as site_module
 from simplemem.network.site import Served as Vault
 from simplemem.network.site import Site
 from simplemem.network.tokens import Grant, Tokens
 from simplemem.server.serve import Door
+from simplemem.settings.loading import load_settings
 from simplemem.store import EnhancedStore, open_store
 from tests.network.conftest import Served
 

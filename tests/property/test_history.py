@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.note.names import name_of
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 from simplemem.store.earlier_texts import moment_of, notes_then
 from simplemem.vault.folder.disk import sha256

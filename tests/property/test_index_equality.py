@@ -21,13 +21,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.index import sync, vectors
 from simplemem.index.audit import dump
 from simplemem.index.database import open_database
 from simplemem.providers.embed import embedder_named
 from simplemem.providers.wordllama import WordLlama
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore, embedding
 
 _MEMORY = Path(

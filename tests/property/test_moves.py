@@ -22,9 +22,9 @@ import yaml
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
-from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.index.notes import named_in_memory
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 from simplemem.vault.obsidian import resolve
 

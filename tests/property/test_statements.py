@@ -12,10 +12,10 @@ from chat_service import ChatService
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.kinds.atoms.atom import Statement
 from simplemem.kinds.atoms.keeping import Memories, memories_of
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 SCOPES = ("ann", "bob", "ann/work")

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from simplemem.config import Settings
 from simplemem.providers import wordllama
 from simplemem.providers.wordllama import Tokenizer, WordLlama
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 MODEL = Path(wordllama.__file__).with_name("model")
@@ -132,7 +132,7 @@ def refuse(event, args):
 
 sys.addaudithook(refuse)
 from pathlib import Path
-from simplemem.config import Settings
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 root = Path(sys.argv[1])

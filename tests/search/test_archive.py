@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from simplemem.config import Settings
 from simplemem.index.door import Question
 from simplemem.models import Filter
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 from simplemem.store.recall import archive_of
 

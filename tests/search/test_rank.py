@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.config import Settings
 from simplemem.errors import Invalid
 from simplemem.index.door import Match, Matches
 from simplemem.models import Filter
 from simplemem.providers.wordllama import WordLlama
 from simplemem.search import rank
 from simplemem.search.rank import Coverage, is_question, names_in
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

@@ -16,10 +16,10 @@ from typing import Any
 import anyio
 from processes import Program
 
-from simplemem.config import load_settings
 from simplemem.faces.face import PROFILES, choose
 from simplemem.server.calls import assemble
 from simplemem.server.serve import Door, converse
+from simplemem.settings.loading import load_settings
 from simplemem.store import open_store
 
 PATIENCE = 30.0

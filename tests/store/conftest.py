@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from embedding_service import EmbeddingService
 
-from simplemem.config import Settings
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 

@@ -14,7 +14,7 @@ import pygit2
 import pytest
 from pygit2.enums import ConfigLevel
 
-from simplemem.config import Settings
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -377,12 +377,12 @@ def test_no_hook_filter_or_program_of_the_repository_is_run(
 DYING = """
 import os, sys
 from pathlib import Path
-from simplemem import git
-from simplemem.config import Settings
+from simplemem.gitrepo import committing
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
-taken = git.index_taken if sys.argv[2] == "branch" else lambda *args, **more: None
-name = "commit" if sys.argv[2] == "commit" else "index_taken"
-setattr(git, name, lambda *args, **more: (taken(*args), os._exit(9)))
+taken = committing.replace_index if sys.argv[2] == "branch" else lambda *args, **more: None
+name = "commit_patches" if sys.argv[2] == "commit" else "replace_index"
+setattr(committing, name, lambda *args, **more: (taken(*args), os._exit(9)))
 given = {"embed": {"provider": "none"}, "git": {"commit": "each"}}
 with EnhancedStore(Path(sys.argv[1]), Settings.model_validate(given)) as store:
     store.update("a", append="ours")
@@ -419,9 +419,9 @@ def test_eight_processes_on_one_repository_commit_each_change_once(
     writer = """
 import sys
 from pathlib import Path
-from simplemem.config import Settings
+from simplemem.settings.model import Settings
 from simplemem.errors import Unavailable
-from simplemem.git import history
+from simplemem.gitrepo.history import read_history
 from simplemem.store import EnhancedStore
 given = {"embed": {"provider": "none"}, "git": {"commit": "each"}}
 with EnhancedStore(Path(sys.argv[1]), Settings.model_validate(given)) as store:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.config import Settings
 from simplemem.errors import SimplememError
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="making a link needs a right there")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.config import Settings
 from simplemem.index import audit
 from simplemem.models import Finding
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

@@ -12,8 +12,8 @@ from embedding_service import WELL, EmbeddingService, failing
 from postgres import needs_postgres, running
 from waiting import PATIENCE, eventually
 
-from simplemem.config import Settings
 from simplemem.providers.client import Key
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 from simplemem.store.embedding import choice_of
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from simplemem.config import Settings
 from simplemem.errors import Invalid, NotFound
 from simplemem.faces.core import memory_history
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 from simplemem.vault.folder.disk import sha256
 

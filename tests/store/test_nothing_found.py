@@ -9,9 +9,9 @@ from typing import ClassVar
 import pytest
 from embedding_service import EmbeddingService, Vector
 
-from simplemem.config import Settings
 from simplemem.models import NO_WORD_HELD, NOTHING_FOUND
 from simplemem.search.rank import MODES, Mode
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 _NOTES = {

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.config import Settings
 from simplemem.models import Filter, Pack
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

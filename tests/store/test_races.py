@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from simplemem.config import Settings
 from simplemem.errors import Conflict, Invalid
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.config import Settings
 from simplemem.errors import Ambiguous, Invalid, NotFound, ReadOnly, SimplememError
 from simplemem.models import Filter, Mention
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rerank_service import WRONG, RerankService
 
-from simplemem.config import Settings
 from simplemem.models import Found
 from simplemem.search.rank import Ranked
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 from simplemem.store.reranking import reordered
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from simplemem.config import Settings
 from simplemem.errors import Invalid
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"

@@ -16,8 +16,8 @@ import pytest
 from waiting import eventually
 
 from simplemem import open_store
-from simplemem.config import Settings
 from simplemem.errors import SimplememError, Unavailable
+from simplemem.settings.model import Settings
 
 HOOK = '#!/bin/sh\ntouch "{}"\n'
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.index.sync import Reconciling
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from simplemem.config import Settings
 from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError, TooLong, Unreadable
 from simplemem.faces.face import PROFILES, choose
 from simplemem.server.calls import perform
 from simplemem.server.serve import Door
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

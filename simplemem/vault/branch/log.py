@@ -18,8 +18,8 @@ from typing import Any
 import pygit2
 from pygit2.enums import SortMode
 
-from simplemem import git
 from simplemem.errors import NotFound, SimplememError, Unavailable
+from simplemem.gitrepo.repository import one_line
 from simplemem.note.paths import parent
 from simplemem.vault.branch.repository import Branch
 from simplemem.vault.folder import disk
@@ -323,7 +323,7 @@ def message_of(versions: Sequence[Version]) -> str:
     lines = [_subject_of(versions), ""]
     for key, value in trailers.items():
         if value:
-            lines.append(f"Simplemem-{key}: {git.one_line(value)}")
+            lines.append(f"Simplemem-{key}: {one_line(value)}")
     lines.append(f"Simplemem-Steps: {json.dumps(steps)}")
     return "".join(f"{line}\n" for line in lines)
 
@@ -338,4 +338,4 @@ def _subject_of(versions: Sequence[Version]) -> str:
     more_versions = len(versions) - 1
     if more_versions:
         subject += f" and {more_versions} more"
-    return git.one_line(subject, _MAX_SUBJECT)
+    return one_line(subject, _MAX_SUBJECT)

@@ -20,9 +20,9 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import FileMode, RepositoryOpenFlag
 
-from simplemem import git
 from simplemem.errors import Unavailable
-from simplemem.exchange import ADDRESS, PushRejected, run
+from simplemem.gitrepo.repository import REGULAR_FILE_MODES, retry, user_signature
+from simplemem.gitrepo.user_git import ADDRESS, PushRejected, run_git
 from simplemem.note.paths import MAX_PATH_PARTS
 from simplemem.vault.folder.writer import already_exists
 
@@ -126,7 +126,7 @@ class Branch:
     def file(self, commit: str, path: str) -> pygit2.Blob | None:
         """Return the blob of a regular file in a commit; None for anything else."""
         entry = at(self.tree(commit), path)
-        if isinstance(entry, pygit2.Blob) and entry.filemode in git.PLAIN:
+        if isinstance(entry, pygit2.Blob) and entry.filemode in REGULAR_FILE_MODES:
             return entry
         return None
 
@@ -191,7 +191,7 @@ class Branch:
         try:
             # If another thread or process has moved the branch meanwhile, there is nothing to do.
             with suppress(pygit2.GitError, pygit2.AlreadyExistsError):
-                git.patiently(partial(self._set_reference, reference, commit), OSError)
+                retry(partial(self._set_reference, reference, commit), OSError)
         except OSError as error:
             raise self._locked(error) from error
 
@@ -212,7 +212,7 @@ class Branch:
             blobs[tuple(path.split("/"))] = blob
 
         tree = _write_tree(repo, self.tree(parent), blobs) or repo.TreeBuilder().write()
-        author = git.signature(repo) or pygit2.Signature("simplemem", "simplemem@localhost")
+        author = user_signature(repo) or pygit2.Signature("simplemem", "simplemem@localhost")
         parents: list[str | pygit2.Oid] = [parent] if parent else []
         commit = str(repo.create_commit(None, author, author, message, tree, parents))
         self._advance(parent, commit)
@@ -226,11 +226,11 @@ class Branch:
         set_branch = partial(self._set_branch, parent, commit)
         try:
             try:
-                git.patiently(set_branch, OSError)
+                retry(set_branch, OSError)
             except OSError:
                 if not self._remove_stale_lock():
                     raise
-                git.patiently(set_branch, OSError)
+                retry(set_branch, OSError)
         except (pygit2.GitError, pygit2.AlreadyExistsError, OSError) as error:
             if self.url:
                 return  # the push has succeeded; the next fetch gets the commit
@@ -298,7 +298,7 @@ class Branch:
         return Unavailable(f"the branch cannot be updated: {error}", hint=_LOCK_HINT)
 
     def _git(self, *arguments: str) -> str:
-        return run(self.path, self.path, self._shown_address, *arguments)
+        return run_git(self.path, self.path, self._shown_address, *arguments)
 
 
 def shown(repository: str) -> str:

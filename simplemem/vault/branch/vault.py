@@ -13,9 +13,9 @@ from typing import Any
 
 import pygit2
 
-from simplemem import git
 from simplemem.errors import Unavailable
-from simplemem.exchange import PushRejected
+from simplemem.gitrepo.repository import REGULAR_FILE_MODES, Checkout, OpenRepository
+from simplemem.gitrepo.user_git import PushRejected
 from simplemem.note.paths import MAX_PATH_PARTS, check_path, is_path
 from simplemem.vault.branch.log import BranchHistory, BranchLog, message_of
 from simplemem.vault.branch.repository import Branch, at, bounded, shown
@@ -106,10 +106,10 @@ class BranchVault(Vault):
     def newest(self) -> str:
         return self.log.follow()
 
-    def repository(self) -> git.Opened:
+    def repository(self) -> OpenRepository:
         """As the functions that read git's history take it."""
         path = self.branch.path
-        return nullcontext((self.branch.repo, git.Checkout(path, path, path, "", self.branch.ref)))
+        return nullcontext((self.branch.repo, Checkout(path, path, path, "", self.branch.ref)))
 
     def reach(self, commit: str) -> bool:
         """Whether a commit is in the branch as it is here, or once it was fetched."""
@@ -160,9 +160,9 @@ class BranchVault(Vault):
                 continue
             if isinstance(each, pygit2.Tree) and path.count("/") < MAX_PATH_PARTS:
                 yield from self._entries(each, f"{path}/", problems, turns)
-            elif each.filemode in git.PLAIN and is_path(path):
+            elif each.filemode in REGULAR_FILE_MODES and is_path(path):
                 yield self._entry_of(path, each)
-            elif each.filemode in git.PLAIN:
+            elif each.filemode in REGULAR_FILE_MODES:
                 problems[path.encode("utf-8", "backslashreplace").decode()] = (
                     "its name is not valid in a path"
                 )

@@ -12,10 +12,10 @@ from bare_client import Bare
 from postgres import Relay, Server, differences_from_anew, needs_postgres, relayed, served
 from waiting import PATIENCE, eventually
 
-from simplemem.config import Settings
 from simplemem.errors import Unavailable
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Entity, Relation
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 pytestmark = needs_postgres

@@ -14,7 +14,7 @@ import pytest
 from postgres import Server, differences_from_anew, needs_postgres, served
 from waiting import eventually
 
-from simplemem.config import Settings
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 pytestmark = needs_postgres
@@ -22,7 +22,7 @@ KILLS = int(os.environ.get("KILLS", "6"))
 _WRITER = """
 import itertools, sys, time
 from pathlib import Path
-from simplemem.config import load_settings
+from simplemem.settings.loading import load_settings
 from simplemem.errors import SimplememError
 from simplemem.store import EnhancedStore
 

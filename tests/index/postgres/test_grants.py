@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from postgres import PROGRAMS, needs_postgres, running
 
-from simplemem.config import Settings
 from simplemem.errors import Unavailable
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 pytestmark = needs_postgres

@@ -20,10 +20,10 @@ import pytest
 from bare_client import Bare
 from postgres import Server, differences_from_anew, needs_postgres, running, served
 
-from simplemem.config import Settings
 from simplemem.errors import NotFound, Unavailable
 from simplemem.index.postgres.database import PostgresDatabase
 from simplemem.index.sync import Sync
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 pytestmark = needs_postgres

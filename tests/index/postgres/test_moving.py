@@ -19,8 +19,9 @@ from typer.testing import CliRunner
 from waiting import eventually
 
 from simplemem.cli.app import app
-from simplemem.config import Settings, load_settings
 from simplemem.errors import Invalid, Unavailable
+from simplemem.settings.loading import load_settings
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 pytestmark = needs_postgres

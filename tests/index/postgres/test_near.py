@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from postgres import PROGRAMS, needs_postgres, running
 
-from simplemem.config import Settings
 from simplemem.index.door import Narrow, Question
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 pytestmark = needs_postgres

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from postgres import PROGRAMS, differences_from_anew, needs_postgres, running
 
-from simplemem.config import Settings
 from simplemem.errors import SimplememError
 from simplemem.index.door import Narrow, Question, Term
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 pytestmark = needs_postgres

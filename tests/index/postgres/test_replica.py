@@ -11,8 +11,8 @@ import pytest
 from postgres import Relay, Server, needs_postgres, relayed, served
 from waiting import eventually
 
-from simplemem.config import Settings
 from simplemem.errors import Invalid
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 pytestmark = needs_postgres

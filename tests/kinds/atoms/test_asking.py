@@ -13,13 +13,13 @@ import pytest
 from chat_service import ChatService
 from embedding_service import HANGS_UP, PAGE, Answer, failing, slow
 
-from simplemem.config import Settings
 from simplemem.kinds.atoms.asking import extract
 from simplemem.kinds.atoms.atom import Statement
 from simplemem.kinds.atoms.keeping import Added, memories_of
 from simplemem.kinds.documents.ingest import documents_of
 from simplemem.kinds.documents.recall import Asked, Recalled, answered, recall
 from simplemem.note import dates
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from waiting import eventually
 
-from simplemem.config import Settings
 from simplemem.errors import Invalid, NotFound, ReadOnly, TooLong
 from simplemem.kinds.documents.base import KnowledgeBase, base_of
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"

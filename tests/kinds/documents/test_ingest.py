@@ -13,12 +13,12 @@ from embedding_service import failing
 from waiting import eventually
 from web_of_files import WORD, Web, docx, pdf, web_server
 
-from simplemem.config import Settings
 from simplemem.errors import Invalid, SimplememError, TooLong, Unreadable
 from simplemem.kinds.atoms.keeping import memories_of
 from simplemem.kinds.documents.ingest import documents_of
 from simplemem.kinds.documents.recall import Asked, recall
 from simplemem.note.note import read_note
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 GUIDE = "# Release guide\n\nFreeze the ledger with the `amberlock` switch.\n\nI prefer releases on Tuesdays.\n"

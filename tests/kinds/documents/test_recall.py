@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from rerank_service import RerankService
 
-from simplemem.config import Settings
 from simplemem.errors import Invalid, TooLong
 from simplemem.kinds.atoms.atom import Statement
 from simplemem.kinds.atoms.keeping import memories_of
@@ -19,6 +18,7 @@ from simplemem.kinds.documents.recall import Asked, Recalled, recall, rows_of
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Entity, Observation, Relation
 from simplemem.kinds.talk.conversation import conversation_of, said_now
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str], Path]

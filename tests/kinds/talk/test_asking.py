@@ -11,12 +11,12 @@ import pytest
 from chat_service import ChatService
 from embedding_service import HANGS_UP, Answer, failing, slow
 
-from simplemem.config import Settings
 from simplemem.kinds.answers import Stored
 from simplemem.kinds.talk.block import Block
 from simplemem.kinds.talk.conversation import Conversation, conversation_of, said_now
 from simplemem.kinds.talk.facts import Fact, history_of
 from simplemem.kinds.talk.governor import Decision, Governor
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 SECRET = "My API key for the tide table service is TT-4471-QX."

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.config import Settings
 from simplemem.errors import Ambiguous, Invalid, NotFound, SimplememError, TooLong, Unreadable
 from simplemem.kinds.answers import Closed, Stored
 from simplemem.kinds.talk.block import Block
 from simplemem.kinds.talk.conversation import Conversation, conversation_of, said_now
 from simplemem.kinds.talk.facts import Fact
 from simplemem.kinds.talk.finding import context_for, remembered
+from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 KEY = "My API key for the tide table service is TT-4471-QX."

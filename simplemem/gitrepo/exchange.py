@@ -1,8 +1,6 @@
 """Exchange commits between the repository of a vault and its remote.
 
-The user's own `git` fetches and pushes, with their credentials. It runs in a temporary git
-directory of ours, so that no program or hook is run that the settings of the repository name.
-Merging is done in `store/syncing.py`.
+`store/syncing.py` decides what to exchange and merges notes; `user_git.py` reaches the remote.
 """
 
 from __future__ import annotations
@@ -11,68 +9,34 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import pygit2
-from pygit2.enums import DiffFind, FileMode, FileStatus, RepositoryState
+from pygit2.enums import DiffFind, FileMode, RepositoryState
 
-from simplemem import git
 from simplemem.errors import Unavailable
+from simplemem.gitrepo.committing import TreeEntries, advance_branch, lock_index, write_tree
+from simplemem.gitrepo.repository import (
+    REGULAR_FILE_MODES,
+    Checkout,
+    open_repository,
+    user_signature,
+)
+from simplemem.gitrepo.user_git import ADDRESS, PushRejected, find_git, run_git
 from simplemem.note.paths import is_path
 
-_MAX_SECONDS: Final = 300  # for one git command
-_MAX_ERROR_LINES: Final = 6
-_MAX_ERROR_CHARACTERS: Final = 500
 _RENAME_THRESHOLD: Final = 60  # percent of a file that stays, if it counts as moved
-# On Windows, C:/memory.git is a path; elsewhere, it is a path on the host C.
-_NO_DRIVE: Final = "(?![A-Za-z]:)" if os.name == "nt" else ""
-ADDRESS: Final = re.compile(
-    rf"(?:ssh|https|file)://[^\s-]\S*+|(?!-){_NO_DRIVE}[\w.-]++(?:@[\w.-]++)?+:(?!:)[^\s\\]++"
-)
-_STAGED: Final = (
-    FileStatus.INDEX_NEW
-    | FileStatus.INDEX_MODIFIED
-    | FileStatus.INDEX_DELETED
-    | FileStatus.INDEX_RENAMED
-    | FileStatus.INDEX_TYPECHANGE
-    | FileStatus.CONFLICTED
-)
-# The variables of git's that say how the user reaches the remote. Others could redirect git.
-_USER_VARIABLES: Final = (
-    "GIT_SSH",
-    "GIT_SSH_COMMAND",
-    "GIT_SSH_VARIANT",
-    "GIT_ASKPASS",
-    "GIT_TRACE",
-    "GIT_TERMINAL_PROMPT",
-)
-# No program is started, nothing is tidied in the background, and fetched packs stay whole files,
-# which `_copy_packs` copies.
-_SAFE_SETTINGS: Final = (
-    "core.fsmonitor=false",
-    "gc.auto=0",
-    "maintenance.auto=false",
-    "fetch.recurseSubmodules=false",
-    "push.recurseSubmodules=no",
-    "submodule.recurse=false",
-    "push.gpgSign=false",
-    "fetch.unpackLimit=1",
-    "transfer.fsckObjects=true",
-    "fetch.writeCommitGraph=false",
-    "protocol.ext.allow=never",
-)
 _FETCHED_REF: Final = "refs/simplemem/theirs"  # in the temporary git directory
 _PUSHED_FIRST: Final = re.compile(
     r"\[(?:remote )?rejected\].*(?:fetch first|non-fast-forward|stale|lock)|fetch first"
 )
 
 
-class File(NamedTuple):
+class CommittedFile(NamedTuple):
     """A file of a commit.
 
     If `is_ours`, simplemem may write it, and `path` is its path in the vault. Otherwise, `path` is
@@ -84,26 +48,35 @@ class File(NamedTuple):
     is_ours: bool
 
 
-class Change(NamedTuple):
+class TreeChange(NamedTuple):
     """A change of a file since the common commit. None: there was no file, or there is none now."""
 
-    was: File | None
-    now: File | None
+    before: CommittedFile | None
+    after: CommittedFile | None
 
     @property
-    def files(self) -> list[File]:
+    def files(self) -> list[CommittedFile]:
         """The file before and after the change, as far as there was one."""
         return [file for file in self if file is not None]
 
 
-class PushRejected(Exception):
-    """Somebody else pushed, or committed to the branch, first."""
+@contextmanager
+def open_exchange(root: Path, allowed: Sequence[str]) -> Iterator[Exchange]:
+    """Open the repository of a vault for one exchange with its remote.
+
+    Raises NotFound if there is no repository, and Unavailable if nothing can be exchanged.
+    """
+    with (
+        open_repository(root, allowed) as (repo, checkout),
+        tempfile.TemporaryDirectory(prefix="simplemem-") as git_dir,
+    ):
+        yield Exchange(repo, checkout, Path(git_dir))
 
 
 class Exchange:
     """One attempt to exchange commits. Guards the newest commit of either side."""
 
-    def __init__(self, repo: pygit2.Repository, checkout: git.Checkout, git_dir: Path) -> None:
+    def __init__(self, repo: pygit2.Repository, checkout: Checkout, git_dir: Path) -> None:
         """Prepare an exchange through an empty temporary folder, `git_dir`.
 
         Raises Unavailable if the state of the repository, its remote or git's configuration does
@@ -126,7 +99,7 @@ class Exchange:
         their_name = self.their_branch.removeprefix("refs/heads/")
         self._tracking_ref = f"refs/remotes/{self.remote}/{their_name}"
         self.url = self._address(settings.get(f"remote.{self.remote}.url"))
-        if git.signature(repo) is None:
+        if user_signature(repo) is None:
             hint = 'Run `git config --global user.name "Your Name"`, and the same for user.email.'
             raise Unavailable("git does not know your name and email address", hint=hint)
 
@@ -231,7 +204,7 @@ class Exchange:
             if _PUSHED_FIRST.search(str(error)):
                 raise PushRejected from error
             raise
-        self.seen(commit)
+        self.record_remote_commit(commit)
 
     def _without_hooks(self) -> list[str]:
         """Return the options of a push that turn off the hooks of a remote on this computer.
@@ -241,17 +214,17 @@ class Exchange:
         is_elsewhere = ADDRESS.fullmatch(self.url) and not self.url.startswith("file:")
         if is_elsewhere:
             return []
-        program = _find_git(self._checkout.top)
+        program = find_git(self._checkout.top)
         no_hooks = f"core.hooksPath={self._git_dir / 'none'}"
         command = shlex.join([program, "-c", no_hooks, "receive-pack"])
         return [f"--receive-pack={command}"]
 
-    def seen(self, commit: pygit2.Oid) -> None:
+    def record_remote_commit(self, commit: pygit2.Oid) -> None:
         """Record a commit as the newest of the remote, in the reference that git uses for that."""
         self.repo.references.create(self._tracking_ref, commit, force=True)
 
     def _git(self, *arguments: str) -> str:
-        return run(self._git_dir, self._checkout.top, self.remote, *arguments)
+        return run_git(self._git_dir, self._checkout.top, self.remote, *arguments)
 
     @property
     def base(self) -> pygit2.Commit | None:
@@ -261,13 +234,13 @@ class Exchange:
         base_id = self.repo.merge_base(self.ours.id, self.theirs.id)
         return self.repo[base_id].peel(pygit2.Commit) if base_id else None
 
-    def changes(self, base: pygit2.Commit, side: pygit2.Commit) -> list[Change]:
+    def changes_since(self, base: pygit2.Commit, side: pygit2.Commit) -> list[TreeChange]:
         """Return what a side changed since the base, with files that it moved as one change."""
         diff = base.tree.diff_to_tree(side.tree)
         diff.find_similar(flags=DiffFind.FIND_RENAMES, rename_threshold=_RENAME_THRESHOLD)
         return [self._read_change(delta) for delta in diff.deltas]
 
-    def _read_change(self, delta: pygit2.DiffDelta) -> Change:
+    def _read_change(self, delta: pygit2.DiffDelta) -> TreeChange:
         status = delta.status_char()
         old_file = None
         new_file = None
@@ -275,11 +248,11 @@ class Exchange:
             old_file = self._read_file(delta.old_file)
         if status != "D":
             new_file = self._read_file(delta.new_file)
-        return Change(old_file, new_file)
+        return TreeChange(old_file, new_file)
 
-    def _read_file(self, file: pygit2.DiffFile) -> File:
+    def _read_file(self, file: pygit2.DiffFile) -> CommittedFile:
         blob = self.repo.get(file.id)
-        is_regular = file.mode in git.PLAIN
+        is_regular = file.mode in REGULAR_FILE_MODES
         data = b""
         if is_regular and isinstance(blob, pygit2.Blob):
             data = blob.data
@@ -287,20 +260,20 @@ class Exchange:
         path = file.path.removeprefix(self._checkout.prefix)
         is_in_vault = file.path.startswith(self._checkout.prefix)
         is_ours = is_in_vault and is_regular and is_path(path)
-        return File(path if is_ours else file.path, data, is_ours)
+        return CommittedFile(path if is_ours else file.path, data, is_ours)
 
     def text_in_last_commit(self, path: str) -> bytes | None:
         """Return the text at a path of the vault in our newest commit; None if there is none."""
-        return _read_blob(self.repo, self.ours.tree, self._checkout.prefix + path)
+        return read_blob(self.repo, self.ours.tree, self._checkout.prefix + path)
 
-    def conclude(self, files: Mapping[str, bytes | None]) -> pygit2.Oid:
+    def commit_merge(self, files: Mapping[str, bytes | None]) -> pygit2.Oid:
         """Commit merged files, None for deleted ones; return the new commit of our branch.
 
         Its parents are the commits of both sides. If our side has nothing of its own, our branch
         moves on to their commit instead.
         """
         assert self.theirs is not None
-        entries: git.Files = {}
+        entries: TreeEntries = {}
         for path, data in files.items():
             name = self._checkout.prefix + path
             entries[name] = None
@@ -308,16 +281,16 @@ class Exchange:
                 blob = self.repo.create_blob(data)
                 entries[name] = pygit2.IndexEntry(name, blob, FileMode.BLOB)
 
-        with git.index_held(self.repo, self._checkout) as index:
-            tree = git.with_files(self.repo, index, self.ours.tree, entries)
+        with lock_index(self.repo, self._checkout) as index:
+            tree = write_tree(self.repo, index, self.ours.tree, entries)
             new_commit = self.theirs.id
             if self.base != self.ours or tree != self.theirs.tree.id:
                 new_commit = self._create_merge(tree, self.theirs.id)
-            git.go_on(self.repo, self._checkout, index, self.branch, new_commit)
+            advance_branch(self.repo, self._checkout, index, self.branch, new_commit)
         return new_commit
 
     def _create_merge(self, tree: pygit2.Oid, their_id: pygit2.Oid) -> pygit2.Oid:
-        user = git.signature(self.repo)
+        user = user_signature(self.repo)
         assert user is not None
         message = "simplemem: sync\n"
         parents = [self.ours.id, their_id]
@@ -345,141 +318,10 @@ def _checked_out_branch(repo: pygit2.Repository) -> str:
     return branch
 
 
-def _read_blob(repo: pygit2.Repository, tree: pygit2.Tree, path: str) -> bytes | None:
+def read_blob(repo: pygit2.Repository, tree: pygit2.Tree, path: str) -> bytes | None:
     if path not in tree:
         return None
     blob = repo.get(tree[path].id)
     if not isinstance(blob, pygit2.Blob):
         return None
     return blob.data
-
-
-def run(git_dir: Path, top: Path, remote: str, *arguments: str) -> str:
-    """Run the user's git in a git directory of ours; return what it prints.
-
-    No program in the folder `top` is run, nor any hook. Raises Unavailable if git is not installed,
-    fails, or takes too long; its message names the remote.
-    """
-    program = _find_git(top)
-    environment = _environment(git_dir)
-    settings = (f"core.hooksPath={git_dir / 'none'}", *_SAFE_SETTINGS)
-    options = [word for setting in settings for word in ("-c", setting)]
-    try:
-        process = subprocess.run(
-            [program, *options, *arguments],
-            cwd=git_dir,
-            env=environment,
-            capture_output=True,
-            timeout=_MAX_SECONDS,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise Unavailable(
-            f"git did not answer within {_MAX_SECONDS} s", hint="Check the network."
-        ) from None
-
-    if process.returncode:
-        reason = _summarize_error(process.stderr.decode("utf-8", "replace"))
-        raise Unavailable(
-            f"{remote} cannot be reached: {reason}", hint="Check whether `git fetch` works."
-        )
-    return process.stdout.decode("utf-8", "replace")
-
-
-def _environment(git_dir: Path) -> dict[str, str]:
-    """Return the environment that git runs in."""
-    environment = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("GIT_") or name in _USER_VARIABLES
-    }
-    environment["GIT_DIR"] = str(git_dir)
-    environment["GIT_ALLOW_PROTOCOL"] = "file:ssh:https"
-    environment["LC_ALL"] = "C"
-    return environment
-
-
-def _summarize_error(output: str) -> str:
-    """Return the last lines that git printed as one line, without its hints."""
-    last_lines = output.splitlines()[-_MAX_ERROR_LINES:]
-    messages = [line.strip() for line in last_lines if not line.startswith("hint:")]
-    return " ".join(messages)[:_MAX_ERROR_CHARACTERS]
-
-
-def _find_git(top: Path) -> str:
-    """Return the path of the user's git. One in the vault is never used."""
-    real_top = os.path.realpath(top)
-    folders = []
-    for folder in os.get_exec_path():
-        if not folder or not Path(folder).is_absolute():
-            continue
-        if not Path(os.path.realpath(folder)).is_relative_to(real_top):
-            folders.append(folder)
-
-    program = shutil.which("git", path=os.pathsep.join(folders))
-    if program is None:
-        raise Unavailable(
-            "git is not installed", hint="Install git: `simplemem sync` uses it to fetch and push."
-        )
-    return program
-
-
-@contextmanager
-def exchange(root: Path, allowed: tuple[str, ...]) -> Iterator[Exchange]:
-    """Open the repository of a vault for one exchange with its remote.
-
-    Raises NotFound if there is no repository, and Unavailable if nothing can be exchanged.
-    """
-    with (
-        git.opened(root, allowed) as (repo, checkout),
-        tempfile.TemporaryDirectory(prefix="simplemem-") as git_dir,
-    ):
-        yield Exchange(repo, checkout, Path(git_dir))
-
-
-class Pending(NamedTuple):
-    """A file that differs from that of the last commit."""
-
-    path: str
-    before: bytes | None  # the text in the last commit, None if it has no such file
-    is_staged: bool
-
-
-def pending(root: Path, allowed: tuple[str, ...]) -> list[Pending]:
-    """Return the files of a vault that differ from those of the last commit, sorted by path.
-
-    Raises NotFound if there is no repository, and Unavailable if it cannot be used.
-    """
-    with git.opened(root, allowed) as (repo, checkout):
-        git.settle(repo, checkout)
-        tree = None
-        if not repo.head_is_unborn:
-            tree = repo.head.peel(pygit2.Commit).tree
-
-        files = []
-        for path, flags in sorted(repo.status(untracked_files="all").items()):
-            if not path.startswith(checkout.prefix) or flags & FileStatus.IGNORED:
-                continue
-            committed = None if tree is None else _read_blob(repo, tree, path)
-            is_staged = bool(flags & _STAGED)
-            name = path.removeprefix(checkout.prefix)
-            files.append(Pending(name, committed, is_staged))
-    return files
-
-
-def apart(root: Path, allowed: tuple[str, ...]) -> tuple[str, int, int] | None:
-    """Return the remote, and how many commits only we have, and only the remote.
-
-    The numbers are as of the last exchange. Returns None if the branch has no remote. Raises
-    NotFound if there is no repository, and Unavailable if it cannot be used.
-    """
-    with git.opened(root, allowed) as (repo, _):
-        if repo.head_is_unborn or repo.head_is_detached:
-            return None
-        branch = repo.branches.local[repo.head.shorthand]
-        upstream = branch.upstream
-        if upstream is None:
-            return None
-        only_ours, only_theirs = repo.ahead_behind(branch.target, upstream.target)
-        return upstream.remote_name, only_ours, only_theirs

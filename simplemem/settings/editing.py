@@ -1,0 +1,244 @@
+"""Change one setting in the text of a settings file. Everything else stays, byte for byte.
+
+No file is written here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+
+from simplemem.errors import Invalid, NotFound
+from simplemem.settings.loading import check_is_setting, check_settings
+from simplemem.settings.model import fields
+from simplemem.settings.section import split_names
+
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
+
+_SECRETS = frozenset({"api_key", "engine", "replica"})
+_BOM = "\ufeff"
+_INTEGER = re.compile(r"[+-]?\d{1,18}")
+_NUMBER = re.compile(r"[+-]?\d{1,18}(\.\d{1,18})?")
+_BOOLEANS = {"true": True, "false": False}
+_BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most"}
+
+
+def is_secret(key: str) -> bool:
+    """Return whether a setting must not be shown: a key, or an address that may have a password."""
+    return key.rpartition(".")[2] in _SECRETS
+
+
+def is_list(key: str) -> bool:
+    """Return whether the value of a setting is a list. Raises NotFound if there is none such."""
+    check_is_setting(key)
+    kind, _ = _type_of(key)
+    return get_origin(kind) is tuple
+
+
+def with_setting(text: str, key: str, typed: str, file: Path, *, is_of_vault: bool) -> str:
+    """Return the text of a settings file with one setting changed or added.
+
+    `typed` is the value as a user types it. Raises NotFound if there is no such setting, and
+    Invalid if the text is not TOML, if the value is not allowed, or if the file is the vault's own
+    and a vault may not set it.
+    """
+    check_is_setting(key)
+    value = _parse_value(key, typed)
+    document = _parse_document(text, file)
+
+    _check_value(key, value, typed, file)
+    _set_value(document, key, value)
+    check_settings(document.unwrap(), file, is_of_vault=is_of_vault)
+    return _text_of(document, text)
+
+
+def without_setting(text: str, key: str, file: Path, *, is_of_vault: bool) -> str:
+    """Return the text of a settings file without one setting.
+
+    Raises NotFound if there is no such setting or if the file does not contain it, and Invalid if
+    the text is not TOML or if the rest of it is not allowed.
+    """
+    check_is_setting(key)
+    document = _parse_document(text, file)
+    table = _table_of(document, key)
+    name = _name_in_table(key)
+    if name not in table:
+        raise NotFound(
+            f"{file} does not set {key}",
+            hint="`simplemem config list` shows where each setting comes from.",
+        )
+
+    del table[name]
+    check_settings(document.unwrap(), file, is_of_vault=is_of_vault)
+    return _text_of(document, text)
+
+
+def value_in(text: str, key: str, file: Path) -> Any:
+    """Return the value of a setting in the text of a settings file; None if it has none.
+
+    Raises Invalid if the text is not TOML.
+    """
+    document = _parse_document(text, file)
+    table = _table_of(document.unwrap(), key)
+    return table.get(_name_in_table(key))
+
+
+def allowed_values(key: str) -> str:
+    """Describe in words the values that a setting can have."""
+    kind, bounds = _type_of(key)
+    if get_origin(kind) is Literal:
+        return ", ".join(get_args(kind))
+    if kind is bool:
+        return "true or false"
+    if get_origin(kind) is tuple:
+        return "a list, such as a/, b/"
+    if is_secret(key):
+        return 'a string, { env = "NAME" } or { path = "FILE" }'
+
+    limits = [
+        f"{words} {getattr(bound, name):g}"
+        for bound in bounds
+        for name, words in _BOUNDS.items()
+        if hasattr(bound, name)
+    ]
+    return " ".join([_noun(kind), " and ".join(limits)]).strip()
+
+
+def _noun(kind: object) -> str:
+    kinds = get_args(kind) or (kind,)
+    if int in kinds:
+        return "a whole number"
+    if float in kinds:
+        return "a number"
+    if Path in kinds:
+        return "a path"
+    return "a string"
+
+
+def _type_of(key: str) -> tuple[object, Iterable[object]]:
+    """Return the type of a setting, and the bounds of its value."""
+    field = dict(fields())[key]
+    return field.annotation, field.metadata
+
+
+# The document
+
+
+def _parse_document(text: str, file: Path) -> TOMLDocument:
+    """Return the text of a settings file as tomlkit has it. Raises Invalid if it is not TOML."""
+    import tomlkit
+    from tomlkit.exceptions import ParseError
+
+    try:
+        return tomlkit.parse(text.removeprefix(_BOM))
+    except ParseError as error:
+        raise Invalid(
+            f"{file} is not valid TOML: {error}", hint="Fix it in an editor first."
+        ) from error
+
+
+def _text_of(document: TOMLDocument, old_text: str) -> str:
+    """Return the text of a document, with the byte order mark and line endings of the old text."""
+    import tomlkit
+
+    text = tomlkit.dumps(document)
+    if "\r\n" in old_text:
+        text = re.sub(r"(?<!\r)\n", "\r\n", text)
+    if old_text.startswith(_BOM):
+        text = _BOM + text
+    return text
+
+
+def _name_in_table(key: str) -> str:
+    return key.rpartition(".")[2]
+
+
+def _table_of(document: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return the table that contains a dotted key; an empty one if there is no such table."""
+    table = document
+    for name in key.split(".")[:-1]:
+        inner = table.get(name)
+        if not isinstance(inner, dict):
+            return {}
+        table = inner
+    return table
+
+
+def _set_value(document: TOMLDocument, key: str, value: object) -> None:
+    """Set a dotted key. A new one is written after the last key of its table.
+
+    Comments after that key stay below it: they usually belong to the next table.
+    """
+    import tomlkit
+    from tomlkit.items import Table
+
+    *table_names, name = key.split(".")
+    table: Any = document
+    for table_name in table_names:
+        if not isinstance(table.get(table_name), Mapping):
+            table[table_name] = tomlkit.table()
+        table = table[table_name]
+
+    if isinstance(value, dict):
+        inline_table = tomlkit.inline_table()
+        inline_table.update(value)
+        value = inline_table
+    is_new = name not in table
+    if not is_new or not isinstance(table, Table):
+        table[name] = value
+        return
+
+    body = table.value.body
+    comments = []
+    while body and body[-1][0] is None:
+        comments.append(body.pop())
+    table[name] = value
+    body.extend(reversed(comments))
+
+
+# The value
+
+
+def _check_value(key: str, value: object, typed: str, file: Path) -> None:
+    """Raise Invalid, with the values that are allowed, if a setting cannot have this value."""
+    table: Any = value
+    for name in reversed(key.split(".")):
+        table = {name: table}
+    try:
+        check_settings(table, file, is_of_vault=False)
+    except Invalid as error:
+        shown_value = "" if is_secret(key) else f" {typed!r}"
+        raise Invalid(
+            f"{key} cannot have the value{shown_value}", hint=f"Allowed: {allowed_values(key)}."
+        ) from error
+
+
+def _parse_value(key: str, typed: str) -> object:
+    """Return a typed value with the type that it has in TOML: a text unless it looks different."""
+    kind, _ = _type_of(key)
+    kinds = get_args(kind) or (kind,)
+    if typed.startswith(("{", "[")):
+        return _parse_toml_value(typed)
+    if get_origin(kind) is tuple:
+        return split_names(typed)
+    if bool in kinds:
+        return _BOOLEANS.get(typed.lower(), typed)
+
+    is_integer = _INTEGER.fullmatch(typed) is not None
+    if is_integer and (int in kinds or float in kinds):
+        return int(typed)
+    if float in kinds and _NUMBER.fullmatch(typed):
+        return float(typed)
+    return typed
+
+
+def _parse_toml_value(typed: str) -> object:
+    import tomllib
+
+    try:
+        return tomllib.loads(f"value = {typed}")["value"]
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return typed

@@ -1,0 +1,307 @@
+"""Load the settings in force: a flag overrides the environment, that the files, those the defaults.
+
+A file that belongs to a vault counts only as far as the policy of each setting allows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias, get_args
+
+from simplemem.errors import Invalid, NotFound, Unavailable
+from simplemem.settings.files import read_toml, user_config_path
+from simplemem.settings.location import ENV_PREFIX
+from simplemem.settings.model import SETTINGS, Settings
+from simplemem.settings.section import as_names, types_of
+
+Env: TypeAlias = Mapping[str, str] | None
+"""Environment variables; None means those of this process."""
+Flags: TypeAlias = Mapping[str, object] | None
+"""Values by dotted names; a value of None counts as absent."""
+
+# Settings of earlier versions, which are ignored.
+_REMOVED = frozenset(
+    {
+        "graph.dialect",
+        "embed.cache_mb",
+        "embed.download",
+        "embed.max_tokens_unasked",
+        "rerank.download",
+    }
+)
+# Variables that are read outside the settings. Extend this when you read a new one.
+_OTHER_VARIABLES = frozenset(
+    ENV_PREFIX + name for name in ("VAULT", "PROFILE", "TOOLS", "TOKEN", "TOKEN_FILE", "NOW")
+)
+# Settings whose values are not shown, not even in an error.
+_SECRETS = frozenset({"api_key", "engine", "replica"})
+
+
+class SourcedSetting(NamedTuple):
+    """A setting in force."""
+
+    name: str  # dotted
+    value: Any
+    source: str  # a file, "$VARIABLE", "flag" or "default"
+
+
+def load_settings(flags: Flags = None, *, vault: Path | None = None, env: Env = None) -> Settings:
+    """Return the settings in force for a vault.
+
+    Raises Invalid for a value that is not allowed, and Unavailable for a file that cannot be read.
+    """
+    layers = _load_layers(flags, vault, env)
+    return _validate(layers.values, layers.sources)
+
+
+def settings_with_sources(
+    flags: Flags = None, *, vault: Path | None = None, env: Env = None
+) -> list[SourcedSetting]:
+    """Return every setting in force for a vault, with where its value comes from."""
+    layers = _load_layers(flags, vault, env)
+    settings = _validate(layers.values, layers.sources)
+    values = attrgetter(*SETTINGS)(settings)
+    return [
+        SourcedSetting(key, value, layers.sources.get(key, "default"))
+        for key, value in zip(SETTINGS, values, strict=True)
+    ]
+
+
+class _Layers:
+    """Collects values by dotted names, the lowest precedence first, and the source of each."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self.sources: dict[str, str] = {}
+
+    def add(self, settings: Mapping[str, object], source: str) -> None:
+        """Let settings override those so far. Lists that hide or protect notes are combined."""
+        for key, value in settings.items():
+            if key in self.values and SETTINGS[key].vault == "adds":
+                self.values[key] = [*as_names(self.values[key]), *as_names(value)]
+                self.sources[key] = f"{self.sources[key]}, {source}"
+            else:
+                self.values[key] = value
+                self.sources[key] = source
+
+
+def _load_layers(flags: Flags, vault: Path | None, env: Env) -> _Layers:
+    if env is None:
+        env = os.environ
+    layers = _Layers()
+    user_file = user_config_path(env)
+    layers.add(read_settings(user_file), str(user_file))
+
+    if vault is not None:
+        vault_file = vault / ".simplemem" / "config.toml"
+        # A link could lead out of the vault.
+        is_linked = vault_file.is_symlink() or vault_file.parent.is_symlink()
+        if not is_linked:
+            settings = read_settings(vault_file)
+            allowed = _apply_policy(settings, vault_file, user_file, layers.values)
+            layers.add(allowed, str(vault_file))
+
+    for key in SETTINGS:
+        variable = _variable_of(key)
+        if env.get(variable):
+            layers.add({key: env[variable]}, f"${variable}")
+    if flags:
+        layers.add({key: value for key, value in flags.items() if value is not None}, "flag")
+    return layers
+
+
+def _variable_of(key: str) -> str:
+    """Return the environment variable that sets a setting."""
+    return ENV_PREFIX + key.replace(".", "_").upper()
+
+
+# What a vault may set
+
+
+def _apply_policy(
+    settings: Mapping[str, Any],
+    vault_file: Path,
+    user_file: Path,
+    user_settings: Mapping[str, object],
+) -> dict[str, Any]:
+    """Return the settings of a vault's own file that count.
+
+    Raises Invalid if it contains one that a vault may not set.
+    """
+    allowed: dict[str, Any] = {}
+    for key, value in settings.items():
+        policy = SETTINGS[key].vault
+        if policy == "no":
+            raise _not_for_vaults(vault_file, key, user_file)
+        if isinstance(policy, tuple) and value not in policy:
+            raise _not_for_vaults(vault_file, f"{key} = {value!r}", user_file, policy)
+
+        allowed[key] = value
+        if policy == "narrower":
+            users_value = user_settings.get(key, SETTINGS[key].default)
+            allowed[key] = _stricter(key, value, users_value, vault_file)
+    return allowed
+
+
+def _not_for_vaults(
+    vault_file: Path, assignment: str, user_file: Path, allowed: tuple[str, ...] = ()
+) -> Invalid:
+    hint = f"Set it in {user_file}, in the environment or as a flag."
+    if allowed:
+        hint += f" A vault may set {' or '.join(allowed)}."
+    return Invalid(f"{vault_file} sets {assignment}, which a vault may not set", hint=hint)
+
+
+def _stricter(key: str, value: object, users_value: object, vault_file: Path) -> object:
+    """Return the stricter of two values of a setting. Raises Invalid for a value it cannot have."""
+    order = _allowed_values(key) or (False, True)  # the strictest last
+    ranks: list[int] = []
+    for candidate in (value, users_value):
+        # 0 == False, and 1 == True.
+        if type(candidate) is not type(order[0]) or candidate not in order:
+            allowed = " or ".join(str(choice).lower() for choice in order)
+            raise Invalid(
+                f"the setting {key} = {candidate!r} ({vault_file}) is not valid: "
+                f"it must be {allowed}"
+            )
+        ranks.append(order.index(candidate))
+    return order[max(ranks)]
+
+
+def _allowed_values(key: str) -> tuple[object, ...]:
+    """Return the values of a setting that can only have a few, in their order; () for others."""
+    section_name, _, name = key.rpartition(".")
+    section = type(getattr(Settings(), section_name)) if section_name else Settings
+    return get_args(types_of(section)[name])
+
+
+def check_settings(
+    table: Mapping[str, object], file: Path, *, is_of_vault: bool, env: Env = None
+) -> None:
+    """Raise Invalid if the settings in a file would not be accepted.
+
+    With `is_of_vault`, the file is a vault's own, which may not set everything.
+    """
+    settings = dict(_flatten(table, file))
+    if is_of_vault:
+        user_file = user_config_path(os.environ if env is None else env)
+        settings = _apply_policy(settings, file, user_file, read_settings(user_file))
+    _validate(settings, dict.fromkeys(settings, str(file)))
+
+
+# Reading and validating
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """Return the settings in a file by dotted names; none if there is no such file.
+
+    Raises Invalid if it is not TOML or sets what is not a setting, and Unavailable if it cannot be
+    read.
+    """
+    try:
+        return dict(_flatten(read_toml(path), path))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise Unavailable(f"the settings file {path} cannot be read: {error.strerror}") from error
+
+
+def _flatten(table: Mapping[str, Any], path: Path, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values in nested tables by dotted names. Raises Invalid for an unknown name."""
+    for name, value in table.items():
+        key = prefix + name
+        if key in SETTINGS:
+            yield key, value
+        elif isinstance(value, dict) and _is_section(key):
+            yield from _flatten(value, path, f"{key}.")
+        elif key not in _REMOVED:
+            similar = _similar_setting(key) or _similar_setting(name)
+            hint = "`simplemem config list --example` lists all settings."
+            if similar:
+                hint = f"Did you mean {similar}?"
+            raise Invalid(f"{path} sets {key}, which is not a setting", hint=hint)
+
+
+def _is_section(key: str) -> bool:
+    return any(name.startswith(f"{key}.") for name in (*SETTINGS, *_REMOVED))
+
+
+def _similar_setting(name: str) -> str | None:
+    matches = get_close_matches(name, SETTINGS, 1, 0.5)
+    return matches[0] if matches else None
+
+
+def _validate(values: Mapping[str, Any], sources: Mapping[str, str]) -> Settings:
+    """Return settings with these values, by dotted names. Raises Invalid for one that is wrong."""
+    if values.keys() <= {"vault"}:
+        # The most common case, which does not need pydantic.
+        vault = values.get("vault")
+        if vault is None:
+            return Settings()
+        if isinstance(vault, (str, Path)):
+            return Settings.from_checked({"vault": Path(vault)})
+    from pydantic import ValidationError
+
+    tree: dict[str, Any] = {}
+    for key, value in values.items():
+        section, _, name = key.rpartition(".")
+        table = tree.setdefault(section, {}) if section else tree
+        table[name] = value
+    try:
+        return Settings.model_validate(tree)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        location = problem["loc"]
+        key = ".".join(map(str, location[:2]))
+        source = sources.get(key, "")
+        if not _SECRETS.isdisjoint(location):
+            forms = 'a string, { env = "NAME" } or { path = "FILE" }'
+            # The cause would show the secret.
+            raise Invalid(f"the setting {key} ({source}) must be {forms}") from None
+        raise Invalid(
+            f"the setting {key} = {problem['input']!r} ({source}) is not valid: {problem['msg']}"
+        ) from error
+
+
+# Names that do not exist
+
+
+def check_is_setting(key: str) -> None:
+    """Raise NotFound, with a similar name, if there is no setting of this name."""
+    if key in SETTINGS:
+        return
+    similar = _similar_setting(key)
+    hint = "`simplemem config list` lists all settings."
+    if similar:
+        hint = f"Did you mean {similar}?"
+    raise NotFound(f"there is no setting called {key!r}", hint=hint)
+
+
+def unknown_variables(env: Mapping[str, str]) -> list[str]:
+    """Return a warning for each variable that looks like a misspelled one of simplemem.
+
+    Variables with other names are left alone: Kubernetes sets `SIMPLEMEM_PORT` and more for a
+    service called simplemem.
+    """
+    known = {_variable_of(key) for key in SETTINGS} | _OTHER_VARIABLES
+    unknown = {name for name in env if name.startswith(ENV_PREFIX)} - known
+    if not unknown:
+        return []
+
+    user_settings = read_settings(user_config_path(env)).values()
+    unknown -= {value["env"] for value in user_settings if _names_variable(value)}
+    warnings = []
+    for name in sorted(unknown):
+        similar = get_close_matches(name.upper(), known, 1, 0.85)
+        if similar:
+            warnings.append(f"the variable {name} has no effect; did you mean {similar[0]}?")
+    return warnings
+
+
+def _names_variable(value: object) -> bool:
+    """Return whether a setting is `{ env = NAME }`."""
+    return isinstance(value, dict) and "env" in value

@@ -1,0 +1,154 @@
+"""Find the vault and the user's own settings file before any setting is read.
+
+A command that a running server answers loads this module alone, so it imports nothing but `os`.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False  # as in `typing`, which is not imported here
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+ENV_PREFIX = "SIMPLEMEM_"
+
+
+def user_config_file(env: Mapping[str, str]) -> str:
+    """Return the path of the user's own settings, which need not exist.
+
+    That is `$XDG_CONFIG_HOME/simplemem/config.toml`, by default below `~/.config`.
+    """
+    folder = os.path.expanduser(env.get("XDG_CONFIG_HOME") or "~/.config")
+    return os.path.join(folder, "simplemem", "config.toml")
+
+
+def named_vault(name: str, folder: str) -> str:
+    """Return the absolute path of a vault that is named in a folder. `~` is the home folder."""
+    return os.path.normpath(os.path.join(folder, os.path.expanduser(name)))
+
+
+_VAULT_FOLDERS = (".simplemem", ".obsidian")
+# Entries of a folder and of the folders below it: a large source tree must not slow a command down.
+_MAX_ENTRIES = 2_000
+
+
+def enclosing_vault(folder: str) -> str | None:
+    """Return the vault that a folder belongs to; None if it belongs to none.
+
+    That is the nearest folder, from this one upwards, that simplemem or Obsidian uses; else
+    `.memories` in this folder, if it exists.
+    """
+    marked = marked_vault(folder)
+    if marked is not None:
+        return marked
+
+    memories = os.path.join(folder, ".memories")
+    return memories if os.path.isdir(memories) else None
+
+
+def marked_vault(folder: str) -> str | None:
+    """Return the nearest folder, from this one upwards, that simplemem or Obsidian uses."""
+    for candidate in _upwards(folder):
+        if _is_marked(candidate):
+            return candidate
+    return None
+
+
+def _is_marked(folder: str) -> bool:
+    """Return whether simplemem or Obsidian uses this folder as a vault."""
+    return any(os.path.isdir(os.path.join(folder, name)) for name in _VAULT_FOLDERS)
+
+
+def home_vault(home: str) -> str:
+    """Return the vault for a user who is in no vault and names none. It need not exist."""
+    return os.path.join(home, "simplemem")
+
+
+def may_use_home_vault(folder: str, home: str) -> bool:
+    """Return whether a command in a folder may fall back to `~/simplemem`.
+
+    False inside other folders of notes, and if `~/simplemem` is a git clone of this program.
+    """
+    vault = home_vault(home)
+    if is_source_checkout(vault):
+        return False
+    return not is_among_notes(folder, home) or _is_within(folder, vault)
+
+
+def is_source_checkout(folder: str) -> bool:
+    """Return whether a folder contains the source code of simplemem and is not a vault as well."""
+    source = os.path.join(folder, "simplemem", "__main__.py")
+    return os.path.isfile(source) and not _is_marked(folder)
+
+
+def contains_home(folder: str, home: str) -> bool:
+    """Return whether a folder is the home folder or a folder above it."""
+    return _is_within(home, folder)
+
+
+def is_among_notes(folder: str, home: str) -> bool:
+    """Return whether a folder contains Markdown files or is inside a folder that does.
+
+    The home folder and the folders above it do not count: files there say nothing about the folders
+    below.
+    """
+    own_folders = [parent for parent in _upwards(folder) if not _is_within(home, parent)]
+    if not own_folders:
+        return False
+    return _has_markdown_below(folder) or any(_has_markdown(parent) for parent in own_folders[1:])
+
+
+def _upwards(folder: str) -> Iterator[str]:
+    """Yield a folder, its parent, and so on up to the root."""
+    while True:
+        yield folder
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return
+        folder = parent
+
+
+def _is_within(folder: str, outer: str) -> bool:
+    """Return whether a folder is `outer` or below it. Links are followed, and case as on the disk."""
+    inner_path = os.path.normcase(os.path.realpath(folder))
+    outer_path = os.path.normcase(os.path.realpath(outer))
+    return inner_path == outer_path or inner_path.startswith(os.path.join(outer_path, ""))
+
+
+def _has_markdown(folder: str) -> bool:
+    try:
+        return any(_is_markdown(name) for name in os.listdir(folder))
+    except OSError:
+        return False
+
+
+def _has_markdown_below(folder: str) -> bool:
+    """Return whether there is a Markdown file among the first entries of a folder and those below."""
+    folders = [folder]
+    entry_count = 0
+    for current in folders:  # grows meanwhile: nearer folders come first
+        try:
+            entries = list(os.scandir(current))
+        except OSError:
+            continue
+
+        for entry in entries:
+            if _is_markdown(entry.name):
+                return True
+            if _may_contain_notes(entry):
+                folders.append(entry.path)
+        entry_count += len(entries)
+        if entry_count >= _MAX_ENTRIES:
+            return False
+    return False
+
+
+def _may_contain_notes(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry is a folder, and not one that is hidden or full of packages."""
+    is_skipped = entry.name.startswith(".") or entry.name == "node_modules"
+    return not is_skipped and entry.is_dir(follow_symlinks=False)
+
+
+def _is_markdown(name: str) -> bool:
+    return name.lower().endswith(".md") and not name.startswith(".")

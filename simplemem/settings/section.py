@@ -1,0 +1,272 @@
+"""Declare settings, in groups of frozen values.
+
+Pydantic checks the values that somebody sets. It is imported only then: importing it and building
+its models was a third of the time of a short command, and most people set nothing. Dataclasses of
+all groups would still cost a tenth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Self,
+    TypeAlias,
+    TypeVar,
+    dataclass_transform,
+    get_type_hints,
+)
+
+from simplemem.errors import Invalid
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel, SecretStr
+    from pydantic.fields import FieldInfo
+
+    SecretSource: TypeAlias = SecretStr | dict[str, str] | None
+    """A secret, or `{ env = NAME }` or `{ path = FILE }`, which say where it is."""
+    Names: TypeAlias = tuple[str, ...]
+    """A list of texts. An environment variable separates them with commas."""
+
+VaultPolicy: TypeAlias = Literal["yes", "no", "narrower", "adds"] | tuple[str, ...]
+"""What a vault's own file may say of a setting.
+
+"yes": anything. "no": nothing. "narrower": only what is stricter than the user's own value.
+"adds": more entries of a list, to which all files add. A tuple: only these values, which send no
+note to another machine.
+"""
+
+_T = TypeVar("_T")
+_SectionType = TypeVar("_SectionType", bound="Section")
+
+
+class Declaration(NamedTuple):
+    """A setting, or a section, as it is declared in a section."""
+
+    default: Any
+    meaning: str = ""
+    vault: VaultPolicy = "yes"
+    example: object = None  # for the sample file, where the default says too little
+    bounds: Mapping[str, Any] = MappingProxyType({})  # as arguments of pydantic's `Field`
+
+    @property
+    def is_section(self) -> bool:
+        """Whether it is a group of settings."""
+        return isinstance(self.default, Section)
+
+
+def setting(
+    default: _T,
+    meaning: str,
+    vault: VaultPolicy = "yes",
+    *,
+    eg: object = None,
+    **bounds: float | str,
+) -> _T:
+    """Declare a setting of a section. A type checker sees the type of its default.
+
+    `eg` replaces the default in the sample file. `bounds` are those of pydantic: `ge`, `pattern`, …
+    """
+    declaration: Any = Declaration(default, meaning, vault, eg, bounds)
+    result: _T = declaration
+    return result
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+class Section:
+    """A group of frozen settings. A subclass declares each with its type, as a dataclass would."""
+
+    declared: ClassVar[Mapping[str, Declaration]] = MappingProxyType({})
+
+    def __init_subclass__(cls) -> None:
+        declared: dict[str, Declaration] = {}
+        for name in cls.__annotations__:
+            value = vars(cls)[name]
+            if not isinstance(value, Declaration):
+                value = Declaration(value)  # a section within this one
+            declared[name] = value
+
+        cls.declared = declared
+        for name, declaration in declared.items():
+            setattr(cls, name, declaration.default)
+
+    def __init__(self, **values: object) -> None:
+        """Create settings with these values, and the defaults of the others.
+
+        Raises pydantic's ValidationError for a value that is wrong, or of no setting.
+        """
+        checked = vars(self.model_validate(values)) if values else {}
+        self._fill(checked)
+
+    @classmethod
+    def from_checked(cls, values: Mapping[str, object]) -> Self:
+        """Return the settings with these values, without checking them again."""
+        section = object.__new__(cls)
+        section._fill(values)
+        return section
+
+    def _fill(self, values: Mapping[str, object]) -> None:
+        for name, declaration in self.declared.items():
+            object.__setattr__(self, name, values.get(name, declaration.default))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"settings are frozen: {name} cannot be set")
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(vars(self).values()))
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({values})"
+
+    @classmethod
+    def model_validate(cls, values: Mapping[str, object]) -> Self:
+        """Return the settings with these values. Raises pydantic's ValidationError."""
+        plain = {name: _as_plain(value) for name, value in values.items()}
+        return _from_model(cls, _model_of(cls).model_validate(plain))
+
+    def model_copy(self, *, update: Mapping[str, object] | None = None) -> Self:
+        """Return the same settings with some replaced, which are not checked."""
+        return self.from_checked({**vars(self), **(update or {})})
+
+    def model_dump(self, *, exclude: set[str] | frozenset[str] = frozenset()) -> dict[str, object]:
+        """Return the settings as dictionaries within a dictionary."""
+        return {name: _as_plain(value) for name, value in vars(self).items() if name not in exclude}
+
+
+def _as_plain(value: object) -> object:
+    if isinstance(value, Section):
+        return value.model_dump()
+    return value
+
+
+def declarations(section: type[Section], prefix: str = "") -> Iterator[tuple[str, Declaration]]:
+    """Yield the settings of a section by their dotted names, those of inner sections included."""
+    for name, declaration in section.declared.items():
+        if declaration.is_section:
+            yield from declarations(type(declaration.default), f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", declaration
+
+
+def pydantic_fields(section: type[Section]) -> Iterator[tuple[str, FieldInfo]]:
+    """Yield the settings of a section by their dotted names, with types and bounds as in pydantic."""
+    for name, field in _model_of(section).model_fields.items():
+        if section.declared[name].is_section:
+            for inner_name, inner_field in pydantic_fields(type(field.default)):
+                yield f"{name}.{inner_name}", inner_field
+        else:
+            yield name, field
+
+
+# Checking values with pydantic
+
+
+_MODELS: dict[str, type[BaseModel]] = {}
+
+
+def _model_of(section: type[Section]) -> type[BaseModel]:
+    """Return the pydantic model that checks the values of a section and of its inner sections."""
+    name = section.__name__
+    if name not in _MODELS:
+        _MODELS[name] = _build_model(section)
+    return _MODELS[name]
+
+
+def _build_model(section: type[Section]) -> type[BaseModel]:
+    from pydantic import ConfigDict, Field, create_model
+
+    types = types_of(section)
+    model_fields: dict[str, Any] = {}
+    for name, declaration in section.declared.items():
+        default = declaration.default
+        if declaration.is_section:
+            model_fields[name] = (_model_of(type(default)), default)
+            continue
+
+        extra: dict[str, Any] = {"vault": declaration.vault, "example": declaration.example}
+        field = Field(
+            default,
+            description=declaration.meaning,
+            json_schema_extra=extra,
+            **declaration.bounds,
+        )
+        model_fields[name] = (types[name], field)
+    config = ConfigDict(extra="forbid")
+    return create_model(section.__name__, __config__=config, **model_fields)
+
+
+def types_of(section: type[Section]) -> dict[str, Any]:
+    """Return the types of the settings of a section, with what pydantic does before it checks."""
+    from pydantic import BeforeValidator, SecretStr
+
+    secret = SecretStr | dict[str, str] | None
+    aliases = {
+        "SecretSource": Annotated[secret, BeforeValidator(_check_secret_source)],
+        "Names": Annotated[tuple[str, ...], BeforeValidator(as_names)],
+    }
+    return get_type_hints(section, localns=aliases, include_extras=True)
+
+
+def _check_secret_source(value: object) -> object:
+    """Accept a table only if it says where a secret is.
+
+    Another table may contain the secret itself, and tables are shown.
+    """
+    if isinstance(value, dict) and set(value) not in ({"env"}, {"path"}):
+        raise ValueError("neither env nor path")
+    return value
+
+
+def as_names(value: object) -> tuple[object, ...]:
+    """Return a list as a tuple. A text is split as in an environment variable, or read as TOML.
+
+    Raises Invalid for a text that begins as a TOML list and is none: read as names separated by
+    commas, `["a", "b` would hide nothing.
+    """
+    if isinstance(value, (list, tuple)):
+        return tuple(value)
+    if not isinstance(value, str):
+        return (value,)
+
+    text = value.strip()
+    if not text.startswith("["):
+        return tuple(split_names(text))
+
+    import tomllib
+
+    try:
+        return tuple(tomllib.loads(f"names = {text}")["names"])
+    except tomllib.TOMLDecodeError:
+        raise Invalid(
+            f"{text} is not a list of names", hint='Write `a/, b/` or `["a/", "b/"]`.'
+        ) from None
+
+
+def split_names(text: str) -> list[str]:
+    """Return the names in a text that separates them with commas."""
+    names = [part.strip() for part in text.split(",")]
+    return [name for name in names if name]
+
+
+def _from_model(section: type[_SectionType], model: BaseModel) -> _SectionType:
+    """Return the settings of a model, whose values are checked."""
+    values: dict[str, object] = {}
+    for name, declaration in section.declared.items():
+        value = getattr(model, name)
+        # A section that nobody set is the default, which is no model.
+        if declaration.is_section and not isinstance(value, Section):
+            value = _from_model(type(declaration.default), value)
+        values[name] = value
+    return section.from_checked(values)
