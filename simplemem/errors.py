@@ -36,7 +36,7 @@ class SimplememError(Exception):
         return shown | self.details
 
     def withhold_folders(self, folders: Iterable[str]) -> None:
-        """Take folders of this machine out of the texts, for a caller on another one. The longest goes first."""
+        """Replace folders of this machine with `…` in message and hint, for a caller elsewhere."""
         for folder in sorted(folders, key=len, reverse=True):
             self.message = self.message.replace(folder, "…")
             self.hint = self.hint.replace(folder, "…")

@@ -72,7 +72,10 @@ def append_content(note: Note, addition: str) -> str:
 
 
 def open_at_end(note: Note) -> str:
-    """Name what an addition would become part of, such as "a code block"; "" if of nothing."""
+    """Return what an addition at the end would become part of, such as "a code block".
+
+    Returns "" if nothing is open there.
+    """
     scan = _scan_body(note)
     if scan.open == "fence":
         return "a code block"

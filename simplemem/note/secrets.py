@@ -140,7 +140,7 @@ def find_secrets(text: str) -> list[Secret]:
     """Return what looks like a secret, in the order of the text. Takes linear time."""
     by_end: dict[int, _Candidate] = {}
     # The more precise kinds come first, and stay.
-    for candidate in (*_find_issued(text), *_find_labelled(text)):
+    for candidate in (*_find_by_form(text), *_find_labelled(text)):
         by_end.setdefault(candidate.end, candidate)
 
     secrets = []
@@ -174,7 +174,7 @@ def _count_line_ends(text: str) -> int:
     return text.count("\n") + text.count("\r") - text.count("\r\n")
 
 
-def _find_issued(text: str) -> Iterator[_Candidate]:
+def _find_by_form(text: str) -> Iterator[_Candidate]:
     """Yield the secrets that are recognised by their form."""
     yield from _find_private_keys(text)
     yield from _find_prefixed_keys(text)

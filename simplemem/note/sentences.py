@@ -110,6 +110,7 @@ def sentences(text: str) -> list[Sentence]:
 
 
 def _read_sentence(text: str, start: int) -> Sentence:
+    """Return a sentence with its words sorted by role. `start` is its offset in the note."""
     words = words_in_order(_CONTRACTED_NOT.sub(" not", text))
     frame, values = _split_values(words)
     negations = sum(word in _NEGATIONS for word in words)

@@ -100,7 +100,7 @@ def words_in_order(text: str) -> list[str]:
 
 
 def unique_words(text: str) -> list[str]:
-    """Return the words of a query in their order, each of them once."""
+    """Return the words of a text in their order, each of them once."""
     return list(dict.fromkeys(words_in_order(text)))
 
 

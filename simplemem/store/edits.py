@@ -130,7 +130,10 @@ def apply_edits(note: Note, edits: Sequence[Mapping[str, str]]) -> str:
 
 
 def _apply_edit(note: Note, body: str, edit: Mapping[str, str]) -> str:
-    """Return the body of a note after one edit."""
+    """Return the body with `old` of an edit replaced by its `new`.
+
+    Raises Invalid unless both are texts, and `old` occurs exactly once in the body.
+    """
     old = edit.get("old")
     new = edit.get("new")
     if not isinstance(old, str) or not isinstance(new, str):
@@ -237,7 +240,10 @@ def apply_metadata(text: str, metadata: Mapping[str, Any]) -> str:
 
 
 def _apply_tags(text: str, key: str, tags: object) -> str:
-    """Return the text of a note after a change of the property `tags`, which is called `key`."""
+    """Return the text of a note with other tags: a list replaces them, a map changes some.
+
+    `key` is the spelling of `tags` in the note.
+    """
     request = parse_tag_request(tags)
     if not isinstance(tags, list):
         return change_tags(text, request)

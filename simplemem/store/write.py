@@ -484,7 +484,7 @@ def index_written(
 def hidden_from_search(core: Core, paths: Collection[str]) -> list[str]:
     """Return a warning for each new note that is hidden from search, with the reason.
 
-    While the index is unavailable, none is returned.
+    The warnings also go to `core.notices`. While the index is unavailable, there are none.
     """
     if not paths:
         return []

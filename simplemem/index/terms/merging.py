@@ -89,7 +89,10 @@ class Source:
 
 
 def read_source(db: Connection, number: int) -> Source:
-    """Read a segment that is there. Raises Damaged."""
+    """Read a segment and which of its notes are deleted.
+
+    The segment must exist. Raises Damaged if its bytes cannot be unpacked.
+    """
     row: Any = db.execute(
         "SELECT documents, packed FROM segments WHERE segment_id = ?", (number,)
     ).fetchone()

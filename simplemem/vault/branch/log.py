@@ -297,7 +297,7 @@ class BranchHistory(History):
         return matching[0] if len(matching) == 1 else prefix
 
     def _lines_with(self, text: str) -> Iterator[dict[str, Any]]:
-        """Yield the lines of the log that contain a text, newest first."""
+        """Yield the lines of the log that contain a text, as they were parsed, newest first."""
         lines = self.log.whole_lines()
         mark = text.encode()
         position = lines.rfind(mark)
