@@ -74,7 +74,10 @@ def is_tag(item: object, name: str) -> bool:
 
 
 def tag_items(tags: object) -> list[Any]:
-    """Return the value of a tags property as a list; a text is split at commas and spaces."""
+    """Return the value of a tags property as a list.
+
+    A text is split at commas and spaces. Any other value, such as a map, is the only item.
+    """
     if tags is None:
         return []
     if isinstance(tags, list):
