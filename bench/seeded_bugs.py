@@ -133,8 +133,8 @@ FAULTS = (
     ),
     Fault(
         "index", "a bare link is not looked up again when a note of its name comes",
-        "simplemem.vault.obsidian",
-        [('return (key, key[:-3]) if key.endswith(".md") else (key,)', "return (key,)")],
+        "simplemem.obsidian.links",
+        [("return (key, key[:-3])", "return (key,)")],
     ),
     Fault(
         "index", "vectors are kept by the text alone, though a title was embedded with it",
@@ -164,13 +164,13 @@ FAULTS = (
     ),
     Fault(
         "moves", "embeds are not written again",
-        "simplemem.vault.obsidian",
-        [("if not link.target or meant is None:", "if not link.target or meant is None or link.is_embed:")],
+        "simplemem.obsidian.link_edits",
+        [("    path = moves.after(old_path)\n    if", "    path = moves.after(old_path)\n    if link.is_embed or")],
     ),
     Fault(
         "moves", "the relative links of the moved note itself stay as they were",
-        "simplemem.vault.obsidian",
-        [("is_same = resolve(link.target, moves.after(source), after)", "is_same = resolve(link.target, source, after)")],
+        "simplemem.obsidian.link_edits",
+        [("if resolve_link(link.target, moves.after(source), after)", "if resolve_link(link.target, source, after)")],
     ),
     Fault(
         "moves", "nobody asks whether the new name is another note's already",
@@ -179,14 +179,14 @@ FAULTS = (
     ),
     Fault(
         "moves", "a blank in a Markdown link is not encoded",
-        "simplemem.vault.obsidian",
+        "simplemem.obsidian.link_edits",
         [("_SPECIAL = ' ()\"'", "_SPECIAL = '()\"'")],
     ),
     Fault(
         "moves", "links in properties are written without a thought for their quotes",
-        "simplemem.vault.obsidian",
-        [("            values.append((link.scalar, link.scalar.value.replace(bare, within)))\n",
-          "            edits += _edits(note.text, link, aim, written, False)\n")],
+        "simplemem.obsidian.link_edits",
+        [("            values.append((link.scalar, _rewrite_value(link.scalar.value, target, written)))\n",
+          "            edits += _edit_link(note.text, link, target, written, is_in_table=False)\n")],
     ),
 )  # fmt: skip
 

@@ -19,8 +19,8 @@ from simplemem.note.inline import Link
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.tags import filter_pairs
 from simplemem.note.words import words_key
+from simplemem.obsidian.links import FilesNamed, Resolution, lookup_keys, name_key, resolve_link
 from simplemem.vault.folder.disk import Entry
-from simplemem.vault.obsidian import Named, Resolution, lookup_keys, name_key, resolve
 
 if TYPE_CHECKING:
     from simplemem.index.text import Understood
@@ -162,9 +162,9 @@ def _name_rows(
     return [(note_id, seq, *name) for seq, name in enumerate(is_alias.items())]
 
 
-def _link_row(link: Link, source: str, named: Named) -> tuple[Any, ...]:
+def _link_row(link: Link, source: str, named: FilesNamed) -> tuple[Any, ...]:
     """A link as it stands, and what it means now."""
-    meant = _meant(resolve(link.target, source, named))
+    meant = _meant(resolve_link(link.target, source, named))
     return (
         link.kind(),
         link.target,
@@ -333,7 +333,7 @@ def files_named(db: Connection, key: str) -> list[str]:
     return sorted(row[0] for row in db.execute("SELECT path FROM files WHERE name_key = ?", (key,)))
 
 
-def named_in_memory(paths: Iterable[str]) -> Named:
+def named_in_memory(paths: Iterable[str]) -> FilesNamed:
     """Which files have a name, from a dictionary: cheaper than SQL where many links are resolved."""
     names: dict[str, list[str]] = {}
     for path in sorted(paths):
@@ -364,7 +364,7 @@ def follow_files(db: Connection, came: Collection[str], went: Collection[str]) -
     named = cache(partial(files_named, db))
     linked: Any = db.execute(sql, (db.many(_keys({*came, *went})),)).fetchall()
     for note_id, seq, source, target, *meant in linked:
-        if (now := _meant(resolve(target, source, named))) != tuple(meant):
+        if (now := _meant(resolve_link(target, source, named))) != tuple(meant):
             sql = "UPDATE links SET path = ?, ambiguous = ? WHERE note_id = ? AND seq = ?"
             db.execute(sql, (*now, note_id, seq)).fetchall()
 

@@ -18,6 +18,7 @@ from simplemem.note.names import check_name, name_of
 from simplemem.note.note import decode_text, read_note
 from simplemem.note.privacy import private_reason
 from simplemem.note.scopes import check_scope_is_own
+from simplemem.obsidian.links import name_key, resolve_link
 from simplemem.search.judgement import notice_of
 from simplemem.search.query import read_query
 from simplemem.store.core import Core, change_by
@@ -31,7 +32,6 @@ from simplemem.store.write import index_written
 from simplemem.vault.folder.disk import sha256
 from simplemem.vault.folder.lock import FileLock, SideFile
 from simplemem.vault.folder.vault import Change, FileChange, WriteResult
-from simplemem.vault.obsidian import name_key, resolve
 
 _MANY = (
     300  # links that are resolved at once: all names are read then rather than asked for one by one
@@ -175,7 +175,7 @@ class Bench:
         if among is None and len(links) > _MANY:
             among = index.files()
         named = index.files_named if among is None else named_in_memory(among)
-        return [resolve(target, source, named).path for target, source in links]
+        return [resolve_link(target, source, named).path for target, source in links]
 
     def files_called(self, name: str) -> Sequence[str]:
         """All files of that name, compared as links compare. Half a character is in no file's name."""

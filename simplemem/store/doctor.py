@@ -21,12 +21,13 @@ from simplemem.models import By, Finding, Mend, Mended, Mending
 from simplemem.note.diff import unified_diff
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.note import read_note
+from simplemem.obsidian.link_edits import LinkTarget, redirect_links
+from simplemem.obsidian.links import name_key, resolve_link
 from simplemem.store.conflicts import conflict_copies
 from simplemem.store.core import Core, change_by
 from simplemem.store.undo import carry_out
 from simplemem.vault.folder.vault import FileChange
 from simplemem.vault.folder.watch import SHARED, file_system
-from simplemem.vault.obsidian import Aim, lead_links, name_key, resolve
 
 _PLACE = re.compile(r" \(line (\d+), column (\d+)\)$")
 _ANEW = "`simplemem index --rebuild` rebuilds it"
@@ -255,7 +256,7 @@ def plan_mending(
 ) -> Mending:
     """What `doctor` finds and the broken links among it that can be mended. Writes nothing; `mend` does."""
     findings = examine(core, progress, only=only)
-    aims: dict[str, dict[str, Aim]] = {}
+    aims: dict[str, dict[str, LinkTarget]] = {}
     for finding, aim in _broken_links(core) if not only or "links" in only else ():
         if aim is not None:
             aims.setdefault(finding.path, {})[aim[0]] = aim[1]
@@ -269,11 +270,11 @@ def plan_mending(
         except SimplememError as error:
             unmended.append(error.message)
             continue
-        text = lead_links(note, path, aims[path], named, core.conventions.link_format)
+        text = redirect_links(note, path, aims[path], named, core.conventions.link_format)
         nowhere = {
             link.target
             for link in read_note(text.encode()).links
-            if not resolve(link.target, path, named).path
+            if not resolve_link(link.target, path, named).path
         }
         what = [
             f"[[{link}]] now leads to {name_of(aim.path)}"
@@ -309,7 +310,7 @@ def mend(core: Core, mending: Mending, **by: Unpack[By]) -> Mended:
     )
 
 
-def _broken_links(core: Core) -> Iterator[tuple[Finding, tuple[str, Aim] | None]]:
+def _broken_links(core: Core) -> Iterator[tuple[Finding, tuple[str, LinkTarget] | None]]:
     """Each broken link, but for those of conflict copies and templates, and where it shall lead if that is sure."""
     targets = _LikelyTargets(core)
     closed = {row["path"] for row in core.index.counts()["problems"]}
@@ -346,10 +347,10 @@ class _LikelyTargets:
             self._bare.setdefault(compare_key(base_name(path)), []).append(path)
         self._slips: dict[str, list[str]] = {}  # of the names that were asked for
 
-    def of(self, target: str, source: str) -> tuple[tuple[str, ...], Aim | None, str]:
+    def of(self, target: str, source: str) -> tuple[tuple[str, ...], LinkTarget | None, str]:
         """What `[[target]]` in the note `source` may mean: by the history first, then by names, aliases and titles. The
         likeliest first; where it clearly leads; and how that is known, or what became of it."""
-        was = resolve(target, source, self._named_then).path
+        was = resolve_link(target, source, self._named_then).path
         if was is not None and (changes := self._core.changes.lineage(was)):
             last = changes[0]
             now = last.new_path or last.path
@@ -358,14 +359,18 @@ class _LikelyTargets:
                 return self._near(target), None, why
             if now in self._files and now != was:
                 moved = next((change for change in changes if change.new_path == now), last)
-                return (now,), Aim(now, was), f"it was moved to {name_of(now)} in {moved.id}"
+                return (now,), LinkTarget(now, was), f"it was moved to {name_of(now)} in {moved.id}"
         named = self._named(target)
         is_whole = (
             not self._core.vault.access.is_partial
         )  # else the link may well lead to what is not seen from here
         if is_whole and len(named) == 1 and compare_key(base_name(target)) not in _COMMON_NAMES:
             ((path, how),) = named.items()
-            return (path,), Aim(path, path if how == "name" else ""), f"{_WHY[how]} {name_of(path)}"
+            return (
+                (path,),
+                LinkTarget(path, path if how == "name" else ""),
+                f"{_WHY[how]} {name_of(path)}",
+            )
         return self._near(target), None, ""
 
     def _named(self, target: str) -> dict[str, str]:

@@ -9,10 +9,11 @@ from simplemem.errors import SimplememError
 from simplemem.index.notes import is_note
 from simplemem.note.names import name_of, path_of
 from simplemem.note.note import read_note
+from simplemem.obsidian.link_edits import Moves, rewrite_links
+from simplemem.obsidian.links import name_key
 from simplemem.store.core import Core
 from simplemem.store.edits import encoded
 from simplemem.vault.folder.vault import FileChange
-from simplemem.vault.obsidian import Moves, name_key, rewrite_links
 
 
 class LinkRewrites(NamedTuple):

@@ -12,6 +12,8 @@ from simplemem.models import By, Deleted, Moved
 from simplemem.note.header import read_header
 from simplemem.note.names import check_name, clean_reference, compare_key, name_of, path_of
 from simplemem.note.scopes import check_move_keeps_scope
+from simplemem.obsidian.link_edits import Moves
+from simplemem.obsidian.links import resolve_link
 from simplemem.store.core import Core, change_by
 from simplemem.store.link_rewrites import rewrites_for
 from simplemem.store.text_checks import check_text
@@ -19,7 +21,6 @@ from simplemem.store.unseen import check_unseen_links
 from simplemem.store.write import index_written
 from simplemem.vault.folder.history import Version
 from simplemem.vault.folder.vault import Change, File, FileChange, WriteResult
-from simplemem.vault.obsidian import Moves, resolve
 
 
 def move(core: Core, name: str, new_name: str, **by: Unpack[By]) -> Moved:
@@ -216,7 +217,7 @@ def _unresolved_links(core: Core, links: Iterable[StoredLink], deleted: Collecti
     def remaining(key: str) -> list[str]:
         return [path for path in core.index.files_named(key) if path not in deleted]
 
-    targets = [resolve(link.target, link.source, remaining).path for link in links]
+    targets = [resolve_link(link.target, link.source, remaining).path for link in links]
     return targets.count(None)
 
 

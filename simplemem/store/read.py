@@ -15,11 +15,11 @@ from simplemem.note.note import Note, read_note
 from simplemem.note.sections import find_section
 from simplemem.note.tags import Tag, tag_map
 from simplemem.note.words import count_tokens
+from simplemem.obsidian.links import resolve_link
 from simplemem.store.core import Core
 from simplemem.store.earlier_texts import note_at, nothing_there, text_of
 from simplemem.store.git_history import means_commit
 from simplemem.store.history import path_with_a_past
-from simplemem.vault.obsidian import resolve
 
 
 def read(
@@ -98,7 +98,7 @@ def memory_of(
     """A memory made of a text, which need not be what stands in the vault now."""
     note, named, links = read_note(data), core.index.files_named, []
     for link in note.links:
-        meant = resolve(link.target, path, named)
+        meant = resolve_link(link.target, path, named)
         links.append(
             _link(link.target, meant.path, meant.ambiguous, link.kind(), link.line, link.display)
         )

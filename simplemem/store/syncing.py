@@ -23,6 +23,7 @@ from simplemem.note.merge import merge
 from simplemem.note.names import name_of
 from simplemem.note.note import read_note
 from simplemem.note.paths import is_path
+from simplemem.obsidian.link_edits import Moves, rewrite_links
 from simplemem.store.core import Core, change_by
 from simplemem.store.edits import encoded
 from simplemem.store.link_rewrites import named_after
@@ -31,7 +32,6 @@ from simplemem.vault.folder.dir_handles import OWN_FOLDER
 from simplemem.vault.folder.disk import sha256
 from simplemem.vault.folder.lock import FileLock
 from simplemem.vault.folder.vault import FileChange
-from simplemem.vault.obsidian import Moves, rewrite_links
 
 _LOG = logging.getLogger(__name__)
 _TRIES = 5

@@ -15,6 +15,7 @@ from simplemem.models import By, Restored, Undone
 from simplemem.note.formatting import counted
 from simplemem.note.names import check_name, clean_reference, name_of, path_of
 from simplemem.note.note import read_note
+from simplemem.obsidian.link_edits import Moves
 from simplemem.store.core import Core, change_by
 from simplemem.store.earlier_texts import is_version_id, moment_of, note_at, nothing_there
 from simplemem.store.git_history import means_commit
@@ -23,7 +24,6 @@ from simplemem.store.text_checks import check_text
 from simplemem.store.unseen import check_unseen_links
 from simplemem.vault.folder.history import Version
 from simplemem.vault.folder.vault import Change, File, FileChange, WriteResult
-from simplemem.vault.obsidian import Moves
 
 _MAX_OPERATIONS = 1000  # of the whole vault, the latest: an older change is undone by its version
 _NOUNS = {"create": "creation", "update": "change", "delete": "deletion"}

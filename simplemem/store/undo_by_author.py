@@ -16,13 +16,13 @@ from simplemem.errors import Conflict, Invalid, NotFound
 from simplemem.index.changes import is_called
 from simplemem.models import By, LeftAsIs, UndoneMany, UndoneNote
 from simplemem.note.names import name_of
+from simplemem.obsidian.link_edits import Moves
 from simplemem.store.core import Core, change_by
 from simplemem.store.earlier_texts import GONE, file_now, moment_of, text_of
 from simplemem.store.undo import carry_out
 from simplemem.store.unseen import would_break_unseen_links
 from simplemem.vault.folder.history import Version
 from simplemem.vault.folder.vault import FileChange
-from simplemem.vault.obsidian import Moves
 
 _MAX_CANDIDATES = 10  # authors that an error names
 

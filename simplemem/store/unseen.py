@@ -18,15 +18,9 @@ from simplemem.errors import ReadOnly, SimplememError
 from simplemem.index.notes import is_note
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.note import Note, read_note
+from simplemem.obsidian.link_edits import Moves, find_changed_links
+from simplemem.obsidian.links import FilesNamed, lookup_keys, name_key, resolve_link
 from simplemem.vault.folder.vault import Vault
-from simplemem.vault.obsidian import (
-    Moves,
-    Named,
-    find_changed_links,
-    lookup_keys,
-    name_key,
-    resolve,
-)
 
 _MAX_NAMED = 3  # moved notes that an error names
 _FEW_WORDS = (
@@ -101,15 +95,15 @@ def _files_called(paths: Iterable[str], keys: tuple[str, ...]) -> list[str]:
     return [path for path in likely if name_key(path) in keys]
 
 
-def _takes_links_in(folder: str, path: str, before: Named, after: Named) -> bool:
+def _takes_links_in(folder: str, path: str, before: FilesNamed, after: FilesNamed) -> bool:
     """Whether a link in this folder that spells the end of `path` would lead there, and leads to another file today."""
     source = posixpath.join(folder, "note.md")  # what a link means depends on the folder alone
     parts = name_of(path).split("/")
     for depth in range(len(parts)):
         name = "/".join(parts[depth:])
         for target in (name, f"{name}.md"):
-            meant = resolve(target, source, before).path
-            if meant is not None and resolve(target, source, after).path != meant:
+            meant = resolve_link(target, source, before).path
+            if meant is not None and resolve_link(target, source, after).path != meant:
                 return True
     return False
 
@@ -120,7 +114,7 @@ def _unseen_notes(vault: Vault, paths: Iterable[str]) -> list[str]:
 
 
 def _breaks_link_from_unseen(
-    vault: Vault, unseen: Sequence[str], moves: Moves, before: Named, after: Named
+    vault: Vault, unseen: Sequence[str], moves: Moves, before: FilesNamed, after: FilesNamed
 ) -> bool:
     """Whether a link in one of these notes, which the view does not show, would lead elsewhere."""
     notes = _notes_that_may_link(vault, unseen, moves.paths())
@@ -128,7 +122,11 @@ def _breaks_link_from_unseen(
 
 
 def _breaks_link_to_unseen(
-    vault: Vault, moves: Moves, new_texts: Mapping[str, bytes], before: Named, after: Named
+    vault: Vault,
+    moves: Moves,
+    new_texts: Mapping[str, bytes],
+    before: FilesNamed,
+    after: FilesNamed,
 ) -> bool:
     """Whether a link in a note that moves would lead elsewhere, from or to a file that the view does not show."""
     hides = vault.access.hides
@@ -185,7 +183,7 @@ def _may_hold_link(data: bytes, words: set[str]) -> bool:
     return not words.isdisjoint(_BETWEEN_WORDS.split(_ENCODED_MARK.sub(" ", text)))
 
 
-def _named_among(paths: Iterable[str]) -> Named:
+def _named_among(paths: Iterable[str]) -> FilesNamed:
     """Return which of the files have a name, as links look it up."""
     by_key = defaultdict[str, list[str]](list)
     for path in sorted(paths):

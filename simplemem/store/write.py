@@ -26,6 +26,8 @@ from simplemem.note.tag_changes import change_tags as with_tags
 from simplemem.note.tag_requests import parse_tag_request, tags_left_in_text
 from simplemem.note.tags import tag_map
 from simplemem.note.words import content_words, words_in_order
+from simplemem.obsidian.link_edits import Moves
+from simplemem.obsidian.links import resolve_link
 from simplemem.store.conflicts import resolve_stale_change
 from simplemem.store.core import Core, change_by
 from simplemem.store.edits import (
@@ -42,7 +44,6 @@ from simplemem.store.link_rewrites import LinkRewrites, rewrites_for
 from simplemem.store.text_checks import check_text
 from simplemem.store.unseen import check_new_path
 from simplemem.vault.folder.vault import Change, Entry, File, FileChange, WriteResult
-from simplemem.vault.obsidian import Moves, resolve
 
 _MAX_NAMED = 5  # links or notes in one sentence
 _MAX_RETRIES = 50  # of a change that names no hash, while others change the same note
@@ -349,7 +350,7 @@ def _unresolved_links(core: Core, path: str, note: Note) -> list[str]:
     unresolved = [
         f"[[{target}]]"
         for target in targets
-        if resolve(target, path, core.index.files_named).path is None
+        if resolve_link(target, path, core.index.files_named).path is None
     ]
     if not unresolved or not core.wait_until_settled(0):
         return []

@@ -11,8 +11,11 @@ import pytest
 from simplemem.errors import AlreadyExists, NotFound
 from simplemem.models import Filter
 from simplemem.note.note import read_note
+from simplemem.obsidian.moment_format import format_date
+from simplemem.obsidian.settings import Conventions
+from simplemem.obsidian.templates import fill_template
 from simplemem.store import EnhancedStore
-from simplemem.vault.obsidian import Conventions, filled, moment, read_conventions
+from simplemem.vault.obsidian import read_conventions
 
 _DAY = datetime(2026, 3, 1, 9, 5, 7)  # noqa: DTZ001
 
@@ -34,7 +37,7 @@ def obsidian(vault: Path, name: str, **settings: str) -> None:
     ],
 )
 def test_formats_of_moment_are_read_as_obsidian_reads_them(form: str, said: str) -> None:
-    assert moment(form, _DAY) == said
+    assert format_date(form, _DAY) == said
 
 
 def test_the_daily_note_has_the_name_and_the_template_of_obsidians_settings(tmp_path: Path) -> None:
@@ -54,7 +57,7 @@ def test_the_daily_note_has_the_name_and_the_template_of_obsidians_settings(tmp_
         with pytest.raises(NotFound, match="no daily note"):
             store.read("daily")
         made, now = store.daily(), datetime.now()  # noqa: DTZ005
-        assert made.name == f"Journal/{moment('YYYY/[Day] DDDD', now)}" and made.changed
+        assert made.name == f"Journal/{format_date('YYYY/[Day] DDDD', now)}" and made.changed
         title, day = made.name.rsplit("/", 1)[1], f"{now.day}.{now.month}."
         assert store.read("daily").text == f"---\r\ntags: [day]\r\n---\r\n# {title} {day}\r\n"
         assert store.resolve("Daily") == made.name and not store.daily().changed
@@ -94,7 +97,7 @@ def test_a_note_is_made_of_a_template_to_the_byte(tmp_path: Path) -> None:
             store.create_from("Meeting", "meetings/Spring")
         with pytest.raises(NotFound):
             store.create_from("nowhere", "x")
-    assert filled("{{time}} {{date}}", "t", _DAY, Conventions()) == "09:05 2026-03-01"
+    assert fill_template("{{time}} {{date}}", "t", _DAY, Conventions()) == "09:05 2026-03-01"
 
 
 def test_dates_and_times_in_a_template_have_the_formats_of_obsidians_settings(
@@ -108,7 +111,10 @@ def test_dates_and_times_in_a_template_have_the_formats_of_obsidians_settings(
         for made in (store.create_from("Form", "x"), store.daily()):
             assert store.read(made.name).text == f"{now.day} of {now:%B}, at {now.year}, {now:%y}"
     obsidian(tmp_path, "templates", dateFormat="")
-    assert filled("{{date}} {{time}}", "t", _DAY, read_conventions(tmp_path)) == "2026-03-01 09:05"
+    assert (
+        fill_template("{{date}} {{time}}", "t", _DAY, read_conventions(tmp_path))
+        == "2026-03-01 09:05"
+    )
 
 
 def test_open_tasks_are_read_as_obsidian_has_them_and_are_a_filter(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ import pytest
 from simplemem.errors import ReadOnly
 from simplemem.index.notes import named_in_memory
 from simplemem.note.note import read_note
+from simplemem.obsidian.links import resolve_link
 from simplemem.store import EnhancedStore
-from simplemem.vault.obsidian import resolve
 
 Open = Callable[..., EnhancedStore]
 Write = Callable[[str, str | bytes], Path]
@@ -61,7 +61,7 @@ def targets_of(vault: Path, path: str) -> list[str | None]:
     ]
     named = named_in_memory(files)
     return [
-        resolve(link.target, path, named).path
+        resolve_link(link.target, path, named).path
         for link in read_note((vault / path).read_bytes()).links
     ]
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.vault.obsidian import Conventions, read_conventions
+from simplemem.obsidian.settings import Conventions
+from simplemem.vault.obsidian import read_conventions
 
 
 @pytest.fixture

@@ -21,13 +21,13 @@ from pygit2.enums import SortMode
 from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.gitrepo.repository import one_line
 from simplemem.note.paths import parent
+from simplemem.obsidian.settings import CONVENTION_FILES
 from simplemem.vault.branch.repository import Branch
 from simplemem.vault.folder import disk
 from simplemem.vault.folder.dir_handles import DirHandles
 from simplemem.vault.folder.disk import sha256
 from simplemem.vault.folder.history import History, Log, Version, format_version, versions_in
 from simplemem.vault.folder.lock import SideFile
-from simplemem.vault.obsidian import CONVENTION_FILES
 
 _TRAILER = re.compile(r"^Simplemem-(?P<key>\w+): (?P<value>.*)$", re.MULTILINE)
 _LOCK_SECONDS = 10.0

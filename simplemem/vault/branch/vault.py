@@ -17,6 +17,7 @@ from simplemem.errors import Unavailable
 from simplemem.gitrepo.repository import REGULAR_FILE_MODES, Checkout, OpenRepository
 from simplemem.gitrepo.user_git import PushRejected
 from simplemem.note.paths import MAX_PATH_PARTS, check_path, is_path
+from simplemem.obsidian.settings import CONVENTION_FILES
 from simplemem.vault.branch.log import BranchHistory, BranchLog, message_of
 from simplemem.vault.branch.repository import Branch, at, bounded, shown
 from simplemem.vault.folder.dir_handles import DirHandles
@@ -32,7 +33,6 @@ from simplemem.vault.folder.writer import (
     already_exists,
     no_such_file,
 )
-from simplemem.vault.obsidian import CONVENTION_FILES
 
 _TRIES = 50
 _AWAY = (Unavailable, OSError, pygit2.GitError)

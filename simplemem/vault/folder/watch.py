@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Protocol
 
 from simplemem.note.paths import is_unicode
-from simplemem.vault.obsidian import CONVENTION_FILES
+from simplemem.obsidian.settings import CONVENTION_FILES
 
 EVERYTHING = ""  # the path of the vault itself: anything may have changed, look at all of it
 _QUIET_MS = 20  # quiet time that ends a batch: the latency

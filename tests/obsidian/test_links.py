@@ -9,7 +9,8 @@ import pytest
 
 from simplemem.index.notes import named_in_memory
 from simplemem.note.note import read_note
-from simplemem.vault.obsidian import Moves, resolve, rewrite_links
+from simplemem.obsidian.link_edits import Moves, rewrite_links
+from simplemem.obsidian.links import resolve_link
 
 FILES = [
     "Target.md", "Other Note.md", "Root.md", "folder/Root.md", "folder/Sub Note.md", "folder/deep/Deep.md",
@@ -19,7 +20,7 @@ FILES = [
 
 
 def meaning(target: str, source: str = "Source.md") -> str | None:
-    return resolve(target, source, named_in_memory(FILES)).path
+    return resolve_link(target, source, named_in_memory(FILES)).path
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,7 @@ def test_a_link_leads_where_obsidian_says(target: str, source: str, path: str | 
 
 
 def test_a_tie_is_decided_by_path_and_reported() -> None:
-    found = resolve("Twin", "Source.md", named_in_memory(FILES))
+    found = resolve_link("Twin", "Source.md", named_in_memory(FILES))
     assert found.path == "x/Twin.md"
     assert found.ambiguous == ("x/Twin.md", "y/Twin.md")
 

@@ -1,0 +1,370 @@
+"""Rewrite the links of a note, so that they keep their meaning when files move. Pure.
+
+Only the target of a link changes, and where necessary the text that it displays. docs/internals/
+links.md states the rules. The new target of each link is resolved before it is written.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from simplemem.note.header import Scalar
+from simplemem.note.inline import Link, read_value_link
+from simplemem.note.note import Note
+from simplemem.note.properties import replace_scalar
+from simplemem.note.text_edits import Edit, apply_edits
+from simplemem.obsidian.links import (
+    FilesNamed,
+    LinkFormat,
+    find_candidates,
+    join_relative,
+    name_key,
+    resolve_link,
+)
+
+# What no wikilink can contain in its path.
+_ENDS_TARGET = re.compile(r"[#|\n\r]|\[\[|\]\]")
+
+# What would end the destination of a Markdown link, or could become code, math or an entity
+# together with the text around it.
+_SPECIAL_IN_ANGLES = "#<>%\\`$|"
+_SPECIAL = ' ()"' + _SPECIAL_IN_ANGLES
+_ENTITY = re.compile(r"&(?=#?[A-Za-z0-9]+;)")
+
+_BRACKETS = "]]"  # the end of a wikilink, before which its display text stands
+
+
+class Moves(NamedTuple):
+    """Files that get other paths in one step, by their paths before, and the paths of new files."""
+
+    new_paths: Mapping[str, str]
+    created: tuple[str, ...] = ()
+
+    def after(self, path: str) -> str:
+        """Return the path that a file has after the moves."""
+        return self.new_paths.get(path, path)
+
+    def paths(self) -> list[str]:
+        """Return every path that a file leaves or gets."""
+        return [*self.new_paths, *self.new_paths.values(), *self.created]
+
+
+class LinkTarget(NamedTuple):
+    """The file that a link has to lead to, and the path of the file that it meant before.
+
+    `old_path` is "" if the target of the link never was the name of a file.
+    """
+
+    path: str
+    old_path: str = ""
+
+
+_FindTarget = Callable[[Link], LinkTarget | None]
+"""Returns where a link has to lead; None if it stays as it is."""
+
+
+def rewrite_links(
+    note: Note,
+    source: str,
+    moves: Moves,
+    before: FilesNamed,
+    after: FilesNamed,
+    link_format: LinkFormat,
+    *,
+    is_unseen: Callable[[str], bool] = lambda _path: False,
+) -> str:
+    """Return the text of a note in which every link means the same file after the moves as before.
+
+    `source` is the path of the note before the moves. `before` and `after` do not have the files
+    that the reader may not see, and which links are rewritten must not tell which of these exist.
+    So if `is_unseen` is true of the path that a relative link states, the link keeps that path,
+    whether or not there is a file.
+    """
+    new_source = moves.after(source)
+    keeps_folder = posixpath.dirname(new_source) == posixpath.dirname(source)
+    unseen_paths: dict[str, list[str]] = {}  # of rewritten links, by the keys of their names
+
+    def find_target(link: Link) -> LinkTarget | None:
+        target = _target_after_moves(link, source, moves, before, after)
+        if target is not None or keeps_folder:
+            return target
+
+        path = _unresolved_relative_path(link, source, before)
+        if path is None or not is_unseen(path):
+            return None
+        unseen_paths.setdefault(name_key(path), []).append(path)
+        return LinkTarget(path, path)
+
+    def files_named(key: str) -> Sequence[str]:
+        return [*after(key), *unseen_paths.get(key, ())]
+
+    return _rewrite(note, new_source, find_target, files_named, link_format)
+
+
+def redirect_links(
+    note: Note,
+    source: str,
+    targets: Mapping[str, LinkTarget],
+    files_named: FilesNamed,
+    link_format: LinkFormat,
+) -> str:
+    """Return the text of a note in which unresolved links lead to the files in `targets`.
+
+    The keys of `targets` are the targets of the links. If a file had another name, a display text
+    that was that name follows. If the target never was the name of a file, it stays displayed.
+    """
+
+    def find_target(link: Link) -> LinkTarget | None:
+        target = targets.get(link.target)
+        if target is None or resolve_link(link.target, source, files_named).path is not None:
+            return None
+        return target
+
+    return _rewrite(note, source, find_target, files_named, link_format)
+
+
+def find_changed_links(
+    old: Note, new: Note, source: str, moves: Moves, before: FilesNamed, after: FilesNamed
+) -> list[tuple[str, str | None]]:
+    """Return the links of a note that mean another file after the moves.
+
+    Each is a pair: the file that the link meant, and the file that it means after the moves, None
+    if there is none. `old` is the note before the moves, `new` the note after them; both have the
+    same links in the same order. `source` is the path of the note before the moves.
+    """
+    changed_links: list[tuple[str, str | None]] = []
+    for old_link, new_link in zip(old.links, new.links, strict=False):
+        old_path = _linked_file(old_link, source, before)
+        if old_path is None:
+            continue
+        new_path = resolve_link(new_link.target, moves.after(source), after).path
+        if new_path != moves.after(old_path):
+            changed_links.append((old_path, new_path))
+    return changed_links
+
+
+def _linked_file(link: Link, source: str, files_named: FilesNamed) -> str | None:
+    """Return the file that a link means; None for an unresolved link, and one within its note."""
+    if not link.target:
+        return None
+    return resolve_link(link.target, source, files_named).path
+
+
+def _target_after_moves(
+    link: Link, source: str, moves: Moves, before: FilesNamed, after: FilesNamed
+) -> LinkTarget | None:
+    """Return where a link has to lead to mean the same file; None if it does so already."""
+    old_path = _linked_file(link, source, before)
+    if old_path is None:
+        return None
+
+    path = moves.after(old_path)
+    if resolve_link(link.target, moves.after(source), after).path == path:
+        return None
+    return LinkTarget(path, old_path)
+
+
+def _unresolved_relative_path(link: Link, source: str, files_named: FilesNamed) -> str | None:
+    """Return the path that a relative link without a file states; None for any other link.
+
+    None also if the path leads out of the vault.
+    """
+    if not link.target.startswith(("./", "../")):
+        return None
+
+    path = join_relative(link.target, source)
+    if path in (".", "..") or path.startswith("../"):
+        return None
+    if resolve_link(link.target, source, files_named).path is not None:
+        return None
+    return path
+
+
+def _rewrite(
+    note: Note,
+    source: str,
+    find_target: _FindTarget,
+    files_named: FilesNamed,
+    link_format: LinkFormat,
+) -> str:
+    """Return the text of a note whose links lead where `find_target` says, where this is possible.
+
+    `source` is the path that the note will have, and `files_named` knows the files of that time.
+    """
+    edits: list[Edit] = []
+    values: list[tuple[Scalar, str]] = []
+    for link in note.links:
+        target = find_target(link)
+        if target is None:
+            continue
+        written = _choose_spelling(link, target.path, source, files_named, link_format)
+        if written is None:
+            continue
+
+        if link.scalar is None:
+            is_in_table = note.in_table(link.start)
+            edits += _edit_link(note.text, link, target, written, is_in_table=is_in_table)
+        else:
+            values.append((link.scalar, _rewrite_value(link.scalar.value, target, written)))
+
+    text = apply_edits(note.text, edits)
+    # The last value comes first, so that the offsets of the values before it stay right.
+    for scalar, value in sorted(values, key=lambda pair: pair[0].start, reverse=True):
+        if note.header.problem is None:
+            text = replace_scalar(text, scalar, value)
+        else:
+            # Nobody writes this text: it only shows that a link would have to change.
+            text = apply_edits(text, [(scalar.start, scalar.end, value)])
+    return text
+
+
+def _rewrite_value(value: str, target: LinkTarget, written: str) -> str:
+    """Return the value of a property, which is one link, with another target."""
+    link = read_value_link(value)
+    assert link is not None
+    source = value.strip()
+    edits = _edit_link(source, link, target, written, is_in_table=False)
+    return value.replace(source, apply_edits(source, edits))
+
+
+def _choose_spelling(
+    link: Link, path: str, source: str, files_named: FilesNamed, link_format: LinkFormat
+) -> str | None:
+    """Return the best target that means the file `path` in the note `source`; None if there is none.
+
+    The extension of a note is written if the link had it, or if the name without it means another
+    file.
+    """
+    spellings = [path]
+    has_extension = link.target.casefold().endswith(".md")
+    if path.endswith(".md") and not has_extension:
+        spellings.insert(0, path[:-3])
+
+    for spelling in spellings:
+        for target in _possible_targets(link, spelling, source, files_named, link_format):
+            if link.form == "wiki" and _ENDS_TARGET.search(target):
+                continue
+            if resolve_link(target, source, files_named).path == path:
+                return target
+    return None
+
+
+def _possible_targets(
+    link: Link, path: str, source: str, files_named: FilesNamed, link_format: LinkFormat
+) -> list[str]:
+    """Return the targets that could mean a path, the preferred ones first.
+
+    A relative target stays relative, one that begins with a slash keeps it, and a bare name stays
+    bare if it is the name of one file only.
+    """
+    rooted = f"/{path}"
+    relative = posixpath.relpath(path, posixpath.dirname(source) or ".")
+    if not relative.startswith("../"):
+        relative = f"./{relative}"
+
+    preferred: list[str] = []
+    if link.target.startswith(("./", "../")):
+        preferred.append(relative)
+    elif link.target.startswith("/"):
+        preferred.append(rooted)
+    elif "/" not in link.target:
+        name = posixpath.basename(path)
+        if len(find_candidates(name, files_named)) == 1:
+            preferred.append(name)
+        if link_format == "relative":
+            preferred.append(relative)
+    return [*preferred, path, relative, rooted]
+
+
+def _edit_link(
+    text: str, link: Link, target: LinkTarget, written: str, *, is_in_table: bool
+) -> list[Edit]:
+    """Return the edits that give a link another target, `written`, and change what it displays."""
+    path = written
+    if link.form == "markdown":
+        path = _encode_destination(written, in_angles=link.angle)
+    edits = [(link.path_start, link.path_end, path)]
+
+    if not target.old_path:
+        display_edit = _display_old_target(link, is_in_table=is_in_table)
+    elif link.display_start >= 0:
+        display_edit = _display_new_name(text, link, target)
+    else:
+        display_edit = _display_name_of_path(link, target, written, is_in_table=is_in_table)
+    if display_edit is not None:
+        edits.append(display_edit)
+    return edits
+
+
+def _encode_destination(path: str, *, in_angles: bool) -> str:
+    """Return a path as the destination of a Markdown link.
+
+    Only what would end or change the destination is encoded, so that links stay readable.
+    """
+    special = _SPECIAL_IN_ANGLES if in_angles else _SPECIAL
+    characters = []
+    for character in path:
+        if character in special or ord(character) < 32:
+            characters.append(f"%{ord(character):02X}")
+        else:
+            characters.append(character)
+    return _ENTITY.sub("%26", "".join(characters))
+
+
+def _display_old_target(link: Link, *, is_in_table: bool) -> Edit | None:
+    """Return the edit by which a wikilink without a display text goes on displaying its target."""
+    if link.form != "wiki" or link.display_start >= 0 or link.is_embed:
+        return None
+    bar = "\\|" if is_in_table else "|"
+    return _insert_display(link, bar + link.target)
+
+
+def _display_new_name(text: str, link: Link, target: LinkTarget) -> Edit | None:
+    """Return the edit by which a display text that was the old name of a file follows the new one."""
+    old_name = _displayed_name(target.old_path)
+    new_name = _displayed_name(target.path)
+    display = text[link.display_start : link.display_end]
+    if display != old_name or old_name == new_name:
+        return None
+
+    would_begin_code = link.form == "markdown" and ("`" in new_name or "$" in new_name)
+    if would_begin_code:
+        return None
+    return (link.display_start, link.display_end, new_name)
+
+
+def _display_name_of_path(
+    link: Link, target: LinkTarget, written: str, *, is_in_table: bool
+) -> Edit | None:
+    """Return the edit by which a wikilink that was a bare name displays a name instead of its path.
+
+    In a table the path is displayed, because a bar would end the cell.
+    """
+    has_new_folder = "/" in written and "/" not in link.target
+    if link.form != "wiki" or not has_new_folder or link.is_embed or is_in_table:
+        return None
+
+    name = link.target
+    if _displayed_name(target.old_path) != _displayed_name(target.path):
+        name = posixpath.basename(written)
+    return _insert_display(link, f"|{name}")
+
+
+def _displayed_name(path: str) -> str:
+    """Return the last part of a path without `.md`."""
+    return posixpath.basename(path).removesuffix(".md")
+
+
+def _insert_display(link: Link, display: str) -> Edit:
+    """Return the edit that inserts a display text, with the heading that the link has, at its end."""
+    position = link.end - len(_BRACKETS)
+    return (position, position, display + _displayed_heading(link))
+
+
+def _displayed_heading(link: Link) -> str:
+    """Return what Obsidian displays of a link's heading: " > Heading". Block ids are not displayed."""
+    headings = [part for part in link.subpath.split("#") if part and not part.startswith("^")]
+    return "".join([f" > {heading}" for heading in headings])

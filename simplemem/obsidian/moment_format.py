@@ -1,0 +1,40 @@
+"""Dates in the formats of Moment.js, which Obsidian's settings and templates have. Pure.
+
+The names of days and months are English, and weeks are those of ISO 8601.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Final
+
+_TOKEN: Final = re.compile(
+    r"\[[^\[\]]*\]|YYYY|YY|GGGG|gggg|MMMM|MMM|Do|DDDD|dddd|ddd|([MDHhWw])\1?|mm|ss|A"
+)
+_DIRECTIVES: Final = {  # of `strftime`
+    "YYYY": "%Y", "YY": "%y", "GGGG": "%G", "gggg": "%G",
+    "MMMM": "%B", "MMM": "%b", "MM": "%m",
+    "DDDD": "%j", "DD": "%d", "dddd": "%A", "ddd": "%a",
+    "WW": "%V", "ww": "%V",
+    "HH": "%H", "hh": "%I", "mm": "%M", "ss": "%S", "A": "%p",
+}  # fmt: skip
+_ORDINAL_ENDINGS: Final = {1: "st", 21: "st", 31: "st", 2: "nd", 22: "nd", 3: "rd", 23: "rd"}
+
+
+def format_date(pattern: str, moment: datetime) -> str:
+    """Return a moment in a format of Moment.js. Text in brackets and unknown letters stay."""
+    return _TOKEN.sub(lambda match: _format_token(match[0], moment), pattern)
+
+
+def _format_token(name: str, moment: datetime) -> str:
+    if name.startswith("["):
+        return name[1:-1]
+    if name == "Do":
+        return f"{moment.day}{_ORDINAL_ENDINGS.get(moment.day, 'th')}"
+    if name in _DIRECTIVES:
+        return moment.strftime(_DIRECTIVES[name])
+
+    # One letter is the same number as two, without a zero before it.
+    number = moment.strftime(_DIRECTIVES[name * 2])
+    return number.lstrip("0") or "0"

@@ -1,0 +1,167 @@
+"""The settings of a vault in `.obsidian/`, and which paths they hide from search. Pure.
+
+What is missing or broken in the settings has Obsidian's default. No setting widens what may be
+read. `simplemem/vault/obsidian.py` reads the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final, Literal, NamedTuple
+
+from simplemem.note.names import compare_key
+from simplemem.obsidian.exclusion import is_excluded, is_expression, refusal_of
+from simplemem.obsidian.links import LinkFormat
+from simplemem.obsidian.moment_format import format_date
+
+# The files in the order of the arguments of `parse_conventions`.
+CONVENTION_FILES: Final = (
+    ".obsidian/app.json",
+    ".obsidian/templates.json",
+    ".obsidian/daily-notes.json",
+)
+
+_MAX_FILTERS: Final = 200
+_MAX_TEXT_CHARACTERS: Final = 1_000
+_DEFAULT_DATE_FORMAT: Final = "YYYY-MM-DD"
+_DEFAULT_TIME_FORMAT: Final = "HH:mm"
+
+# What other programs put beside notes. Only lower case counts, because people rather write `Build`.
+_MACHINE_FOLDERS: Final = frozenset({"node_modules", "vendor", "dist", "build"})
+
+
+class Conventions(NamedTuple):
+    """The settings of a vault. Folders are vault paths; "" is the root of the vault."""
+
+    link_format: LinkFormat = "shortest"
+    trash: Literal["own", "obsidian"] = "own"
+    ignore_filters: tuple[str, ...] = ()
+    templates_folder: str = ""  # "" if the vault has none: the root is never a templates folder
+    daily_template: str = ""
+    daily_folder: str = ""
+    daily_format: str = _DEFAULT_DATE_FORMAT
+    date_format: str = _DEFAULT_DATE_FORMAT  # of `{{date}}` in a template
+    time_format: str = _DEFAULT_TIME_FORMAT  # of `{{time}}` in a template
+
+    def daily_note(self, moment: datetime) -> str:
+        """Return the name of the daily note of a day."""
+        name = format_date(self.daily_format, moment)
+        return f"{self.daily_folder}/{name}".lstrip("/")
+
+    def hidden_reason(self, path: str) -> str | None:
+        """Return why a note is hidden from search; None if it is not.
+
+        Links are resolved to hidden notes as to any other.
+        """
+        if self.ignore_filters or self.templates_folder or self.daily_template:
+            reason = self._excluded_reason(path)
+            if reason is not None:
+                return reason
+        return _stray_file_reason(path)
+
+    def unread_filters(self) -> dict[str, str]:
+        """Return the regular expressions among the filters that are not applied, with the reasons."""
+        refusals = {}
+        for entry in self.ignore_filters:
+            refusal = refusal_of(entry) if is_expression(entry) else None
+            if refusal is not None:
+                refusals[entry] = refusal
+        return refusals
+
+    def _excluded_reason(self, path: str) -> str | None:
+        """Return why these settings hide a path from search; None if they do not."""
+        path_key = compare_key(path)
+        for entry in self.ignore_filters:
+            if is_excluded(entry, path, path_key):
+                return f"excluded in Obsidian's settings ({entry})"
+
+        folder = self.templates_folder
+        if folder and path_key.startswith(f"{compare_key(folder)}/"):
+            return f"a template (in {folder})"
+        if self.daily_template and path_key == compare_key(f"{self.daily_template}.md"):
+            return "the template of daily notes"
+        return None
+
+
+def _stray_file_reason(path: str) -> str | None:
+    """Return why a file is not a note of a person, by its name and folders; None if it may be."""
+    folders, _, name = path.rpartition("/")
+    if name.startswith("~$"):
+        return "a lock file of an open document"
+    if name.casefold().endswith((".icloud", ".icloud.md")):
+        return "not downloaded from iCloud"
+    return _stray_folder_reason(folders)
+
+
+@lru_cache(maxsize=1024)  # most folders have many files
+def _stray_folder_reason(folders: str) -> str | None:
+    """Return why the files in these folders are hidden from search; None if they are not."""
+    parts = folders.split("/")
+    for part in parts:
+        if part in _MACHINE_FOLDERS:
+            return f"in a build or dependency folder ({part})"
+
+    folded_parts = map(str.casefold, parts)
+    if ("logseq", "bak") in pairwise(folded_parts):
+        return "a Logseq backup"
+    return None
+
+
+def parse_conventions(
+    app: Mapping[str, object], templates: Mapping[str, object], daily: Mapping[str, object]
+) -> Conventions:
+    """Return the conventions that the contents of the three settings files state."""
+    link_format = _parse_link_format(app.get("newLinkFormat"))
+    uses_obsidian_trash = app.get("trashOption") == "local"
+    return Conventions(
+        link_format=link_format,
+        trash="obsidian" if uses_obsidian_trash else "own",
+        ignore_filters=_parse_filters(app.get("userIgnoreFilters")),
+        templates_folder=_parse_path(templates.get("folder")),
+        daily_template=_parse_path(daily.get("template")).removesuffix(".md"),
+        daily_folder=_parse_path(daily.get("folder")),
+        daily_format=_parse_path(daily.get("format")) or _DEFAULT_DATE_FORMAT,
+        date_format=_parse_text(templates.get("dateFormat")) or _DEFAULT_DATE_FORMAT,
+        time_format=_parse_text(templates.get("timeFormat")) or _DEFAULT_TIME_FORMAT,
+    )
+
+
+def _parse_link_format(value: object) -> LinkFormat:
+    if value == "relative":
+        return "relative"
+    if value == "absolute":
+        return "absolute"
+    return "shortest"
+
+
+def _parse_filters(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        return ()
+    filters = map(_parse_text, value[:_MAX_FILTERS])
+    return tuple(filter(None, filters))
+
+
+def _parse_text(value: object) -> str:
+    """Return a setting as a line of text; "" if it is none.
+
+    JSON can contain null characters and lone surrogates, which no path can contain.
+    """
+    if not isinstance(value, str) or len(value) > _MAX_TEXT_CHARACTERS:
+        return ""
+
+    text = value.replace("\u00a0", " ").strip()
+    if any(char < " " or "\ud800" <= char <= "\udfff" for char in text):
+        return ""
+    return text
+
+
+def _parse_path(value: object) -> str:
+    """Return a setting as a vault path; "" for the root, and for a path out of the vault."""
+    parts = _parse_text(value).replace("\\", "/").split("/")
+    parts = [part for part in parts if part not in ("", ".")]
+    if any(part == ".." or ":" in part for part in parts):
+        return ""
+    return "/".join(parts)
