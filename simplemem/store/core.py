@@ -1,16 +1,18 @@
 """The objects of a store, as functions of `store/` that are not yet rewritten receive them."""
 
 from __future__ import annotations
-from collections.abc import (Callable)
-from pathlib import (Path)
-from simplemem.obsidian.settings import (Conventions)
-from simplemem.settings.model import (Settings)
-from simplemem.store.background import (Background)
-from simplemem.store.catch_up import (CatchUp)
-from simplemem.store.factory import (make_parts)
-from simplemem.store.listeners import (Listener)
-from simplemem.store.vault_index import (change_by)
-from typing import (TYPE_CHECKING)
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from simplemem.obsidian.settings import Conventions
+from simplemem.settings.model import Settings
+from simplemem.store.background import Background
+from simplemem.store.catch_up import CatchUp
+from simplemem.store.factory import make_parts
+from simplemem.store.listeners import Listener
+from simplemem.store.vault_index import change_by
 
 if TYPE_CHECKING:
     from simplemem.store.reranking import Reranking

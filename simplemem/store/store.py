@@ -1,30 +1,52 @@
 """EnhancedStore: the door to one vault, for several threads and processes. It knows memories, no protocols."""
 
 from __future__ import annotations
+
 import os
 import time
-from collections.abc import (Callable, Collection, Mapping)
-from contextlib import (ExitStack, suppress)
-from functools import (partial, wraps)
-from itertools import (chain)
-from pathlib import (Path)
-from simplemem.errors import (NotFound, Unavailable)
-from simplemem.index.database import (open_database)
-from simplemem.index.door import (Progress, SyncReport)
-from simplemem.models import (By, Finding, IndexState, Mended, Mending, MovedIndex, OwnFile, Saved, Synced)
-from simplemem.note.dates import (local)
-from simplemem.note.formatting import (well_formed)
-from simplemem.note.names import (check_name, compare_key, name_of, path_of)
-from simplemem.obsidian.templates import (fill_template)
-from simplemem.settings.find_vault import (find_vault)
-from simplemem.settings.loading import (load_settings)
-from simplemem.settings.model import (Settings)
-from simplemem.store import (conflicts, history, move, packs, read, recall, undo, undo_by_author, write)
-from simplemem.store.bench import (Bench)
-from simplemem.store.core import (Core, change_by)
-from simplemem.store.listeners import (Listener)
-from types import (NoneType)
-from typing import (Any, Concatenate, ParamSpec, Self, TYPE_CHECKING, TypeVar, Unpack)
+from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack, suppress
+from functools import partial, wraps
+from itertools import chain
+from pathlib import Path
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
+
+from simplemem.errors import NotFound, Unavailable
+from simplemem.index.database import open_database
+from simplemem.index.door import Progress, SyncReport
+from simplemem.models import (
+    By,
+    Finding,
+    IndexState,
+    Mended,
+    Mending,
+    MovedIndex,
+    OwnFile,
+    Saved,
+    Synced,
+)
+from simplemem.note.dates import local
+from simplemem.note.formatting import well_formed
+from simplemem.note.names import check_name, compare_key, name_of, path_of
+from simplemem.obsidian.templates import fill_template
+from simplemem.settings.find_vault import find_vault
+from simplemem.settings.loading import load_settings
+from simplemem.settings.model import Settings
+from simplemem.store import (
+    conflicts,
+    history,
+    move,
+    packs,
+    read,
+    recall,
+    undo,
+    undo_by_author,
+    write,
+)
+from simplemem.store.bench import Bench
+from simplemem.store.core import Core, change_by
+from simplemem.store.listeners import Listener
 
 if TYPE_CHECKING:
     from pydantic import SecretStr

@@ -7,35 +7,37 @@ means, and `NoteWriter` changes files and has the index follow.
 """
 
 from __future__ import annotations
+
 import difflib
 import logging
 import os
 import threading
 import time
-from collections.abc import (Callable, Collection, Iterable, Sequence)
-from contextlib import (AbstractContextManager, suppress)
-from functools import (partial)
-from pathlib import (Path)
-from simplemem.errors import (Ambiguous, NotFound, ReadOnly, SimplememError, Unavailable)
-from simplemem.index.changes import (ChangeTable)
-from simplemem.index.connection import (Tables)
-from simplemem.index.door import (Progress, Row, Standing, Stat, SyncReport)
-from simplemem.index.engine import (Damaged)
-from simplemem.index.notes import (is_note, stat_of)
-from simplemem.index.sidecar import (Sidecar)
-from simplemem.index.sync import (Sync, collector_at_rest)
-from simplemem.models import (By, IndexState)
-from simplemem.note.dates import (local)
-from simplemem.note.formatting import (counted, well_formed)
-from simplemem.note.names import (clean_reference, compare_key, name_of, path_of)
-from simplemem.note.similar import (similar_names)
-from simplemem.obsidian.settings import (CONVENTION_FILES)
-from simplemem.settings.model import (IndexSettings)
-from simplemem.store.embedding import (Embedding)
-from simplemem.store.former_names import (FormerNote, MAX_VERSIONS, find_former_note)
-from simplemem.vault.folder.vault import (Change, Entry, File, FileChange, Vault, WriteResult)
-from simplemem.vault.obsidian import (read_conventions)
-from typing import (Protocol, TypeVar)
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AbstractContextManager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from simplemem.errors import Ambiguous, NotFound, ReadOnly, SimplememError, Unavailable
+from simplemem.index.changes import ChangeTable
+from simplemem.index.connection import Tables
+from simplemem.index.door import Progress, Row, Standing, Stat, SyncReport
+from simplemem.index.engine import Damaged
+from simplemem.index.notes import is_note, stat_of
+from simplemem.index.sidecar import Sidecar
+from simplemem.index.sync import Sync, collector_at_rest
+from simplemem.models import By, IndexState
+from simplemem.note.dates import local
+from simplemem.note.formatting import counted, well_formed
+from simplemem.note.names import clean_reference, compare_key, name_of, path_of
+from simplemem.note.similar import similar_names
+from simplemem.obsidian.settings import CONVENTION_FILES
+from simplemem.settings.model import IndexSettings
+from simplemem.store.embedding import Embedding
+from simplemem.store.former_names import MAX_VERSIONS, FormerNote, find_former_note
+from simplemem.vault.folder.vault import Change, Entry, File, FileChange, Vault, WriteResult
+from simplemem.vault.obsidian import read_conventions
 
 T = TypeVar("T")
 

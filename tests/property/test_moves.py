@@ -5,24 +5,28 @@ which bytes are its path.
 """
 
 from __future__ import annotations
+
 import posixpath
-import pytest
 import re
 import shutil
 import tempfile
 import unicodedata
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+import pytest
 import yaml
-from collections.abc import (Iterator, Sequence)
-from contextlib import (contextmanager)
-from dataclasses import (dataclass)
-from hypothesis import (HealthCheck, assume, event, given, settings, strategies as st)
-from pathlib import (Path)
-from simplemem.errors import (SimplememError)
-from simplemem.index.notes import (named_in_memory)
-from simplemem.obsidian.links import (resolve_link)
-from simplemem.settings.model import (Settings)
-from simplemem.store import (EnhancedStore)
-from urllib.parse import (quote, unquote)
+from hypothesis import HealthCheck, assume, event, given, settings
+from hypothesis import strategies as st
+
+from simplemem.errors import SimplememError
+from simplemem.index.notes import named_in_memory
+from simplemem.obsidian.links import resolve_link
+from simplemem.settings.model import Settings
+from simplemem.store import EnhancedStore
 
 EXAMPLES = settings.default.max_examples  # as the profile says
 _MEMORY = Path("/dev/shm")  # a disk in memory where there is one
