@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from simplemem.index.door import BODY_WEIGHT, TITLE_WEIGHT
 from simplemem.index.engine import Damaged
-from simplemem.index.terms.format import TITLE
+from simplemem.index.terms.format import FIRST_BLOCK, TITLE
 from simplemem.index.terms.segment import (
     Documents,
     Integers,
@@ -24,12 +25,12 @@ _NONE = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
-class NoteFrequencies:
-    """How often a phrase stands in the notes of a segment, by their indexes."""
+class NotePostings:
+    """The notes of a segment that hold a phrase."""
 
     note_indexes: Integers  # ascending
-    in_title: Integers
-    in_body: Integers
+    frequencies: Integers  # an occurrence in the title counts as several (docs/search.md)
+    first_postings: Integers  # of each note, and the number of all postings at the end
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,8 @@ class Occurrences:
         return 500 + 4 * self.ordinals.nbytes + self.counts.nbytes + positions
 
     @cached_property
-    def by_note(self) -> NoteFrequencies:
-        """How often the phrase stands in each note that holds it."""
-        documents = self.documents
+    def by_note(self) -> NotePostings:
+        """The notes that hold the phrase."""
         ordinals, counts = self.ordinals, self.counts
         if len(self.crossing):
             ordinals = np.concatenate([ordinals, self.crossing])
@@ -63,18 +63,39 @@ class Occurrences:
             order = np.argsort(ordinals, kind="stable")
             ordinals, counts = ordinals[order], counts[order]
         if not len(ordinals):
-            empty = np.zeros(0, np.int64)
-            return NoteFrequencies(empty, empty, empty)
+            return NotePostings(_NONE, np.zeros(0), np.zeros(1, np.int64))
 
-        notes = documents.note_indexes[ordinals]
+        notes = self.documents.note_indexes[ordinals]
         is_first = np.ones(len(notes), bool)
-        is_first[1:] = notes[1:] != notes[:-1]
+        np.not_equal(notes[1:], notes[:-1], out=is_first[1:])
         firsts = np.flatnonzero(is_first)
         note_indexes = notes[firsts]
-        totals = np.add.reduceat(counts, firsts, dtype=np.int64)
-        is_in_title = ordinals[firsts] == documents.first_ordinals[note_indexes] + TITLE
-        in_title = np.where(is_in_title, counts[firsts], 0)
-        return NoteFrequencies(note_indexes, in_title, totals - in_title)
+        titles = self.documents.first_ordinals[note_indexes] + TITLE
+        in_title = np.where(ordinals[firsts] == titles, counts[firsts], 0)
+        totals = np.add.reduceat(counts, firsts, dtype=np.float64)
+        frequencies = BODY_WEIGHT * totals + (TITLE_WEIGHT - BODY_WEIGHT) * in_title
+        if len(self.crossing):
+            firsts = np.searchsorted(self.ordinals, titles)
+        return NotePostings(note_indexes, frequencies, np.append(firsts, len(self.ordinals)))
+
+    @cached_property
+    def block_count(self) -> int:
+        """The number of blocks that hold the phrase, in themselves or in the title of their note."""
+        return _count_blocks(self.documents, self.ordinals)
+
+    def count_blocks_of(self, notes: Integers) -> int:
+        """Return how many blocks of some notes hold the phrase. `notes` are indexes, ascending."""
+        return _count_blocks(self.documents, self.ordinals[self.postings_of(notes)])
+
+    def postings_of(self, notes: Integers) -> Integers:
+        """Return the indexes of the postings in some notes, whose indexes are ascending."""
+        by_note = self.by_note
+        if not len(by_note.note_indexes):
+            return _NONE
+        rows, is_there = find_sorted(by_note.note_indexes, notes)
+        rows = rows[is_there]
+        starts = by_note.first_postings[rows]
+        return expand(starts, by_note.first_postings[rows + 1] - starts)
 
     @cached_property
     def first_positions(self) -> Integers:
@@ -136,18 +157,18 @@ def union_of(documents: Documents, parts: Sequence[Occurrences]) -> Occurrences:
 def side_by_side(documents: Documents, words: Sequence[Occurrences]) -> Occurrences:
     """Return where some words, whose positions were read, stand side by side."""
     nothing = Occurrences(documents, _NONE, _NONE, _NONE)
-    is_candidate = _notes_with_all(documents, words)
-    if not is_candidate.any():
+    notes = _notes_with_all(words)
+    if not len(notes):
         return nothing
 
     # Where the phrase would begin, by each of its words.
     starts = sorted(
-        (_keys(documents, word, is_candidate) - offset for offset, word in enumerate(words)),
+        (_keys(documents, word, notes) - offset for offset, word in enumerate(words)),
         key=len,
     )
-    keys = np.unique(starts[0])
+    keys = starts[0]
     for others in starts[1:]:
-        keys = keys[_is_in(keys, np.sort(others, kind="stable"))]
+        keys = keys[_is_in(keys, others)]
     if not len(keys):
         return nothing
 
@@ -159,31 +180,50 @@ def side_by_side(documents: Documents, words: Sequence[Occurrences]) -> Occurren
     return Occurrences(documents, ordinals, counts, crossing)
 
 
-def _notes_with_all(documents: Documents, words: Sequence[Occurrences]) -> Any:
-    """Return for each note whether it holds all of the words."""
-    is_candidate = np.ones(len(documents.note_ids), bool)
-    for word in words:
-        holds_word = np.zeros(len(documents.note_ids), bool)
-        holds_word[documents.note_indexes[word.ordinals]] = True
-        is_candidate &= holds_word
-    return is_candidate
+def _notes_with_all(words: Sequence[Occurrences]) -> Integers:
+    """Return the indexes of the notes that hold all of the words, ascending."""
+    by_rarity = sorted((word.by_note.note_indexes for word in words), key=len)
+    notes = by_rarity[0]
+    for others in by_rarity[1:]:
+        notes = notes[_is_in(notes, others)]
+    return notes
 
 
-def _keys(documents: Documents, word: Occurrences, is_candidate: Any) -> Integers:
-    """Return where a word stands in the row of all tokens of the segment, in candidate notes."""
+def _keys(documents: Documents, word: Occurrences, notes: Integers) -> Integers:
+    """Return where a word stands in the row of all tokens of the segment, in some notes, ascending."""
     assert word.positions is not None
-    chosen = np.flatnonzero(is_candidate[documents.note_indexes[word.ordinals]])
+    chosen = word.postings_of(notes)
     counts = word.counts[chosen]
     positions = word.positions[expand(word.first_positions[chosen], counts)].astype(np.int64)
     ordinals = np.repeat(word.ordinals[chosen], counts)
 
-    word_counts = documents.word_counts[ordinals].astype(np.int64)
+    word_counts = documents.word_counts[ordinals]
     is_extra = positions >= word_counts
-    in_words: Integers = documents.starts[ordinals] + positions
-    if not is_extra.any():
-        return in_words
-    in_extras = documents.starts[ordinals + documents.ordinal_count] + positions - word_counts
-    return np.where(is_extra, in_extras, in_words)
+    keys: Integers = documents.starts[ordinals] + positions
+    if is_extra.any():
+        in_extras = documents.starts[ordinals + documents.ordinal_count] + positions - word_counts
+        keys = np.where(is_extra, in_extras, keys)
+
+    # Nearly always they are in order already.
+    return np.sort(keys, kind="stable")
+
+
+def _count_blocks(documents: Documents, ordinals: Integers) -> int:
+    """Count the blocks that hold a phrase, which stands in some ordinals."""
+    if not len(ordinals):
+        return 0
+    notes = documents.note_indexes[ordinals]
+    places = ordinals - documents.first_ordinals[notes]
+    is_block = places >= FIRST_BLOCK
+    titles = notes[places == TITLE]
+    if not len(titles):
+        return int(np.count_nonzero(is_block))
+
+    has_title = np.zeros(len(documents.note_ids), bool)
+    has_title[titles] = True
+    is_block &= ~has_title[notes]
+    blocks_of_titles = documents.block_counts[titles].sum(dtype=np.int64)
+    return int(np.count_nonzero(is_block) + blocks_of_titles)
 
 
 def _ordinals_at(documents: Documents, keys: Integers) -> Integers:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Container, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from simplemem.index.connection import LAST
-from simplemem.index.terms.format import FIRST_BLOCK, TITLE
 from simplemem.index.terms.occurrences import (
     Occurrences,
     make_occurrences,
@@ -21,7 +22,7 @@ from simplemem.index.terms.occurrences import (
     side_by_side,
     union_of,
 )
-from simplemem.index.terms.segment import Documents, Integers, Postings, count_holders
+from simplemem.index.terms.segment import Documents, Integers, Postings, find_sorted
 from simplemem.index.terms.tokens import Phrase
 
 if TYPE_CHECKING:
@@ -36,11 +37,12 @@ _MAX_BYTES = 48_000_000  # of occurrences in memory
 class TermFacts(NamedTuple):
     """What is known of a single term in a segment.
 
-    `occurrences` is None if no note holds the term, or if its postings have not been read.
+    `occurrences` is None if no note holds the term, or if its postings have not been read. Then
+    `blocks` is known.
     """
 
     notes: int
-    blocks: int
+    blocks: int | None
     occurrences: Occurrences | None
 
 
@@ -157,11 +159,47 @@ def _read_segments(db: Connection, numbers: Sequence[int]) -> list[Segment]:
 _ABSENT = TermFacts(0, 0, None)
 
 
-class Part(NamedTuple):
+@dataclass(frozen=True)
+class Part:
     """A segment in one state of the index."""
 
     segment: Segment
-    is_alive: Integers | None  # for each of its notes whether it is still indexed; None: all are
+    deleted_notes: Sequence[int] = ()  # ids of notes that are no longer indexed
+
+    @cached_property
+    def deleted(self) -> Integers:
+        """The indexes of the notes that are no longer indexed, ascending."""
+        documents = self.segment.documents
+        wanted = np.asarray(self.deleted_notes, np.int64)
+        rows, is_there = find_sorted(documents.sorted_note_ids, wanted)
+        return np.sort(documents.note_order[rows[is_there]])
+
+    @cached_property
+    def is_indexed(self) -> Integers:
+        """For each note of the segment whether it is still indexed."""
+        is_indexed = np.ones(len(self.segment.documents.note_ids), bool)
+        is_indexed[self.deleted] = False
+        return is_indexed
+
+    def select(self, note_ids: Integers | None) -> Integers | None:
+        """Return the indexes of those of some notes that are still indexed, ascending.
+
+        Of all notes if `note_ids` is None; the result is None if all notes of the segment are meant.
+        `note_ids` are ascending.
+        """
+        if note_ids is None:
+            return np.flatnonzero(self.is_indexed) if len(self.deleted_notes) else None
+
+        documents = self.segment.documents
+        if len(note_ids) > len(documents.note_ids):
+            _, is_there = find_sorted(note_ids, documents.note_ids)
+            indexes = np.flatnonzero(is_there)
+        else:
+            rows, is_there = find_sorted(documents.sorted_note_ids, note_ids)
+            indexes = np.sort(documents.note_order[rows[is_there]])
+        if len(self.deleted_notes):
+            indexes = indexes[self.is_indexed[indexes]]
+        return indexes
 
 
 class _Need(NamedTuple):
@@ -176,7 +214,7 @@ class _Need(NamedTuple):
             return True
         if facts.occurrences is None:
             is_frequent = self.max_notes is not None and facts.notes > self.max_notes
-            return is_frequent and not self.positions and part.is_alive is None
+            return is_frequent and not self.positions and not part.deleted_notes
         return not self.positions or facts.occurrences.positions is not None
 
 
@@ -201,13 +239,35 @@ class QueryTerms:
             self._cache.keep_phrase(number, phrase, known)
         return known
 
-    def count(self, part: Part, phrase: Phrase) -> tuple[int, int]:
-        """Return how many notes and blocks of a segment hold a phrase."""
-        is_single_term = len(phrase.tokens) == 1 and not phrase.is_prefix
-        if is_single_term and part.is_alive is None:
-            facts = self._facts[part.segment.number, phrase.tokens[0]]
-            return facts.notes, facts.blocks
-        return _count(part, self.occurrences(part, phrase))
+    def count_notes(self, part: Part, phrase: Phrase) -> int:
+        """Return how many notes of a segment that are still indexed hold a phrase."""
+        facts = self._facts_of(part, phrase)
+        if facts is not None and not part.deleted_notes:
+            return facts.notes
+
+        notes = self.occurrences(part, phrase).by_note.note_indexes
+        if not part.deleted_notes or not len(notes):
+            return len(notes)
+        _, is_holder = find_sorted(notes, part.deleted)
+        return len(notes) - int(np.count_nonzero(is_holder))
+
+    def count_blocks(self, part: Part, phrase: Phrase) -> int:
+        """Return how many blocks of notes that are still indexed hold a phrase."""
+        facts = self._facts_of(part, phrase)
+        if facts is not None and facts.blocks is not None and not part.deleted_notes:
+            return facts.blocks
+
+        occurrences = self.occurrences(part, phrase)
+        blocks = occurrences.block_count
+        if part.deleted_notes:
+            blocks -= occurrences.count_blocks_of(part.deleted)
+        return blocks
+
+    def _facts_of(self, part: Part, phrase: Phrase) -> TermFacts | None:
+        """Return what is known of a phrase of a single term; None for others."""
+        if len(phrase.tokens) > 1 or phrase.is_prefix:
+            return None
+        return self._facts[part.segment.number, phrase.tokens[0]]
 
     def _of_token(self, part: Part, phrase: Phrase, index: int) -> Occurrences:
         number, documents, _ = part.segment
@@ -325,7 +385,7 @@ def _select_terms(db: Connection, parts: Sequence[Part], needs: dict[str, _Need]
         WHERE segment_id IN (SELECT value FROM carray(:segments))
           AND term IN (SELECT value FROM carray(:terms))"""
     max_notes = next(iter(needs.values())).max_notes
-    with_deleted = [part.segment.number for part in parts if part.is_alive is not None]
+    with_deleted = [part.segment.number for part in parts if part.deleted_notes]
     values = {
         "max_notes": 2**62 if max_notes is None else max_notes,
         "with_deleted": db.many(with_deleted),
@@ -362,10 +422,7 @@ def _facts_of(
 def _unpacked_facts(part: Part, index: int) -> TermFacts:
     """Return what a packed segment says of one of its terms."""
     occurrences = _unpacked_occurrences(part, index)
-    packed = part.segment.packed
-    assert packed is not None
-    notes, blocks = count_holders(packed.slice(index, index + 1), part.segment.documents)
-    return TermFacts(int(notes[0]), int(blocks[0]), occurrences)
+    return TermFacts(len(occurrences.by_note.note_indexes), None, occurrences)
 
 
 def _unpacked_occurrences(part: Part, index: int) -> Occurrences:
@@ -376,24 +433,3 @@ def _unpacked_occurrences(part: Part, index: int) -> Occurrences:
     return make_occurrences(
         part.segment.documents, postings.ordinals, postings.counts, postings.positions
     )
-
-
-def _count(part: Part, occurrences: Occurrences) -> tuple[int, int]:
-    """Count the notes that are still indexed, and their blocks, that hold a phrase."""
-    documents = part.segment.documents
-    notes = occurrences.by_note.note_indexes
-    ordinals = occurrences.ordinals
-    if part.is_alive is not None:
-        notes = notes[part.is_alive[notes]]
-        ordinals = ordinals[part.is_alive[documents.note_indexes[ordinals]]]
-    if not len(ordinals):
-        return len(notes), 0
-
-    note_of_ordinal = documents.note_indexes[ordinals]
-    places = ordinals - documents.first_ordinals[note_of_ordinal]
-    notes_with_title = note_of_ordinal[places == TITLE]
-    has_title = np.zeros(len(documents.note_ids), bool)
-    has_title[notes_with_title] = True
-    is_block = (places >= FIRST_BLOCK) & ~has_title[note_of_ordinal]
-    blocks_of_titles = documents.block_counts[notes_with_title].sum(dtype=np.int64)
-    return len(notes), int(np.count_nonzero(is_block) + blocks_of_titles)
