@@ -10,6 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from simplemem.index.terms.reader import TermIndex
 from simplemem.note.conflict_copies import is_copy_reason
 
@@ -221,11 +224,20 @@ class Nearness(NamedTuple):
 BLOCKS_COUNTED = 5  # of each note, the best: whether their text stands in other notes too
 
 
+class BlockMatches(NamedTuple):
+    """Blocks by their words, the best first, as arrays."""
+
+    note_ids: NDArray[np.int64]
+    place_ids: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    text_counts: NDArray[np.int64]  # in how many notes the text stands; counted for the best blocks
+
+
 class Matches(NamedTuple):
     """The best by every leg, best first, with the paths of all. `near` is None where no vector is comparable."""
 
     notes: Sequence[Match]
-    blocks: Sequence[Match]
+    blocks: BlockMatches | None
     pairs: Sequence[Match]
     near: Mapping[NoteId, Nearness] | None
     paths: Mapping[NoteId, str]
@@ -236,7 +248,6 @@ class Matches(NamedTuple):
     named: Mapping[
         NoteId, float
     ] = {}  # those of them that a part of the question names, and its share of it
-    notes_with_text: Mapping[PlaceId, int] = {}  # of the best blocks: how many notes have its text
     note_count: int = 0  # in the index
 
 
@@ -349,10 +360,12 @@ Ids = Sequence[NoteId] | None  # the notes to look among; None for all
 Leg = list[Match]  # the notes or blocks that one way finds, best first
 
 
-def rank(words: TermIndex, db: Any, question: Question, ids: Ids) -> tuple[Leg, Leg, Leg]:
+def rank(
+    words: TermIndex, db: Any, question: Question, ids: Ids
+) -> tuple[Leg, BlockMatches | None, Leg]:
     """The best notes by their words, and of the best of these the best blocks and those with words side by side."""
     if not question.terms:
-        return [], [], []
+        return [], None, []
     asked = question.terms
     terms = telling(words, db, "note", asked)
     notes = words.leg(db, "note", terms, question.notes, ids)
@@ -369,7 +382,7 @@ def rank(words: TermIndex, db: Any, question: Question, ids: Ids) -> tuple[Leg, 
         last += 1
     closer = [match.note for match in notes[:last]]
     others = asked if terms is asked or not closer else telling(words, db, "block", asked)
-    blocks = words.leg(db, "block", others, question.blocks, closer)
+    blocks = words.best_blocks(db, others, question.blocks, closer)
     common = {word for term in asked if term not in terms for word in term.words}
     pairs = [pair for pair in question.pairs if common.isdisjoint(pair.words)]
     return notes, blocks, words.leg(db, "note", pairs, question.notes, closer) if pairs else []

@@ -8,7 +8,6 @@ import logging
 import threading
 import time
 from array import array
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -80,17 +79,6 @@ def _by_names(
         if key in question.inner_names:
             named[note] = max(question.inner_names[key], named.get(note, 0.0))
     return titled, named
-
-
-def _best_of_each_note(blocks: Iterable[door.Match]) -> list[door.PlaceId]:
-    """Return the `BLOCKS_COUNTED` best blocks of each note. `blocks` are the best first."""
-    blocks_of_note = Counter[NoteId]()
-    chosen = []
-    for match in blocks:
-        blocks_of_note[match.note] += 1
-        if blocks_of_note[match.note] <= door.BLOCKS_COUNTED:
-            chosen.append(match.place)
-    return chosen
 
 
 def _asks(
@@ -214,9 +202,8 @@ class Sidecar:
         paths = kept.paths(db, by_words.union(near or (), titled))
         passed = None if ids is None else len(ids)
         named = {note: share for note, share in named.items() if note in paths}
-        same_text = kept.words(db).notes_with_same_text(_best_of_each_note(blocks))
         return Matches(
-            found, blocks, pairs, near, paths, passed, titled, named, same_text, kept.standing.notes
+            found, blocks, pairs, near, paths, passed, titled, named, kept.standing.notes
         )
 
     def _vector(self, db: Connection, kept: Kept, question: Question) -> bytes | None:

@@ -11,13 +11,20 @@ import math
 import re
 import threading
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from simplemem.index.door import BLOCKS_COUNTED, Match, Matches, NoteId, PlaceId, Position
+from simplemem.index.door import (
+    BLOCKS_COUNTED,
+    BlockMatches,
+    Match,
+    Matches,
+    NoteId,
+    PlaceId,
+    Position,
+)
 from simplemem.note.languages import STOP_WORDS
 from simplemem.note.letters import is_unspaced
 from simplemem.note.plain_text import plain_text
@@ -149,7 +156,8 @@ def signals_of(answer: Matches, mode: Mode = "hybrid", lexical_weight: float = 0
         mean_share = sum(own_shares.values()) / len(own_shares)
 
     words = _whole_note_scores(answer.notes, own_shares, mean_share)
-    for note, (_, score) in _best_blocks(answer).items():
+    best_blocks = _best_blocks(answer)
+    for note, score in zip(best_blocks.note_ids, best_blocks.scores, strict=True):
         words[note] += _BLOCK_WEIGHT * score
 
     phrases = _whole_note_scores(answer.pairs, own_shares, mean_share)
@@ -174,50 +182,71 @@ def _whole_note_scores(
     return {match.note: match.score * own_shares.get(match.note, mean_share) for match in matches}
 
 
-def _best_blocks(answer: Matches) -> dict[NoteId, tuple[Match, float]]:
+class _BestBlocks(NamedTuple):
+    """The best block of some notes, in the order of their ids."""
+
+    note_ids: list[NoteId]
+    places: list[PlaceId]
+    scores: list[float]
+
+
+def _best_blocks(answer: Matches) -> _BestBlocks:
     """Return the best block of each note by its words, with its score.
 
     The more notes have the text of a block, the lower is its score.
     """
-    best_blocks: dict[NoteId, tuple[Match, float]] = {}
-    weights = _text_weights(answer)
-    for match in answer.blocks:
-        score = match.score * weights.get(match.place, 1.0)
-        previous = best_blocks.get(match.note)
-        if previous is None or score > previous[1]:
-            best_blocks[match.note] = (match, score)
-    return best_blocks
+    blocks = answer.blocks
+    if blocks is None:
+        return _BestBlocks([], [], [])
+
+    import numpy as np
+
+    scores = blocks.scores * _text_weights(blocks, answer.note_count)
+    # Of equal scores, the block that is first by words counts.
+    order = np.lexsort((np.arange(len(scores)), -scores, blocks.note_ids))
+    note_ids = blocks.note_ids[order]
+    is_first = np.ones(len(order), bool)
+    is_first[1:] = note_ids[1:] != note_ids[:-1]
+    best = order[is_first]
+    return _BestBlocks(
+        blocks.note_ids[best].tolist(), blocks.place_ids[best].tolist(), scores[best].tolist()
+    )
 
 
-def _text_weights(answer: Matches) -> dict[PlaceId, float]:
-    """Return a weight between 0 and 1 for each block whose text stands in many notes; others have none."""
-    max_unweighted = max(_MIN_UNWEIGHTED_NOTES, min(answer.note_count // 10, _MAX_UNWEIGHTED_NOTES))
-    return {
-        block: max_unweighted / min(notes, _MAX_COUNTED_NOTES)
-        for block, notes in answer.notes_with_text.items()
-        if notes > max_unweighted
-    }
+def _text_weights(blocks: BlockMatches, note_count: int) -> NDArray[np.float64]:
+    """Return a weight for each block: below 1 if its text stands in many of `note_count` notes."""
+    import numpy as np
+
+    max_unweighted = max(_MIN_UNWEIGHTED_NOTES, min(note_count // 10, _MAX_UNWEIGHTED_NOTES))
+    counts = np.clip(blocks.text_counts, max_unweighted, _MAX_COUNTED_NOTES)
+    weights: NDArray[np.float64] = max_unweighted / counts
+    return weights
 
 
 def _own_shares(answer: Matches) -> dict[NoteId, float]:
-    """Return the share of each note's best blocks that is not due to text that many notes have."""
-    weights = _text_weights(answer)
-    if not weights:
+    """Return the share of each note's best blocks that is not due to text that many notes have.
+
+    It is empty if no block has such a text.
+    """
+    blocks = answer.blocks
+    if blocks is None:
         return {}
 
-    block_counts = Counter[NoteId]()
-    totals: dict[NoteId, float] = {}
-    own_scores: dict[NoteId, float] = {}
-    for match in answer.blocks:
-        note = match.note
-        block_counts[note] += 1
-        if block_counts[note] > BLOCKS_COUNTED:
-            continue
-        own_score = match.score * weights.get(match.place, 1.0)
-        totals[note] = totals.get(note, 0.0) + match.score
-        own_scores[note] = own_scores.get(note, 0.0) + own_score
+    import numpy as np
 
-    return {note: own_scores[note] / total for note, total in totals.items()}
+    weights = _text_weights(blocks, answer.note_count)
+    if bool((weights == 1).all()):
+        return {}
+
+    order = np.argsort(blocks.note_ids, kind="stable")
+    note_ids = blocks.note_ids[order]
+    firsts = np.flatnonzero(np.diff(note_ids, prepend=-1))
+    ranks_within_notes = np.arange(len(order)) - np.repeat(firsts, np.diff([*firsts, len(order)]))
+    is_counted = ranks_within_notes < BLOCKS_COUNTED
+    scores = np.where(is_counted, blocks.scores[order], 0.0)
+    totals = np.add.reduceat(scores, firsts)
+    own_scores = np.add.reduceat(scores * weights[order], firsts)
+    return dict(zip(note_ids[firsts].tolist(), (own_scores / totals).tolist(), strict=True))
 
 
 def beside(
@@ -297,7 +326,8 @@ def ordered(
     ]
     rows.sort()
 
-    places = {note: match.place for note, (match, _) in _best_blocks(answer).items()}
+    best_blocks = _best_blocks(answer)
+    places = dict(zip(best_blocks.note_ids, best_blocks.places, strict=True))
     notes_with_word = {match.note for match in answer.notes}
     ranking: list[Ranked] = []
     for _, _, path, note, score in rows:

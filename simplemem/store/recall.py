@@ -63,7 +63,7 @@ class Ranking(NamedTuple):
     signals: Sequence[Signal]
     question: Question
     degraded: str
-    answer: Matches = Matches((), (), (), None, {})  # that it is made of
+    answer: Matches = Matches((), None, (), None, {})  # that it is made of
     reranked: Mapping[NoteId, Mapping[str, Any]] = {}
     reranker: Mapping[str, Any] = {}  # its name, and whether it is remote
 

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 from index.terms.vault_of_words import open_index, put_notes, remove_notes
 
 from simplemem.index.database import Connection, Database
 from simplemem.index.places import BLOCK, SHIFT
+from simplemem.index.terms.reader import TermIndex
 from simplemem.index.terms.writer import merge_segments
 
 FOOTER = "Back to the [overview](https://example.org) of all pages"
@@ -34,6 +36,11 @@ def _blocks(note_ids: list[int]) -> list[int]:
     return [(note_id << SHIFT) | BLOCK | number for note_id in note_ids for number in range(3)]
 
 
+def _counts(index: TermIndex, blocks: list[int]) -> dict[int, int]:
+    counts = index.notes_with_same_text(np.array(blocks, np.int64))
+    return dict(zip(blocks, counts.tolist(), strict=True))
+
+
 def _footers(note_ids: list[int]) -> list[int]:
     return [(note_id << SHIFT) | BLOCK | 2 for note_id in note_ids]
 
@@ -52,7 +59,7 @@ def test_each_note_with_a_text_counts_once(database: Database, is_merged: bool) 
     with database.reading() as db:
         index = db.term_index()
         left = [id_ for id_ in ids if id_ not in (ids[3], ids[4], ids[7])] + others
-        counts = index.notes_with_same_text(_blocks(left))
+        counts = _counts(index, _blocks(left))
         assert {place: count for place, count in counts.items() if count > 1} == dict.fromkeys(
             _footers(left), 18
         )
@@ -67,4 +74,4 @@ def test_a_line_without_words_is_not_counted(database: Database) -> None:
         ids = _put(db, *range(8))
     with database.reading() as db:
         rules = [place + 1 for place in _blocks(ids)[::3]]
-        assert db.term_index().notes_with_same_text(rules) == {}
+        assert _counts(db.term_index(), rules) == dict.fromkeys(rules, 0)

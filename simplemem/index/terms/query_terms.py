@@ -181,6 +181,11 @@ class Part:
         is_indexed[self.deleted] = False
         return is_indexed
 
+    @cached_property
+    def deleted_texts(self) -> tuple[Integers, Integers]:
+        """The keys of the texts of notes that are no longer indexed, and how many of these have each."""
+        return self.segment.documents.count_texts(~self.is_indexed)
+
     def select(self, note_ids: Integers | None) -> Integers | None:
         """Return the indexes of those of some notes that are still indexed, ascending.
 

@@ -11,14 +11,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simplemem.index import door
-from simplemem.index.door import K1, AnyOf, Ids, Leg, NoteId, PlaceId, Term
+from simplemem.index.door import (
+    BLOCKS_COUNTED,
+    K1,
+    AnyOf,
+    BlockMatches,
+    Ids,
+    Leg,
+    Match,
+    NoteId,
+    PlaceId,
+    Term,
+    as_values,
+)
 from simplemem.index.places import BLOCK, SHIFT
 from simplemem.index.terms.format import Sizes
 from simplemem.index.terms.query_terms import Part, QueryTerms, SegmentCache
 from simplemem.index.terms.scores import (
     Scores,
     WordForms,
-    best_matches,
+    best_scores,
     length_norms,
     score_blocks,
     score_notes,
@@ -118,12 +130,32 @@ class TermIndex:
     def leg(self, db: Connection, kind: str, terms: Sequence[Term], limit: int, ids: Ids) -> Leg:
         """Return the best notes or blocks (`kind`) by their terms, among `ids`, the best first.
 
-        Of the forms of a word only the best counts in a note, and
-        none counts more than the word.
+        Of the forms of a word only the best counts in a note, and none counts more than the word.
         """
+        best = self._rank(db, kind, terms, limit, ids)
+        if best is None:
+            return []
+        columns = (best.note_ids.tolist(), best.place_ids.tolist(), best.scores.tolist())
+        return list(as_values(Match, zip(*columns, strict=True)))
+
+    def best_blocks(
+        self, db: Connection, terms: Sequence[Term], limit: int, ids: Ids
+    ) -> BlockMatches | None:
+        """Return the best blocks by their terms in the notes `ids`; None if there is none."""
+        best = self._rank(db, "block", terms, limit, ids)
+        if best is None:
+            return None
+        text_counts = np.ones(len(best.note_ids), np.int64)
+        is_counted = _ranks_within_notes(best.note_ids) < BLOCKS_COUNTED
+        text_counts[is_counted] = self.notes_with_same_text(best.place_ids[is_counted])
+        return BlockMatches(best.note_ids, best.place_ids, best.scores, text_counts)
+
+    def _rank(
+        self, db: Connection, kind: str, terms: Sequence[Term], limit: int, ids: Ids
+    ) -> Scores | None:
         words = [phrases for forms in door.by_word(terms) if (phrases := phrases_of(forms))]
         if not words or (ids is not None and not len(ids)):
-            return []
+            return None
 
         note_ids = None if ids is None else np.sort(np.asarray(ids, np.int64))
         phrases = [phrase for forms in words for phrase in forms]
@@ -139,7 +171,7 @@ class TermIndex:
             score(part, max_scores, phrases, query_terms, part.select(note_ids))
             for part in self._parts
         )
-        return best_matches((found for found in scores if found is not None), limit)
+        return best_scores([found for found in scores if found is not None], limit)
 
     def _score_notes(
         self,
@@ -181,9 +213,9 @@ class TermIndex:
         occurrences = [terms.occurrences(part, phrase) for phrase in phrases]
         return score_blocks(documents, words, occurrences, average_length, selected)
 
-    def notes_with_same_text(self, blocks: Sequence[PlaceId]) -> dict[PlaceId, int]:
-        """Return for each block with words in how many notes its text stands."""
-        return _count_notes_with_same_text(self._parts, blocks)
+    def notes_with_same_text(self, place_ids: Integers) -> Integers:
+        """Return for each block in how many notes its text stands; 0 for blocks without words."""
+        return _count_notes_with_same_text(self._parts, place_ids)
 
     def repeated_blocks(self, note_ids: Sequence[NoteId], min_notes: int) -> list[PlaceId]:
         """Return the blocks of some notes whose text `min_notes` or more notes have."""
@@ -222,6 +254,16 @@ class TermIndex:
             yield documents.note_ids[is_holder]
 
 
+def _ranks_within_notes(note_ids: Integers) -> Integers:
+    """Return for each of some blocks, the best first, how many blocks of its note are before it."""
+    order = np.argsort(note_ids, kind="stable")
+    sorted_ids = note_ids[order]
+    firsts = np.searchsorted(sorted_ids, sorted_ids)
+    ranks = np.empty(len(note_ids), np.int64)
+    ranks[order] = np.arange(len(note_ids)) - firsts
+    return ranks
+
+
 def _max_score(holders: int, total: int) -> float:
     """Return the most that a term adds to a score, of which so many notes or blocks are holders."""
     return door.idf(total, holders) * (K1 + 1)
@@ -230,23 +272,20 @@ def _max_score(holders: int, total: int) -> float:
 # -- text that several notes have
 
 
-def _count_notes_with_same_text(
-    parts: Sequence[Part], blocks: Sequence[PlaceId]
-) -> dict[PlaceId, int]:
-    """Return for each block in how many notes its text stands. Blocks without words are left out."""
-    place_ids = np.asarray(blocks, np.int64)
+def _count_notes_with_same_text(parts: Sequence[Part], place_ids: Integers) -> Integers:
+    """Return for each block in how many notes its text stands; 0 for blocks without words."""
     note_ids = place_ids >> SHIFT
     numbers = place_ids & _BLOCK_NUMBER_MASK
     keys = np.zeros(len(place_ids), np.uint64)
-    for part in parts:
+    owners = np.full(len(place_ids), -1)
+    for number, part in enumerate(parts):
+        documents = part.segment.documents
         notes, is_here = _find_notes(part, note_ids)
-        is_here &= numbers < part.segment.documents.block_counts[notes]
-        indexes = part.segment.documents.first_blocks[notes] + numbers
-        keys[is_here] = part.segment.documents.text_keys[indexes[is_here]]
-
-    counts = _count_notes(parts, keys)
-    found = keys != 0
-    return dict(zip(place_ids[found].tolist(), counts[found].tolist(), strict=True))
+        is_here &= numbers < documents.block_counts[notes]
+        blocks = documents.first_blocks[notes[is_here]] + numbers[is_here]
+        keys[is_here] = documents.text_keys[blocks]
+        owners[is_here] = number
+    return np.where(keys != 0, _count_notes(parts, keys, owners), 0)
 
 
 def _find_repeated_blocks(
@@ -256,7 +295,8 @@ def _find_repeated_blocks(
     wanted = np.asarray(note_ids, np.int64)
     place_ids = []
     keys = []
-    for part in parts:
+    owners = []
+    for number, part in enumerate(parts):
         documents = part.segment.documents
         notes, is_here = _find_notes(part, wanted)
         notes = notes[is_here]
@@ -266,11 +306,13 @@ def _find_repeated_blocks(
         ids = np.repeat(documents.note_ids[notes], block_counts)
         place_ids.append((ids << SHIFT) | BLOCK | numbers)
         keys.append(documents.text_keys[indexes])
+        owners.append(np.full(len(indexes), number))
     if not place_ids:
         return []
 
     every_key = np.concatenate(keys)
-    is_repeated = (every_key != 0) & (_count_notes(parts, every_key) >= min_notes)
+    counts = _count_notes(parts, every_key, np.concatenate(owners))
+    is_repeated = (every_key != 0) & (counts >= min_notes)
     repeated: list[PlaceId] = np.concatenate(place_ids)[is_repeated].tolist()
     return repeated
 
@@ -285,14 +327,22 @@ def _find_notes(part: Part, note_ids: Integers) -> tuple[Integers, Integers]:
     return notes, is_here
 
 
-def _count_notes(parts: Sequence[Part], keys: Integers) -> Integers:
-    """Return for each key how many notes have a block with it."""
+def _count_notes(parts: Sequence[Part], keys: Integers, owners: Integers) -> Integers:
+    """Return for each key how many notes have a block with it.
+
+    `owners` are the numbers of the segments that the keys come from. There, only the few keys that
+    are repeated are looked up.
+    """
     counts = np.zeros(len(keys), np.int64)
-    for part in parts:
+    for number, part in enumerate(parts):
         documents = part.segment.documents
-        counts += _look_up(*documents.notes_by_text, keys)
+        is_own = owners == number
+        own_counts = _look_up(*documents.repeated_texts, keys[is_own])
+        counts[is_own] += np.maximum(own_counts, 1)
+        if not is_own.all():
+            counts[~is_own] += _look_up(*documents.notes_by_text, keys[~is_own])
         if part.deleted_notes:
-            counts -= _look_up(*documents.count_texts(~part.is_indexed), keys)
+            counts -= _look_up(*part.deleted_texts, keys)
     return counts
 
 

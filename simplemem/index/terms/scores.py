@@ -6,13 +6,13 @@ work.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
-from simplemem.index.door import BODY_WEIGHT, K1, TITLE_WEIGHT, B, Leg, Match, as_values
+from simplemem.index.door import BODY_WEIGHT, K1, TITLE_WEIGHT, B
 from simplemem.index.places import BLOCK, SHIFT
 from simplemem.index.terms.format import FIRST_BLOCK, TITLE
 from simplemem.index.terms.occurrences import Occurrences
@@ -192,16 +192,14 @@ def _best_of_forms(
     return np.concatenate(indexes_of_words), np.concatenate(scores_of_words)
 
 
-def best_matches(parts: Iterable[Scores], limit: int) -> Leg:
-    """Return the best matches of all segments, best first; of equal ones the lower id first."""
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    if not columns:
-        return []
-    note_ids, place_ids, scores = columns
-    if limit < len(scores):
-        least = np.partition(scores, -limit)[-limit]
-        is_candidate = scores >= least
-        note_ids, place_ids, scores = (column[is_candidate] for column in columns)
-    order = np.lexsort((place_ids, note_ids, -scores))[:limit]
-    rows = (note_ids[order].tolist(), place_ids[order].tolist(), scores[order].tolist())
-    return list(as_values(Match, zip(*rows, strict=True)))
+def best_scores(parts: Sequence[Scores], limit: int) -> Scores | None:
+    """Return the best of all segments, best first; of equal ones the lower id first. None if empty."""
+    if not parts:
+        return None
+    merged = Scores(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    if limit < len(merged.scores):
+        least = np.partition(merged.scores, -limit)[-limit]
+        is_candidate = merged.scores >= least
+        merged = Scores(*(column[is_candidate] for column in merged))
+    order = np.lexsort((merged.place_ids, merged.note_ids, -merged.scores))[:limit]
+    return Scores(*(column[order] for column in merged))

@@ -189,6 +189,13 @@ class Documents:
         """The keys of all texts, sorted, and how many notes have each."""
         return self.count_texts(np.ones(len(self.note_ids), bool))
 
+    @cached_property
+    def repeated_texts(self) -> tuple[Integers, Integers]:
+        """The keys of the texts that several notes have, sorted, and how many notes have each."""
+        keys, counts = self.notes_by_text
+        is_repeated = counts > 1
+        return keys[is_repeated], counts[is_repeated]
+
     def count_texts(self, is_counted: NDArray[np.bool_]) -> tuple[Integers, Integers]:
         """Return the keys of the texts of some notes, sorted, and how many of the notes have each."""
         notes = self.notes_of_blocks
