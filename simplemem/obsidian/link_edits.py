@@ -1,7 +1,7 @@
 """Rewrite the links of a note, so that they keep their meaning when files move. Pure.
 
-Only the target of a link changes, and where necessary the text that it displays. docs/internals/
-links.md states the rules. The new target of each link is resolved before it is written.
+Only the target of a link changes, and where necessary the text that it displays. The new target of
+each link is resolved before it is written. The rules are in docs/internals/links.md#moves.
 """
 
 from __future__ import annotations
