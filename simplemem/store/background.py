@@ -13,15 +13,19 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from simplemem.errors import SimplememError
+from simplemem.index.connection import Tables
 from simplemem.index.engine import Damaged
-from simplemem.index.sync import Stopped
+from simplemem.index.sidecar import Sidecar
+from simplemem.index.sync import Stopped, Sync
+from simplemem.settings.model import IndexSettings
+from simplemem.store.embedding import Embedding
+from simplemem.store.listeners import Listeners
+from simplemem.store.vault_index import IndexKeeper
+from simplemem.vault.folder.vault import Vault
 from simplemem.vault.folder.watch import EVERYTHING, Watching
-
-if TYPE_CHECKING:
-    from simplemem.store.core import Core
 
 _LOG = logging.getLogger(__name__)
 _FIRST_RETRY_SECONDS = 0.5  # doubled with each failure
@@ -90,11 +94,29 @@ class Background:
     failed.
     """
 
-    def __init__(self, core: Core, *, embed: bool) -> None:
-        self._core = core
+    def __init__(
+        self,
+        vault: Vault,
+        index: Sidecar,
+        database: Tables,
+        rows: Sync,
+        *,
+        keeper: IndexKeeper,
+        embedding: Embedding,
+        listeners: Listeners,
+        settings: IndexSettings,
+        embed: bool,
+    ) -> None:
+        self._vault = vault
+        self._index = index
+        self._rows = rows
+        self._keeper = keeper
+        self._embedding = embedding
+        self._listeners = listeners
         self._embed = embed
-        self._scan_seconds = core.settings.index.scan_minutes * 60
-        self._leadership = core.index.database.leadership()
+        self._watch_mode = settings.watch
+        self._scan_seconds = settings.scan_minutes * 60
+        self._leadership = database.leadership()
         self._watch: Watching | None = None
         self._stop = threading.Event()
         self._wake = threading.Event()
@@ -156,7 +178,7 @@ class Background:
             return
 
         max_wait = _MAX_WAIT_SECONDS
-        if self._core.embedding.is_remote():
+        if self._embedding.is_remote():
             max_wait = _MAX_REMOTE_WAIT_SECONDS
         self._embedded.wait_for_small_work(max_wait)
 
@@ -182,24 +204,24 @@ class Background:
         self._listen(self._seconds_to_rest(is_leader=is_leader))
 
     def _begin_to_watch(self) -> None:
-        mode = self._core.settings.index.watch
-        if self._watch is None and mode != "off":
-            self._watch = self._core.vault.watch(poll=mode == "poll", warn=_LOG.warning)
+        if self._watch is None and self._watch_mode != "off":
+            is_polling = self._watch_mode == "poll"
+            self._watch = self._vault.watch(poll=is_polling, warn=_LOG.warning)
             self._is_scan_wanted = True  # for what changed before the watching began
 
     def _check_index_once(self) -> None:
         if not self._is_checked and not self._is_interrupted():
             self._is_checked = True
-            self._attempt(self._core.index.check)
+            self._attempt(self._index.check)
 
     def _follow_leader(self) -> None:
         """Take over what the leader has fetched from the branch, and notify of what it indexed."""
-        if self._core.vault.is_branch:
+        if self._vault.is_branch:
             self._attempt(self._reach_indexed_commit)
-        self._attempt(self._core.listeners.notify_of_others)
+        self._attempt(self._listeners.notify_of_others)
 
     def _reach_indexed_commit(self) -> None:
-        self._core.vault.reach(self._core.index.standing().commit)
+        self._vault.reach(self._index.standing().commit)
 
     def _seconds_to_rest(self, *, is_leader: bool) -> float:
         """Return how long there is nothing to do unless something changes."""
@@ -234,7 +256,7 @@ class Background:
         paths = self._changed_paths
         self._changed_paths = set()
         if paths:
-            self._attempt(partial(self._core.look_at, paths))
+            self._attempt(partial(self._keeper.look_at, paths))
             self._is_fill_wanted = True
 
         is_fill_due = self._is_fill_wanted or time.monotonic() >= self._fill_at
@@ -253,7 +275,7 @@ class Background:
         self._retry_at = math.inf
 
         began_at = time.monotonic()
-        report = self._attempt(self._core.compare_all)
+        report = self._attempt(self._keeper.compare_all)
         if report is not None:
             self._retry_seconds = _FIRST_RETRY_SECONDS
         self._scanned_at = time.monotonic()
@@ -268,14 +290,14 @@ class Background:
     def _fill(self) -> None:
         """Prune the history, as something was written, and make missing vectors."""
         self._is_fill_wanted = False
-        self._attempt(self._core.prune_history)
+        self._attempt(self._keeper.prune_history)
         if self._embed:
             fill = partial(
-                self._core.embedding.fill_in_background,
-                self._core.rows.waiting,
+                self._embedding.fill_in_background,
+                self._rows.waiting,
                 self._is_interrupted,
             )
-            seconds = self._attempt(partial(self._core.index.consistently, fill))
+            seconds = self._attempt(partial(self._index.consistently, fill))
             self._fill_at = math.inf if seconds is None else time.monotonic() + seconds
 
         with self._milestones:

@@ -22,13 +22,10 @@ from simplemem.obsidian.links import name_key, resolve_link
 from simplemem.search.judgement import notice_of
 from simplemem.search.query import read_query
 from simplemem.store.core import Core, change_by
-from simplemem.store.earlier_texts import notes_then
 from simplemem.store.edits import encoded, now, stamp_modified
-from simplemem.store.move import move_files
 from simplemem.store.packs import Piece, pieces_of, sources_of
 from simplemem.store.recall import list_page, only_nearest, quality, ranked
 from simplemem.store.text_checks import check_text
-from simplemem.store.write import index_written
 from simplemem.vault.folder.disk import sha256
 from simplemem.vault.folder.lock import FileLock, SideFile
 from simplemem.vault.folder.vault import Change, FileChange, WriteResult
@@ -107,7 +104,7 @@ class Bench:
     def __init__(self, core: Core) -> None:
         self._core = core
         self.made: dict[Any, Any] = {}  # what a room above has one of for each store
-        self.closing = core.closing  # what such rooms have to do when the store closes
+        self.on_close = core.on_close
         self.max_note_bytes = core.settings.max_note_bytes  # a larger note is not indexed
         self.read_only = core.read_only or core.vault.read_only
         self.must_be_writable = core.must_be_writable
@@ -127,7 +124,7 @@ class Bench:
         )  # the paths of the notes that have it, by what it says
         self.embedding = core.embedding.report
         self.changes = core.changes.recent
-        self.notes_then = partial(notes_then, core)
+        self.notes_then = core.parts.texts.notes_then
         self.last_version = (
             core.changes.newest
         )  # the number of the last change, 0 when there is none
@@ -281,7 +278,7 @@ class Bench:
 
     def expect_more(self) -> None:
         """More questions will come: what is slow to load is kept."""
-        self._core.long_lived = True
+        self._core.parts.lifetime.expect_more()
 
     def change(self, draft: Callable[[], Sequence[Draft]], **by: Unpack[By]) -> Carried:
         """Draft and write as one step, all or nothing, with one undo; again when a note changed meanwhile."""
@@ -302,7 +299,7 @@ class Bench:
 
     def move(self, new_paths: Mapping[str, str], **by: Unpack[By]) -> tuple[Moved, ...]:
         """Give files other paths as one step, all or none, with one undo. Every link goes on meaning what it meant."""
-        return move_files(self._core, new_paths, **by)
+        return self._core.parts.mover.move_files(new_paths, **by)
 
     def _carry_out(self, drafts: Sequence[Draft], change: Change) -> Carried:
         """Carry out drafts. Conflict, and nothing written, when a note is not what its draft was made of."""
@@ -337,9 +334,8 @@ class Bench:
         }
         if files:  # first: the notes link to them
             warnings += core.indexed(files, lambda: core.look_at(files))
-        warnings += index_written(
-            core, texts, written, gone=[wish.path for wish in wishes if wish.gone]
-        )
+        gone = [wish.path for wish in wishes if wish.gone]
+        warnings += core.parts.indexer.index(texts, written, gone=gone)
         return Carried(
             tuple(written), {path: data.decode() for path, data in texts.items()}, tuple(warnings)
         )

@@ -6,12 +6,12 @@ import logging
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING
 
+from simplemem.index.sidecar import Sidecar
+from simplemem.settings.model import IndexSettings
+from simplemem.store.vault_index import IndexKeeper
+from simplemem.vault.folder.vault import Vault
 from simplemem.vault.folder.watch import EVERYTHING, Watching
-
-if TYPE_CHECKING:
-    from simplemem.store.core import Core
 
 _LOG = logging.getLogger(__name__)
 
@@ -22,8 +22,13 @@ class CatchUp:
     Guards the watch, and which generation of the index was compared with the whole vault.
     """
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(
+        self, vault: Vault, index: Sidecar, keeper: IndexKeeper, settings: IndexSettings
+    ) -> None:
+        self._vault = vault
+        self._index = index
+        self._keeper = keeper
+        self._settings = settings
         self._guard = threading.Lock()
         self._watch: Watching | None = None
         self._compared_at = 0.0
@@ -31,39 +36,38 @@ class CatchUp:
 
     def catch_up(self) -> None:
         """Index everything that was saved up to this moment."""
-        core = self._core
         with self._guard:
-            core.vault.finish_interrupted()
+            self._vault.finish_interrupted()
             generation = self._compared_generation
             # Whatever fails from here on, the next call compares everything.
             self._compared_generation = None
 
             paths = self._changed_paths(generation)
-            if EVERYTHING in paths or self._is_long_ago() or core.is_in_doubt:
+            if EVERYTHING in paths or self._is_long_ago() or self._keeper.is_incomplete:
                 self._compare_all()
             else:
-                core.look_at(paths)
-            self._compared_generation = core.index.taken_up
+                self._keeper.look_at(paths)
+            self._compared_generation = self._index.taken_up
 
     def _changed_paths(self, generation: int | None) -> set[str]:
         """Return the paths that may have changed since the index had this generation."""
-        if self._watch is None or generation != self._core.index.generation:
+        if self._watch is None or generation != self._index.generation:
             return {EVERYTHING}
         return self._watch.paths(0)
 
     def _is_long_ago(self) -> bool:
         """Return whether everything is due to be compared again."""
         seconds = time.monotonic() - self._compared_at
-        return seconds > 60 * self._core.settings.index.scan_minutes
+        return seconds > 60 * self._settings.scan_minutes
 
     def _compare_all(self) -> None:
         """Compare the whole vault with the index, and watch it from then on."""
         self.end()
-        if self._core.settings.index.watch == "auto":
+        if self._settings.watch == "auto":
             # Outside Linux, the system reports a change only a moment after it.
             poll = sys.platform != "linux"
-            self._watch = self._core.vault.watch(poll=poll, poll_seconds=0, warn=_LOG.debug)
-        self._core.compare_all()
+            self._watch = self._vault.watch(poll=poll, poll_seconds=0, warn=_LOG.debug)
+        self._keeper.compare_all()
         self._compared_at = time.monotonic()
 
     def end(self) -> None:

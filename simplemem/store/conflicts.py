@@ -13,6 +13,8 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Unpack
 
 from simplemem.errors import Conflict, Invalid, NotFound, SimplememError, Unreadable
+from simplemem.index.changes import ChangeTable
+from simplemem.index.sidecar import Sidecar
 from simplemem.models import By, ConflictCopy, ConflictMerge, ConflictMerged
 from simplemem.note.diff import LONG_DIFF, WHAT_YOU_HAD, unified_diff
 from simplemem.note.formatting import counted
@@ -20,14 +22,14 @@ from simplemem.note.line_merge import Merged
 from simplemem.note.merge import merge
 from simplemem.note.names import base_name, clean_reference, name_of
 from simplemem.note.note import read_note
-from simplemem.store.core import Core, change_by
+from simplemem.settings.model import Settings
 from simplemem.store.edits import NoteEdit, encoded, stamp_modified
-from simplemem.store.git_history import commits_of
+from simplemem.store.git_history import GitHistory
 from simplemem.store.text_checks import check_text
-from simplemem.store.undo import carry_out
+from simplemem.store.vault_index import NoteReader, NoteWriter, change_by
 from simplemem.vault.folder.disk import sha256
 from simplemem.vault.folder.history import Version
-from simplemem.vault.folder.vault import File, FileChange
+from simplemem.vault.folder.vault import File, FileChange, Vault
 
 Keep = Literal["merge", "note", "copy", "marked"]
 _MAX_VERSIONS = 200  # that are searched for the text that a copy began as
@@ -45,84 +47,128 @@ class _Attempt(NamedTuple):
     merged: Merged
 
 
-def resolve_stale_change(core: Core, file: File, edit: NoteEdit, if_sha256: str) -> str | None:
-    """Return the text to write for a change that is based on another text than the current one.
+class LostRaces:
+    """Settles changes that were based on an earlier text of a note. Guards no state of its own."""
 
-    It is the merge that `if_sha256` accepts. Returns None if the change was made already, by this
-    very call whose answer was lost. Raises Conflict, with a merge to accept, if it lost a race.
-    """
-    base_sha256, plus, current_sha256 = if_sha256.partition("+")
-    is_accepting = bool(plus)
-    base = _text_of(core, base_sha256)
-    if is_accepting and base is None:
-        name = name_of(file.path)
-        raise Conflict(
-            f"the version of {name} that your change is based on is no longer in the history",
-            current_sha256=file.sha256,
-            hint=_READ_AGAIN,
-        )
+    def __init__(
+        self, vault: Vault, changes: ChangeTable, reader: NoteReader, settings: Settings
+    ) -> None:
+        self._vault = vault
+        self._kept_texts = vault.history
+        self._changes = changes
+        self._reader = reader
+        self._settings = settings
 
-    attempt = _try_change(base, edit, file.data)
-    if is_accepting and file.sha256.startswith(current_sha256):
-        if not edit.verbatim:
-            read_note(file.data).check_editable(name_of(file.path))
-        if attempt is not None and attempt.merged.clean:
-            return attempt.merged.text
-    else:
-        previous = _text_of(core, current_sha256) if is_accepting else base
-        if _is_made_already(core, file, edit, base, previous):
-            return None
-    raise _lost(core, file, base, attempt)
+    def resolve(self, file: File, edit: NoteEdit, if_sha256: str) -> str | None:
+        """Return the text to write for a change that is based on another text than the current one.
 
+        It is the merge that `if_sha256` accepts. Returns None if the change was made
+        already, by this very call whose answer was lost. Raises Conflict, with a merge to
+        accept, if it lost a race.
+        """
+        base_sha256, plus, current_sha256 = if_sha256.partition("+")
+        is_accepting = bool(plus)
+        base = self._text_of(base_sha256)
+        if is_accepting and base is None:
+            name = name_of(file.path)
+            raise Conflict(
+                f"the version of {name} that your change is based on is no longer in the history",
+                current_sha256=file.sha256,
+                hint=_READ_AGAIN,
+            )
 
-def _text_of(core: Core, digest: str) -> bytes | None:
-    """Return the text of a hash, or of its beginning if the history has it; None if it is lost."""
-    return core.vault.history.content(digest) or core.remembered(digest)
+        attempt = _try_change(base, edit, file.data)
+        if is_accepting and file.sha256.startswith(current_sha256):
+            if not edit.verbatim:
+                read_note(file.data).check_editable(name_of(file.path))
+            if attempt is not None and attempt.merged.clean:
+                return attempt.merged.text
+        else:
+            previous = self._text_of(current_sha256) if is_accepting else base
+            if self._is_made_already(file, edit, base, previous):
+                return None
+        raise self._lost(file, base, attempt)
 
+    def _text_of(self, digest: str) -> bytes | None:
+        """Return the text of a hash; None if it is lost.
 
-def _is_made_already(
-    core: Core, file: File, edit: NoteEdit, base: bytes | None, previous: bytes | None
-) -> bool:
-    """Return whether the current text of a note is what the change made of the `previous` one.
+        The beginning of a hash is enough if the history has the text.
+        """
+        return self._kept_texts.content(digest) or self._reader.remembered(digest)
 
-    Raises Conflict if the change was made of it, and others followed.
-    """
-    if edit.verbatim and encoded(edit.apply(read_note(file.data))) == file.data:
-        return True
-    if previous is None:
+    def _is_made_already(
+        self, file: File, edit: NoteEdit, base: bytes | None, previous: bytes | None
+    ) -> bool:
+        """Return whether the current text of a note is what the change made of the `previous` one.
+
+        Raises Conflict if the change was made of it, and others followed.
+        """
+        if edit.verbatim and encoded(edit.apply(read_note(file.data))) == file.data:
+            return True
+        if previous is None:
+            return False
+
+        attempt = _try_change(base, edit, previous)
+        if attempt is None or not attempt.merged.clean:
+            return False
+        if _is_but_for_its_time(attempt.merged.text, file.data):
+            return True
+        self._refuse_repeated(file, previous, attempt.merged.text)
         return False
 
-    attempt = _try_change(base, edit, previous)
-    if attempt is None or not attempt.merged.clean:
-        return False
-    if _is_but_for_its_time(attempt.merged.text, file.data):
-        return True
-    _refuse_repeated(core, file, previous, attempt.merged.text)
-    return False
+    def _refuse_repeated(self, file: File, previous: bytes, text: str) -> None:
+        """Raise Conflict, without an offer, if a text was made of the `previous` one already.
 
+        Changes that were made since have followed it.
+        """
+        previous_sha256 = sha256(previous)
+        for version in self._changes.of(file.path, _MAX_REPEATED):
+            if version.op not in ("update", "move"):
+                return  # it was undone, or is of another note since
+            if version.before != previous_sha256 or version.before == version.after:
+                continue
+            result = self._kept_texts.content(version.after or "")
+            if result is None or not _is_but_for_its_time(text, result):
+                continue
 
-def _refuse_repeated(core: Core, file: File, previous: bytes, text: str) -> None:
-    """Raise Conflict, without an offer, if a text was made of the `previous` one already.
+            name = name_of(file.path)
+            raise Conflict(
+                f"{name} already has this change, as version {version.id}, and later changes",
+                current_sha256=file.sha256,
+                diff=unified_diff(result, file.data, WHAT_YOU_HAD),
+                hint="Read the note: there may be nothing left to do.",
+            )
 
-    Changes that were made since have followed it.
-    """
-    previous_sha256 = sha256(previous)
-    for version in core.changes.of(file.path, _MAX_REPEATED):
-        if version.op not in ("update", "move"):
-            return  # it was undone, or is of another note since
-        if version.before != previous_sha256 or version.before == version.after:
-            continue
-        result = core.vault.history.content(version.after or "")
-        if result is None or not _is_but_for_its_time(text, result):
-            continue
+    def _lost(self, file: File, base: bytes | None, attempt: _Attempt | None) -> Conflict:
+        """Return the error that says what the note is now, and what the change would make of it.
 
-        name = name_of(file.path)
-        raise Conflict(
-            f"{name} already has this change, as version {version.id}, and later changes",
-            current_sha256=file.sha256,
-            diff=unified_diff(result, file.data, WHAT_YOU_HAD),
-            hint="Read the note: there may be nothing left to do.",
-        )
+        The texts that it names by their hashes are kept. Raises Invalid for a change that
+        would not be allowed anyway.
+        """
+        message = f"{name_of(file.path)} has changed since it was read"
+        details: dict[str, Any] = {
+            "current_sha256": file.sha256,
+            "diff": unified_diff(base, file.data, WHAT_YOU_HAD),
+        }
+        if base is None or attempt is None:
+            return Conflict(message, **details, hint=_READ_AGAIN)
+
+        merged = attempt.merged
+        check_text(self._settings, name_of(file.path), base.decode("utf-8"), attempt.own_text)
+        own_data = attempt.own_text.encode("utf-8", "surrogatepass")
+        for text in (base, file.data, own_data):
+            self._vault.store_text(text)
+
+        details["base_sha256"] = sha256(base)
+        details["ours_sha256"] = sha256(own_data)
+        details["merged"] = _merge_details(file, merged)
+        if merged.clean:
+            offer = f"{sha256(base)[:_DIGITS]}+{file.sha256[:_DIGITS]}"
+            details["accept"] = offer
+            repeat = f'Repeat the call with if_sha256="{offer}" to write the merge.'
+            return Conflict(message, **details, hint=f"The changes do not overlap. {repeat}")
+        apply = "Apply yours to the current text, and pass its sha256."
+        return Conflict(message, **details, hint=f"Both changes touch the same lines. {apply}")
 
 
 def _try_change(base: bytes | None, edit: NoteEdit, current: bytes) -> _Attempt | None:
@@ -142,38 +188,6 @@ def _try_change(base: bytes | None, edit: NoteEdit, current: bytes) -> _Attempt 
         with suppress(SimplememError):
             merged = Merged(edit.apply(read_note(current)), 0)
     return _Attempt(own_text, merged)
-
-
-def _lost(core: Core, file: File, base: bytes | None, attempt: _Attempt | None) -> Conflict:
-    """Return the error that says what the note is now, and what the change would make of it.
-
-    The texts that it names by their hashes are kept. Raises Invalid for a change that would not be
-    allowed anyway.
-    """
-    message = f"{name_of(file.path)} has changed since it was read"
-    details: dict[str, Any] = {
-        "current_sha256": file.sha256,
-        "diff": unified_diff(base, file.data, WHAT_YOU_HAD),
-    }
-    if base is None or attempt is None:
-        return Conflict(message, **details, hint=_READ_AGAIN)
-
-    merged = attempt.merged
-    check_text(core.settings, name_of(file.path), base.decode("utf-8"), attempt.own_text)
-    own_data = attempt.own_text.encode("utf-8", "surrogatepass")
-    for text in (base, file.data, own_data):
-        core.vault.store_text(text)
-
-    details["base_sha256"] = sha256(base)
-    details["ours_sha256"] = sha256(own_data)
-    details["merged"] = _merge_details(file, merged)
-    if merged.clean:
-        offer = f"{sha256(base)[:_DIGITS]}+{file.sha256[:_DIGITS]}"
-        details["accept"] = offer
-        repeat = f'Repeat the call with if_sha256="{offer}" to write the merge.'
-        return Conflict(message, **details, hint=f"The changes do not overlap. {repeat}")
-    apply = "Apply yours to the current text, and pass its sha256."
-    return Conflict(message, **details, hint=f"Both changes touch the same lines. {apply}")
 
 
 def _merge_details(file: File, merged: Merged) -> dict[str, object]:
@@ -199,43 +213,222 @@ def _is_but_for_its_time(text: str, data: bytes) -> bool:
     return False
 
 
-def conflict_copies(core: Core) -> tuple[ConflictCopy, ...]:
-    """Return the files that synchronisers and git left beside notes changed in two places."""
-    copies = []
-    for path, original, maker in core.index.conflict_copies():
-        copies.append(ConflictCopy(name_of(path), path, name_of(original), original, maker))
-    return tuple(copies)
+class ConflictCopies:
+    """Merges the copies that synchronisers left beside notes. Guards no state of its own."""
 
+    def __init__(
+        self,
+        vault: Vault,
+        index: Sidecar,
+        changes: ChangeTable,
+        *,
+        commits: GitHistory,
+        writer: NoteWriter,
+        settings: Settings,
+    ) -> None:
+        self._vault = vault
+        self._kept_texts = vault.history
+        self._index = index
+        self._changes = changes
+        self._commits = commits
+        self._writer = writer
+        self._settings = settings
 
-def conflict_merges(
-    core: Core, name: str | None = None, *, together: bool = False
-) -> tuple[ConflictMerge, ...]:
-    """Return what merges would make of conflict copies: of a copy, of all of a note, or of all.
+    def copies(self) -> tuple[ConflictCopy, ...]:
+        """Return the files that synchronisers and git left beside notes changed in two places."""
+        copies = []
+        for path, original, maker in self._index.conflict_copies():
+            copies.append(ConflictCopy(name_of(path), path, name_of(original), original, maker))
+        return tuple(copies)
 
-    `name` is that of the copy or the note. Each merge is of its copy alone. `together`, several
-    copies of a note are merged one after the other: the text of each has what those before it
-    added, and `merge_conflicts` writes them as one change. Raises NotFound if `name` has no copy.
-    """
-    copies = conflict_copies(core)
-    if name is not None:
-        copies = _copies_named(copies, name)
-    if not together:
-        return tuple(_preview(core, copy) for copy in copies)
+    def previews(
+        self, name: str | None = None, *, together: bool = False
+    ) -> tuple[ConflictMerge, ...]:
+        """Return what merges would make of conflict copies: of a copy, of all of a note, or of all.
 
-    texts = dict[str, str]()  # by note: its text with the copies so far
-    merged_copies = set[tuple[str, str]]()  # notes, with the hashes of the copies merged into them
-    merges = []
-    for copy in copies:
-        text = texts.get(copy.original)
-        merge = _preview(core, copy, text)
-        copy_key = (copy.original, merge.copy_sha256)
-        if text is not None and copy_key in merged_copies:
-            merge = replace(merge, text=text, clean=True, conflicts=0, diff="")
-        if merge.text is not None:
-            texts[copy.original] = merge.text
-            merged_copies.add(copy_key)
-        merges.append(merge)
-    return tuple(merges)
+        `name` is that of the copy or the note. Each merge is of its copy alone. `together`, several
+        copies of a note are merged one after the other: the text of each has what those before it
+        added, and `merge_all` writes them as one change. Raises NotFound if `name` has no copy.
+        """
+        copies = self.copies()
+        if name is not None:
+            copies = _copies_named(copies, name)
+        if not together:
+            return tuple(self._preview(copy) for copy in copies)
+
+        texts = dict[str, str]()  # by note: its text with the copies so far
+        merged_copies = set[
+            tuple[str, str]
+        ]()  # notes, with the hashes of the copies merged into them
+        merges = []
+        for copy in copies:
+            text = texts.get(copy.original)
+            merge = self._preview(copy, text)
+            copy_key = (copy.original, merge.copy_sha256)
+            if text is not None and copy_key in merged_copies:
+                merge = replace(merge, text=text, clean=True, conflicts=0, diff="")
+            if merge.text is not None:
+                texts[copy.original] = merge.text
+                merged_copies.add(copy_key)
+            merges.append(merge)
+        return tuple(merges)
+
+    def _preview(self, copy: ConflictCopy, merged_text: str | None = None) -> ConflictMerge:
+        """Return what a merge would make of a copy and its note.
+
+        `merged_text` is what earlier merges made of the note, if there were any.
+        """
+        try:
+            note = self._vault.read(copy.original)
+            other = self._vault.read(copy.path)
+        except SimplememError as error:
+            return ConflictMerge(copy, None, "", False, 0, "", "", "", error.message)
+
+        problem = read_note(note.data).problem or read_note(other.data).problem
+        if problem:
+            paths = (copy.original, copy.path)
+            return ConflictMerge(
+                copy=copy,
+                text=None,
+                base="",
+                clean=False,
+                conflicts=0,
+                diff=unified_diff(note.data, other.data, paths, LONG_DIFF),
+                note_sha256=note.sha256,
+                copy_sha256=other.sha256,
+                problem=problem,
+            )
+
+        base, base_label = self._likely_base(copy, note, other)
+        labels = (copy.original.rsplit("/", 1)[-1], copy.path.rsplit("/", 1)[-1])
+        text = _decoded(note.data) if merged_text is None else merged_text
+        merged = merge(base, text, _decoded(other.data), labels)
+        titles = (copy.original, "both changes merged")
+        return ConflictMerge(
+            copy=copy,
+            text=merged.text,
+            base=base_label,
+            clean=merged.clean,
+            conflicts=merged.conflicts,
+            diff=unified_diff(text.encode(), merged.text.encode(), titles, LONG_DIFF),
+            note_sha256=note.sha256,
+            copy_sha256=other.sha256,
+        )
+
+    def _likely_base(self, copy: ConflictCopy, note: File, other: File) -> tuple[str | None, str]:
+        """Return the text that a note and a copy of it likely began as, and which version that is.
+
+        It is the text nearest to both. Returns None and "" if no text explains them.
+        """
+        versions = self._changes.of(copy.original, _MAX_VERSIONS)
+        labels = _labels_of(versions)
+        if _is_ancestor(other.sha256, note.sha256, versions):
+            return _decoded(other.data), labels.get(other.sha256, "")  # nothing in the copy is new
+
+        texts = [(self._kept_texts.content(digest), label) for digest, label in labels.items()]
+        commits = self._commits.commits_of(copy.original, _MAX_VERSIONS)
+        texts.extend((commit.after, f"commit {commit.commit[:10]}") for commit in commits)
+
+        note_text = _decoded(note.data)
+        copy_text = _decoded(other.data)
+        best: tuple[str | None, str] = (None, "")
+        # A text that shares no line with either would explain nothing.
+        least_distance = len(note_text) + len(copy_text) - 1
+        for data, label in texts:
+            if data is None or data in (note.data, other.data):
+                continue
+            text = _decoded(data)
+            distance = _distance(text, note_text) + _distance(text, copy_text)
+            if distance <= least_distance:  # of equals the last one, which is the oldest
+                least_distance = distance
+                best = (text, label)
+        return best
+
+    def merge(
+        self, merge: ConflictMerge, *, keep: Keep = "merge", **by: Unpack[By]
+    ) -> ConflictMerged:
+        """Write a merge that was shown, and put the copy into the trash: `merge_all` of one."""
+        return self.merge_all([merge], keep=keep, **by)[0]
+
+    def merge_all(
+        self, merges: Sequence[ConflictMerge], *, keep: Keep = "merge", **by: Unpack[By]
+    ) -> tuple[ConflictMerged, ...]:
+        """Write what was shown for copies of one note, and put the copies into the trash.
+
+        Several copies must have been merged `together`. `keep` is "merge", "note" or "copy"
+        for one of the texts, or "marked" for both where they differ. It is one change,
+        which one undo takes back. Nothing is written if one of the copies cannot be merged
+        as `keep` says (Conflict, Unreadable), if the note or a copy has changed since
+        (Conflict), or if `keep` is "copy" and the copies differ (Invalid).
+        """
+        self._writer.check_writable()
+        for planned in merges:
+            _must_be_mergeable(planned, keep)
+
+        copy = merges[0].copy
+        note_sha256 = merges[0].note_sha256
+        data = self._text_kept(merges, keep)
+        warnings: list[str] = []
+        if data is not None:
+            old_text = _decoded(self._vault.read(copy.original).data)
+            warnings = check_text(self._settings, copy.of, old_text, _decoded(data))
+
+        is_rewritten = data is not None and sha256(data) != note_sha256
+        with self._writer.lock():
+            wishes = [
+                FileChange.update(planned.copy.path, planned.copy_sha256, None)
+                for planned in merges
+            ]
+            if is_rewritten:
+                wishes.insert(0, FileChange.update(copy.original, note_sha256, data))
+            else:
+                self._check_unchanged(copy, note_sha256)
+            written, _ = self._writer.carry_out(wishes, change_by(by, "conflicts"))
+
+        digest = (written[0].sha256 if is_rewritten else note_sha256) or ""
+        results = []
+        for planned in merges:
+            is_changed = is_rewritten and (keep == "copy" or planned.diff != "")
+            result = ConflictMerged(
+                name=copy.of,
+                copy=planned.copy.name,
+                sha256=digest,
+                version=written[0].version,
+                changed=is_changed,
+                warnings=tuple(warnings),
+            )
+            results.append(result)
+            warnings = []  # only the first result has them
+        return tuple(results)
+
+    def _check_unchanged(self, copy: ConflictCopy, note_sha256: str) -> None:
+        """Raise Conflict if a note has changed since it was compared with its copy."""
+        current_sha256 = self._vault.read(copy.original).sha256
+        if current_sha256 != note_sha256:
+            raise Conflict(
+                f"{copy.of!r} has changed since it was compared with its copy",
+                current_sha256=current_sha256,
+                hint="Compare the two again.",
+            )
+
+    def _text_kept(self, merges: Sequence[ConflictMerge], keep: Keep) -> bytes | None:
+        """Return the text that the note gets; None if it stays as it is.
+
+        Raises Invalid if a copy is to be kept and there are several that differ.
+        """
+        if keep == "note":
+            return None
+        if keep != "copy":
+            text = merges[-1].text or ""
+            return text.encode("utf-8", "surrogatepass")
+
+        if len({merge.copy_sha256 for merge in merges}) > 1:
+            names = ", ".join(merge.copy.name for merge in merges)
+            raise Invalid(
+                f"{merges[0].copy.of} has {len(merges)} copies that differ: {names}",
+                hint="Merge the copy to keep by its own name, then the others with --keep note.",
+            )
+        return self._vault.read(merges[0].copy.path).data
 
 
 def _copies_named(copies: Sequence[ConflictCopy], name: str) -> tuple[ConflictCopy, ...]:
@@ -254,79 +447,6 @@ def _copies_named(copies: Sequence[ConflictCopy], name: str) -> tuple[ConflictCo
         hint="`simplemem conflicts` lists the conflict copies.",
         candidates=[copy.name for copy in copies][:_MAX_CANDIDATES],
     )
-
-
-def _preview(core: Core, copy: ConflictCopy, merged_text: str | None = None) -> ConflictMerge:
-    """Return what a merge would make of a copy and its note.
-
-    `merged_text` is what earlier merges made of the note, if there were any.
-    """
-    try:
-        note = core.vault.read(copy.original)
-        other = core.vault.read(copy.path)
-    except SimplememError as error:
-        return ConflictMerge(copy, None, "", False, 0, "", "", "", error.message)
-
-    problem = read_note(note.data).problem or read_note(other.data).problem
-    if problem:
-        paths = (copy.original, copy.path)
-        return ConflictMerge(
-            copy=copy,
-            text=None,
-            base="",
-            clean=False,
-            conflicts=0,
-            diff=unified_diff(note.data, other.data, paths, LONG_DIFF),
-            note_sha256=note.sha256,
-            copy_sha256=other.sha256,
-            problem=problem,
-        )
-
-    base, base_label = _likely_base(core, copy, note, other)
-    labels = (copy.original.rsplit("/", 1)[-1], copy.path.rsplit("/", 1)[-1])
-    text = _decoded(note.data) if merged_text is None else merged_text
-    merged = merge(base, text, _decoded(other.data), labels)
-    titles = (copy.original, "both changes merged")
-    return ConflictMerge(
-        copy=copy,
-        text=merged.text,
-        base=base_label,
-        clean=merged.clean,
-        conflicts=merged.conflicts,
-        diff=unified_diff(text.encode(), merged.text.encode(), titles, LONG_DIFF),
-        note_sha256=note.sha256,
-        copy_sha256=other.sha256,
-    )
-
-
-def _likely_base(core: Core, copy: ConflictCopy, note: File, other: File) -> tuple[str | None, str]:
-    """Return the text that a note and a copy of it likely began as, and which version that is.
-
-    It is the text nearest to both. Returns None and "" if no text explains them.
-    """
-    versions = core.changes.of(copy.original, _MAX_VERSIONS)
-    labels = _labels_of(versions)
-    if _is_ancestor(other.sha256, note.sha256, versions):
-        return _decoded(other.data), labels.get(other.sha256, "")  # nothing in the copy is new
-
-    texts = [(core.vault.history.content(digest), label) for digest, label in labels.items()]
-    commits = commits_of(core, copy.original, _MAX_VERSIONS)
-    texts.extend((commit.after, f"commit {commit.commit[:10]}") for commit in commits)
-
-    note_text = _decoded(note.data)
-    copy_text = _decoded(other.data)
-    best: tuple[str | None, str] = (None, "")
-    # A text that shares no line with either would explain nothing.
-    least_distance = len(note_text) + len(copy_text) - 1
-    for data, label in texts:
-        if data is None or data in (note.data, other.data):
-            continue
-        text = _decoded(data)
-        distance = _distance(text, note_text) + _distance(text, copy_text)
-        if distance <= least_distance:  # of equals the last one, which is the oldest
-            least_distance = distance
-            best = (text, label)
-    return best
 
 
 def _texts_named(versions: Sequence[Version]) -> Iterator[tuple[str, str]]:
@@ -375,75 +495,6 @@ def _distance(one: str, other: str) -> int:
     return sum((len(line) + 1) * count for line, count in differing.items())
 
 
-def merge_conflict(
-    core: Core, merge: ConflictMerge, *, keep: Keep = "merge", **by: Unpack[By]
-) -> ConflictMerged:
-    """Write a merge that was shown, and put the copy into the trash: `merge_conflicts` of one."""
-    return merge_conflicts(core, [merge], keep=keep, **by)[0]
-
-
-def merge_conflicts(
-    core: Core, merges: Sequence[ConflictMerge], *, keep: Keep = "merge", **by: Unpack[By]
-) -> tuple[ConflictMerged, ...]:
-    """Write what was shown for copies of one note, and put the copies into the trash.
-
-    Several copies must have been merged `together`. `keep` is "merge", "note" or "copy" for one of
-    the texts, or "marked" for both where they differ. It is one change, which one undo takes back.
-    Nothing is written if one of the copies cannot be merged as `keep` says (Conflict, Unreadable),
-    if the note or a copy has changed since (Conflict), or if `keep` is "copy" and the copies differ
-    (Invalid).
-    """
-    core.must_be_writable()
-    for planned in merges:
-        _must_be_mergeable(planned, keep)
-
-    copy = merges[0].copy
-    note_sha256 = merges[0].note_sha256
-    data = _text_kept(core, merges, keep)
-    warnings: list[str] = []
-    if data is not None:
-        old_text = _decoded(core.vault.read(copy.original).data)
-        warnings = check_text(core.settings, copy.of, old_text, _decoded(data))
-
-    is_rewritten = data is not None and sha256(data) != note_sha256
-    with core.vault.lock():
-        wishes = [
-            FileChange.update(planned.copy.path, planned.copy_sha256, None) for planned in merges
-        ]
-        if is_rewritten:
-            wishes.insert(0, FileChange.update(copy.original, note_sha256, data))
-        else:
-            _check_unchanged(core, copy, note_sha256)
-        written, _ = carry_out(core, wishes, change_by(by, "conflicts"))
-
-    digest = (written[0].sha256 if is_rewritten else note_sha256) or ""
-    results = []
-    for planned in merges:
-        is_changed = is_rewritten and (keep == "copy" or planned.diff != "")
-        result = ConflictMerged(
-            name=copy.of,
-            copy=planned.copy.name,
-            sha256=digest,
-            version=written[0].version,
-            changed=is_changed,
-            warnings=tuple(warnings),
-        )
-        results.append(result)
-        warnings = []  # only the first result has them
-    return tuple(results)
-
-
-def _check_unchanged(core: Core, copy: ConflictCopy, note_sha256: str) -> None:
-    """Raise Conflict if a note has changed since it was compared with its copy."""
-    current_sha256 = core.vault.read(copy.original).sha256
-    if current_sha256 != note_sha256:
-        raise Conflict(
-            f"{copy.of!r} has changed since it was compared with its copy",
-            current_sha256=current_sha256,
-            hint="Compare the two again.",
-        )
-
-
 def _must_be_mergeable(merge: ConflictMerge, keep: Keep) -> None:
     """Raise Conflict or Unreadable if a merge needs a decision that `keep` does not make."""
     if keep in ("copy", "note"):
@@ -461,23 +512,3 @@ def _must_be_mergeable(merge: ConflictMerge, keep: Keep) -> None:
         )
         message = f"{merge.copy.of} and its copy {name} differ in {places}"
         raise Conflict(message, current_sha256=merge.note_sha256, diff=merge.diff, hint=hint)
-
-
-def _text_kept(core: Core, merges: Sequence[ConflictMerge], keep: Keep) -> bytes | None:
-    """Return the text that the note gets; None if it stays as it is.
-
-    Raises Invalid if a copy is to be kept and there are several that differ.
-    """
-    if keep == "note":
-        return None
-    if keep != "copy":
-        text = merges[-1].text or ""
-        return text.encode("utf-8", "surrogatepass")
-
-    if len({merge.copy_sha256 for merge in merges}) > 1:
-        names = ", ".join(merge.copy.name for merge in merges)
-        raise Invalid(
-            f"{merges[0].copy.of} has {len(merges)} copies that differ: {names}",
-            hint="Merge the copy to keep by its own name, then the others with --keep note.",
-        )
-    return core.vault.read(merges[0].copy.path).data

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simplemem.obsidian.settings import Conventions
-from simplemem.settings.model import Settings
 from simplemem.store.background import Background
-from simplemem.store.catch_up import CatchUp
-from simplemem.store.factory import make_parts
+from simplemem.store.factory import Parts
 from simplemem.store.listeners import Listener
 from simplemem.store.vault_index import change_by
 
@@ -23,10 +19,7 @@ __all__ = ["Core", "change_by"]
 class Core:
     """One vault with its index. Safe to use from several threads, beside other processes."""
 
-    def __init__(
-        self, root: Path, settings: Settings | None, *, read_only: bool, person: bool = False
-    ) -> None:
-        parts = make_parts(root, settings, read_only=read_only, person=person)
+    def __init__(self, parts: Parts) -> None:
         self.parts = parts
         self.root = parts.root
         self.settings = parts.settings
@@ -65,15 +58,10 @@ class Core:
         self.state_of_list = parts.monitor.state_of_list
         self.not_indexed = parts.monitor.not_indexed
 
-        self.git_trouble = ""  # why the history that was asked for last lacks what git knows
         self._reranking: Reranking | None = None
         self._background: Background | None = None
-        # Whether more questions will come: what is slow to load may then be loaded.
-        self.long_lived = False
-        # What packages above the store end with it.
-        self.closing: list[Callable[[], None]] = []
-        self._catching_up = CatchUp(self)
-        self.catch_up = self._catching_up.catch_up
+        self.on_close = parts.lifetime.on_close
+        self.catch_up = parts.catching_up.catch_up
 
     @property
     def conventions(self) -> Conventions:
@@ -93,31 +81,43 @@ class Core:
 
     def close(self) -> None:
         """End the background work and let go of every file."""
-        for end in self.closing:
-            end()
+        self.parts.lifetime.end()
         self.rows.stop.set()
         if self._background is not None:
             self._background.stop()
-        self._catching_up.end()
+        self.parts.catching_up.end()
         self.embedding.close()
         if self._reranking is not None:
             self._reranking.close()
         self.index.close()
-        self.committing.close(0.5 if self.long_lived else 5.0)  # seconds for a last commit
+        self.committing.close(
+            0.5 if self.parts.lifetime.is_long else 5.0
+        )  # seconds for a last commit
 
     def start(self, *, embed: bool = True) -> None:
         """Keep in step from now on, in the background: scan, watch, embed. Returns at once."""
-        self.long_lived = True
+        self.parts.lifetime.expect_more()
         if self._background is None:
-            self._background = Background(self, embed=embed)
+            parts = self.parts
+            self._background = Background(
+                parts.vault,
+                parts.index,
+                parts.database,
+                parts.rows,
+                keeper=parts.keeper,
+                embedding=parts.embedding,
+                listeners=parts.listeners,
+                settings=parts.settings.index,
+                embed=embed,
+            )
             self.parts.keeper.attach(self._background)
             if self.settings.sync.every and not self.read_only:
                 from simplemem.store.syncing import Syncing
 
-                self.closing.append(Syncing(self).end)
+                self.on_close(Syncing(self).end)
 
     def on_change(self, listener: Listener) -> None:
-        """Be told the names of memories that changed, whoever changed them, once they are indexed."""
+        """Call a function with the names of notes that changed, once they are indexed."""
         self.listeners.subscribers.append(listener)
 
     def reranking(self) -> Reranking | None:

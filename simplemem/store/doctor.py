@@ -23,9 +23,7 @@ from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.note import read_note
 from simplemem.obsidian.link_edits import LinkTarget, redirect_links
 from simplemem.obsidian.links import name_key, resolve_link
-from simplemem.store.conflicts import conflict_copies
 from simplemem.store.core import Core, change_by
-from simplemem.store.undo import carry_out
 from simplemem.vault.folder.vault import FileChange
 from simplemem.vault.folder.watch import SHARED, file_system
 
@@ -95,7 +93,7 @@ def _check_notes(core: Core, _: Progress) -> Iterator[Finding]:
 
 
 def _check_conflicts(core: Core, _: Progress) -> Iterator[Finding]:
-    for copy in conflict_copies(core):
+    for copy in core.parts.conflicts.copies():
         hint = "`simplemem conflicts merge` merges the two; --dry-run shows the differences."
         yield Finding(
             "conflicts", "warning", copy.path, f"a conflict copy of {copy.of} by {copy.maker}", hint
@@ -304,7 +302,7 @@ def mend(core: Core, mending: Mending, **by: Unpack[By]) -> Mended:
     ]
     by["reason"] = by.get("reason") or "fixed unresolved links"
     with core.vault.lock():
-        written, warnings = carry_out(core, wishes, change_by(by, "doctor"))
+        written, warnings = core.parts.writer.carry_out(wishes, change_by(by, "doctor"))
     return Mended(
         written[0].version, tuple(each.path for each in written), (*mending.unmended, *warnings)
     )

@@ -12,13 +12,14 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from simplemem.errors import Invalid, NotFound, SimplememError
+from simplemem.index.changes import ChangeTable
 from simplemem.note.formatting import well_formed
 from simplemem.note.names import clean_reference, path_of
 from simplemem.search.query import read_when
-from simplemem.store.core import Core
-from simplemem.store.git_history import means_commit, text_at_commit
+from simplemem.store.git_history import GitHistory
+from simplemem.store.vault_index import NoteReader
 from simplemem.vault.folder.disk import sha256
-from simplemem.vault.folder.history import Version
+from simplemem.vault.folder.history import History, Version
 from simplemem.vault.folder.vault import File
 
 GONE = "the text is no longer kept"
@@ -61,156 +62,202 @@ class _Neighbours(NamedTuple):
     first_after: Version | None
 
 
-def moment_of(core: Core, wanted: str, *, start: bool = False) -> Moment:
-    """Return the moment that a version or date means.
+class EarlierTexts:
+    """The texts that the notes of a vault had at earlier moments. Guards no state of its own."""
 
-    It is right after the version or at the end of the day; with `start`, before the version or at
-    the beginning of the day. "before v12" is always before the version. Raises NotFound for an
-    unknown version and Invalid for what is no date.
-    """
-    prefix = _BEFORE.match(wanted)
-    reference = wanted[prefix.end() :] if prefix else wanted
-    if prefix is None and not is_version_id(reference):
-        return _moment_of_date(core, wanted, start=start)
+    def __init__(
+        self,
+        changes: ChangeTable,
+        kept_texts: History,
+        *,
+        reader: NoteReader,
+        commits: GitHistory,
+    ) -> None:
+        self._changes = changes
+        self._kept_texts = kept_texts
+        self._reader = reader
+        self._commits = commits
 
-    try:
-        version = core.changes.find(reference)
-    except NotFound:
-        may_be_year = prefix is None and _YEAR.fullmatch(reference.strip())
-        if not may_be_year:
-            raise
-        return _moment_of_date(core, wanted, start=start)
+    def moment_of(self, wanted: str, *, start: bool = False) -> Moment:
+        """Return the moment that a version or date means.
 
-    is_before = start or prefix is not None
-    operation = core.changes.step(version.group)  # it is done as a whole, or not at all
-    number = operation[0].number - 1 if is_before else operation[-1].number
-    return Moment(number, version.when, version, before=is_before)
+        It is right after the version or at the end of the day; with `start`, before the
+        version or at the beginning of the day. "before v12" is always before the version.
+        Raises NotFound for an unknown version and Invalid for what is no date.
+        """
+        prefix = _BEFORE.match(wanted)
+        reference = wanted[prefix.end() :] if prefix else wanted
+        if prefix is None and not is_version_id(reference):
+            return self._moment_of_date(wanted, start=start)
 
+        try:
+            version = self._changes.find(reference)
+        except NotFound:
+            may_be_year = prefix is None and _YEAR.fullmatch(reference.strip())
+            if not may_be_year:
+                raise
+            return self._moment_of_date(wanted, start=start)
 
-def _moment_of_date(core: Core, wanted: str, *, start: bool) -> Moment:
-    """Return the moment at which a date begins or ends, at the latest now."""
-    now = datetime.now()  # noqa: DTZ005  (people mean their own clock)
-    try:
-        time = datetime.fromisoformat(read_when(wanted, now, end=not start))
-        moment = moment_at(core, min(time, now))
-    except (OverflowError, OSError, ValueError) as error:
-        raise Invalid(f"{wanted[:40]!r} is not a date that a note can have") from error
+        is_before = start or prefix is not None
+        operation = self._changes.step(version.group)  # it is done as a whole, or not at all
+        number = operation[0].number - 1 if is_before else operation[-1].number
+        return Moment(number, version.when, version, before=is_before)
 
-    # Dates are read to the second. Until now means all changes, also those of this very second.
-    is_now = not start and time > now - timedelta(seconds=1)
-    if is_now:
-        return moment._replace(number=core.changes.newest())
-    return moment
+    def _moment_of_date(self, wanted: str, *, start: bool) -> Moment:
+        """Return the moment at which a date begins or ends, at the latest now."""
+        now = datetime.now()  # noqa: DTZ005  (people mean their own clock)
+        try:
+            time = datetime.fromisoformat(read_when(wanted, now, end=not start))
+            moment = self.moment_at(min(time, now))
+        except (OverflowError, OSError, ValueError) as error:
+            raise Invalid(f"{wanted[:40]!r} is not a date that a note can have") from error
 
+        # Dates are read to the second. Until now means all changes, also those of this very second.
+        is_now = not start and time > now - timedelta(seconds=1)
+        if is_now:
+            return moment._replace(number=self._changes.newest())
+        return moment
 
-def moment_at(core: Core, when: datetime) -> Moment:
-    """Return the moment of a time."""
-    in_utc = when.astimezone(UTC).isoformat(timespec="milliseconds")
-    text = in_utc.replace("+00:00", "Z")
-    return Moment(core.changes.last_before(text), text)
+    def moment_at(self, when: datetime) -> Moment:
+        """Return the moment of a time."""
+        in_utc = when.astimezone(UTC).isoformat(timespec="milliseconds")
+        text = in_utc.replace("+00:00", "Z")
+        return Moment(self._changes.last_before(text), text)
+
+    def note_at(self, path: str, at: str, *, start: bool = False, name: str = "") -> NoteThen:
+        """Return a note as it was at a version, date or commit, followed back through its moves.
+
+        `path` is its current path, `name` the one that it is asked for by. At a version
+        that took the note away, it is the note as the version met it. Raises as `moment_of`
+        and `text_at_commit` do.
+        """
+        if self._commits.means_commit(at):
+            old_path, data = self._commits.text_at_commit(path, at)
+            return NoteThen(old_path, sha256(data), data)
+
+        moment = self.moment_of(at, start=start)
+        paths = [path]
+        if name:
+            paths.append(path_of(well_formed(clean_reference(name))))
+        then = self._note_at_version(moment, paths)
+        if then is not None:
+            return then
+
+        last = None
+        first_after = None
+        for version in self._changes.of(path):  # the newest first
+            if version.number > moment.number:
+                first_after = version
+            elif last is None:
+                last = version
+        if first_after is not None:
+            path = first_after.path
+        then, _ = self._note_between(path, _Neighbours(last, first_after), moment)
+        return then
+
+    def _note_at_version(self, moment: Moment, paths: list[str]) -> NoteThen | None:
+        """Return a note as the version of a moment left or met it; None for another note."""
+        version = moment.version
+        if version is None:
+            return None
+
+        for path, old_sha256, new_sha256 in version.effects:
+            # A move has two paths. What one of them lacks is taken from the other.
+            if moment.before:
+                digest = old_sha256 or version.before
+            else:
+                digest = new_sha256 or version.after or old_sha256
+            if path in paths and digest is not None:
+                data = self.text_of(digest, path)
+                return NoteThen(path, digest, data, GONE if data is None else "")
+        return None
+
+    def notes_then(self, when: Moment | datetime) -> Iterator[tuple[NoteThen, bool]]:
+        """Yield every note that the log names as it was at a moment, and whether it differs now."""
+        moment = self.moment_at(when) if isinstance(when, datetime) else when
+        last = dict[str, Version]()
+        first_after = dict[str, Version]()
+        for version in self._changes.recent():
+            is_after = version.number > moment.number
+            for path, _, _ in version.effects:
+                if is_after:
+                    first_after[path] = version
+                else:
+                    last.setdefault(path, version)
+
+        for path in sorted({*last, *first_after}):
+            neighbours = _Neighbours(last.get(path), first_after.get(path))
+            yield self._note_between(path, neighbours, moment)
+
+    def _note_between(
+        self, path: str, neighbours: _Neighbours, moment: Moment
+    ) -> tuple[NoteThen, bool]:
+        """Return what was at a path between two changes of it, and whether it differs now."""
+        current = self.file_now(path)
+        current_sha256 = None if current is None else current.sha256
+        left = _hash_after(neighbours.last, path)
+        if neighbours.first_after is None:
+            met = current_sha256
+            is_untouched = _is_older(current, moment)
+        else:
+            met = _hash_before(neighbours.first_after, path)
+            is_untouched = False
+
+        # The moment may be given by one of the two changes. Then what that change says is certain.
+        neighbour = neighbours.first_after if moment.before else neighbours.last
+        is_certain = _is_same_operation(neighbour, moment.version)
+        digest = left
+        if neighbours.last is None or is_untouched or (is_certain and moment.before):
+            digest = met
+
+        doubts = []
+        if not is_untouched and not is_certain and left != met:
+            doubts.append(_OUTSIDE)
+        differs = digest != current_sha256
+        data = self._text_then(digest, current, differs=differs)
+        if digest is not None and data is None:
+            doubts.append(GONE)
+        return NoteThen(path, digest, data, "; ".join(doubts)), differs
+
+    def _text_then(
+        self, digest: str | None, current: File | None, *, differs: bool
+    ) -> bytes | None:
+        """Return the text of this hash; None for no note, or if it is no longer kept."""
+        if not digest:
+            return None
+        if differs:
+            return self._kept_texts.content(digest)
+        return None if current is None else current.data
+
+    def file_now(self, path: str) -> File | None:
+        """Return what is at a path; None for nothing, or for what may not be seen.
+
+        Of a file that cannot be read, text and hash are empty.
+        """
+        try:
+            return self._reader.file(path)
+        except SimplememError:
+            entry = self._reader.entry(path)
+        if entry is None:
+            return None
+        return File(path, b"", "", entry)
+
+    def text_of(self, sha256: str, *paths: str) -> bytes | None:
+        """Return the text of this hash from the history, or from one of these paths; else None."""
+        data = self._kept_texts.content(sha256)
+        if data is not None:
+            return data
+
+        for path in paths:
+            current = self.file_now(path)
+            if current is not None and current.sha256 == sha256:
+                return current.data
+        return None
 
 
 def is_version_id(text: str) -> bool:
     """Return whether a text has the form of a version of ours: `v12`, or `12`."""
     return _VERSION.fullmatch(text.strip()) is not None
-
-
-def note_at(core: Core, path: str, at: str, *, start: bool = False, name: str = "") -> NoteThen:
-    """Return a note as it was at a version, date or commit, followed back through its moves.
-
-    `path` is its current path, `name` the one that it is asked for by. At a version that took the
-    note away, it is the note as the version met it. Raises as `moment_of` and `text_at_commit` do.
-    """
-    if means_commit(core, at):
-        old_path, data = text_at_commit(core, path, at)
-        return NoteThen(old_path, sha256(data), data)
-
-    moment = moment_of(core, at, start=start)
-    paths = [path]
-    if name:
-        paths.append(path_of(well_formed(clean_reference(name))))
-    then = _note_at_version(core, moment, paths)
-    if then is not None:
-        return then
-
-    last = None
-    first_after = None
-    for version in core.changes.of(path):  # the newest first
-        if version.number > moment.number:
-            first_after = version
-        elif last is None:
-            last = version
-    if first_after is not None:
-        path = first_after.path
-    then, _ = _note_between(core, path, _Neighbours(last, first_after), moment)
-    return then
-
-
-def _note_at_version(core: Core, moment: Moment, paths: list[str]) -> NoteThen | None:
-    """Return a note as the version of a moment left or met it; None if it is of another note."""
-    version = moment.version
-    if version is None:
-        return None
-
-    for path, old_sha256, new_sha256 in version.effects:
-        # A move has two paths. What one of them lacks is taken from the other.
-        if moment.before:
-            digest = old_sha256 or version.before
-        else:
-            digest = new_sha256 or version.after or old_sha256
-        if path in paths and digest is not None:
-            data = text_of(core, digest, path)
-            return NoteThen(path, digest, data, GONE if data is None else "")
-    return None
-
-
-def notes_then(core: Core, when: Moment | datetime) -> Iterator[tuple[NoteThen, bool]]:
-    """Yield every note that the log names as it was at a moment, and whether it differs now."""
-    moment = moment_at(core, when) if isinstance(when, datetime) else when
-    last = dict[str, Version]()
-    first_after = dict[str, Version]()
-    for version in core.changes.recent():
-        is_after = version.number > moment.number
-        for path, _, _ in version.effects:
-            if is_after:
-                first_after[path] = version
-            else:
-                last.setdefault(path, version)
-
-    for path in sorted({*last, *first_after}):
-        neighbours = _Neighbours(last.get(path), first_after.get(path))
-        yield _note_between(core, path, neighbours, moment)
-
-
-def _note_between(
-    core: Core, path: str, neighbours: _Neighbours, moment: Moment
-) -> tuple[NoteThen, bool]:
-    """Return what was at a path between two changes of it, and whether it differs now."""
-    current = file_now(core, path)
-    current_sha256 = None if current is None else current.sha256
-    left = _hash_after(neighbours.last, path)
-    if neighbours.first_after is None:
-        met = current_sha256
-        is_untouched = _is_older(current, moment)
-    else:
-        met = _hash_before(neighbours.first_after, path)
-        is_untouched = False
-
-    # The moment may be given by one of the two changes. Then what that change says is certain.
-    neighbour = neighbours.first_after if moment.before else neighbours.last
-    is_certain = _is_same_operation(neighbour, moment.version)
-    digest = left
-    if neighbours.last is None or is_untouched or (is_certain and moment.before):
-        digest = met
-
-    doubts = []
-    if not is_untouched and not is_certain and left != met:
-        doubts.append(_OUTSIDE)
-    differs = digest != current_sha256
-    data = _text_then(core, digest, current, differs=differs)
-    if digest is not None and data is None:
-        doubts.append(GONE)
-    return NoteThen(path, digest, data, "; ".join(doubts)), differs
 
 
 def _hash_after(version: Version | None, path: str) -> str | None:
@@ -243,44 +290,6 @@ def _is_same_operation(version: Version | None, other: Version | None) -> bool:
     if version is None or other is None:
         return False
     return version.group == other.group
-
-
-def _text_then(
-    core: Core, digest: str | None, current: File | None, *, differs: bool
-) -> bytes | None:
-    """Return the text of this hash; None for no note, or if it is no longer kept."""
-    if not digest:
-        return None
-    if differs:
-        return core.vault.history.content(digest)
-    return None if current is None else current.data
-
-
-def file_now(core: Core, path: str) -> File | None:
-    """Return what is at a path; None for nothing, or for what may not be seen.
-
-    Of a file that cannot be read, text and hash are empty.
-    """
-    try:
-        return core.file(path)
-    except SimplememError:
-        entry = core.entry(path)
-    if entry is None:
-        return None
-    return File(path, b"", "", entry)
-
-
-def text_of(core: Core, sha256: str, *paths: str) -> bytes | None:
-    """Return the text of this hash from the history, or from one of these paths; else None."""
-    data = core.vault.history.content(sha256)
-    if data is not None:
-        return data
-
-    for path in paths:
-        current = file_now(core, path)
-        if current is not None and current.sha256 == sha256:
-            return current.data
-    return None
 
 
 def nothing_there(name: str, at: str, then: NoteThen) -> NotFound:

@@ -20,9 +20,23 @@ from simplemem.index.sync import Sync
 from simplemem.providers.client import Key
 from simplemem.settings.loading import load_settings
 from simplemem.settings.model import Settings
+from simplemem.store.catch_up import CatchUp
 from simplemem.store.committing import Committing
+from simplemem.store.conflicts import ConflictCopies, LostRaces
+from simplemem.store.earlier_texts import EarlierTexts
 from simplemem.store.embedding import Embedding
+from simplemem.store.git_history import GitHistory
+from simplemem.store.history import NoteHistory
+from simplemem.store.indexing import Indexing
+from simplemem.store.lifetime import Lifetime
+from simplemem.store.link_rewrites import LinkRewriter
 from simplemem.store.listeners import Listeners
+from simplemem.store.move import NoteMover
+from simplemem.store.read import MemoryReader
+from simplemem.store.statistics import Statistics
+from simplemem.store.templates import TemplateNotes
+from simplemem.store.undo import Undo
+from simplemem.store.undo_by_author import UndoByAuthor
 from simplemem.store.vault_index import (
     IndexKeeper,
     IndexMonitor,
@@ -33,6 +47,7 @@ from simplemem.store.vault_index import (
     ObsidianSettings,
     QuestionVectors,
 )
+from simplemem.store.write import NewNoteRemarks, NoteEditor, WriteIndexer
 from simplemem.vault.access import Access
 from simplemem.vault.folder.vault import Vault
 
@@ -45,6 +60,7 @@ class Parts:
     settings: Settings
     read_only: bool
     vault: Vault
+    database: Tables
     index: Sidecar
     rows: Sync
     sync_of: Callable[[Tables], Sync]
@@ -60,6 +76,22 @@ class Parts:
     monitor: IndexMonitor
     resolver: NameResolver
     writer: NoteWriter
+    lifetime: Lifetime
+    catching_up: CatchUp
+    commits: GitHistory
+    texts: EarlierTexts
+    history: NoteHistory
+    memories: MemoryReader
+    links: LinkRewriter
+    indexer: WriteIndexer
+    editor: NoteEditor
+    mover: NoteMover
+    templates: TemplateNotes
+    undo: Undo
+    undo_by_author: UndoByAuthor
+    conflicts: ConflictCopies
+    indexing: Indexing
+    statistics: Statistics
 
 
 def make_parts(
@@ -125,11 +157,100 @@ def make_parts(
     resolver = NameResolver(
         index, changes, reader=reader, obsidian=obsidian, keeper=keeper, monitor=monitor
     )
+    writer = NoteWriter(vault, keeper, obsidian, read_only=read_only)
+    lifetime = Lifetime()
+    catching_up = CatchUp(vault, index, keeper, settings.index)
+
+    commits = GitHistory(vault, changes, settings.git)
+    texts = EarlierTexts(changes, vault.history, reader=reader, commits=commits)
+    history = NoteHistory(
+        vault, changes, reader=reader, resolver=resolver, texts=texts, commits=commits
+    )
+    memories = MemoryReader(
+        vault,
+        index,
+        changes,
+        reader=reader,
+        resolver=resolver,
+        keeper=keeper,
+        texts=texts,
+        commits=commits,
+        history=history,
+    )
+
+    links = LinkRewriter(vault, index, obsidian)
+    indexer = WriteIndexer(index, rows, reader=reader, keeper=keeper, notices=notices)
+    editor = NoteEditor(
+        vault,
+        reader=reader,
+        resolver=resolver,
+        writer=writer,
+        links=links,
+        races=LostRaces(vault, changes, reader, settings),
+        indexer=indexer,
+        remarks=NewNoteRemarks(vault, index, embedding=embedding, keeper=keeper, lifetime=lifetime),
+        settings=settings,
+    )
+    mover = NoteMover(
+        vault,
+        index,
+        changes,
+        reader=reader,
+        resolver=resolver,
+        keeper=keeper,
+        writer=writer,
+        links=links,
+        indexer=indexer,
+        catch_up=catching_up.catch_up,
+        settings=settings,
+    )
+    templates = TemplateNotes(
+        vault, reader=reader, resolver=resolver, obsidian=obsidian, writer=writer, editor=editor
+    )
+    undo = Undo(
+        vault,
+        changes,
+        reader=reader,
+        texts=texts,
+        commits=commits,
+        history=history,
+        keeper=keeper,
+        writer=writer,
+        settings=settings,
+    )
+    undo_by_author = UndoByAuthor(vault, changes, texts=texts, writer=writer)
+    conflicts = ConflictCopies(
+        vault, index, changes, commits=commits, writer=writer, settings=settings
+    )
+    indexing = Indexing(
+        index,
+        database,
+        rows,
+        sync_of,
+        keeper=keeper,
+        obsidian=obsidian,
+        embedding=embedding,
+        vectors=vectors,
+        catching_up=catching_up,
+    )
+    statistics = Statistics(
+        root,
+        vault,
+        index,
+        database,
+        obsidian=obsidian,
+        keeper=keeper,
+        monitor=monitor,
+        embedding=embedding,
+        committing=committing,
+        read_only=read_only,
+    )
     return Parts(
         root=root,
         settings=settings,
         read_only=read_only,
         vault=vault,
+        database=database,
         index=index,
         rows=rows,
         sync_of=sync_of,
@@ -144,7 +265,23 @@ def make_parts(
         keeper=keeper,
         monitor=monitor,
         resolver=resolver,
-        writer=NoteWriter(vault, keeper, obsidian, read_only=read_only),
+        writer=writer,
+        lifetime=lifetime,
+        catching_up=catching_up,
+        commits=commits,
+        texts=texts,
+        history=history,
+        memories=memories,
+        links=links,
+        indexer=indexer,
+        editor=editor,
+        mover=mover,
+        templates=templates,
+        undo=undo,
+        undo_by_author=undo_by_author,
+        conflicts=conflicts,
+        indexing=indexing,
+        statistics=statistics,
     )
 
 

@@ -1,4 +1,4 @@
-"""What `.simplemem/` in a vault contains. Only the index can be made again from the notes; the rest exists once."""
+"""What `.simplemem/` in a vault contains. Only the index can be rebuilt from the notes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Final
 
 from simplemem.models import OwnFile
-from simplemem.store.core import Core
 from simplemem.vault.folder.dir_handles import OWN_FOLDER
+from simplemem.vault.folder.vault import Vault
 
-# What a person would lose with each file or folder, in the order in which they are named.
+# What a user would lose with each file or folder, in the order in which they are listed.
 _CONTENTS: Final = {
     "history": "the log of changes and the earlier texts of notes",
     "trash": "deleted notes",
@@ -22,19 +22,24 @@ _CONTENTS: Final = {
 }
 
 
-def own_files(core: Core) -> tuple[OwnFile, ...]:
-    """What is in `.simplemem/` of the vault: the index first, if it is there, and what cannot be made again."""
-    folder = core.root / OWN_FOLDER
-    found = []
-    index = Path(core.index.path)
-    if (
-        not core.settings.index.engine
-        and index.is_file()
-        and index.resolve().parent == folder.resolve()
-    ):
-        found.append(OwnFile(f"{OWN_FOLDER}/{index.name}", "the index", can_be_rebuilt=True))
-    for name, holds in _CONTENTS.items():
-        is_in_repository = core.vault.is_branch and name == "history"
+def own_files(root: Path, vault: Vault, index_path: Path | None) -> tuple[OwnFile, ...]:
+    """Return what is in `.simplemem/` of a vault, the index first.
+
+    `index_path` is the file of the index; None if the index is in another engine.
+    """
+    folder = root / OWN_FOLDER
+    files = []
+    if index_path is not None and _is_file_in(index_path, folder):
+        path = f"{OWN_FOLDER}/{index_path.name}"
+        files.append(OwnFile(path, "the index", can_be_rebuilt=True))
+
+    for name, content in _CONTENTS.items():
+        is_in_repository = vault.is_branch and name == "history"
         if (folder / name).exists() and not is_in_repository:
-            found.append(OwnFile(f"{OWN_FOLDER}/{name}", holds, can_be_rebuilt=False))
-    return tuple(found)
+            files.append(OwnFile(f"{OWN_FOLDER}/{name}", content, can_be_rebuilt=False))
+    return tuple(files)
+
+
+def _is_file_in(path: Path, folder: Path) -> bool:
+    """Return whether a path is a file directly in a folder, by their real paths."""
+    return path.is_file() and path.resolve().parent == folder.resolve()

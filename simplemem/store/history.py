@@ -13,16 +13,17 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from simplemem.errors import Ambiguous, NotFound
-from simplemem.index.changes import HUMAN, UNKNOWN, Origin, author_of, is_called
+from simplemem.index.changes import HUMAN, UNKNOWN, ChangeTable, Origin, author_of, is_called
 from simplemem.models import BlamedLine, Difference, HistoryEntry
 from simplemem.note.diff import LONG_DIFF, blame, lines_of, unified_diff
 from simplemem.note.formatting import well_formed
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
-from simplemem.store.core import Core
-from simplemem.store.earlier_texts import GONE, is_version_id, moment_of, note_at, text_of
-from simplemem.store.git_history import commits_of, means_commit
+from simplemem.store.earlier_texts import GONE, EarlierTexts, is_version_id
+from simplemem.store.git_history import GitHistory
+from simplemem.store.vault_index import NameResolver, NoteReader
 from simplemem.vault.folder.disk import sha256
 from simplemem.vault.folder.history import Version
+from simplemem.vault.folder.vault import Vault
 
 if TYPE_CHECKING:
     from simplemem.gitrepo.history import NoteCommit
@@ -46,87 +47,287 @@ class _Selection(NamedTuple):
         return self.after < version.number <= self.upto and is_called(version.who, self.by)
 
 
-def history(
-    core: Core,
-    name: str | None = None,
-    *,
-    limit: int = 20,
-    diff: bool = False,
-    by: str = "",
-    since: str = "",
-    until: str = "",
-    steps: bool = False,
-) -> tuple[HistoryEntry, ...]:
-    """Return changes of one note, of all, or of the operation of a version, newest first.
+class NoteHistory:
+    """The recorded changes of notes. Guards no state of its own."""
 
-    `by`, `since` and `until` (a date or version) narrow them down. Of a note, git commits are among
-    them unless they are narrowed down. With `steps`, the changes of all notes have one entry per
-    operation. Raises NotFound for an unknown note or version, and Invalid for what is no date.
-    """
-    limit = max(limit, 0)
-    selection = _selection_of(core, by, since, until)
-    if name is None:
-        changes = core.changes.recent(
-            limit, after=selection.after, upto=selection.upto, by=selection.by
+    def __init__(
+        self,
+        vault: Vault,
+        changes: ChangeTable,
+        *,
+        reader: NoteReader,
+        resolver: NameResolver,
+        texts: EarlierTexts,
+        commits: GitHistory,
+    ) -> None:
+        self._vault = vault
+        self._access = vault.access
+        self._kept_texts = vault.history
+        self._changes = changes
+        self._reader = reader
+        self._resolver = resolver
+        self._texts = texts
+        self._commits = commits
+
+    def entries(
+        self,
+        name: str | None = None,
+        *,
+        limit: int = 20,
+        diff: bool = False,
+        by: str = "",
+        since: str = "",
+        until: str = "",
+        steps: bool = False,
+    ) -> tuple[HistoryEntry, ...]:
+        """Return changes of one note, of all, or of the operation of a version, newest first.
+
+        `by`, `since` and `until` (a date or version) narrow them down. Of a note, git
+        commits are among them unless they are narrowed down. With `steps`, the changes of
+        all notes have one entry per operation. Raises NotFound for an unknown note or
+        version, and Invalid for what is no date.
+        """
+        limit = max(limit, 0)
+        selection = self._selection_of(by, since, until)
+        if name is None:
+            changes = self._changes.recent(
+                limit, after=selection.after, upto=selection.upto, by=selection.by
+            )
+            if steps and not diff:
+                return self._entries_of_operations(changes)
+            return tuple(self._entry_of(change, diff=diff) for change in changes[:limit])
+
+        operation = self._operation_named(name)
+        if operation is not None:
+            return tuple(self._entry_of(change, diff=diff) for change in reversed(operation))
+
+        entries = self._entries_of_note(self.path_with_a_past(name), selection, limit, diff=diff)
+        return tuple(islice(entries, limit))
+
+    def _selection_of(self, by: str, since: str, until: str) -> _Selection:
+        """Return the changes of an author between two moments; "" for any author or moment."""
+        after = 0
+        if since:
+            after = self._texts.moment_of(since, start=True).number
+        if until:
+            upto = self._texts.moment_of(until).number
+        else:
+            upto = self._changes.newest()
+        return _Selection(well_formed(by), after, upto, is_narrowed=bool(by or since or until))
+
+    def _entries_of_note(
+        self, path: str, selection: _Selection, limit: int, *, diff: bool
+    ) -> Iterator[HistoryEntry]:
+        """Return the changes and commits of a note, newest first; perhaps more than `limit`.
+
+        An entry is made when it is taken, as its difference takes time.
+        """
+        commits = [] if selection.is_narrowed else self._commits.commits_of(path, limit)
+        max_changes = None if selection.is_narrowed or commits else limit
+        changes = self._changes.of(path, max_changes, recovered=True)
+
+        groups = {change.group for change in changes}
+        commit_ids = _commits_by_group(commits, groups)
+        of_changes = (
+            self._entry_of(change, diff=diff, commit=commit_ids.get(change.group))
+            for change in changes
+            if selection.has(change)
         )
-        if steps and not diff:
-            return _entries_of_operations(core, changes)
-        return tuple(_entry_of(core, change, diff=diff) for change in changes[:limit])
+        of_commits = (
+            self._entry_of_commit(commit, diff=diff)
+            for commit in commits
+            if not _is_our_own(commit, groups)
+        )
+        return merge(of_changes, of_commits, key=attrgetter("when"), reverse=True)
 
-    operation = _operation_named(core, name)
-    if operation is not None:
-        return tuple(_entry_of(core, change, diff=diff) for change in reversed(operation))
+    def _entries_of_operations(self, changes: Sequence[Version]) -> tuple[HistoryEntry, ...]:
+        """Return one entry per operation.
 
-    entries = _entries_of_note(core, path_with_a_past(core, name), selection, limit, diff=diff)
-    return tuple(islice(entries, limit))
+        It is that of the main change, with the version of the first one.
+        """
+        entries = []
+        for _, group in groupby(changes, attrgetter("group")):
+            operation = list(group)[::-1]
+            entry = self._entry_of(main_of(operation), diff=False)
+            entries.append(replace(entry, version=operation[0].id, notes=len(operation)))
+        return tuple(entries)
 
+    def _entry_of(self, version: Version, *, diff: bool, commit: str | None = None) -> HistoryEntry:
+        """Return the entry of a change, with the commit that contains it, if any."""
+        return HistoryEntry(
+            version=version.id,
+            name=name_of(version.path),
+            new_name=name_of(version.new_path) if version.new_path else None,
+            when=version.when,
+            op=version.op,
+            who=version.who,
+            tool=version.tool,
+            reason=version.reason,
+            before=version.before,
+            sha256=version.after,
+            diff=_diff_of(*self._texts_of(version)) if diff else None,
+            commit=commit,
+        )
 
-def _selection_of(core: Core, by: str, since: str, until: str) -> _Selection:
-    """Return the changes of an author between two moments; "" for any author or moment."""
-    after = 0
-    if since:
-        after = moment_of(core, since, start=True).number
-    if until:
-        upto = moment_of(core, until).number
-    else:
-        upto = core.changes.newest()
-    return _Selection(well_formed(by), after, upto, is_narrowed=bool(by or since or until))
+    def _entry_of_commit(self, commit: NoteCommit, *, diff: bool) -> HistoryEntry:
+        """Return the entry of a git commit that changed a note."""
+        name = name_of(commit.path)
+        old_name = None if commit.old_path is None else name_of(commit.old_path)
+        difference = None
+        if diff:
+            old = b"" if commit.op == "create" else commit.before
+            new = b"" if commit.op == "delete" else commit.after
+            difference = _diff_of(old, new)
 
+        return HistoryEntry(
+            version=_short_id(commit.commit),
+            name=old_name or name,
+            new_name=name if old_name else None,
+            when=commit.when,
+            op=commit.op,
+            who=commit.who,
+            tool="git",
+            # The subject may name hidden notes that the commit changed as well.
+            reason="" if self._access.is_partial else commit.subject,
+            before=_hash_of(commit.before),
+            sha256=_hash_of(commit.after),
+            diff=difference,
+            source="git",
+            commit=commit.commit,
+        )
 
-def _entries_of_note(
-    core: Core, path: str, selection: _Selection, limit: int, *, diff: bool
-) -> Iterator[HistoryEntry]:
-    """Return the changes and commits of a note, newest first; perhaps more than `limit`.
+    def _texts_of(self, version: Version) -> tuple[bytes | None, bytes | None]:
+        """Return the texts before and after a change; b"" for no note, None for a lost text."""
+        paths = (version.new_path or version.path, version.path)
+        old = b"" if version.before is None else self._texts.text_of(version.before, *paths)
+        new = b"" if version.after is None else self._texts.text_of(version.after, *paths)
+        return old, new
 
-    An entry is made when it is taken, as its difference takes time.
-    """
-    commits = [] if selection.is_narrowed else commits_of(core, path, limit)
-    max_changes = None if selection.is_narrowed or commits else limit
-    changes = core.changes.of(path, max_changes, recovered=True)
+    def path_with_a_past(self, name: str) -> str:
+        """Return the path of a note that exists, or the last path of one that existed.
 
-    groups = {change.group for change in changes}
-    commit_ids = _commits_by_group(commits, groups)
-    of_changes = (
-        _entry_of(core, change, diff=diff, commit=commit_ids.get(change.group))
-        for change in changes
-        if selection.has(change)
-    )
-    of_commits = (
-        _entry_of_commit(core, commit, diff=diff)
-        for commit in commits
-        if not _is_our_own(commit, groups)
-    )
-    return merge(of_changes, of_commits, key=attrgetter("when"), reverse=True)
+        A deleted note is found by its path, or by its bare name if only one deleted note had that.
+        Raises NotFound if there never was such a note, and Ambiguous if several had the bare name.
+        """
+        path = path_of(well_formed(clean_reference(name)))
+        if self._reader.entry(path) is None:
+            lineage = self._changes.lineage(path)
+            if lineage:
+                last = lineage[0]
+                return last.new_path or last.path  # it may have moved on
 
+        try:
+            return self._resolver.path_of(name)
+        except NotFound:
+            deleted = self._deleted_paths(clean_reference(name))
+            if len(deleted) > 1:
+                raise Ambiguous(
+                    f"{name!r} is the name of {len(deleted)} deleted notes",
+                    candidates=[name_of(path) for path in deleted],
+                    hint="Use one of the candidates.",
+                ) from None
+            if deleted:
+                return deleted[0]
 
-def _entries_of_operations(core: Core, changes: Sequence[Version]) -> tuple[HistoryEntry, ...]:
-    """Return one entry per operation: that of its main change, with the version of the first."""
-    entries = []
-    for _, group in groupby(changes, attrgetter("group")):
-        operation = list(group)[::-1]
-        entry = _entry_of(core, main_of(operation), diff=False)
-        entries.append(replace(entry, version=operation[0].id, notes=len(operation)))
-    return tuple(entries)
+            # It may be deleted, and known to git alone. If some notes are hidden, that is not told:
+            # it may have gone to a hidden place.
+            if self._access.is_partial or not self._commits.commits_of(path, 1):
+                raise
+            return path
+
+    def _deleted_paths(self, bare_name: str) -> list[str]:
+        """Return the paths of deleted notes that have this name within their folders."""
+        key = compare_key(bare_name)
+        paths = []
+        for path in self._changes.gone():
+            last_part = name_of(path).rsplit("/", 1)[-1]
+            if compare_key(last_part) == key:
+                paths.append(path)
+        return paths
+
+    def last_change(self, path: str) -> Version:
+        """Return the last change of a note. Raises NotFound if none is recorded."""
+        for version in self._changes.of(path, 1):
+            return version
+        hint = "The history has only changes made through simplemem."
+        raise NotFound(f"no earlier changes of {name_of(path)} are recorded", hint=hint)
+
+    def diff(
+        self, what: str, other: str | None = None, *, since: str | None = None
+    ) -> tuple[Difference, ...]:
+        """Return what a version changed, what lies between two, or what changed in a note.
+
+        `what` is a version or a note. `since` is a version, date or commit; without it, it
+        is the last change of the note. Raises NotFound for an unknown version or note.
+        """
+        if other is not None:
+            return (self._diff_of_versions(self._changes.find(what), self._changes.find(other)),)
+
+        operation = self._operation_named(what) if since is None else None
+        if operation is not None:
+            return tuple(self._diff_of_change(change) for change in operation)
+        return (self._diff_of_note(what, since),)
+
+    def _diff_of_versions(self, one: Version, two: Version) -> Difference:
+        """Return the difference between the texts that two changes left."""
+        paths = (one.new_path or one.path, two.new_path or two.path)
+        _, old = self._texts_of(one)
+        _, new = self._texts_of(two)
+        return _difference(paths, (one.id, two.id), old, new)
+
+    def _diff_of_change(self, change: Version) -> Difference:
+        """Return what a change changed."""
+        paths = (change.path, change.new_path or change.path)
+        old, new = self._texts_of(change)
+        return _difference(paths, (f"before {change.id}", change.id), old, new)
+
+    def _diff_of_note(self, name: str, since: str | None) -> Difference:
+        """Return what changed in a note since a moment, or with its last change."""
+        path = self.path_with_a_past(name)
+        current = self._reader.bytes_of(path) or b""
+        label = since or f"before {self.last_change(path).id}"
+        then = self._texts.note_at(path, label, start=True)
+        if not label.startswith("before ") and not self._commits.means_commit(label):
+            label = f"before {label}"
+
+        old = b"" if then.sha256 is None else then.data
+        return _difference((then.path, path), (label, "now"), old, current, then.doubt)
+
+    def _operation_named(self, what: str) -> list[Version] | None:
+        """Return the changes of the operation that a version names; None for what names a note."""
+        if not is_version_id(what) or self._reader.entry(path_of(what.strip())) is not None:
+            return None
+        return self._changes.step(self._changes.find(what).group)
+
+    def blame(self, name: str) -> tuple[BlamedLine, ...]:
+        """Return who last changed each line of a note, by our own history.
+
+        What the history did not see was written by hand.
+        """
+        path = self._resolver.path_of(name)
+        file = self._vault.read(path)
+        states = list(self._states_of(path, file.sha256))
+        authors = blame(file.data, states, self._vault.history.content)
+
+        lines: list[BlamedLine] = []
+        for line, author in zip(lines_of(file.data), authors, strict=True):
+            origin = author or UNKNOWN
+            text = line.rstrip("\r\n")
+            lines.append(BlamedLine(len(lines) + 1, text, origin.kind, origin.name, origin.when))
+        return tuple(lines)
+
+    def _states_of(self, path: str, current: str) -> Iterator[tuple[str | None, Origin]]:
+        """Yield the hashes of the texts that a note had, and who wrote them, newest first."""
+        digest: str | None = current
+        for version in self._changes.of(path):
+            if version.after != digest:
+                # Between two changes of ours that do not meet, somebody changed it from outside.
+                yield digest, HUMAN
+            if version.before != version.after:  # else it was moved, which writes nothing
+                yield version.after, author_of(version)
+            digest = version.before
+        if digest is not None:
+            yield digest, HUMAN
 
 
 def _commits_by_group(commits: Sequence[NoteCommit], groups: set[str]) -> dict[str, str]:
@@ -144,60 +345,12 @@ def _is_our_own(commit: NoteCommit, groups: set[str]) -> bool:
     return bool(commit.versions) and groups.issuperset(commit.versions)
 
 
-def _entry_of(
-    core: Core, version: Version, *, diff: bool, commit: str | None = None
-) -> HistoryEntry:
-    """Return the entry of a change, with the commit that contains it, if any."""
-    return HistoryEntry(
-        version=version.id,
-        name=name_of(version.path),
-        new_name=name_of(version.new_path) if version.new_path else None,
-        when=version.when,
-        op=version.op,
-        who=version.who,
-        tool=version.tool,
-        reason=version.reason,
-        before=version.before,
-        sha256=version.after,
-        diff=_diff_of(*_texts_of(core, version)) if diff else None,
-        commit=commit,
-    )
-
-
 def main_of(step: Sequence[Version]) -> Version:
     """Return the change of an operation that its others follow.
 
     It is the move, if there is one: the links that it rewrites are changes of the same operation.
     """
     return max(step, key=lambda version: version.new_path is not None)
-
-
-def _entry_of_commit(core: Core, commit: NoteCommit, *, diff: bool) -> HistoryEntry:
-    """Return the entry of a git commit that changed a note."""
-    name = name_of(commit.path)
-    old_name = None if commit.old_path is None else name_of(commit.old_path)
-    difference = None
-    if diff:
-        old = b"" if commit.op == "create" else commit.before
-        new = b"" if commit.op == "delete" else commit.after
-        difference = _diff_of(old, new)
-
-    return HistoryEntry(
-        version=_short_id(commit.commit),
-        name=old_name or name,
-        new_name=name if old_name else None,
-        when=commit.when,
-        op=commit.op,
-        who=commit.who,
-        tool="git",
-        # The subject may name hidden notes that the commit changed as well.
-        reason="" if core.vault.access.is_partial else commit.subject,
-        before=_hash_of(commit.before),
-        sha256=_hash_of(commit.after),
-        diff=difference,
-        source="git",
-        commit=commit.commit,
-    )
 
 
 def _short_id(commit_id: str) -> str:
@@ -213,14 +366,6 @@ def _hash_of(data: bytes | None) -> str | None:
     return None if data is None else sha256(data)
 
 
-def _texts_of(core: Core, version: Version) -> tuple[bytes | None, bytes | None]:
-    """Return the texts before and after a change; b"" for no note, None for a lost text."""
-    paths = (version.new_path or version.path, version.path)
-    old = b"" if version.before is None else text_of(core, version.before, *paths)
-    new = b"" if version.after is None else text_of(core, version.after, *paths)
-    return old, new
-
-
 def _diff_of(
     old: bytes | None, new: bytes | None, titles: tuple[str, str] = ("before", "after")
 ) -> str | None:
@@ -228,110 +373,6 @@ def _diff_of(
     if old is None or new is None:
         return None
     return unified_diff(old, new, titles, LONG_DIFF)
-
-
-def path_with_a_past(core: Core, name: str) -> str:
-    """Return the path of a note that exists, or the last path of one that existed.
-
-    A deleted note is found by its path, or by its bare name if only one deleted note had that.
-    Raises NotFound if there never was such a note, and Ambiguous if several had the bare name.
-    """
-    path = path_of(well_formed(clean_reference(name)))
-    if core.entry(path) is None:
-        lineage = core.changes.lineage(path)
-        if lineage:
-            last = lineage[0]
-            return last.new_path or last.path  # it may have moved on
-
-    try:
-        return core.path_meant(name)
-    except NotFound:
-        deleted = _deleted_paths(core, clean_reference(name))
-        if len(deleted) > 1:
-            raise Ambiguous(
-                f"{name!r} is the name of {len(deleted)} deleted notes",
-                candidates=[name_of(path) for path in deleted],
-                hint="Use one of the candidates.",
-            ) from None
-        if deleted:
-            return deleted[0]
-
-        # It may be deleted, and known to git alone. If some notes are hidden, that is not told:
-        # it may have gone to a hidden place.
-        if core.vault.access.is_partial or not commits_of(core, path, 1):
-            raise
-        return path
-
-
-def _deleted_paths(core: Core, bare_name: str) -> list[str]:
-    """Return the paths of deleted notes that have this name within their folders."""
-    key = compare_key(bare_name)
-    paths = []
-    for path in core.changes.gone():
-        last_part = name_of(path).rsplit("/", 1)[-1]
-        if compare_key(last_part) == key:
-            paths.append(path)
-    return paths
-
-
-def last_change(core: Core, path: str) -> Version:
-    """Return the last change of a note. Raises NotFound if none is recorded."""
-    for version in core.changes.of(path, 1):
-        return version
-    hint = "The history has only changes made through simplemem."
-    raise NotFound(f"no earlier changes of {name_of(path)} are recorded", hint=hint)
-
-
-def diff(
-    core: Core, what: str, other: str | None = None, *, since: str | None = None
-) -> tuple[Difference, ...]:
-    """Return what a version changed, what lies between two, or what changed in a note.
-
-    `what` is a version or a note. `since` is a version, date or commit; without it, it is the last
-    change of the note. Raises NotFound for an unknown version or note.
-    """
-    if other is not None:
-        return (_diff_of_versions(core, core.changes.find(what), core.changes.find(other)),)
-
-    operation = _operation_named(core, what) if since is None else None
-    if operation is not None:
-        return tuple(_diff_of_change(core, change) for change in operation)
-    return (_diff_of_note(core, what, since),)
-
-
-def _diff_of_versions(core: Core, one: Version, two: Version) -> Difference:
-    """Return the difference between the texts that two changes left."""
-    paths = (one.new_path or one.path, two.new_path or two.path)
-    _, old = _texts_of(core, one)
-    _, new = _texts_of(core, two)
-    return _difference(paths, (one.id, two.id), old, new)
-
-
-def _diff_of_change(core: Core, change: Version) -> Difference:
-    """Return what a change changed."""
-    paths = (change.path, change.new_path or change.path)
-    old, new = _texts_of(core, change)
-    return _difference(paths, (f"before {change.id}", change.id), old, new)
-
-
-def _diff_of_note(core: Core, name: str, since: str | None) -> Difference:
-    """Return what changed in a note since a moment, or with its last change."""
-    path = path_with_a_past(core, name)
-    current = core.bytes_of(path) or b""
-    label = since or f"before {last_change(core, path).id}"
-    then = note_at(core, path, label, start=True)
-    if not label.startswith("before ") and not means_commit(core, label):
-        label = f"before {label}"
-
-    old = b"" if then.sha256 is None else then.data
-    return _difference((then.path, path), (label, "now"), old, current, then.doubt)
-
-
-def _operation_named(core: Core, what: str) -> list[Version] | None:
-    """Return the changes of the operation that a version names; None for what names a note."""
-    if not is_version_id(what) or core.entry(path_of(what.strip())) is not None:
-        return None
-    return core.changes.step(core.changes.find(what).group)
 
 
 def _difference(
@@ -356,35 +397,3 @@ def _difference(
         diff=difference or "",
         doubt=doubt,
     )
-
-
-def blame_of(core: Core, name: str) -> tuple[BlamedLine, ...]:
-    """Return who last changed each line of a note, by our own history.
-
-    What the history did not see was written by hand.
-    """
-    path = core.path_meant(name)
-    file = core.vault.read(path)
-    states = list(_states_of(core, path, file.sha256))
-    authors = blame(file.data, states, core.vault.history.content)
-
-    lines: list[BlamedLine] = []
-    for line, author in zip(lines_of(file.data), authors, strict=True):
-        origin = author or UNKNOWN
-        text = line.rstrip("\r\n")
-        lines.append(BlamedLine(len(lines) + 1, text, origin.kind, origin.name, origin.when))
-    return tuple(lines)
-
-
-def _states_of(core: Core, path: str, current: str) -> Iterator[tuple[str | None, Origin]]:
-    """Yield the hashes of the texts that a note had, and who wrote them, newest first."""
-    digest: str | None = current
-    for version in core.changes.of(path):
-        if version.after != digest:
-            # Between two changes of ours that do not meet, somebody changed it from outside.
-            yield digest, HUMAN
-        if version.before != version.after:  # else it was moved, which writes nothing
-            yield version.after, author_of(version)
-        digest = version.before
-    if digest is not None:
-        yield digest, HUMAN

@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 from simplemem.errors import SimplememError
 from simplemem.index.notes import is_note
+from simplemem.index.sidecar import Sidecar
 from simplemem.note.names import name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.obsidian.link_edits import Moves, rewrite_links
 from simplemem.obsidian.links import name_key
-from simplemem.store.core import Core
 from simplemem.store.edits import encoded
-from simplemem.vault.folder.vault import FileChange
+from simplemem.store.vault_index import ObsidianSettings
+from simplemem.vault.folder.vault import FileChange, Vault
 
 
 class LinkRewrites(NamedTuple):
@@ -26,56 +27,63 @@ class LinkRewrites(NamedTuple):
     warnings: list[str]
 
 
-def rewrites_for(core: Core, moves: Moves) -> LinkRewrites:
-    """Return the changes that keep every link's meaning through moves and new files."""
-    files_before = core.index.files_named
-    files_after = named_after(core, moves)
-    link_format = core.conventions.link_format
-    is_unseen = _unseen_test(core)
+class LinkRewriter:
+    """Finds such links in the notes of a vault. Guards no state of its own."""
 
-    rewrites = LinkRewrites([], [])
-    sources = [*core.index.sources_that_could_mean(moves.paths()), *moves.new_paths]
-    for path in dict.fromkeys(sources):
-        if not is_note(path):
-            continue
-        try:
-            file = core.vault.read(path)
-        except SimplememError:  # it is gone, or cannot be read
-            continue
+    def __init__(self, vault: Vault, index: Sidecar, obsidian: ObsidianSettings) -> None:
+        self._vault = vault
+        self._access = vault.access
+        self._index = index
+        self._obsidian = obsidian
 
-        note = read_note(file.data)
-        text = rewrite_links(
-            note, path, moves, files_before, files_after, link_format, is_unseen=is_unseen
-        )
-        if text == note.text:
-            continue
-        if note.problem is None:
-            rewrites.changes.append(FileChange.update(path, file.sha256, encoded(text)))
-        else:
-            rewrites.warnings.append(
-                f"a link in {name_of(path)} should be updated,"
-                f" but the note cannot be changed: {note.problem}"
+    def rewrites_for(self, moves: Moves) -> LinkRewrites:
+        """Return the changes that keep every link's meaning through moves and new files."""
+        files_before = self._index.files_named
+        files_after = self.named_after(moves)
+        link_format = self._obsidian.current.link_format
+        is_unseen = self._unseen_test()
+
+        rewrites = LinkRewrites([], [])
+        sources = [*self._index.sources_that_could_mean(moves.paths()), *moves.new_paths]
+        for path in dict.fromkeys(sources):
+            if not is_note(path):
+                continue
+            try:
+                file = self._vault.read(path)
+            except SimplememError:  # it is gone, or cannot be read
+                continue
+
+            note = read_note(file.data)
+            text = rewrite_links(
+                note, path, moves, files_before, files_after, link_format, is_unseen=is_unseen
             )
-    return rewrites
+            if text == note.text:
+                continue
+            if note.problem is None:
+                rewrites.changes.append(FileChange.update(path, file.sha256, encoded(text)))
+            else:
+                rewrites.warnings.append(
+                    f"a link in {name_of(path)} should be updated,"
+                    f" but the note cannot be changed: {note.problem}"
+                )
+        return rewrites
 
+    def _unseen_test(self) -> Callable[[str], bool]:
+        """Return a function that says whether this view hides the path of a link.
 
-def _unseen_test(core: Core) -> Callable[[str], bool]:
-    """Return a function that says whether this view hides the path of a link.
+        The path may lack its `.md`.
+        """
+        hides = self._access.hides
+        return lambda path: hides(path) or hides(path_of(name_of(path)))
 
-    The path may lack its `.md`.
-    """
-    hides = core.vault.access.hides
-    return lambda path: hides(path) or hides(path_of(name_of(path)))
+    def named_after(self, moves: Moves) -> Callable[[str], Sequence[str]]:
+        """Return a function that returns the files that have a name after the moves."""
+        arriving = dict[str, set[str]]()
+        for path in (*moves.new_paths.values(), *moves.created):
+            arriving.setdefault(name_key(path), set()).add(path)
 
+        def files_named(key: str) -> Sequence[str]:
+            files = {path for path in self._index.files_named(key) if path not in moves.new_paths}
+            return sorted(files | arriving.get(key, set()))
 
-def named_after(core: Core, moves: Moves) -> Callable[[str], Sequence[str]]:
-    """Return a function that returns the files that have a name after the moves."""
-    arriving = dict[str, set[str]]()
-    for path in (*moves.new_paths.values(), *moves.created):
-        arriving.setdefault(name_key(path), set()).add(path)
-
-    def files_named(key: str) -> Sequence[str]:
-        files = {path for path in core.index.files_named(key) if path not in moves.new_paths}
-        return sorted(files | arriving.get(key, set()))
-
-    return files_named
+        return files_named

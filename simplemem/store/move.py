@@ -2,231 +2,265 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Unpack
 
 from simplemem.errors import AlreadyExists, Invalid, NotFound
+from simplemem.index.changes import ChangeTable
 from simplemem.index.door import StoredLink
 from simplemem.index.notes import is_note
+from simplemem.index.sidecar import Sidecar
 from simplemem.models import By, Deleted, Moved
 from simplemem.note.header import read_header
 from simplemem.note.names import check_name, clean_reference, compare_key, name_of, path_of
 from simplemem.note.scopes import check_move_keeps_scope
 from simplemem.obsidian.link_edits import Moves
 from simplemem.obsidian.links import resolve_link
-from simplemem.store.core import Core, change_by
-from simplemem.store.link_rewrites import rewrites_for
+from simplemem.settings.model import Settings
+from simplemem.store.link_rewrites import LinkRewriter
 from simplemem.store.text_checks import check_text
 from simplemem.store.unseen import check_unseen_links
-from simplemem.store.write import index_written
+from simplemem.store.vault_index import (
+    IndexKeeper,
+    NameResolver,
+    NoteReader,
+    NoteWriter,
+    change_by,
+)
+from simplemem.store.write import WriteIndexer
 from simplemem.vault.folder.history import Version
-from simplemem.vault.folder.vault import Change, File, FileChange, WriteResult
+from simplemem.vault.folder.vault import Change, File, FileChange, Vault, WriteResult
 
 
-def move(core: Core, name: str, new_name: str, **by: Unpack[By]) -> Moved:
-    """Give a note another name. Links to it and in it keep their targets and forms.
+class NoteMover:
+    """Moves and deletes notes of a vault. Guards no state of its own."""
 
-    A repeated call whose answer was lost gives the same answer. Raises NotFound or Ambiguous for
-    the name, and what `move_files` raises.
-    """
-    core.must_be_writable()
-    new_path = path_of(check_name(new_name))
-    try:
-        old_path = core.path_meant(name)
-    except NotFound:
-        last = _last_change(core, name, "move")
-        if last is None or last.new_path != new_path:
-            raise
-        return Moved(
-            name=name_of(new_path),
-            path=new_path,
-            previous_name=name_of(last.path),
-            sha256=last.after or "",
-            rewritten=(),
-            version=last.id,
-            warnings=(),
+    def __init__(
+        self,
+        vault: Vault,
+        index: Sidecar,
+        changes: ChangeTable,
+        *,
+        reader: NoteReader,
+        resolver: NameResolver,
+        keeper: IndexKeeper,
+        writer: NoteWriter,
+        links: LinkRewriter,
+        indexer: WriteIndexer,
+        catch_up: Callable[[], None],
+        settings: Settings,
+    ) -> None:
+        self._vault = vault
+        self._access = vault.access
+        self._index = index
+        self._changes = changes
+        self._reader = reader
+        self._resolver = resolver
+        self._keeper = keeper
+        self._writer = writer
+        self._links = links
+        self._indexer = indexer
+        self._catch_up = catch_up
+        self._settings = settings
+
+    def move(self, name: str, new_name: str, **by: Unpack[By]) -> Moved:
+        """Give a note another name. Links to it and in it keep their targets and forms.
+
+        A repeated call whose answer was lost gives the same answer. Raises NotFound or
+        Ambiguous for the name, and what `move_files` raises.
+        """
+        self._writer.check_writable()
+        new_path = path_of(check_name(new_name))
+        try:
+            old_path = self._resolver.path_of(name)
+        except NotFound:
+            last = self._last_change(name, "move")
+            if last is None or last.new_path != new_path:
+                raise
+            return Moved(
+                name=name_of(new_path),
+                path=new_path,
+                previous_name=name_of(last.path),
+                sha256=last.after or "",
+                rewritten=(),
+                version=last.id,
+                warnings=(),
+            )
+        return self.move_files({old_path: new_path}, **by)[0]
+
+    def move_files(self, new_paths: Mapping[str, str], **by: Unpack[By]) -> tuple[Moved, ...]:
+        """Give files other paths as one change, all or none. Links keep their targets and forms.
+
+        Raises AlreadyExists if a new path is taken, Invalid if it is the old one or no
+        legal name, and ReadOnly if a rule forbids one of the changes, or a link would break
+        that this view cannot follow.
+        """
+        self._writer.check_writable()
+        for old, new in new_paths.items():
+            check_name(name_of(new))
+            if old == new:
+                raise Invalid(f"{name_of(old)} already has this name")
+            # This comes before any file is looked at, so that the answer does not tell what is in a
+            # place that the rules close.
+            self._access.check(old, asked=True)
+            self._access.check(new, asked=True)
+
+        self._catch_up()  # a link saved a moment ago is to follow as well
+        with self._writer.lock():
+            return self._move_in_lock(Moves(new_paths), change_by(by, "move"))
+
+    def _move_in_lock(self, moves: Moves, change: Change) -> tuple[Moved, ...]:
+        """Move files while the vault is locked."""
+        files, warnings = self._files_to_move(moves)
+        rewrites, rewrite_warnings = self._links.rewrites_for(moves)
+        new_texts = {}
+        other_notes = []
+        for rewrite in rewrites:
+            if rewrite.path not in files:
+                other_notes.append(rewrite)
+            elif rewrite.data is not None:
+                new_texts[rewrite.path] = rewrite.data
+        check_unseen_links(self._vault, moves, new_texts)
+
+        wishes = []
+        for path, file in files.items():
+            wishes.append(
+                FileChange("move", path, file.sha256, moves.after(path), new_texts.get(path))
+            )
+        written = self._vault.carry_out([*wishes, *other_notes], change)[: len(wishes)]
+
+        texts = {moves.after(path): new_texts.get(path, file.data) for path, file in files.items()}
+        texts.update((rewrite.path, rewrite.data or b"") for rewrite in other_notes)
+        warnings += rewrite_warnings
+        warnings += self._index_moved(texts, written, moves)
+
+        rewritten = [name_of(rewrite.path) for rewrite in other_notes]
+        rewritten += [name_of(moves.after(path)) for path in new_texts]
+        return tuple(
+            Moved(
+                name=name_of(result.path),
+                path=result.path,
+                previous_name=name_of(path),
+                sha256=result.sha256 or files[path].sha256,
+                rewritten=tuple(rewritten),
+                version=result.version,
+                warnings=tuple(warnings),
+            )
+            for path, result in zip(files, written, strict=True)
         )
-    return move_files(core, {old_path: new_path}, **by)[0]
 
+    def _files_to_move(self, moves: Moves) -> tuple[dict[str, File], list[str]]:
+        """Return the files by their paths before the moves, and warnings about their new names.
 
-def move_files(core: Core, new_paths: Mapping[str, str], **by: Unpack[By]) -> tuple[Moved, ...]:
-    """Give files other paths as one change, all or none. Links keep their targets and forms.
+        Raises AlreadyExists, Invalid or NotFound if one of them cannot be moved.
+        """
+        files = dict[str, File]()
+        warnings = list[str]()
+        for old_path, new_path in moves.new_paths.items():
+            self._check_free(old_path, new_path)
+            file = self._vault.read(old_path)
+            self._check_scope(old_path, new_path, file.data)
+            warnings += check_text(self._settings, "", name_of(old_path), name_of(new_path))
+            files[old_path] = file
+        return files, warnings
 
-    Raises AlreadyExists if a new path is taken, Invalid if it is the old one or no legal name, and
-    ReadOnly if a rule forbids one of the changes, or a link would break that this view cannot
-    follow.
-    """
-    core.must_be_writable()
-    for old, new in new_paths.items():
-        check_name(name_of(new))
-        if old == new:
-            raise Invalid(f"{name_of(old)} already has this name")
-        # This comes before any file is looked at, so that the answer does not tell what is in a
-        # place that the rules close.
-        core.vault.access.check(old, asked=True)
-        core.vault.access.check(new, asked=True)
+    def _check_free(self, old: str, new: str) -> None:
+        """Raise AlreadyExists if another note has the new name. A change of case is allowed."""
+        if compare_key(old) != compare_key(new) and self._reader.entry(new) is not None:
+            hint = "Choose another name, or move or delete that note first."
+            raise AlreadyExists(
+                f"a note called {name_of(new)} already exists", hint=hint, name=name_of(new)
+            )
 
-    core.catch_up()  # a link saved a moment ago is to follow as well
-    with core.vault.lock():
-        return _move_in_lock(core, Moves(new_paths), change_by(by, "move"))
+    def _check_scope(self, old: str, new: str, data: bytes) -> None:
+        """Raise Invalid if a move would bring a note into a scope that this view does not see."""
+        if self._access.is_partial:
+            properties = read_header(data.decode("utf-8", "replace")).properties
+            check_move_keeps_scope(old, new, properties, self._access.hides)
 
+    def _index_moved(
+        self, texts: Mapping[str, bytes], written: Sequence[WriteResult], moves: Moves
+    ) -> list[str]:
+        """Index what moved, and notes with changed links, by their new paths. Return warnings."""
+        warnings = list[str]()
+        attachments = set[str]()
+        for old_path, new_path in moves.new_paths.items():
+            if not is_note(old_path) or not is_note(new_path):
+                attachments.update((old_path, new_path))
+        if attachments:  # first: notes link to them
+            warnings += self._keeper.index_written(attachments)
 
-def _move_in_lock(core: Core, moves: Moves, change: Change) -> tuple[Moved, ...]:
-    """Move files while the vault is locked."""
-    files, warnings = _files_to_move(core, moves)
-    rewrites, rewrite_warnings = rewrites_for(core, moves)
-    new_texts = {}
-    other_notes = []
-    for rewrite in rewrites:
-        if rewrite.path not in files:
-            other_notes.append(rewrite)
-        elif rewrite.data is not None:
-            new_texts[rewrite.path] = rewrite.data
-    check_unseen_links(core.vault, moves, new_texts)
+        notes = {path: data for path, data in texts.items() if path not in attachments}
+        moved = {old: new for old, new in moves.new_paths.items() if new in notes}
+        warnings += self._indexer.index(notes, written, moved=moved)
+        return warnings
 
-    wishes = []
-    for path, file in files.items():
-        wishes.append(FileChange("move", path, file.sha256, moves.after(path), new_texts.get(path)))
-    written = core.vault.carry_out([*wishes, *other_notes], change)[: len(wishes)]
+    def delete(self, name: str, *, if_sha256: str | None = None, **by: Unpack[By]) -> Deleted:
+        """Move a note to the trash. Links to it stay as they are, unresolved; `undo` restores it.
 
-    texts = {moves.after(path): new_texts.get(path, file.data) for path, file in files.items()}
-    texts.update((rewrite.path, rewrite.data or b"") for rewrite in other_notes)
-    warnings += rewrite_warnings
-    warnings += _index_moved(core, texts, written, moves)
+        A repeated call with `if_sha256` whose answer was lost gives the same answer. Raises
+        NotFound or Ambiguous for the name, Conflict if the note has another hash than
+        `if_sha256`, and ReadOnly.
+        """
+        self._writer.check_writable()
+        try:
+            path = self._resolver.path_of(name)
+        except NotFound:
+            last = self._last_change(name, "delete") if if_sha256 else None
+            if last is None or last.before != if_sha256:
+                raise
+            return Deleted(name_of(last.path), last.id, 0)
 
-    rewritten = [name_of(rewrite.path) for rewrite in other_notes]
-    rewritten += [name_of(moves.after(path)) for path in new_texts]
-    return tuple(
-        Moved(
-            name=name_of(result.path),
-            path=result.path,
-            previous_name=name_of(path),
-            sha256=result.sha256 or files[path].sha256,
-            rewritten=tuple(rewritten),
-            version=result.version,
-            warnings=tuple(warnings),
+        with self._writer.lock():
+            unresolved = self._unresolved_links(self._index.links(path), {path})
+            written = self._vault.trash(path, if_sha256, change_by(by, "delete"))
+            self._indexer.index({}, [], gone=[path])
+        return Deleted(name_of(path), written.version, unresolved)
+
+    def delete_all(self, names: Iterable[str], **by: Unpack[By]) -> tuple[Deleted, ...]:
+        """Move notes to the trash as one change, which one undo takes back.
+
+        All names are looked up first: raises NotFound or Ambiguous, with nothing deleted, if one of
+        them means no note. Links among the notes are not counted as unresolved.
+        """
+        self._writer.check_writable()
+        paths = list(dict.fromkeys(self._resolver.path_of(name) for name in names))
+        if not paths:
+            return ()
+
+        with self._writer.lock():
+            deleted = set(paths)
+            unresolved = {}
+            for path in paths:
+                links = [link for link in self._index.links(path) if link.source not in deleted]
+                unresolved[path] = self._unresolved_links(links, deleted)
+
+            wishes = [
+                FileChange("delete", path, self._vault.read(path).sha256, gone=True)
+                for path in paths
+            ]
+            written = self._vault.carry_out(wishes, change_by(by, "delete"))
+            self._indexer.index({}, [], gone=paths)
+        return tuple(
+            Deleted(name_of(path), result.version, unresolved[path])
+            for path, result in zip(paths, written, strict=True)
         )
-        for path, result in zip(files, written, strict=True)
-    )
 
+    def _unresolved_links(self, links: Iterable[StoredLink], deleted: Collection[str]) -> int:
+        """Return how many of these links lead nowhere once the `deleted` paths are gone."""
 
-def _files_to_move(core: Core, moves: Moves) -> tuple[dict[str, File], list[str]]:
-    """Return the files by their paths before the moves, and warnings about their new names.
+        def remaining(key: str) -> list[str]:
+            return [path for path in self._index.files_named(key) if path not in deleted]
 
-    Raises AlreadyExists, Invalid or NotFound if one of them cannot be moved.
-    """
-    files = dict[str, File]()
-    warnings = list[str]()
-    for old_path, new_path in moves.new_paths.items():
-        _check_free(core, old_path, new_path)
-        file = core.vault.read(old_path)
-        _check_scope(core, old_path, new_path, file.data)
-        warnings += check_text(core.settings, "", name_of(old_path), name_of(new_path))
-        files[old_path] = file
-    return files, warnings
+        targets = [resolve_link(link.target, link.source, remaining).path for link in links]
+        return targets.count(None)
 
+    def _last_change(self, name: str, op: str) -> Version | None:
+        """Return the last change of a note that is gone, if it was of this kind; else None.
 
-def _check_free(core: Core, old: str, new: str) -> None:
-    """Raise AlreadyExists if another note has the new name. A change of case is allowed."""
-    if compare_key(old) != compare_key(new) and core.entry(new) is not None:
-        hint = "Choose another name, or move or delete that note first."
-        raise AlreadyExists(
-            f"a note called {name_of(new)} already exists", hint=hint, name=name_of(new)
-        )
-
-
-def _check_scope(core: Core, old: str, new: str, data: bytes) -> None:
-    """Raise Invalid if a move would bring a note into a scope that this view does not see."""
-    if core.vault.access.is_partial:
-        properties = read_header(data.decode("utf-8", "replace")).properties
-        check_move_keeps_scope(old, new, properties, core.vault.access.hides)
-
-
-def _index_moved(
-    core: Core, texts: Mapping[str, bytes], written: Sequence[WriteResult], moves: Moves
-) -> list[str]:
-    """Index what moved and the notes with changed links, by their new paths. Returns warnings."""
-    warnings = list[str]()
-    attachments = set[str]()
-    for old_path, new_path in moves.new_paths.items():
-        if not is_note(old_path) or not is_note(new_path):
-            attachments.update((old_path, new_path))
-    if attachments:  # first: notes link to them
-        warnings += core.indexed(attachments, lambda: core.look_at(attachments))
-
-    notes = {path: data for path, data in texts.items() if path not in attachments}
-    moved = {old: new for old, new in moves.new_paths.items() if new in notes}
-    warnings += index_written(core, notes, written, moved=moved)
-    return warnings
-
-
-def delete(core: Core, name: str, *, if_sha256: str | None = None, **by: Unpack[By]) -> Deleted:
-    """Move a note to the trash. Links to it stay as they are, unresolved; `undo` restores it.
-
-    A repeated call with `if_sha256` whose answer was lost gives the same answer. Raises NotFound or
-    Ambiguous for the name, Conflict if the note has another hash than `if_sha256`, and ReadOnly.
-    """
-    core.must_be_writable()
-    try:
-        path = core.path_meant(name)
-    except NotFound:
-        last = _last_change(core, name, "delete") if if_sha256 else None
-        if last is None or last.before != if_sha256:
-            raise
-        return Deleted(name_of(last.path), last.id, 0)
-
-    with core.vault.lock():
-        unresolved = _unresolved_links(core, core.index.links(path), {path})
-        written = core.vault.trash(path, if_sha256, change_by(by, "delete"))
-        index_written(core, {}, [], gone=[path])
-    return Deleted(name_of(path), written.version, unresolved)
-
-
-def delete_all(core: Core, names: Iterable[str], **by: Unpack[By]) -> tuple[Deleted, ...]:
-    """Move notes to the trash as one change, which one undo takes back.
-
-    All names are looked up first: raises NotFound or Ambiguous, with nothing deleted, if one of
-    them means no note. Links among the notes are not counted as unresolved.
-    """
-    core.must_be_writable()
-    paths = list(dict.fromkeys(core.path_meant(name) for name in names))
-    if not paths:
-        return ()
-
-    with core.vault.lock():
-        deleted = set(paths)
-        unresolved = {}
-        for path in paths:
-            links = [link for link in core.index.links(path) if link.source not in deleted]
-            unresolved[path] = _unresolved_links(core, links, deleted)
-
-        wishes = [
-            FileChange("delete", path, core.vault.read(path).sha256, gone=True) for path in paths
-        ]
-        written = core.vault.carry_out(wishes, change_by(by, "delete"))
-        index_written(core, {}, [], gone=paths)
-    return tuple(
-        Deleted(name_of(path), result.version, unresolved[path])
-        for path, result in zip(paths, written, strict=True)
-    )
-
-
-def _unresolved_links(core: Core, links: Iterable[StoredLink], deleted: Collection[str]) -> int:
-    """Return how many of these links lead nowhere once the `deleted` paths are gone."""
-
-    def remaining(key: str) -> list[str]:
-        return [path for path in core.index.files_named(key) if path not in deleted]
-
-    targets = [resolve_link(link.target, link.source, remaining).path for link in links]
-    return targets.count(None)
-
-
-def _last_change(core: Core, name: str, op: str) -> Version | None:
-    """Return the last change of a note that is gone, if it was of this kind; else None.
-
-    It is what a call did whose answer was lost, if the call is repeated.
-    """
-    versions = core.changes.of(path_of(clean_reference(name)), 1)
-    if versions and versions[0].op == op:
-        return versions[0]
-    return None
+        It is what a call did whose answer was lost, if the call is repeated.
+        """
+        versions = self._changes.of(path_of(clean_reference(name)), 1)
+        if versions and versions[0].op == op:
+            return versions[0]
+        return None

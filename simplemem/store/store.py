@@ -1,60 +1,73 @@
-"""EnhancedStore: the door to one vault, for several threads and processes. It knows memories, no protocols."""
+"""EnhancedStore: the public API of a vault, which every interface uses."""
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial, wraps
 from itertools import chain
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar, Unpack
 
-from simplemem.errors import NotFound, Unavailable
+from simplemem.errors import Unavailable
 from simplemem.index.database import open_database
 from simplemem.index.door import Progress, SyncReport
 from simplemem.models import (
+    Backlink,
+    BlamedLine,
     By,
+    ConflictCopy,
+    ConflictMerge,
+    ConflictMerged,
+    Deleted,
+    Difference,
+    Filter,
     Finding,
+    Found,
+    HistoryEntry,
     IndexState,
+    Memory,
     Mended,
     Mending,
+    Moved,
     MovedIndex,
     OwnFile,
+    Pack,
+    Page,
+    Restored,
     Saved,
     Synced,
+    Undone,
+    UndoneMany,
 )
-from simplemem.note.dates import local
 from simplemem.note.formatting import well_formed
 from simplemem.note.names import check_name, compare_key, name_of, path_of
-from simplemem.obsidian.templates import fill_template
 from simplemem.settings.find_vault import find_vault
 from simplemem.settings.loading import load_settings
 from simplemem.settings.model import Settings
-from simplemem.store import (
-    conflicts,
-    history,
-    move,
-    packs,
-    read,
-    recall,
-    undo,
-    undo_by_author,
-    write,
-)
+from simplemem.store import packs, recall
 from simplemem.store.bench import Bench
-from simplemem.store.core import Core, change_by
+from simplemem.store.conflicts import Keep
+from simplemem.store.core import Core
+from simplemem.store.factory import make_parts
 from simplemem.store.listeners import Listener
+from simplemem.store.read import NoteText
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
-_MAX_TEMPLATES = 20  # that are named where one is not found
-
 P = ParamSpec("P")
 T = TypeVar("T")
+
+# The types of arguments that are checked, by their annotations.
+_CHECKED_TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "str": str,
+    "int": int,
+    "str | None": (str, NoneType),
+    "int | None": (int, NoneType),
+}
 
 
 def open_store(
@@ -64,57 +77,54 @@ def open_store(
     read_only: bool = False,
     person: bool = False,
 ) -> EnhancedStore:
-    """Open a vault, making it when it is not there. Without a path, the one that the settings or this folder lead to.
-    The history says of changes made through it whether a `person` makes them, or a program."""
-    root = find_vault(os.fspath(path) if path is not None else None)
-    return EnhancedStore(
-        root, settings or load_settings(vault=root), read_only=read_only, person=person
-    )
+    """Open a vault; create it if it does not exist.
 
-
-# Arguments of these types are checked, by the text of the annotation.
-_CHECKED_TYPES: dict[str, type | tuple[type, ...]] = {
-    "str": str,
-    "int": int,
-    "str | None": (str, NoneType),
-    "int | None": (int, NoneType),
-}
-
-
-def _method(
-    do: Callable[Concatenate[Core, P], T], *, asks: bool = False
-) -> Callable[Concatenate[EnhancedStore, P], T]:
-    """Return a function of the core as a method of the store. If it only `asks`, it is repeated after index damage.
-
-    The method raises TypeError, which names the argument, if a text or a number is of another type.
+    Without a path, it is the vault that the settings or the current folder lead to. The history
+    records whether changes are made by a `person` or by a program.
     """
-    expected = {
-        name: _CHECKED_TYPES[kind]
-        for name, kind in do.__annotations__.items()
-        if kind in _CHECKED_TYPES
+    root = find_vault(os.fspath(path) if path is not None else None)
+    settings = settings or load_settings(vault=root)
+    return EnhancedStore(root, settings, read_only=read_only, person=person)
+
+
+def _checks_arguments(method: Callable[P, T]) -> Callable[P, T]:
+    """Return a method that raises TypeError if a text or a number has another type.
+
+    The error names the argument. Other arguments are not checked.
+    """
+    annotations = method.__annotations__
+    expected_types = {
+        name: _CHECKED_TYPES[annotation]
+        for name, annotation in annotations.items()
+        if annotation in _CHECKED_TYPES
     }
-    positional = do.__code__.co_varnames[1 : do.__code__.co_argcount]
+    code = method.__code__
+    positional_names = code.co_varnames[: code.co_argcount]
 
-    @wraps(do)
-    def method(store: EnhancedStore, *args: P.args, **kwargs: P.kwargs) -> T:
-        core = store._opened  # noqa: SLF001
-        for name, value in chain(zip(positional, args, strict=False), kwargs.items()):
-            if name in expected and not isinstance(value, expected[name]):
-                wanted = do.__annotations__[name]
+    @wraps(method)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+        positional = zip(positional_names, args, strict=False)
+        for name, value in chain(positional, kwargs.items()):
+            expected = expected_types.get(name)
+            if expected is not None and not isinstance(value, expected):
                 raise TypeError(
-                    f"{do.__name__}(): {name} must be {wanted}, not {type(value).__name__}"
+                    f"{method.__name__}(): {name} must be {annotations[name]},"
+                    f" not {type(value).__name__}"
                 )
-        if asks:
-            return core.index.consistently(lambda: do(core, *args, **kwargs))
-        return do(core, *args, **kwargs)
+        return method(*args, **kwargs)
 
-    return method  # type: ignore[return-value]  # it is called as a method
+    return checked
 
 
 class EnhancedStore:
-    """One vault; a context manager. Every change takes `who` made it, with which `tool`, and a `reason`: history.
+    """One vault with its index: read, search, change and undo. A context manager.
 
-    After `close`, every method raises Unavailable.
+    It may be used from several threads, beside other processes on the same vault. Methods that
+    change notes take `who` makes the change, with which `tool`, and for which `reason`; the history
+    records these. Notes are called by their names, titles, aliases or wikilinks. After `close`,
+    every method raises Unavailable.
+
+    Guards whether the store is closed.
     """
 
     def __init__(
@@ -125,16 +135,13 @@ class EnhancedStore:
         read_only: bool = False,
         person: bool = False,
     ) -> None:
-        core = self._core = Core(root, settings, read_only=read_only, person=person)
+        self._parts = make_parts(root, settings, read_only=read_only, person=person)
+        self._core = Core(self._parts)
         self._is_closed = False
-        self.root, self.settings, self.read_only = core.root, core.settings, core.read_only
-        self.bench = Bench(core)
-
-    @property
-    def _opened(self) -> Core:
-        if self._is_closed:
-            raise Unavailable("this store is closed", hint="Open the vault again with open_store.")
-        return self._core
+        self.root = self._parts.root
+        self.settings = self._parts.settings
+        self.read_only = self._parts.read_only
+        self.bench = Bench(self._core)
 
     def __enter__(self) -> Self:
         return self
@@ -143,10 +150,22 @@ class EnhancedStore:
         self.close()
 
     def close(self) -> None:
-        """Stop background work, close all files and commit to git what is due. A second call does nothing."""
+        """Stop background work, close all files, and commit to git what is due.
+
+        A second call does nothing.
+        """
         if not self._is_closed:
             self._is_closed = True
             self._core.close()
+
+    @property
+    def _opened(self) -> Core:
+        """The objects of the store. Raises Unavailable if it is closed."""
+        if self._is_closed:
+            raise Unavailable("this store is closed", hint="Open the vault again with open_store.")
+        return self._core
+
+    # --- The index ---
 
     def start(self, *, embed: bool = True) -> None:
         """Keep the index up to date from now on, in the background: scan, watch, and embed."""
@@ -164,12 +183,28 @@ class EnhancedStore:
         """Return how far the index can be trusted now."""
         return self._opened.state()
 
+    @_checks_arguments
     def reach(self, commit: str) -> None:
         """Answer from now on from this commit of the vault's branch, or a later one.
 
         Does nothing if the vault is a folder. Raises Unavailable if the commit has not arrived.
         """
         self._opened.reach(commit)
+
+    def commit(self, *, written: bool = False) -> str:
+        """Return the commit of the vault's branch that answers are made of.
+
+        If something was just `written`, it is the newest commit, which contains that. Returns "" if
+        the vault is a folder, or if the newest commit cannot be read at the moment.
+        """
+        vault = self._opened.vault
+        if not vault.is_branch:
+            return ""
+        if not written:
+            return self._opened.index.standing().commit
+        with suppress(Unavailable):
+            return vault.newest()
+        return ""
 
     def sync(
         self,
@@ -180,154 +215,500 @@ class EnhancedStore:
         believe: bool = False,
         begin: bool = True,
     ) -> SyncReport:
-        """Index the vault, text first, vectors after. `rebuild` makes it anew beside itself; `believe` accepts that
-        many notes are gone; without `begin` no vectors of another embedder are begun, and none where many are missing:
-        `state` says how many are."""
-        core = self._opened
-        embed = embed and core.embedding.load()[0] is not None
-        if not embed:
-            core.rows.waiting = None
-        if rebuild:
-            core.follow_obsidian()
-            fresh = core.index.database.beside()
-            rows = core.sync_of(fresh)
-            rows.scan(progress)
-            if embed:
-                core.embedding.reuse_vectors(core.index.database, fresh)
-                core.embedding.fill(progress, begin=True, ready=rows.waiting, into=fresh)
-            fresh.set_meta("scanned", "yes")
-            fresh.close()
-            core.index.database.replace_with(fresh)
-        report = core.compare_all(progress, believe=believe)
-        if embed:
-            fill = partial(core.embedding.fill, progress, begin=begin, ready=core.rows.waiting)
-            report.embedded = core.index.consistently(fill)
-            core.parts.vectors.expect_complete()
-            report.trouble = core.embedding.trouble()
-        return report
+        """Index the vault: text first, vectors after it. Returns what has changed.
+
+        `rebuild` makes a new index and then replaces the old one with it. `believe` accepts that
+        many notes are gone. Without `begin`, no vectors of another embedder are made, and none if
+        many are missing; `state` says how many are.
+        """
+        return self._opened.parts.indexing.sync(
+            progress=progress, embed=embed, rebuild=rebuild, believe=believe, begin=begin
+        )
 
     def catch_up(self, *, embed: bool) -> None:
-        """Index what was saved up to this moment, for a process that stays: by the kernel's list of what changed.
+        """Index what was saved up to this moment, for a process that goes on.
 
-        With `embed` the vectors of a few changed notes are made too, as `sync` makes them for a question.
+        It costs what has changed, by the kernel's list of changed files. With `embed`, a few
+        missing vectors are made too.
         """
-        core = self._opened
-        core.catch_up()
-        if embed and core.embedding.count_pending():
-            fill = partial(core.embedding.fill, None, begin=False, ready=core.rows.waiting)
-            core.index.consistently(fill)
+        self._opened.parts.indexing.catch_up(embed=embed)
+
+    def move_index(
+        self, engine: str | SecretStr | Mapping[str, str] | None, progress: Progress | None = None
+    ) -> MovedIndex:
+        """Build the index in another engine, with the vectors that were paid for here.
+
+        `engine` is as in the setting `index.engine`; None is the SQLite index. If an earlier call
+        was interrupted, continue it. The index in use stays as it is, and in use.
+        """
+        from pydantic import SecretStr  # a command that moves no index does without Pydantic
+
+        secret = SecretStr(engine) if isinstance(engine, str) else engine
+        index_settings = self.settings.index.model_copy(update={"engine": secret, "replica": None})
+        settings = self.settings.model_copy(update={"index": index_settings})
+        parts = self._opened.parts
+        with (
+            EnhancedStore(self.root, settings, read_only=self.read_only, person=True) as other,
+            ExitStack() as opened,
+        ):
+            source = parts.database
+            target = other._parts.database
+            is_in_use = target.place == source.place
+            sqlite_path = parts.index.path
+            if is_in_use and engine and sqlite_path.is_file():
+                # The settings were changed first, and the SQLite index is left over.
+                source = open_database(sqlite_path, parts.vault.lock)
+                opened.callback(source.close)
+
+            other.sync(progress=progress, embed=False, believe=True)
+            taken_count = 0
+            if source.place != target.place:
+                taken_count = other._parts.embedding.reuse_vectors(source, target, progress)
+            report = other.sync(progress=progress)
+            return MovedIndex(
+                target.engine,
+                target.place,
+                other.state().notes,
+                taken_count,
+                report.embedded,
+                is_in_use,
+                report.trouble,
+            )
+
+    def stats(self) -> dict[str, Any]:
+        """Return numbers about the vault and its index."""
+        reranking = self._opened.reranking()
+        return self._opened.parts.statistics.collect(
+            reranker=reranking.name if reranking is not None else "none",
+            rerank_trouble=self.rerank_trouble,
+        )
+
+    def inspect(self) -> dict[str, dict[str, Any]]:
+        """Return everything that was read from every note."""
+        self._opened.prepare(vectors=False)
+        return self._opened.index.inspection()
+
+    # --- Names ---
 
     def resolve(self, name: str) -> str:
-        """The memory that a name, title, alias or wikilink means."""
+        """Return the name of the note that a name, title, alias or wikilink means.
+
+        Raises NotFound, with similar names, and Ambiguous if several notes are meant.
+        """
         return name_of(self._opened.path_meant(name))
 
     def has(self, name: str) -> bool:
-        """Whether there is a memory of just this name; quicker than `resolve`, which looks for what it may have meant."""
+        """Return whether there is a note of exactly this name. Quicker than `resolve`."""
         return self._opened.entry(path_of(check_name(name))) is not None
 
     def names(self, prefix: str = "", limit: int = 100) -> list[str]:
-        """Names that begin so, for completion; those of past sessions last."""
-        return [name for name, _ in self._near_names(prefix, limit)]
+        """Return names that begin with a prefix, for completion; those of past sessions last.
+
+        The prefix may also be that of the file name.
+        """
+        return [name for name, _ in self._names_with_prefix(prefix, limit)]
 
     def short_names(self, prefix: str = "", limit: int = 100) -> list[str]:
         """Return what a prefix may be completed to: file names that only one note has, or paths.
 
         Paths are returned if the prefix has a folder in it, or begins no such file name.
         """
-        found = self._near_names(prefix, limit)
-        start = compare_key(well_formed(prefix))
-        file_names = [name.rsplit("/", 1)[-1] for name, is_unique in found if is_unique]
-        short = [name for name in file_names if compare_key(name).startswith(start)]
-        if "/" in prefix or not short:
-            return [name for name, _ in found]
-        return short
+        matches = self._names_with_prefix(prefix, limit)
+        file_names = [name.rsplit("/", 1)[-1] for name, is_unique in matches if is_unique]
+        key = compare_key(well_formed(prefix))
+        short_names = [name for name in file_names if compare_key(name).startswith(key)]
+        if "/" in prefix or not short_names:
+            return [name for name, _ in matches]
+        return short_names
 
-    def _near_names(self, prefix: str, limit: int) -> list[tuple[str, bool]]:
-        """The names that begin so, or whose file name does, each with whether it is the only note of that file name."""
+    def _names_with_prefix(self, prefix: str, limit: int) -> list[tuple[str, bool]]:
+        """Return names that begin with a prefix, or whose file names do.
+
+        Each comes with whether no other note has the same file name.
+        """
         self._opened.prepare(vectors=False)
-        last = recall.archive_of(self._opened)
-        found = self._opened.index.near_names(well_formed(prefix), limit, last)
-        return [(name_of(path), is_unique) for path, is_unique in found]
+        last_folders = recall.archive_of(self._opened)
+        matches = self._opened.index.near_names(well_formed(prefix), limit, last_folders)
+        return [(name_of(path), is_unique) for path, is_unique in matches]
 
     def tags(self) -> dict[str, int]:
-        """Every tag and how many memories have it."""
+        """Return every tag, and how many notes have it."""
         self._opened.prepare(vectors=False)
         return self._opened.index.tag_counts()
 
-    read_text = _method(read.read_text)
-    read = _method(read.read)
-    search = _method(recall.search, asks=True)
-    context = _method(packs.context, asks=True)
-    backlinks = _method(recall.backlinks, asks=True)
-    related = _method(recall.related, asks=True)
+    # --- Reading and searching ---
 
-    create = _method(write.create)
+    @_checks_arguments
+    def read(
+        self,
+        name: str,
+        *,
+        section: str | None = None,
+        version: str | None = None,
+        at: str | None = None,
+    ) -> Memory:
+        """Return a note, or one section of it, now or at a version, date or commit.
 
-    def daily(self, **by: Unpack[By]) -> Saved:
-        """The note of today, made of the template for daily notes where it is not there yet."""
-        core, obsidian = self._opened, self._opened.conventions
-        if (file := core.file(path_of(name := obsidian.daily_note(local())))) is not None:
-            return write.report_unchanged(core, file)
-        template = obsidian.daily_template
-        is_there = (
-            template and core.entry(path_of(template)) is not None
-        )  # without it Obsidian makes an empty note
-        return self.create_from(template if is_there else "", name, **by)
+        A section is a heading, a path of headings ("A#B"), or a block ("^block"). `version` may
+        also be the hash of a text. Raises NotFound if there was no such note or section, or if its
+        text is no longer kept.
+        """
+        return self._opened.parts.memories.read(name, section=section, version=version, at=at)
 
-    def create_from(self, template: str, name: str, **by: Unpack[By]) -> Saved:
-        """Make a note of a template, to the byte but for its `{{title}}`, `{{date}}` and `{{time}}`."""
-        core = self._opened
-        core.must_be_writable()
-        path = path_of(check_name(name))
-        source = self._template_path(template) if template else ""
-        text = core.vault.read(source).data.decode("utf-8", "surrogateescape") if source else ""
-        text = fill_template(text, name.rsplit("/", 1)[-1], local(), core.conventions)
-        data = text.encode("utf-8", "surrogateescape")
-        with core.vault.lock():
-            return write.finish_write(
-                core, core.vault.create(path, data, change_by(by, "create")), data, ()
-            )
+    @_checks_arguments
+    def read_text(
+        self, name: str, *, version: str | None = None, at: str | None = None
+    ) -> NoteText:
+        """Return the whole text of a note, now or at a version, date or commit.
 
-    def _template_path(self, template: str) -> str:
-        """The path of a template by its name in Obsidian's folder for templates, or of any note by its name."""
-        core = self._opened
-        folder = core.conventions.templates_folder
-        path = path_of(f"{folder}/{template}".lstrip("/"))
-        if core.entry(path) is not None:
-            return path
-        try:
-            return core.path_meant(template)
-        except NotFound:
-            raise self._no_template(template) from None
+        It is quicker than `read`, as links, headings and tokens are not looked for. Raises as
+        `read` does.
+        """
+        return self._opened.parts.memories.read_text(name, version=version, at=at)
 
-    def _no_template(self, template: str) -> NotFound:
-        folder = self._opened.conventions.templates_folder
-        paths = self._opened.vault.entries_below(folder) if folder else []
-        names = [
-            name_of(entry.path).removeprefix(f"{folder}/")
-            for entry in paths
-            if entry.path.endswith(".md")
-        ]
-        hint = f"The templates are {', '.join(names[:_MAX_TEMPLATES])}."
-        if not names:
-            hint = "No template folder is set in Obsidian. Any note can serve as a template: give its name."
-        return NotFound(
-            f"no template called {template!r}", candidates=names[:_MAX_TEMPLATES], hint=hint
+    @_checks_arguments
+    def search(
+        self,
+        query: str,
+        *,
+        filter: Filter | None = None,
+        limit: int | None = None,
+        mode: str = "hybrid",
+        explain: bool = False,
+        why: str = "",
+        rerank: bool = True,
+        authors: bool = False,
+        own_scores: bool = False,
+    ) -> Found:
+        """Return the notes that answer a query, best first; for a query without words, the newest.
+
+        `mode` is "hybrid", "text" or "semantic". `explain` adds the numbers behind the ranking,
+        `why` says where one note is in it or why it is missing, `authors` says who changed each
+        note last. With `rerank`, a reranker may order the hits, if the settings name one. Scores
+        fall from hit to hit; with `own_scores`, each is what the hit has by itself, for a caller
+        that filters by it. Raises Invalid for an unknown mode or filter.
+        """
+        search = partial(
+            recall.search,
+            self._opened,
+            query,
+            filter=filter,
+            limit=limit,
+            mode=mode,
+            explain=explain,
+            why=why,
+            rerank=rerank,
+            authors=authors,
+            own_scores=own_scores,
+        )
+        return self._opened.index.consistently(search)
+
+    @_checks_arguments
+    def context(
+        self, query: str, *, budget_tokens: int = 1500, filter: Filter | None = None
+    ) -> Pack:
+        """Return the best passages for a query, cited, within a budget of tokens."""
+        context = partial(
+            packs.context, self._opened, query, budget_tokens=budget_tokens, filter=filter
+        )
+        return self._opened.index.consistently(context)
+
+    @_checks_arguments
+    def backlinks(
+        self,
+        name: str,
+        *,
+        query: str | None = None,
+        limit: int = 5,
+        kinds: Sequence[str] = ("link", "semantic"),
+    ) -> tuple[Backlink, ...]:
+        """Return notes that link to a note, or are near to it in meaning, each once.
+
+        With a `query`, they are in its order. `kinds` may leave out "link" or "semantic".
+        """
+        backlinks = partial(
+            recall.backlinks, self._opened, name, query=query, limit=limit, kinds=kinds
+        )
+        return self._opened.index.consistently(backlinks)
+
+    @_checks_arguments
+    def related(self, name: str, limit: int = 3) -> tuple[str, ...]:
+        """Return the names of notes that are near in meaning to a note, nearest first."""
+        related = partial(recall.related, self._opened, name, limit)
+        return self._opened.index.consistently(related)
+
+    @property
+    def rerank_trouble(self) -> str:
+        """Why the reranker did not order the last search; "" if it did, or if there is none."""
+        reranking = self._opened.reranking()
+        return reranking.failure if reranking is not None else ""
+
+    # --- Changes of notes ---
+
+    @_checks_arguments
+    def create(
+        self,
+        name: str,
+        content: str,
+        metadata: Mapping[str, Any] | None = None,
+        *,
+        overwrite: bool = False,
+        tags_as_map: bool = False,
+        if_sha256: str | None = None,
+        **by: Unpack[By],
+    ) -> Saved:
+        """Create a note. The warnings name unresolved links, and notes that say nearly the same.
+
+        With `overwrite`, it replaces the note of that name, and links that the new name would take
+        over are rewritten first; otherwise no other note is touched. The replaced text stays in the
+        history: `read(name, version=saved.previous_sha256)` returns it, and `undo(saved.version)`
+        restores it.
+
+        Raises AlreadyExists if there is such a note, unless a call with the same arguments made it;
+        Conflict if it is to be replaced and has another hash than `if_sha256`.
+        """
+        return self._opened.parts.editor.create(
+            name,
+            content,
+            metadata,
+            overwrite=overwrite,
+            tags_as_map=tags_as_map,
+            if_sha256=if_sha256,
+            **by,
         )
 
-    update = _method(write.update)
-    write_text = _method(write.write_text)
-    change_tags = _method(write.change_tags)
-    delete = _method(move.delete)
-    delete_all = _method(move.delete_all)
-    move = _method(move.move)
+    def create_from(self, template: str, name: str, **by: Unpack[By]) -> Saved:
+        """Create a note from a template, or an empty one for the template "".
 
-    blame = _method(history.blame_of)
-    diff = _method(history.diff)
-    history, last_step = _method(history.history), _method(undo.last_step)
-    restore = _method(undo.restore)
-    undo_all = _method(undo_by_author.undo_all)
-    undo = _method(undo.undo)
+        The text is that of the template, byte for byte, but for `{{title}}`, `{{date}}` and
+        `{{time}}`. Raises NotFound for an unknown template, and AlreadyExists.
+        """
+        return self._opened.parts.templates.create(template, name, **by)
+
+    def daily(self, **by: Unpack[By]) -> Saved:
+        """Return today's daily note; create it from its template if it does not exist."""
+        return self._opened.parts.templates.daily(**by)
+
+    @_checks_arguments
+    def update(
+        self,
+        name: str,
+        *,
+        content: str | None = None,
+        append: str | None = None,
+        edits: Sequence[Mapping[str, str]] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        if_sha256: str | None = None,
+        **by: Unpack[By],
+    ) -> Saved:
+        """Change a note's body (one of `content`, `append`, `edits`), its properties, or both.
+
+        `append` becomes a block of its own at the end, or continues the list or table that the note
+        ends with. Raises Invalid if the change cannot be made, and Conflict if the note has another
+        hash than `if_sha256`.
+        """
+        return self._opened.parts.editor.update(
+            name,
+            content=content,
+            append=append,
+            edits=edits,
+            metadata=metadata,
+            if_sha256=if_sha256,
+            **by,
+        )
+
+    @_checks_arguments
+    def write_text(self, name: str, text: str, *, if_sha256: str, **by: Unpack[By]) -> Saved:
+        """Replace a whole note, frontmatter included, byte for byte: for a user's editor.
+
+        Raises Conflict if the note has another hash than `if_sha256`.
+        """
+        return self._opened.parts.editor.write_text(name, text, if_sha256=if_sha256, **by)
+
+    @_checks_arguments
+    def change_tags(
+        self, name: str, tags: Any, *, if_sha256: str | None = None, **by: Unpack[By]
+    ) -> Saved:
+        """Set tags, and remove those that are null, in the notation that the note has.
+
+        Tags in the text stay, and the warnings name their lines. Raises Invalid if no tag is given,
+        and Conflict if the note has another hash than `if_sha256`.
+        """
+        return self._opened.parts.editor.change_tags(name, tags, if_sha256=if_sha256, **by)
+
+    @_checks_arguments
+    def move(self, name: str, new_name: str, **by: Unpack[By]) -> Moved:
+        """Give a note another name. Links to it and in it keep their targets and forms.
+
+        A repeated call whose answer was lost gives the same answer. Raises NotFound or Ambiguous
+        for the name, AlreadyExists if the new name is taken, and Invalid if it is not legal.
+        """
+        return self._opened.parts.mover.move(name, new_name, **by)
+
+    @_checks_arguments
+    def delete(self, name: str, *, if_sha256: str | None = None, **by: Unpack[By]) -> Deleted:
+        """Move a note to the trash. The answer says how many links are unresolved by that.
+
+        Raises NotFound or Ambiguous for the name, and Conflict if the note has another hash than
+        `if_sha256`.
+        """
+        return self._opened.parts.mover.delete(name, if_sha256=if_sha256, **by)
+
+    @_checks_arguments
+    def delete_all(self, names: Iterable[str], **by: Unpack[By]) -> tuple[Deleted, ...]:
+        """Move notes to the trash as one change, which one undo takes back.
+
+        All names are looked up first: raises NotFound or Ambiguous, with nothing deleted, if one of
+        them means no note. Links among the notes are not counted as unresolved.
+        """
+        return self._opened.parts.mover.delete_all(names, **by)
+
+    # --- History ---
+
+    @_checks_arguments
+    def history(
+        self,
+        name: str | None = None,
+        *,
+        limit: int = 20,
+        diff: bool = False,
+        by: str = "",
+        since: str = "",
+        until: str = "",
+        steps: bool = False,
+    ) -> tuple[HistoryEntry, ...]:
+        """Return changes of one note, of all, or of the operation of a version, newest first.
+
+        `by`, `since` and `until` (a date or version) narrow them down. Of a note, git commits are
+        among them unless they are narrowed down. With `steps`, the changes of all notes have one
+        entry per operation. Raises NotFound for an unknown note or version, and Invalid for what is
+        no date.
+        """
+        return self._opened.parts.history.entries(
+            name, limit=limit, diff=diff, by=by, since=since, until=until, steps=steps
+        )
+
+    @_checks_arguments
+    def diff(
+        self, what: str, other: str | None = None, *, since: str | None = None
+    ) -> tuple[Difference, ...]:
+        """Return what a version changed, what lies between two, or what changed in a note.
+
+        `what` is a version or a note. `since` is a version, date or commit; without it, it is the
+        last change of the note. Raises NotFound for an unknown version or note.
+        """
+        return self._opened.parts.history.diff(what, other, since=since)
+
+    @_checks_arguments
+    def blame(self, name: str) -> tuple[BlamedLine, ...]:
+        """Return who last changed each line of a note, by our own history.
+
+        What the history did not see was written by hand.
+        """
+        return self._opened.parts.history.blame(name)
+
+    @property
+    def git_trouble(self) -> str:
+        """Why the history that was asked for last lacks git commits; "" if it does not."""
+        return self._opened.parts.commits.trouble
+
+    @_checks_arguments
+    def last_step(self, name: str | None = None, *, undone: bool = False) -> str:
+        """Return the version to undo next; if `undone`, the undo to take back (redo) next.
+
+        It is of one note or of all. Raises NotFound if there is none. An undo can be taken back
+        only if nothing else was changed since.
+        """
+        return self._opened.parts.undo.last_step(name, undone=undone)
+
+    @_checks_arguments
+    def undo(self, version_or_name: str, **by: Unpack[By]) -> Undone:
+        """Undo a change by its version, or the last change of a note by the note's name.
+
+        Changes of the same operation, such as the links that a move rewrote, are undone with it. Of
+        a note, the last change is undone that was not undone yet. Raises Conflict if one of the
+        notes has changed since, NotFound if there is no such change, Invalid for a commit of git,
+        and ReadOnly.
+        """
+        return self._opened.parts.undo.undo(version_or_name, **by)
+
+    @_checks_arguments
+    def undo_all(
+        self,
+        by: str,
+        since: str,
+        *,
+        preview: bool = False,
+        expected: str | None = None,
+        **change: Unpack[By],
+    ) -> UndoneMany:
+        """Undo everything that somebody changed since a date or version, as one operation.
+
+        A `preview` changes nothing. If its `plan` is passed as `expected`, the undo is made only if
+        it would do what the preview showed; else Conflict is raised. Notes that have to stay as
+        they are come back with the reason. Raises NotFound if somebody of this name has changed
+        nothing since, Invalid if `by` or `since` is blank, and ReadOnly.
+        """
+        return self._opened.parts.undo_by_author.undo_all(
+            by, since, preview=preview, expected=expected, **change
+        )
+
+    @_checks_arguments
+    def restore(
+        self, name: str, *, at: str | None = None, new_name: str | None = None, **by: Unpack[By]
+    ) -> Restored:
+        """Write back the text that a note had at a version, date or commit.
+
+        With `new_name`, it becomes another note. Without `at`, it is the last text of a deleted
+        note. Raises AlreadyExists if another note has the name now, NotFound if the note did not
+        exist then or its text is no longer kept, and Invalid without `at` if the note exists. The
+        result has a warning if the text of that time is uncertain.
+        """
+        return self._opened.parts.undo.restore(name, at=at, new_name=new_name, **by)
+
+    # --- Conflicts, other machines, and the doctor ---
+
+    @_checks_arguments
+    def conflict_copies(self) -> tuple[ConflictCopy, ...]:
+        """Return the files that synchronisers and git left beside notes changed in two places."""
+        return self._opened.parts.conflicts.copies()
+
+    @_checks_arguments
+    def conflict_merges(
+        self, name: str | None = None, *, together: bool = False
+    ) -> tuple[ConflictMerge, ...]:
+        """Return what merges would make of conflict copies: of a copy, of all of a note, or of all.
+
+        `name` is that of the copy or the note. Each merge is of its copy alone. `together`, several
+        copies of a note are merged one after the other: the text of each has what those before it
+        added, and `merge_conflicts` writes them as one change. Raises NotFound if `name` has no
+        copy.
+        """
+        return self._opened.parts.conflicts.previews(name, together=together)
+
+    @_checks_arguments
+    def merge_conflict(
+        self, merge: ConflictMerge, *, keep: Keep = "merge", **by: Unpack[By]
+    ) -> ConflictMerged:
+        """Write a merge that was shown, and put the copy into the trash.
+
+        It is `merge_conflicts` of one copy.
+        """
+        return self._opened.parts.conflicts.merge(merge, keep=keep, **by)
+
+    @_checks_arguments
+    def merge_conflicts(
+        self, merges: Sequence[ConflictMerge], *, keep: Keep = "merge", **by: Unpack[By]
+    ) -> tuple[ConflictMerged, ...]:
+        """Write what was shown for copies of one note, and put the copies into the trash.
+
+        Several copies must have been merged `together`. `keep` is "merge", "note" or "copy" for one
+        of the texts, or "marked" for both where they differ. It is one change, which one undo takes
+        back. Nothing is written if one of the copies cannot be merged as `keep` says (Conflict,
+        Unreadable), if the note or a copy has changed since (Conflict), or if `keep` is "copy" and
+        the copies differ (Invalid).
+        """
+        return self._opened.parts.conflicts.merge_all(merges, keep=keep, **by)
 
     def sync_with_remote(self, **by: Unpack[By]) -> Synced:
         """Exchange changes with the remote of the vault's git repository."""
@@ -335,130 +716,54 @@ class EnhancedStore:
 
         return sync(self._opened, **by)
 
-    def commit(self, *, written: bool = False) -> str:
-        """The commit of the vault's branch that answers are of, or that holds what was just `written`; "" where the
-        vault is a folder, or where that cannot be told just now: what was written is there all the same."""
-        vault = self._opened.vault
-        if vault.is_branch and not written:
-            return self._opened.index.standing().commit
-        with suppress(Unavailable):
-            return vault.newest() if vault.is_branch else ""
-        return ""
-
-    def move_index(
-        self, engine: str | SecretStr | Mapping[str, str] | None, progress: Progress | None = None
-    ) -> MovedIndex:
-        """Build the index in another engine (as `index.engine` names one; None is the sidecar), with the vectors that
-        were paid for here, or go on where a former call was interrupted. The one in use stays as it is, and in use."""
-        from pydantic import SecretStr  # a command that moves no index does without Pydantic
-
-        named = SecretStr(engine) if isinstance(engine, str) else engine
-        index = self.settings.index.model_copy(update={"engine": named, "replica": None})
-        settings, core = self.settings.model_copy(update={"index": index}), self._opened
-        with (
-            EnhancedStore(self.root, settings, read_only=self.read_only, person=True) as there,
-            ExitStack() as opened,
-        ):
-            source, built = core.index.database, there._opened.index.database
-            is_used = built.place == source.place
-            if (
-                is_used and engine and core.index.path.is_file()
-            ):  # the settings were first, and the sidecar is left
-                source = open_database(core.index.path, core.vault.lock)
-                opened.callback(source.close)
-            there.sync(progress=progress, embed=False, believe=True)
-            taken = (
-                there._opened.embedding.reuse_vectors(source, built, progress)
-                if source.place != built.place
-                else 0
-            )
-            done = there.sync(progress=progress)
-            notes = there.state().notes
-            return MovedIndex(
-                built.engine, built.place, notes, taken, done.embedded, is_used, done.trouble
-            )
-
-    conflict_copies = _method(conflicts.conflict_copies)
-    conflict_merges = _method(conflicts.conflict_merges)
-    merge_conflict = _method(conflicts.merge_conflict)
-    merge_conflicts = _method(conflicts.merge_conflicts)
-
-    def stats(self) -> dict[str, Any]:
-        """Numbers about the vault and its index."""
-        core = self._opened
-        embedding = core.embedding.report()
-        reranking = core.reranking()
-        unread = core.conventions.unread_filters().items()
-        warnings = [
-            f"Obsidian's excluded-files entry {entry} is not applied: {why}"
-            for entry, why in unread
-        ]
-        warnings += filter(None, [self.rerank_trouble])
-        return {
-            "vault": str(self.root),
-            **(
-                {"branch": core.vault.place, "commit": self.commit()}
-                if core.vault.is_branch
-                else {}
-            ),
-            **core.index.counts(),
-            "skipped": [{"path": path, "why": why} for path, why in core.not_indexed()],
-            "state": core.state().as_dict(),
-            "pending_vectors": embedding["waiting"],
-            "embedder": embedding["in_use"],
-            "embedding": embedding,
-            "reranker": reranking.name if reranking is not None else "none",
-            "index_path": core.index.database.place,
-            "index_bytes": core.index.database.size(),
-            "engine": core.index.database.engine,
-            "lag_seconds": round(time.monotonic() - core.compared_at) if core.compared_at else None,
-            "read_only": self.read_only,
-            "git": core.committing.state(),
-            "warnings": warnings,
-        }
-
-    @property
-    def git_trouble(self) -> str:
-        """Why the history that was asked for last lacks what git knows; "" when it does not."""
-        return self._opened.git_trouble
-
-    @property
-    def rerank_trouble(self) -> str:
-        """Why the reranker did not order what was asked for last; "" when it did, or there is none."""
-        reranking = self._opened.reranking()
-        return reranking.failure if reranking is not None else ""
-
-    def inspect(self) -> dict[str, dict[str, Any]]:
-        """Everything that was read from every note."""
-        self._opened.prepare(vectors=False)
-        return self._opened.index.inspection()
-
     def doctor(
         self, progress: Progress | None = None, *, only: Collection[str] = ()
     ) -> tuple[Finding, ...]:
-        """What is wrong with the vault, its index or what they are on, by all checks or some. Changes no note."""
+        """Return what is wrong with the vault, its index or their disks; changes no note.
+
+        `only` names the checks to make; without it, all are made. Raises Invalid for an unknown
+        one.
+        """
         from simplemem.store.doctor import examine  # few who open a store ask for it
 
         return examine(self._opened, progress, only=only)
 
-    def own_files(self) -> tuple[OwnFile, ...]:
-        """What is in `.simplemem/` of the vault, and which of it can be made again from the notes: only the index."""
-        from simplemem.store.folder import own_files
-
-        return own_files(self._opened)
-
     def plan_mending(
         self, progress: Progress | None = None, *, only: Collection[str] = ()
     ) -> Mending:
-        """What `doctor` finds and the broken links among it that can be mended. Writes nothing; `mend` does."""
+        """Return what `doctor` finds, and how broken links can be fixed; writes nothing."""
         from simplemem.store.doctor import plan_mending
 
         return plan_mending(self._opened, progress, only=only)
 
     def mend(self, mending: Mending, **by: Unpack[By]) -> Mended:
-        """Carry out what was planned: all of it as one change, which one `undo` takes back, or nothing."""
+        """Carry out a plan: all of it as one change, which one `undo` takes back, or nothing."""
         from simplemem.store.doctor import mend
 
         return mend(self._opened, mending, **by)
 
-    list = _method(recall.list_page, asks=True)  # last: its name hides the type from what follows
+    def own_files(self) -> tuple[OwnFile, ...]:
+        """Return what is in `.simplemem/` of the vault, and whether it can be rebuilt."""
+        from simplemem.store.folder import own_files
+
+        parts = self._opened.parts
+        index_path = None if self.settings.index.engine else Path(parts.index.path)
+        return own_files(self.root, parts.vault, index_path)
+
+    @_checks_arguments
+    def list(  # last: its name hides the type from what follows
+        self,
+        *,
+        filter: Filter | None = None,
+        sort: str = "modified",
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page:
+        """Return a page of the notes that pass a filter, newest first by default.
+
+        `cursor` is that of the page before. Raises Invalid for an unknown order or cursor.
+        """
+        list_page = partial(
+            recall.list_page, self._opened, filter=filter, sort=sort, limit=limit, cursor=cursor
+        )
+        return self._opened.index.consistently(list_page)

@@ -26,8 +26,7 @@ from simplemem.note.paths import is_path
 from simplemem.obsidian.link_edits import Moves, rewrite_links
 from simplemem.store.core import Core, change_by
 from simplemem.store.edits import encoded
-from simplemem.store.link_rewrites import named_after
-from simplemem.store.undo import carry_out
+from simplemem.store.factory import make_parts
 from simplemem.vault.folder.dir_handles import OWN_FOLDER
 from simplemem.vault.folder.disk import sha256
 from simplemem.vault.folder.lock import FileLock
@@ -95,7 +94,7 @@ def _exchanged(core: Core, by: By, committed: int, waiting: tuple[str, ...]) -> 
             wishes = _wishes(core, ex, files, waiting)
             if wishes:
                 by = {"reason": f"merge of {str(ex.theirs.id)[:10]} from {ex.remote}", **by}
-                written, _ = carry_out(core, wishes, change_by(by, "sync"))
+                written, _ = core.parts.writer.carry_out(wishes, change_by(by, "sync"))
                 version = written[0].version
             made = ex.commit_merge(files)
         if made == ex.theirs.id:
@@ -117,7 +116,10 @@ def _follow(core: Core, ex: Exchange, files: _Files, moves: Mapping[str, str]) -
     """Let links follow what moved on one side, in notes that the other side wrote."""
     for old, new in moves.items():
         move = Moves({old: new})
-        before, after = named_after(core, Moves({new: old})), named_after(core, move)
+        before, after = (
+            core.parts.links.named_after(Moves({new: old})),
+            core.parts.links.named_after(move),
+        )
         for path in core.index.sources_that_could_mean([old, new]):
             if (held := ex.text_in_last_commit(path)) is not None:
                 files.setdefault(path, held)
@@ -172,7 +174,7 @@ class Syncing:
                     continue
                 try:
                     with closing(
-                        Core(self._root, self._settings, read_only=False, person=True)
+                        Core(make_parts(self._root, self._settings, read_only=False, person=True))
                     ) as core:
                         sync(core, who="simplemem", tool="sync")
                 except (SimplememError, OSError) as error:

@@ -11,19 +11,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Unpack
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound
+from simplemem.index.changes import ChangeTable
 from simplemem.models import By, Restored, Undone
 from simplemem.note.formatting import counted
 from simplemem.note.names import check_name, clean_reference, name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.obsidian.link_edits import Moves
-from simplemem.store.core import Core, change_by
-from simplemem.store.earlier_texts import is_version_id, moment_of, note_at, nothing_there
-from simplemem.store.git_history import means_commit
-from simplemem.store.history import last_change, main_of, path_with_a_past
+from simplemem.settings.model import Settings
+from simplemem.store.earlier_texts import EarlierTexts, is_version_id, nothing_there
+from simplemem.store.git_history import GitHistory
+from simplemem.store.history import NoteHistory, main_of
 from simplemem.store.text_checks import check_text
 from simplemem.store.unseen import check_unseen_links
+from simplemem.store.vault_index import IndexKeeper, NoteReader, NoteWriter, change_by
 from simplemem.vault.folder.history import Version
-from simplemem.vault.folder.vault import Change, File, FileChange, WriteResult
+from simplemem.vault.folder.vault import File, FileChange, Vault
 
 _MAX_OPERATIONS = 1000  # of the whole vault, the latest: an older change is undone by its version
 _NOUNS = {"create": "creation", "update": "change", "delete": "deletion"}
@@ -34,157 +36,313 @@ _Operations = Mapping[str, Sequence[Version]]
 """Operations by their group, the newest first, with their changes, also the newest first."""
 
 
-def carry_out(
-    core: Core, wishes: Sequence[FileChange], change: Change
-) -> tuple[list[WriteResult], list[str]]:
-    """Change files as one operation under the vault's lock, and index them.
+class Undo:
+    """Undoes single changes, and restores earlier texts. Guards no state of its own."""
 
-    Returns the results in the order of the wishes, and warnings if the index could not be updated.
-    """
-    written = core.vault.carry_out(wishes, change)
-    paths = {path for wish in wishes for path in (wish.path, wish.target)}
-    warnings = core.indexed(paths, lambda: core.look_at(paths))
-    return written, warnings
+    def __init__(
+        self,
+        vault: Vault,
+        changes: ChangeTable,
+        *,
+        reader: NoteReader,
+        texts: EarlierTexts,
+        commits: GitHistory,
+        history: NoteHistory,
+        keeper: IndexKeeper,
+        writer: NoteWriter,
+        settings: Settings,
+    ) -> None:
+        self._vault = vault
+        self._kept_texts = vault.history
+        self._changes = changes
+        self._reader = reader
+        self._texts = texts
+        self._commits = commits
+        self._history = history
+        self._keeper = keeper
+        self._writer = writer
+        self._settings = settings
 
+    def undo(self, version_or_name: str, **by: Unpack[By]) -> Undone:
+        """Undo a change by its version, or the last change of a note by the note's name.
 
-def undo(core: Core, version_or_name: str, **by: Unpack[By]) -> Undone:
-    """Undo a change by its version, or the last change of a note by the note's name.
+        Changes of the same operation, such as the links that a move rewrote, are undone
+        with it. Of a note, the last change is undone that was not undone yet. Raises
+        Conflict if one of the notes has changed since, NotFound if there is no such change,
+        Invalid for a commit of git, and ReadOnly.
+        """
+        self._writer.check_writable()
+        version = self._change_to_undo(version_or_name)
 
-    Changes of the same operation, such as the links that a move rewrote, are undone with it. Of a
-    note, the last change is undone that was not undone yet. Raises Conflict if one of the notes has
-    changed since, NotFound if there is no such change, Invalid for a commit of git, and ReadOnly.
-    """
-    core.must_be_writable()
-    version = _change_to_undo(core, version_or_name)
+        with self._writer.lock():
+            changes = self._changes.step(version.group)
+            self._check_unseen_links(changes)
+            main_change = main_of(changes)
+            description = self._describe_undo(main_change, len(changes))
 
-    with core.vault.lock():
-        changes = core.changes.step(version.group)
-        _check_unseen_links(core, changes)
-        main_change = main_of(changes)
-        description = _describe_undo(core, main_change, len(changes))
+            reason = f"undoes {changes[0].id}"
+            if by.get("reason"):
+                reason += f": {by['reason']}"
+            try:
+                written = self._vault.undo(version.id, change_by({**by, "reason": reason}, "undo"))
+            except Conflict as error:
+                raise self._refusal(version, error) from error
 
-        reason = f"undoes {changes[0].id}"
-        if by.get("reason"):
-            reason += f": {by['reason']}"
-        try:
-            written = core.vault.undo(version.id, change_by({**by, "reason": reason}, "undo"))
-        except Conflict as error:
-            raise _refusal(core, version, error) from error
+            paths = {path for change in changes for path, _, _ in change.effects}
+            paths.update(result.path for result in written)
+            self._keeper.index_written(paths)
 
-        paths = {path for change in changes for path, _, _ in change.effects}
-        paths.update(result.path for result in written)
-        core.indexed(paths, lambda: core.look_at(paths))
+        main_paths = (main_change.path, main_change.new_path)
+        result = next((result for result in written if result.path in main_paths), written[0])
+        return Undone(name_of(result.path), result.sha256, result.version, description)
 
-    main_paths = (main_change.path, main_change.new_path)
-    result = next((result for result in written if result.path in main_paths), written[0])
-    return Undone(name_of(result.path), result.sha256, result.version, description)
+    def _describe_undo(self, change: Version, change_count: int) -> str:
+        """Return what undoing an operation does, such as "undid the move of Kite to craft/Kite".
 
+        `change` is the main change of the operation, which has `change_count` changes.
+        """
+        verb = "undid"
+        undone_id = undone_by(change)
+        if undone_id:
+            verb = "redid"
+            undone_changes = self._changes.step(self._changes.find(undone_id).group)
+            change = main_of(undone_changes)
 
-def _describe_undo(core: Core, change: Version, change_count: int) -> str:
-    """Return what undoing an operation does, such as "undid the move of Kite to craft/Kite".
+        noun = _NOUNS.get(change.op, change.op)
+        description = f"{verb} the {noun} of {name_of(change.path)}"
+        if change.new_path:
+            description += f" to {name_of(change.new_path)}"
 
-    `change` is the main change of the operation, which has `change_count` changes.
-    """
-    verb = "undid"
-    undone_id = undone_by(change)
-    if undone_id:
-        verb = "redid"
-        undone_changes = core.changes.step(core.changes.find(undone_id).group)
-        change = main_of(undone_changes)
+        # That a move also rewrote links goes without saying.
+        is_plain_move = change.new_path and change.op != "undo"
+        if change_count > 1 and not is_plain_move:
+            description += f" and {counted(change_count - 1, 'more change')} of the same step"
+        return description
 
-    noun = _NOUNS.get(change.op, change.op)
-    description = f"{verb} the {noun} of {name_of(change.path)}"
-    if change.new_path:
-        description += f" to {name_of(change.new_path)}"
+    def _refusal(self, version: Version, error: Conflict) -> Conflict:
+        """Return the error for a note that is not as this change left it, and what to do.
 
-    # That a move also rewrote links goes without saying.
-    is_plain_move = change.new_path and change.op != "undo"
-    if change_count > 1 and not is_plain_move:
-        description += f" and {counted(change_count - 1, 'more change')} of the same step"
-    return description
+        If the note can be restored as it was before the change, `restore_at` says what to restore.
+        """
+        path: str = error.details["path"]
+        name = name_of(path)
+        details = {**error.details, "version": version.id}
+        if details["current_sha256"] is None:
+            return Conflict(error.message, hint=error.hint, **details)
 
-
-def _refusal(core: Core, version: Version, error: Conflict) -> Conflict:
-    """Return the error for a note that is not as this change left it, and what to do.
-
-    If the note can be restored as it was before the change, `restore_at` says what to restore.
-    """
-    path: str = error.details["path"]
-    name = name_of(path)
-    details = {**error.details, "version": version.id}
-    if details["current_sha256"] is None:
-        return Conflict(error.message, hint=error.hint, **details)
-
-    changes = core.changes.step(version.group)
-    change = next((change for change in changes if path in (change.path, change.new_path)), version)
-    message = f"{name} has changed since {version.id}"
-    if change.after is None:
-        message = f"a note called {name} exists again"
-        hint = "Move or delete that note first, or restore the old one under another name."
-    elif _is_changed_since(core, path, version):
-        hint = "Undo the later changes first."
-    elif change.new_path is not None:
-        hint = (
-            "The note was edited outside simplemem. To move it back with that edit, move it again."
+        changes = self._changes.step(version.group)
+        change = next(
+            (change for change in changes if path in (change.path, change.new_path)), version
         )
-    elif change.before is None:
-        hint = "The note was edited outside simplemem. If you do not want to keep it, delete it."
-    else:
-        details["restore_at"] = f"before {version.id}"
-        restoring = f"restore the note as it was before {version.id}"
-        hint = f"The note was edited outside simplemem. To take back that edit too, {restoring}."
-    return Conflict(message, hint=hint, **details)
+        message = f"{name} has changed since {version.id}"
+        if change.after is None:
+            message = f"a note called {name} exists again"
+            hint = "Move or delete that note first, or restore the old one under another name."
+        elif self._is_changed_since(path, version):
+            hint = "Undo the later changes first."
+        elif change.new_path is not None:
+            hint = "The note was edited outside simplemem. "
+            hint += "To move it back with that edit, move it again."
+        elif change.before is None:
+            hint = (
+                "The note was edited outside simplemem. If you do not want to keep it, delete it."
+            )
+        else:
+            details["restore_at"] = f"before {version.id}"
+            restoring = f"restore the note as it was before {version.id}"
+            hint = (
+                f"The note was edited outside simplemem. To take back that edit too, {restoring}."
+            )
+        return Conflict(message, hint=hint, **details)
 
+    def _is_changed_since(self, path: str, version: Version) -> bool:
+        """Return whether the history has a later change of this path."""
+        latest = next(iter(self._changes.of(path, 1)), None)
+        return latest is not None and latest.group != version.group
 
-def _is_changed_since(core: Core, path: str, version: Version) -> bool:
-    """Return whether the history has a later change of this path."""
-    latest = next(iter(core.changes.of(path, 1)), None)
-    return latest is not None and latest.group != version.group
+    def _check_unseen_links(self, changes: Iterable[Version]) -> None:
+        """Raise ReadOnly if undoing a move would break a link that this view cannot follow."""
+        new_paths = dict[str, str]()
+        texts = dict[str, bytes]()
+        for change in changes:
+            if change.new_path is None or change.before is None:
+                continue
 
+            new_paths[change.new_path] = change.path
+            if change.before == change.after:
+                continue
+            text = self._kept_texts.read_text(change.before)
+            if text is not None:
+                texts[change.new_path] = text
+        check_unseen_links(self._vault, Moves(new_paths), texts)
 
-def _check_unseen_links(core: Core, changes: Iterable[Version]) -> None:
-    """Raise ReadOnly if undoing a move would break a link that this view cannot follow."""
-    new_paths = dict[str, str]()
-    texts = dict[str, bytes]()
-    for change in changes:
-        if change.new_path is None or change.before is None:
-            continue
+    def _change_to_undo(self, version_or_name: str) -> Version:
+        """Return the change of this version, or the last change of a note that is not undone.
 
-        new_paths[change.new_path] = change.path
-        if change.before == change.after:
-            continue
-        text = core.vault.history.read_text(change.before)
-        if text is not None:
-            texts[change.new_path] = text
-    check_unseen_links(core.vault, Moves(new_paths), texts)
+        Raises NotFound if there is none, and Invalid for a commit of git.
+        """
+        try:
+            return self._changes.find(version_or_name)
+        except NotFound as no_version:
+            is_note = self._reader.entry(path_of(clean_reference(version_or_name))) is not None
+            if not is_note and self._commits.means_commit(version_or_name):
+                raise Invalid(
+                    f"{version_or_name} is a commit of git, which simplemem cannot undo",
+                    hint="Restore a note as it was at that commit, or revert the commit with git.",
+                ) from None
+            if not is_note and is_version_id(version_or_name):
+                no_version.hint = self._newest_version_hint()
+                raise
+        return self._changes.find(self.last_step(version_or_name))
 
+    def _newest_version_hint(self) -> str:
+        """Return a hint that names the newest visible version, and where the others are listed."""
+        newest = self._changes.recent(1)
+        if not newest:
+            return "The history is empty."
+        return f"The newest version is {newest[0].id}; memory_history lists the latest."
 
-def _change_to_undo(core: Core, version_or_name: str) -> Version:
-    """Return the change of this version, or the last change of a note that is not undone.
+    def last_step(self, name: str | None = None, *, undone: bool = False) -> str:
+        """Return the version to undo next; if `undone`, the undo to take back (redo) next.
 
-    Raises NotFound if there is none, and Invalid for a commit of git.
-    """
-    try:
-        return core.changes.find(version_or_name)
-    except NotFound as no_version:
-        is_note = core.entry(path_of(clean_reference(version_or_name))) is not None
-        if not is_note and means_commit(core, version_or_name):
-            raise Invalid(
-                f"{version_or_name} is a commit of git, which simplemem cannot undo",
-                hint="Restore a note as it was at that commit, or revert the commit with git.",
-            ) from None
-        if not is_note and is_version_id(version_or_name):
-            no_version.hint = _newest_version_hint(core)
-            raise
-    return core.changes.find(last_step(core, version_or_name))
+        It is of one note or of all. Raises NotFound if there is none. An undo can be taken
+        back only if nothing else was changed since.
+        """
+        if name is None:
+            versions = self._changes.recent(_MAX_OPERATIONS)
+        else:
+            versions = self._changes.of(self._history.path_with_a_past(name))
+        operations = _operations_of(versions)
 
+        group = _undo_to_redo(operations) if undone else _operation_to_undo(operations)
+        if group is not None:
+            return group
 
-def _newest_version_hint(core: Core) -> str:
-    """Return a hint that names the newest visible version, and where the others are listed."""
-    newest = core.changes.recent(1)
-    if not newest:
-        return "The history is empty."
-    return f"The newest version is {newest[0].id}; memory_history lists the latest."
+        message = "nothing to redo" if undone else "nothing to undo"
+        if name:
+            message += f" in {name}"
+        hint = "Only changes made through simplemem can be undone."
+        if undone:
+            hint = "The history has only changes made through simplemem."
+        raise NotFound(message, hint=hint)
+
+    def restore(
+        self, name: str, *, at: str | None = None, new_name: str | None = None, **by: Unpack[By]
+    ) -> Restored:
+        """Write back the text that a note had at a version, date or commit.
+
+        With `new_name`, it becomes another note. Without `at`, it is the last text of a
+        deleted note. Raises AlreadyExists if another note has the name now, NotFound if the
+        note did not exist then or its text is no longer kept, and Invalid without `at` if
+        the note exists. The result has a warning if the text of that time is uncertain.
+        """
+        self._writer.check_writable()
+        path = self._history.path_with_a_past(name)
+
+        with self._writer.lock():
+            doubt = ""
+            if at is None:
+                at, doubt = self._last_moment(path, is_renamed=new_name is not None)
+            then = self._texts.note_at(path, at, name=name)
+            if then.data is None or then.sha256 is None:
+                raise nothing_there(name_of(path), at, then)
+
+            target = path if new_name is None else path_of(check_name(new_name))
+            current = self._reader.file(target)
+            if current is not None:
+                self._check_same_note(path, target, at, current)
+
+            current_sha256 = None if current is None else current.sha256
+            wish = FileChange("restore", target, before=current_sha256, data=then.data)
+            results, _ = self._writer.carry_out([wish], change_by(by, "restore"))
+            written = results[0]
+
+        warnings = list[str]()
+        doubt = doubt or then.doubt
+        if doubt:
+            warnings.append(f"not certain: {doubt}")
+        if written.changed:
+            old_text = "" if current is None else read_note(current.data).text
+            new_text = read_note(then.data).text
+            warnings += check_text(
+                self._settings, name_of(target), old_text, new_text, is_new=False
+            )
+        return Restored(
+            name=name_of(target),
+            sha256=then.sha256,
+            previous_sha256=written.previous_sha256,
+            version=written.version,
+            at=at,
+            changed=written.changed,
+            warnings=tuple(warnings),
+        )
+
+    def _last_moment(self, path: str, *, is_renamed: bool) -> tuple[str, str]:
+        """Return the last moment at which a deleted note existed, and what is uncertain about it.
+
+        If another note has its path now, the deleted one can be restored only if it `is_renamed`.
+        Raises Invalid if the path has a note and none was deleted there, or it is not renamed.
+        """
+        if self._reader.entry(path) is not None:
+            deletion = self._deletion_of_another(path) if is_renamed else None
+            if deletion is None:
+                hint = "Pass `at`: a version of its history, or a date."
+                raise Invalid(f"{name_of(path)} already exists", hint=hint)
+            return f"before {deletion.id}", ""
+
+        last = self._history.last_change(path)
+        if last.after is None:
+            return f"before {last.id}", ""
+        return last.id, "it was deleted outside simplemem, perhaps after other changes"
+
+    def _deletion_of_another(self, path: str) -> Version | None:
+        """Return the change that deleted an earlier note at a path which another note has now.
+
+        Returns None if there was no other note, such as if the deleted note itself was restored.
+        """
+        arrival = None  # the change that put a note at the path after the deletion
+        for version in self._changes.recent():
+            if version.path == path and version.after is None and version.before is not None:
+                is_another = arrival is None or arrival.op in ("create", "move")
+                return version if is_another else None
+
+            is_created_there = version.path == path and version.before is None
+            is_moved_there = version.new_path == path
+            if (is_created_there or is_moved_there) and version.op != "recovered":
+                arrival = version
+        return None
+
+    def _check_same_note(self, path: str, target: str, at: str, current: File) -> None:
+        """Raise AlreadyExists if the file at the target is not the note to be restored."""
+        hint = "Choose another name."
+        if target == path:
+            takeover = self._takeover_since(path, at, current.sha256)
+            if takeover is None:
+                return
+            hint = f"It got this name in {takeover.id}. Restore the old note under another name."
+        message = f"another note called {name_of(target)} exists"
+        raise AlreadyExists(message, hint=hint, name=name_of(target))
+
+    def _takeover_since(self, path: str, at: str, current_sha256: str) -> Version | None:
+        """Return the change since a moment that gave a path to another note; None if none did.
+
+        The other note may be one that another program put there, after a change of ours
+        freed the path.
+        """
+        lineage = self._changes.lineage(path)
+        if not lineage or self._commits.means_commit(at):
+            return None  # git knows names, and follows them by itself
+
+        last = lineage[0]
+        is_moved_away = (last.new_path or last.path) != path
+        is_replaced = last.after is None and last.before != current_sha256
+        if is_moved_away or is_replaced:
+            return last
+
+        first = lineage[-1]
+        if first.op == "create" and self._texts.moment_of(at).number < first.number:
+            return first
+        return None
 
 
 def undone_by(version: Version) -> str:
@@ -193,31 +351,6 @@ def undone_by(version: Version) -> str:
         return ""
     match = _UNDOES.match(version.reason)
     return match["version"] if match else ""
-
-
-def last_step(core: Core, name: str | None = None, *, undone: bool = False) -> str:
-    """Return the version to undo next; if `undone`, the undo to take back (redo) next.
-
-    It is of one note or of all. Raises NotFound if there is none. An undo can be taken back only if
-    nothing else was changed since.
-    """
-    if name is None:
-        versions = core.changes.recent(_MAX_OPERATIONS)
-    else:
-        versions = core.changes.of(path_with_a_past(core, name))
-    operations = _operations_of(versions)
-
-    group = _undo_to_redo(operations) if undone else _operation_to_undo(operations)
-    if group is not None:
-        return group
-
-    message = "nothing to redo" if undone else "nothing to undo"
-    if name:
-        message += f" in {name}"
-    hint = "Only changes made through simplemem can be undone."
-    if undone:
-        hint = "The history has only changes made through simplemem."
-    raise NotFound(message, hint=hint)
 
 
 def _operations_of(versions: Iterable[Version]) -> _Operations:
@@ -289,123 +422,3 @@ def _is_undone_by_author(changes: Iterable[Version], restored_texts: dict[str, s
         if path in restored_texts and restored_texts[path] == old_sha256:
             del restored_texts[path]
     return True
-
-
-def restore(
-    core: Core, name: str, *, at: str | None = None, new_name: str | None = None, **by: Unpack[By]
-) -> Restored:
-    """Write back the text that a note had at a version, date or commit.
-
-    With `new_name`, it becomes another note. Without `at`, it is the last text of a deleted note.
-    Raises AlreadyExists if another note has the name now, NotFound if the note did not exist then
-    or its text is no longer kept, and Invalid without `at` if the note exists. The result has a
-    warning if the text of that time is uncertain.
-    """
-    core.must_be_writable()
-    path = path_with_a_past(core, name)
-
-    with core.vault.lock():
-        doubt = ""
-        if at is None:
-            at, doubt = _last_moment(core, path, is_renamed=new_name is not None)
-        then = note_at(core, path, at, name=name)
-        if then.data is None or then.sha256 is None:
-            raise nothing_there(name_of(path), at, then)
-
-        target = path if new_name is None else path_of(check_name(new_name))
-        current = core.file(target)
-        if current is not None:
-            _check_same_note(core, path, target, at, current)
-
-        current_sha256 = None if current is None else current.sha256
-        wish = FileChange("restore", target, before=current_sha256, data=then.data)
-        results, _ = carry_out(core, [wish], change_by(by, "restore"))
-        written = results[0]
-
-    warnings = list[str]()
-    doubt = doubt or then.doubt
-    if doubt:
-        warnings.append(f"not certain: {doubt}")
-    if written.changed:
-        old_text = "" if current is None else read_note(current.data).text
-        new_text = read_note(then.data).text
-        warnings += check_text(core.settings, name_of(target), old_text, new_text, is_new=False)
-    return Restored(
-        name=name_of(target),
-        sha256=then.sha256,
-        previous_sha256=written.previous_sha256,
-        version=written.version,
-        at=at,
-        changed=written.changed,
-        warnings=tuple(warnings),
-    )
-
-
-def _last_moment(core: Core, path: str, *, is_renamed: bool) -> tuple[str, str]:
-    """Return the last moment at which a deleted note existed, and what is uncertain about it.
-
-    If another note has its path now, the deleted one can be restored only if it `is_renamed`.
-    Raises Invalid if the path has a note and none was deleted there, or it is not renamed.
-    """
-    if core.entry(path) is not None:
-        deletion = _deletion_of_another(core, path) if is_renamed else None
-        if deletion is None:
-            hint = "Pass `at`: a version of its history, or a date."
-            raise Invalid(f"{name_of(path)} already exists", hint=hint)
-        return f"before {deletion.id}", ""
-
-    last = last_change(core, path)
-    if last.after is None:
-        return f"before {last.id}", ""
-    return last.id, "it was deleted outside simplemem, perhaps after other changes"
-
-
-def _deletion_of_another(core: Core, path: str) -> Version | None:
-    """Return the change that deleted an earlier note at a path which another note has now.
-
-    Returns None if there was no other note, such as if the deleted note itself was restored.
-    """
-    arrival = None  # the change that put a note at the path after the deletion
-    for version in core.changes.recent():
-        if version.path == path and version.after is None and version.before is not None:
-            is_another = arrival is None or arrival.op in ("create", "move")
-            return version if is_another else None
-
-        is_created_there = version.path == path and version.before is None
-        is_moved_there = version.new_path == path
-        if (is_created_there or is_moved_there) and version.op != "recovered":
-            arrival = version
-    return None
-
-
-def _check_same_note(core: Core, path: str, target: str, at: str, current: File) -> None:
-    """Raise AlreadyExists if the file at the target is not the note to be restored."""
-    hint = "Choose another name."
-    if target == path:
-        takeover = _takeover_since(core, path, at, current.sha256)
-        if takeover is None:
-            return
-        hint = f"It got this name in {takeover.id}. Restore the old note under another name."
-    message = f"another note called {name_of(target)} exists"
-    raise AlreadyExists(message, hint=hint, name=name_of(target))
-
-
-def _takeover_since(core: Core, path: str, at: str, current_sha256: str) -> Version | None:
-    """Return the change since a moment that gave a path to another note; None if none did.
-
-    The other note may be one that another program put there, after a change of ours freed the path.
-    """
-    lineage = core.changes.lineage(path)
-    if not lineage or means_commit(core, at):
-        return None  # git knows names, and follows them by itself
-
-    last = lineage[0]
-    is_moved_away = (last.new_path or last.path) != path
-    is_replaced = last.after is None and last.before != current_sha256
-    if is_moved_away or is_replaced:
-        return last
-
-    first = lineage[-1]
-    if first.op == "create" and moment_of(core, at).number < first.number:
-        return first
-    return None

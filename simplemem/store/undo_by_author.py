@@ -13,16 +13,15 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Unpack
 
 from simplemem.errors import Conflict, Invalid, NotFound
-from simplemem.index.changes import is_called
+from simplemem.index.changes import ChangeTable, is_called
 from simplemem.models import By, LeftAsIs, UndoneMany, UndoneNote
 from simplemem.note.names import name_of
 from simplemem.obsidian.link_edits import Moves
-from simplemem.store.core import Core, change_by
-from simplemem.store.earlier_texts import GONE, file_now, moment_of, text_of
-from simplemem.store.undo import carry_out
+from simplemem.store.earlier_texts import GONE, EarlierTexts
 from simplemem.store.unseen import would_break_unseen_links
+from simplemem.store.vault_index import NoteWriter, change_by
 from simplemem.vault.folder.history import Version
-from simplemem.vault.folder.vault import FileChange
+from simplemem.vault.folder.vault import FileChange, Vault
 
 _MAX_CANDIDATES = 10  # authors that an error names
 
@@ -66,42 +65,190 @@ class _ChangedPath:
 _ChangedPaths = Mapping[str, _ChangedPath]
 
 
-def undo_all(
-    core: Core,
-    by: str,
-    since: str,
-    *,
-    preview: bool = False,
-    expected: str | None = None,
-    **change: Unpack[By],
-) -> UndoneMany:
-    """Undo everything that somebody changed since a date or version, as one operation.
+class UndoByAuthor:
+    """Undoes everything that somebody changed since a moment. Guards no state of its own."""
 
-    A `preview` changes nothing. If its `plan` is passed as `expected`, the undo is made only if it
-    would do what the preview showed; else Conflict is raised. Notes that have to stay as they are
-    come back with the reason. Raises NotFound if somebody of this name has changed nothing since,
-    Invalid if `by` or `since` is blank, and ReadOnly.
-    """
-    _check_arguments(by, since)
-    if preview:
-        plan, _ = _plan(core, by, since)
-        return plan
+    def __init__(
+        self,
+        vault: Vault,
+        changes: ChangeTable,
+        *,
+        texts: EarlierTexts,
+        writer: NoteWriter,
+    ) -> None:
+        self._vault = vault
+        self._access = vault.access
+        self._changes = changes
+        self._texts = texts
+        self._writer = writer
 
-    core.must_be_writable()
-    with core.vault.lock():
-        plan, wishes = _plan(core, by, since)
-        if expected is not None and plan.plan != expected:
-            raise Conflict(
-                "the vault has changed since the preview",
-                current_sha256=None,
-                hint="Read the new preview, then repeat the call.",
-            )
-        if not wishes:
+    def undo_all(
+        self,
+        by: str,
+        since: str,
+        *,
+        preview: bool = False,
+        expected: str | None = None,
+        **change: Unpack[By],
+    ) -> UndoneMany:
+        """Undo everything that somebody changed since a date or version, as one operation.
+
+        A `preview` changes nothing. If its `plan` is passed as `expected`, the undo is made
+        only if it would do what the preview showed; else Conflict is raised. Notes that
+        have to stay as they are come back with the reason. Raises NotFound if somebody of
+        this name has changed nothing since, Invalid if `by` or `since` is blank, and
+        ReadOnly.
+        """
+        _check_arguments(by, since)
+        if preview:
+            plan, _ = self._plan(by, since)
             return plan
 
-        reason = change.get("reason") or f"everything by {by} since {since}"
-        written, _ = carry_out(core, wishes, change_by({**change, "reason": reason}, "undo"))
-    return replace(plan, version=written[0].version)
+        self._writer.check_writable()
+        with self._writer.lock():
+            plan, wishes = self._plan(by, since)
+            if expected is not None and plan.plan != expected:
+                raise Conflict(
+                    "the vault has changed since the preview",
+                    current_sha256=None,
+                    hint="Read the new preview, then repeat the call.",
+                )
+            if not wishes:
+                return plan
+
+            reason = change.get("reason") or f"everything by {by} since {since}"
+            written, _ = self._writer.carry_out(
+                wishes, change_by({**change, "reason": reason}, "undo")
+            )
+        return replace(plan, version=written[0].version)
+
+    def _plan(self, by: str, since: str) -> tuple[UndoneMany, list[FileChange]]:
+        """Return what would become of each note, and the writes that do it.
+
+        Raises NotFound if the author has changed nothing since.
+        """
+        versions = self._versions_since(by, since)
+        effects, all_moves = _changes_by(versions, by)
+        changed = self._changed_paths(effects)
+        moves = _moves_to_undo(all_moves, changed)
+        reasons = self._reasons_to_leave(by, changed, moves)
+
+        notes = []
+        wishes = []
+        old_paths = set(moves.values())
+        for path, change in changed.items():
+            if path in reasons or path in old_paths:
+                continue
+            old_path = moves.get(path)
+            target = changed[old_path or path].original
+            notes.append(_undone_note(change, old_path, target))
+            wishes.append(self._undoing_write(change, old_path, target))
+
+        left = tuple(LeftAsIs(name_of(path), reasons[path]) for path in changed if path in reasons)
+        # All fields of the notes take part in the digest, by their repr.
+        digest = hashlib.sha256(repr(notes).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return UndoneMany(by, since, "", tuple(notes), left, digest), wishes
+
+    def _versions_since(self, by: str, since: str) -> list[Version]:
+        """Return the changes of everybody since a moment, the newest first.
+
+        Raises NotFound if none of them is the author's.
+        """
+        start = self._texts.moment_of(since, start=True)
+        versions = self._changes.recent(after=start.number)
+        if any(is_called(version.who, by) and version.effects for version in versions):
+            return versions
+
+        authors = dict.fromkeys(version.who for version in versions if version.who)
+        raise NotFound(
+            f"{by} has changed nothing since {since}",
+            candidates=list(authors)[:_MAX_CANDIDATES],
+            hint="The history shows who changed what, and when.",
+        )
+
+    def _changed_paths(self, effects_by_path: Mapping[str, Sequence[_Effect]]) -> _ChangedPaths:
+        """Return the paths that are not as before the author's first change, in order."""
+        changed = {}
+        for path in sorted(effects_by_path):
+            file = self._texts.file_now(path)
+            current = None if file is None else file.sha256
+            change = _ChangedPath(path, effects_by_path[path], current)
+            if change.current != change.original:
+                changed[path] = change
+        return changed
+
+    def _reasons_to_leave(
+        self, by: str, changed: _ChangedPaths, moves: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Return why paths have to stay as they are; the others can be undone."""
+        reasons = {}
+        for path, change in changed.items():
+            reason = self._reason_to_leave(by, change, is_moved=path in moves)
+            if reason:
+                reasons[path] = reason
+
+        undone_moves = {new: old for new, old in moves.items() if new not in reasons}
+        texts = self._texts_after_undo(undone_moves, changed)
+        if would_break_unseen_links(self._vault, Moves(undone_moves), texts):
+            for path in undone_moves:
+                reasons[path] = "it would break a link from or to a hidden folder"
+
+        return reasons | _reasons_by_operation(by, changed, reasons)
+
+    def _reason_to_leave(self, by: str, change: _ChangedPath, *, is_moved: bool) -> str:
+        """Return why a path has to stay, by its own history or by the rules; "" if it need not."""
+        later = _later_change(by, change)
+        if later:
+            return later
+        if change.original is not None and self._texts.text_of(change.original) is None:
+            return GONE
+
+        rules = self._access
+        if rules.is_partial and self._is_changed_with_hidden_note(change):
+            return "it was changed together with a hidden note"
+        if not rules.may_change(change.path):
+            return "it is read-only here"
+        if rules.no_delete and change.original is None and not is_moved:
+            return "deleting is not allowed here"
+        return ""
+
+    def _is_changed_with_hidden_note(self, change: _ChangedPath) -> bool:
+        """Return whether one of the operations also changed a note that this view does not show."""
+        for effect in change.effects:
+            group = effect.version.group
+            visible = self._changes.step(group)
+            complete = self._vault.history.log.group(group)
+            if len(visible) < len(complete):
+                return True
+        return False
+
+    def _texts_after_undo(
+        self, moves: Mapping[str, str], changed: _ChangedPaths
+    ) -> dict[str, bytes]:
+        """Return the texts that moved notes get back, by their current paths, if they are kept."""
+        texts = dict[str, bytes]()
+        for new_path, old_path in moves.items():
+            sha256 = changed[old_path].original
+            text = None if sha256 is None else self._texts.text_of(sha256)
+            if text is not None:
+                texts[new_path] = text
+        return texts
+
+    def _undoing_write(
+        self, change: _ChangedPath, old_path: str | None, target: str | None
+    ) -> FileChange:
+        """Return the write that gives a note the text `target`, at its old path if it has one."""
+        text = None
+        if target is not None and target != change.current:
+            text = self._texts.text_of(target)
+        return FileChange(
+            "undo",
+            change.path,
+            before=change.current,
+            new_path=old_path,
+            data=text,
+            gone=target is None,
+        )
 
 
 def _check_arguments(by: str, since: str) -> None:
@@ -114,52 +261,6 @@ def _check_arguments(by: str, since: str) -> None:
         return
     raise Invalid(
         f"an undo of several changes needs {missing}",
-        hint="The history shows who changed what, and when.",
-    )
-
-
-def _plan(core: Core, by: str, since: str) -> tuple[UndoneMany, list[FileChange]]:
-    """Return what would become of each note, and the writes that do it.
-
-    Raises NotFound if the author has changed nothing since.
-    """
-    versions = _versions_since(core, by, since)
-    effects, all_moves = _changes_by(versions, by)
-    changed = _changed_paths(core, effects)
-    moves = _moves_to_undo(all_moves, changed)
-    reasons = _reasons_to_leave(core, by, changed, moves)
-
-    notes = []
-    wishes = []
-    old_paths = set(moves.values())
-    for path, change in changed.items():
-        if path in reasons or path in old_paths:
-            continue
-        old_path = moves.get(path)
-        target = changed[old_path or path].original
-        notes.append(_undone_note(change, old_path, target))
-        wishes.append(_undoing_write(core, change, old_path, target))
-
-    left = tuple(LeftAsIs(name_of(path), reasons[path]) for path in changed if path in reasons)
-    # All fields of the notes take part in the digest, by their repr.
-    digest = hashlib.sha256(repr(notes).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return UndoneMany(by, since, "", tuple(notes), left, digest), wishes
-
-
-def _versions_since(core: Core, by: str, since: str) -> list[Version]:
-    """Return the changes of everybody since a moment, the newest first.
-
-    Raises NotFound if none of them is the author's.
-    """
-    start = moment_of(core, since, start=True)
-    versions = core.changes.recent(after=start.number)
-    if any(is_called(version.who, by) and version.effects for version in versions):
-        return versions
-
-    authors = dict.fromkeys(version.who for version in versions if version.who)
-    raise NotFound(
-        f"{by} has changed nothing since {since}",
-        candidates=list(authors)[:_MAX_CANDIDATES],
         hint="The history shows who changed what, and when.",
     )
 
@@ -196,18 +297,6 @@ def _changes_by(
     return changed, moves
 
 
-def _changed_paths(core: Core, effects_by_path: Mapping[str, Sequence[_Effect]]) -> _ChangedPaths:
-    """Return the paths, in order, that are not as they were before the author's first change."""
-    changed = {}
-    for path in sorted(effects_by_path):
-        file = file_now(core, path)
-        current = None if file is None else file.sha256
-        change = _ChangedPath(path, effects_by_path[path], current)
-        if change.current != change.original:
-            changed[path] = change
-    return changed
-
-
 def _moves_to_undo(moves: Mapping[str, str], changed: _ChangedPaths) -> dict[str, str]:
     """Return those of the moves, new path to old path, that are still as the author made them.
 
@@ -220,25 +309,6 @@ def _moves_to_undo(moves: Mapping[str, str], changed: _ChangedPaths) -> dict[str
         if changed[new_path].original is None and changed[old_path].current is None:
             to_undo[new_path] = old_path
     return to_undo
-
-
-def _reasons_to_leave(
-    core: Core, by: str, changed: _ChangedPaths, moves: Mapping[str, str]
-) -> dict[str, str]:
-    """Return why paths have to stay as they are; the others can be undone."""
-    reasons = {}
-    for path, change in changed.items():
-        reason = _reason_to_leave(core, by, change, is_moved=path in moves)
-        if reason:
-            reasons[path] = reason
-
-    undone_moves = {new: old for new, old in moves.items() if new not in reasons}
-    texts = _texts_after_undo(core, undone_moves, changed)
-    if would_break_unseen_links(core.vault, Moves(undone_moves), texts):
-        for path in undone_moves:
-            reasons[path] = "it would break a link from or to a hidden folder"
-
-    return reasons | _reasons_by_operation(by, changed, reasons)
 
 
 def _reasons_by_operation(
@@ -267,24 +337,6 @@ def _reasons_by_operation(
     return reasons
 
 
-def _reason_to_leave(core: Core, by: str, change: _ChangedPath, *, is_moved: bool) -> str:
-    """Return why a path has to stay, by its own history or by the rules; "" if it need not."""
-    later = _later_change(by, change)
-    if later:
-        return later
-    if change.original is not None and text_of(core, change.original) is None:
-        return GONE
-
-    rules = core.vault.access
-    if rules.is_partial and _is_changed_with_hidden_note(core, change):
-        return "it was changed together with a hidden note"
-    if not rules.may_change(change.path):
-        return "it is read-only here"
-    if rules.no_delete and change.original is None and not is_moved:
-        return "deleting is not allowed here"
-    return ""
-
-
 def _later_change(by: str, change: _ChangedPath) -> str:
     """Return who else has changed a path since the author did, as a reason; "" if nobody."""
     for effect in change.effects:
@@ -298,30 +350,6 @@ def _later_change(by: str, change: _ChangedPath) -> str:
     if texts_left != texts_met:
         return "it was changed later outside simplemem"
     return ""
-
-
-def _is_changed_with_hidden_note(core: Core, change: _ChangedPath) -> bool:
-    """Return whether one of the operations also changed a note that this view does not show."""
-    for effect in change.effects:
-        group = effect.version.group
-        visible = core.changes.step(group)
-        complete = core.vault.history.log.group(group)
-        if len(visible) < len(complete):
-            return True
-    return False
-
-
-def _texts_after_undo(
-    core: Core, moves: Mapping[str, str], changed: _ChangedPaths
-) -> dict[str, bytes]:
-    """Return the texts that moved notes get back, by their current paths, if they are kept."""
-    texts = dict[str, bytes]()
-    for new_path, old_path in moves.items():
-        sha256 = changed[old_path].original
-        text = None if sha256 is None else text_of(core, sha256)
-        if text is not None:
-            texts[new_path] = text
-    return texts
 
 
 def _undone_note(change: _ChangedPath, old_path: str | None, target: str | None) -> UndoneNote:
@@ -341,21 +369,4 @@ def _undone_note(change: _ChangedPath, old_path: str | None, target: str | None)
         since=change.first_version,
         before=change.current,
         sha256=target,
-    )
-
-
-def _undoing_write(
-    core: Core, change: _ChangedPath, old_path: str | None, target: str | None
-) -> FileChange:
-    """Return the write that gives a note the text `target`, at its old path if it has one."""
-    text = None
-    if target is not None and target != change.current:
-        text = text_of(core, target)
-    return FileChange(
-        "undo",
-        change.path,
-        before=change.current,
-        new_path=old_path,
-        data=text,
-        gone=target is None,
     )

@@ -36,6 +36,7 @@ from simplemem.obsidian.settings import CONVENTION_FILES
 from simplemem.settings.model import IndexSettings
 from simplemem.store.embedding import Embedding
 from simplemem.store.former_names import MAX_VERSIONS, FormerNote, find_former_note
+from simplemem.store.listeners import Listeners
 from simplemem.vault.folder.vault import Change, Entry, File, FileChange, Vault, WriteResult
 from simplemem.vault.obsidian import read_conventions
 
@@ -46,7 +47,7 @@ _MAX_REMEMBERED_TEXTS = 500
 _MAX_REMEMBERED_BYTES = 8_000_000
 _EMBEDDING_CPU_SECONDS = 1.0  # that one question may spend on missing vectors
 _MAX_NOTES_TO_EMBED = 200  # for a question that is not the first
-_SCANNED = "scanned"  # the entry of the index that says that the whole vault was read once
+SCANNED = "scanned"  # the entry of the index that says that the whole vault was read once
 _LOG = logging.getLogger(__name__)
 
 
@@ -209,17 +210,6 @@ class QuestionVectors:
         self._index.consistently(fill)
 
 
-class ChangeListeners(Protocol):
-    """Those who want to know which notes have changed."""
-
-    @property
-    def subscribers(self) -> Sequence[object]:
-        """The functions that are called; empty if nobody listens."""
-
-    def notify(self, paths: Iterable[str]) -> None:
-        """Announce notes that changed, unless this very change was announced before."""
-
-
 class BackgroundWork(Protocol):
     """The background thread of a server, as the index and its questions need it."""
 
@@ -254,7 +244,7 @@ class IndexKeeper:
         *,
         reader: NoteReader,
         obsidian: ObsidianSettings,
-        listeners: ChangeListeners,
+        listeners: Listeners,
         vectors: QuestionVectors,
         settings: IndexSettings,
         read_only: bool,
@@ -281,7 +271,7 @@ class IndexKeeper:
         self._unindexed_paths: set[str] = set()
 
     def open(self) -> None:
-        """Learn from the index whether the vault was scanned before. An unavailable one may wait."""
+        """Learn from the index, if it is available, whether the vault was scanned before."""
         with suppress(Unavailable):
             self._was_scanned = self._index.consistently(self._is_marked_scanned)
 
@@ -380,13 +370,13 @@ class IndexKeeper:
         self._vectors.expect_missing()
         self._note_vanished(report.doubted)
         if not self._was_scanned:
-            self._database.set_meta(_SCANNED, "yes")
+            self._database.set_meta(SCANNED, "yes")
             self._was_scanned = True
         self._listeners.notify(report.changed())
         return report
 
     def begin_again(self) -> None:
-        """Continue with another index that took the place of ours; scan the vault if it is empty."""
+        """Continue with another index that replaced ours; if it is empty, scan the vault."""
         self._was_scanned = self._is_marked_scanned()
         if self._was_scanned:
             return
@@ -397,7 +387,7 @@ class IndexKeeper:
 
     def _is_marked_scanned(self) -> bool:
         """Return whether the index says that the vault was scanned."""
-        return self._database.meta(_SCANNED) is not None
+        return self._database.meta(SCANNED) is not None
 
     def _note_vanished(self, count: int) -> None:
         """Note how many notes seem to have vanished at once; 0 if none."""
@@ -673,7 +663,7 @@ class IndexMonitor:
         return f"{notes}: private text is not sent to remote services."
 
     def _state_of_first_scan(self, notes: int, waiting: int) -> IndexState:
-        """Return how far the first scan is: so many `notes` are read, some `waiting` for vectors."""
+        """Return how far the first scan is: `notes` are read, `waiting` ones lack vectors."""
         unread = self._rows.unread
         if unread is None:  # the scan has not counted them yet
             total = sum(1 for entry in self._vault.scan() if is_note(entry.path))

@@ -15,6 +15,8 @@ from typing import Any, Unpack
 from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError
 from simplemem.index.door import Question, Row, Term
 from simplemem.index.engine import Damaged
+from simplemem.index.sidecar import Sidecar
+from simplemem.index.sync import Sync
 from simplemem.models import By, Saved
 from simplemem.note.appending import append_content, open_at_end
 from simplemem.note.diff import WHAT_YOU_HAD, unified_diff
@@ -28,8 +30,8 @@ from simplemem.note.tags import tag_map
 from simplemem.note.words import content_words, words_in_order
 from simplemem.obsidian.link_edits import Moves
 from simplemem.obsidian.links import resolve_link
-from simplemem.store.conflicts import resolve_stale_change
-from simplemem.store.core import Core, change_by
+from simplemem.settings.model import Settings
+from simplemem.store.conflicts import LostRaces
 from simplemem.store.edits import (
     NoteEdit,
     apply_edits,
@@ -40,10 +42,20 @@ from simplemem.store.edits import (
     replace_content,
     stamp_modified,
 )
-from simplemem.store.link_rewrites import LinkRewrites, rewrites_for
+from simplemem.store.embedding import Embedding
+from simplemem.store.lifetime import Lifetime
+from simplemem.store.link_rewrites import LinkRewriter, LinkRewrites
 from simplemem.store.text_checks import check_text
 from simplemem.store.unseen import check_new_path
-from simplemem.vault.folder.vault import Change, Entry, File, FileChange, WriteResult
+from simplemem.store.vault_index import (
+    IndexKeeper,
+    NameResolver,
+    NoteReader,
+    NoteWriter,
+    Notices,
+    change_by,
+)
+from simplemem.vault.folder.vault import Change, Entry, File, FileChange, Vault, WriteResult
 
 _MAX_NAMED = 5  # links or notes in one sentence
 _MAX_RETRIES = 50  # of a change that names no hash, while others change the same note
@@ -56,58 +68,304 @@ _MAX_TERMS_ASKED = 5
 _MAX_NOTES_COMPARED = 3
 
 
-def create(
-    core: Core,
-    name: str,
-    content: str,
-    metadata: Mapping[str, Any] | None = None,
-    *,
-    overwrite: bool = False,
-    tags_as_map: bool = False,
-    if_sha256: str | None = None,
-    **by: Unpack[By],
-) -> Saved:
-    """Create a note. The warnings name unresolved links in it, and notes that say nearly the same.
+class NoteEditor:
+    """Creates and changes single notes. Guards no state of its own."""
 
-    With `overwrite`, it replaces the note of that name, and links that the new name would take over
-    are rewritten first; otherwise no other note is touched. The replaced text stays in the history:
-    `read(name, version=saved.previous_sha256)` returns it, and `undo(saved.version)` restores it.
+    def __init__(
+        self,
+        vault: Vault,
+        *,
+        reader: NoteReader,
+        resolver: NameResolver,
+        writer: NoteWriter,
+        links: LinkRewriter,
+        races: LostRaces,
+        indexer: WriteIndexer,
+        remarks: NewNoteRemarks,
+        settings: Settings,
+    ) -> None:
+        self._vault = vault
+        self._access = vault.access
+        self._kept_texts = vault.history
+        self._reader = reader
+        self._resolver = resolver
+        self._writer = writer
+        self._links = links
+        self._races = races
+        self._indexer = indexer
+        self._remarks = remarks
+        self._settings = settings
 
-    Raises AlreadyExists if there is such a note, unless a call with the same arguments made it;
-    Conflict if it is to be replaced and has another hash than `if_sha256`.
-    """
-    core.must_be_writable()
-    metadata = metadata or {}
-    clean_name = check_name(name)
-    change = change_by(by, "create")
-    path = path_of(clean_name)
-    text = new_note_text(content, metadata, now(), tags_as_map=tags_as_map)
-    data = encoded(text)
-    check_scope_is_own(path, {}, read_header(text).properties, core.vault.access.hides)
+    def create(
+        self,
+        name: str,
+        content: str,
+        metadata: Mapping[str, Any] | None = None,
+        *,
+        overwrite: bool = False,
+        tags_as_map: bool = False,
+        if_sha256: str | None = None,
+        **by: Unpack[By],
+    ) -> Saved:
+        """Create a note.
 
-    with core.vault.lock():
-        current = core.file(path)
+        The warnings name unresolved links in it, and notes that say nearly the same.
+
+        With `overwrite`, it replaces the note of that name, and links that the new name
+        would take over are rewritten first; otherwise no other note is touched. The
+        replaced text stays in the history: `read(name, version=saved.previous_sha256)`
+        returns it, and `undo(saved.version)` restores it.
+
+        Raises AlreadyExists if there is such a note, unless a call with the same arguments
+        made it; Conflict if it is to be replaced and has another hash than `if_sha256`.
+        """
+        self._writer.check_writable()
+        metadata = metadata or {}
+        clean_name = check_name(name)
+        change = change_by(by, "create")
+        path = path_of(clean_name)
+        text = new_note_text(content, metadata, now(), tags_as_map=tags_as_map)
+        data = encoded(text)
+        check_scope_is_own(path, {}, read_header(text).properties, self._access.hides)
+
+        with self._writer.lock():
+            current = self._reader.file(path)
+            if current is None:
+                saved = self._create_file(path, text, change, overwrite=overwrite)
+            elif overwrite:
+                saved = self._overwrite_file(current, text, change, if_sha256)
+            elif _is_created_already(current, content, metadata):
+                return self.report_unchanged(current)
+            else:
+                raise AlreadyExists(
+                    f"a note called {clean_name} already exists",
+                    hint="Use update_memory to change it;"
+                    " overwrite=true replaces it, and the old text stays in the history.",
+                    name=clean_name,
+                    current_sha256=current.sha256,
+                )
+
         if current is None:
-            saved = _create_file(core, path, text, change, overwrite=overwrite)
-        elif overwrite:
-            saved = _overwrite_file(core, current, text, change, if_sha256)
-        elif _is_created_already(current, content, metadata):
-            return report_unchanged(core, current)
+            # It is written, whatever the index can say of it.
+            with suppress(SimplememError, Damaged):
+                remarks = self._remarks.of(path, read_note(data))
+                return replace(saved, warnings=(*saved.warnings, *remarks))
+        return saved
+
+    def _create_file(self, path: str, text: str, change: Change, *, overwrite: bool) -> Saved:
+        """Create a file and index it, while the vault is locked.
+
+        Raises AlreadyExists if a link would lead to it that leads to another note today,
+        unless such links may be rewritten (`overwrite`).
+        """
+        name = name_of(path)
+        warnings = check_text(self._settings, "", "", name)
+        warnings += check_text(self._settings, name, "", text)
+
+        rewrites = self._links.rewrites_for(Moves({}, (path,)))
+        has_rewrites = bool(rewrites.changes or rewrites.warnings)
+        if has_rewrites and not overwrite:
+            raise _would_take_links(name, rewrites)
+
+        check_new_path(self._vault, path)
+        data = encoded(text)
+        written = self._vault.create(path, data, change, rewrites=rewrites.changes)
+        return self.finish_write(written, data, [*warnings, *rewrites.warnings], rewrites.changes)
+
+    def _overwrite_file(
+        self, current: File, text: str, change: Change, if_sha256: str | None
+    ) -> Saved:
+        """Replace the text of a note, while the vault is locked, and index it."""
+        path = current.path
+        data = encoded(text)
+        self._access.check_gone(path, instead="Read the note, and change it with update_memory.")
+        if if_sha256 is not None:
+            self._check_unchanged(current, if_sha256, data)
+
+        warnings = check_text(self._settings, name_of(path), read_note(current.data).text, text)
+        written = self._vault.replace(path, data, current.sha256, change)
+        return self.finish_write(written, data, warnings)
+
+    def _check_unchanged(self, current: File, if_sha256: str, new_data: bytes) -> None:
+        """Raise Conflict if a note is neither what the caller read nor the new text."""
+        if current.sha256 == if_sha256 or current.data == new_data:
+            return
+        text_read = self._kept_texts.content(if_sha256) or self._reader.remembered(if_sha256)
+        raise Conflict(
+            f"{name_of(current.path)} has changed since it was read",
+            current_sha256=current.sha256,
+            diff=unified_diff(text_read, current.data, WHAT_YOU_HAD),
+            hint="Read the note again. If you still want to replace all of it, repeat the call.",
+        )
+
+    def update(
+        self,
+        name: str,
+        *,
+        content: str | None = None,
+        append: str | None = None,
+        edits: Sequence[Mapping[str, str]] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        if_sha256: str | None = None,
+        **by: Unpack[By],
+    ) -> Saved:
+        """Change a note's body (one of `content`, `append`, `edits`), its properties, or both.
+
+        `append` becomes a block of its own at the end, or continues the list or table that the note
+        ends with. Raises Invalid if the change cannot be made, and Conflict if the note has another
+        hash than `if_sha256`.
+        """
+        bodies = [body for body in (content, append, edits) if body is not None]
+        if len(bodies) > 1:
+            raise Invalid(
+                "more than one of content, append and edits given", hint="Give only one of them."
+            )
+        if content is None and append is None and not edits and not metadata:
+            raise Invalid("no change given", hint="Give content, append, edits or metadata.")
+
+        remarks: list[str] = []
+
+        def apply(note: Note) -> str:
+            remarks.clear()  # of an earlier try
+            text = note.text
+            if content is not None:
+                text = replace_content(note, content)
+            elif append is not None:
+                text = append_content(note, append)
+                remarks.extend(_remarks_on_append(note))
+            elif edits:
+                text = apply_edits(note, edits)
+
+            if metadata:
+                text = apply_metadata(text, metadata)
+                if content is None:
+                    remarks.extend(_tags_left(text, metadata))
+            return text
+
+        is_rebasable = content is None and not metadata
+        edit = NoteEdit(apply, rebasable=is_rebasable)
+        saved = self._edit_note(name, edit, if_sha256, change_by(by, "update"))
+        return replace(saved, warnings=(*saved.warnings, *remarks))
+
+    def write_text(self, name: str, text: str, *, if_sha256: str, **by: Unpack[By]) -> Saved:
+        """Replace a whole note, frontmatter included, byte for byte: for a user's editor.
+
+        Raises Conflict if the note has another hash than `if_sha256`.
+        """
+        edit = NoteEdit(lambda _: text, verbatim=True)
+        return self._edit_note(name, edit, if_sha256, change_by(by, "edit"))
+
+    def change_tags(
+        self, name: str, tags: Any, *, if_sha256: str | None = None, **by: Unpack[By]
+    ) -> Saved:
+        """Set tags, and remove those that are null, in the notation that the note has.
+
+        Tags in the text stay, and the warnings name their lines. Raises Invalid if no tag
+        is given, and Conflict if the note has another hash than `if_sha256`.
+        """
+        changes = parse_tag_request(tags)
+        if not changes:
+            raise Invalid("no tag given", hint='Give tags as {"status": "done", "todo": null}.')
+
+        remarks: list[str] = []
+
+        def apply(note: Note) -> str:
+            text = with_tags(note.text, changes)
+            remarks[:] = tags_left_in_text(read_note(encoded(text)), changes)
+            return text
+
+        saved = self._edit_note(name, NoteEdit(apply), if_sha256, change_by(by, "tag"))
+        return replace(saved, warnings=(*saved.warnings, *remarks))
+
+    def _edit_note(self, name: str, edit: NoteEdit, if_sha256: str | None, change: Change) -> Saved:
+        """Read, edit and replace a note. If another writer was faster, start again.
+
+        Raises Conflict if the note has another hash than `if_sha256`, or is gone meanwhile.
+        """
+        self._writer.check_writable()
+        path = self._resolver.path_of(name)
+
+        for retries_left in range(_MAX_RETRIES, -1, -1):
+            file = self._vault.read(path)
+            note = read_note(file.data, file.sha256)
+            text = self._apply(file, note, edit, if_sha256)
+            if text is None:
+                return self.report_unchanged(file)
+
+            warnings = check_text(self._settings, name_of(path), note.text, text)
+            if text != note.text and not edit.verbatim:
+                text = stamp_modified(text, now())
+            data = encoded(text)
+            with self._writer.lock():
+                try:
+                    written = self._vault.replace(path, data, file.sha256, change)
+                    return self.finish_write(written, data, warnings)
+                except Conflict:
+                    if not retries_left or self._reader.entry(path) is None:
+                        raise
+        raise AssertionError("unreachable")
+
+    def _apply(self, file: File, note: Note, edit: NoteEdit, if_sha256: str | None) -> str | None:
+        """Return what an edit makes of a note; None if it was made already.
+
+        Raises Conflict if the caller read another text, and Invalid if the note cannot be edited.
+        """
+        if if_sha256 is None or if_sha256 == file.sha256:
+            if not edit.verbatim:
+                note.check_editable(name_of(file.path))
+            text = edit.apply(note)
         else:
-            raise AlreadyExists(
-                f"a note called {clean_name} already exists",
-                hint="Use update_memory to change it;"
-                " overwrite=true replaces it, and the old text stays in the history.",
-                name=clean_name,
-                current_sha256=current.sha256,
+            merged = self._races.resolve(file, edit, if_sha256)
+            if merged is None:
+                return None
+            text = merged
+
+        # In an editor, a user may write any scope: readers ignore one that is not the note's own.
+        if not edit.verbatim:
+            properties = read_header(text).properties
+            check_scope_is_own(file.path, note.header.properties, properties, self._access.hides)
+        return text
+
+    def finish_write(
+        self,
+        written: WriteResult,
+        data: bytes,
+        warnings: Sequence[str],
+        rewrites: Sequence[FileChange] = (),
+    ) -> Saved:
+        """Index a note that was written, and the notes whose links were rewritten for it.
+
+        Returns the answer for the caller, with these warnings and those of the index.
+        """
+        name = name_of(written.path)
+        note = read_note(data, written.sha256)
+
+        all_warnings = list(warnings)
+        if written.changed:
+            texts = {written.path: data}
+            texts.update((rewrite.path, rewrite.data or b"") for rewrite in rewrites)
+            all_warnings += self._indexer.index(texts, [written])
+        for rewrite in rewrites:
+            all_warnings.append(
+                f"links in {rewrite.path} now include a folder, because {name} has the same name"
             )
 
-    if current is None:
-        # It is written, whatever the index can say of it.
-        with suppress(SimplememError, Damaged):
-            remarks = _remarks_on_new_note(core, path, read_note(data))
-            return replace(saved, warnings=(*saved.warnings, *remarks))
-    return saved
+        return Saved(
+            name=name,
+            path=written.path,
+            sha256=note.sha256,
+            previous_sha256=written.previous_sha256,
+            changed=written.changed,
+            version=written.version,
+            tags=tuple(tag.name for tag in note.tags),
+            tag_map=tag_map(note.tags, note.header.properties),
+            warnings=tuple(all_warnings),
+        )
+
+    def report_unchanged(self, file: File) -> Saved:
+        """Return the answer for a change that the note had already."""
+        written = WriteResult(file.path, file.sha256, file.sha256, "", file.entry, changed=False)
+        return self.finish_write(written, file.data, ())
 
 
 def _is_created_already(current: File, content: str, metadata: Mapping[str, Any]) -> bool:
@@ -121,27 +379,6 @@ def _is_created_already(current: File, content: str, metadata: Mapping[str, Any]
     return encoded(new_note_text(content, metadata, modified)) == current.data
 
 
-def _create_file(core: Core, path: str, text: str, change: Change, *, overwrite: bool) -> Saved:
-    """Create a file and index it, while the vault is locked.
-
-    Raises AlreadyExists if a link would lead to it that leads to another note today, unless such
-    links may be rewritten (`overwrite`).
-    """
-    name = name_of(path)
-    warnings = check_text(core.settings, "", "", name)
-    warnings += check_text(core.settings, name, "", text)
-
-    rewrites = rewrites_for(core, Moves({}, (path,)))
-    has_rewrites = bool(rewrites.changes or rewrites.warnings)
-    if has_rewrites and not overwrite:
-        raise _would_take_links(name, rewrites)
-
-    check_new_path(core.vault, path)
-    data = encoded(text)
-    written = core.vault.create(path, data, change, rewrites=rewrites.changes)
-    return finish_write(core, written, data, [*warnings, *rewrites.warnings], rewrites.changes)
-
-
 def _would_take_links(name: str, rewrites: LinkRewrites) -> AlreadyExists:
     """Return the error for a new name that links to another note would mean from then on."""
     linking = ", ".join(name_of(change.path) for change in rewrites.changes[:_MAX_NAMED])
@@ -152,84 +389,6 @@ def _would_take_links(name: str, rewrites: LinkRewrites) -> AlreadyExists:
         " With overwrite=true, those links are rewritten first and keep their targets.",
         name=name,
     )
-
-
-def _overwrite_file(
-    core: Core, current: File, text: str, change: Change, if_sha256: str | None
-) -> Saved:
-    """Replace the text of a note, while the vault is locked, and index it."""
-    path = current.path
-    data = encoded(text)
-    core.vault.access.check_gone(path, instead="Read the note, and change it with update_memory.")
-    if if_sha256 is not None:
-        _check_unchanged(core, current, if_sha256, data)
-
-    warnings = check_text(core.settings, name_of(path), read_note(current.data).text, text)
-    written = core.vault.replace(path, data, current.sha256, change)
-    return finish_write(core, written, data, warnings)
-
-
-def _check_unchanged(core: Core, current: File, if_sha256: str, new_data: bytes) -> None:
-    """Raise Conflict if a note is neither what the caller read nor the new text."""
-    if current.sha256 == if_sha256 or current.data == new_data:
-        return
-    text_read = core.vault.history.content(if_sha256) or core.remembered(if_sha256)
-    raise Conflict(
-        f"{name_of(current.path)} has changed since it was read",
-        current_sha256=current.sha256,
-        diff=unified_diff(text_read, current.data, WHAT_YOU_HAD),
-        hint="Read the note again. If you still want to replace all of it, repeat the call.",
-    )
-
-
-def update(
-    core: Core,
-    name: str,
-    *,
-    content: str | None = None,
-    append: str | None = None,
-    edits: Sequence[Mapping[str, str]] | None = None,
-    metadata: Mapping[str, Any] | None = None,
-    if_sha256: str | None = None,
-    **by: Unpack[By],
-) -> Saved:
-    """Change a note's body (one of `content`, `append`, `edits`), its properties, or both.
-
-    `append` becomes a block of its own at the end, or continues the list or table that the note
-    ends with. Raises Invalid if the change cannot be made, and Conflict if the note has another
-    hash than `if_sha256`.
-    """
-    bodies = [body for body in (content, append, edits) if body is not None]
-    if len(bodies) > 1:
-        raise Invalid(
-            "more than one of content, append and edits given", hint="Give only one of them."
-        )
-    if content is None and append is None and not edits and not metadata:
-        raise Invalid("no change given", hint="Give content, append, edits or metadata.")
-
-    remarks: list[str] = []
-
-    def apply(note: Note) -> str:
-        remarks.clear()  # of an earlier try
-        text = note.text
-        if content is not None:
-            text = replace_content(note, content)
-        elif append is not None:
-            text = append_content(note, append)
-            remarks.extend(_remarks_on_append(note))
-        elif edits:
-            text = apply_edits(note, edits)
-
-        if metadata:
-            text = apply_metadata(text, metadata)
-            if content is None:
-                remarks.extend(_tags_left(text, metadata))
-        return text
-
-    is_rebasable = content is None and not metadata
-    edit = NoteEdit(apply, rebasable=is_rebasable)
-    saved = _edit_note(core, name, edit, if_sha256, change_by(by, "update"))
-    return replace(saved, warnings=(*saved.warnings, *remarks))
 
 
 def _remarks_on_append(note: Note) -> list[str]:
@@ -251,148 +410,78 @@ def _tags_left(text: str, metadata: Mapping[str, Any]) -> list[str]:
     return tags_left_in_text(read_note(encoded(text)), parse_tag_request(tags))
 
 
-def write_text(core: Core, name: str, text: str, *, if_sha256: str, **by: Unpack[By]) -> Saved:
-    """Replace a whole note, frontmatter included, byte for byte: for a user's editor.
+class NewNoteRemarks:
+    """Warns about what is odd in a new note. Guards no state of its own."""
 
-    Raises Conflict if the note has another hash than `if_sha256`.
-    """
-    edit = NoteEdit(lambda _: text, verbatim=True)
-    return _edit_note(core, name, edit, if_sha256, change_by(by, "edit"))
+    def __init__(
+        self,
+        vault: Vault,
+        index: Sidecar,
+        *,
+        embedding: Embedding,
+        keeper: IndexKeeper,
+        lifetime: Lifetime,
+    ) -> None:
+        self._vault = vault
+        self._index = index
+        self._embedding = embedding
+        self._keeper = keeper
+        self._lifetime = lifetime
 
+    def of(self, path: str, note: Note) -> list[str]:
+        """Return warnings about unresolved links in a new note, and about near duplicates of it."""
+        return [*self._unresolved_links(path, note), *self._near_duplicates(path, note)]
 
-def change_tags(
-    core: Core, name: str, tags: Any, *, if_sha256: str | None = None, **by: Unpack[By]
-) -> Saved:
-    """Set tags, and remove those that are null, in the notation that the note has.
+    def _unresolved_links(self, path: str, note: Note) -> list[str]:
+        """Return a warning that names the links of a note which lead nowhere.
 
-    Tags in the text stay, and the warnings name their lines. Raises Invalid if no tag is given, and
-    Conflict if the note has another hash than `if_sha256`.
-    """
-    changes = parse_tag_request(tags)
-    if not changes:
-        raise Invalid("no tag given", hint='Give tags as {"status": "done", "todo": null}.')
+        Until the index is complete, that is not known, and none is returned.
+        """
+        targets = dict.fromkeys(link.target for link in note.links if link.target)
+        unresolved = [
+            f"[[{target}]]"
+            for target in targets
+            if resolve_link(target, path, self._index.files_named).path is None
+        ]
+        if not unresolved or not self._keeper.wait_until_settled(0):
+            return []
+        return [f"unresolved links: {', '.join(unresolved[:_MAX_NAMED])}"]
 
-    remarks: list[str] = []
+    def _near_duplicates(self, path: str, note: Note) -> list[str]:
+        """Return a warning for each note that has nearly the same words at its beginning."""
+        words = _first_words(note)
+        if len(words) < _MIN_WORDS_COMPARED:
+            return []
 
-    def apply(note: Note) -> str:
-        text = with_tags(note.text, changes)
-        remarks[:] = tags_left_in_text(read_note(encoded(text)), changes)
-        return text
+        warnings = []
+        for other_path in self._nearest_notes(path, note, words):
+            other_words = _first_words(read_note(self._vault.read(other_path).data))
+            share = len(words & other_words) / len(words | other_words)
+            if share >= _DUPLICATE_SHARE:
+                warnings.append(
+                    f"{name_of(other_path)} is nearly the same ({share:.0%} of the words):"
+                    " one of the two may be enough"
+                )
+        return warnings
 
-    saved = _edit_note(core, name, NoteEdit(apply), if_sha256, change_by(by, "tag"))
-    return replace(saved, warnings=(*saved.warnings, *remarks))
+    def _nearest_notes(self, path: str, note: Note, words: set[str]) -> list[str]:
+        """Return the paths of the few notes that are most like a new one, sorted."""
+        vector = None
+        space = self._index.standing().space
+        # Otherwise a model would have to be loaded, or a service be paid.
+        is_vector_cheap = self._lifetime.is_long and space.embedder and not space.remote
+        if is_vector_cheap:
+            vector, _ = self._embedding.embed_query(note.content[:_MAX_CHARACTERS_COMPARED])
 
+        terms: tuple[Term, ...] = ()
+        if vector is None:
+            longest = sorted(words, key=len)[-_MAX_TERMS_ASKED:]
+            terms = tuple(Term((word,)) for word in longest)
 
-def _edit_note(
-    core: Core, name: str, edit: NoteEdit, if_sha256: str | None, change: Change
-) -> Saved:
-    """Read, edit and replace a note. If another writer was faster, start again.
-
-    Raises Conflict if the note has another hash than `if_sha256`, or is gone meanwhile.
-    """
-    core.must_be_writable()
-    path = core.path_meant(name)
-
-    for retries_left in range(_MAX_RETRIES, -1, -1):
-        file = core.vault.read(path)
-        note = read_note(file.data, file.sha256)
-        text = _apply(core, file, note, edit, if_sha256)
-        if text is None:
-            return report_unchanged(core, file)
-
-        warnings = check_text(core.settings, name_of(path), note.text, text)
-        if text != note.text and not edit.verbatim:
-            text = stamp_modified(text, now())
-        data = encoded(text)
-        with core.vault.lock():
-            try:
-                written = core.vault.replace(path, data, file.sha256, change)
-                return finish_write(core, written, data, warnings)
-            except Conflict:
-                if not retries_left or core.entry(path) is None:
-                    raise
-    raise AssertionError("unreachable")
-
-
-def _apply(core: Core, file: File, note: Note, edit: NoteEdit, if_sha256: str | None) -> str | None:
-    """Return what an edit makes of a note; None if it was made already.
-
-    Raises Conflict if the caller read another text, and Invalid if the note cannot be edited.
-    """
-    if if_sha256 is None or if_sha256 == file.sha256:
-        if not edit.verbatim:
-            note.check_editable(name_of(file.path))
-        text = edit.apply(note)
-    else:
-        merged = resolve_stale_change(core, file, edit, if_sha256)
-        if merged is None:
-            return None
-        text = merged
-
-    # In an editor, a user may write any scope: readers ignore one that is not the note's own.
-    if not edit.verbatim:
-        properties = read_header(text).properties
-        check_scope_is_own(file.path, note.header.properties, properties, core.vault.access.hides)
-    return text
-
-
-def _remarks_on_new_note(core: Core, path: str, note: Note) -> list[str]:
-    """Return warnings about unresolved links in a new note, and about near duplicates of it."""
-    return [*_unresolved_links(core, path, note), *_near_duplicates(core, path, note)]
-
-
-def _unresolved_links(core: Core, path: str, note: Note) -> list[str]:
-    """Return a warning that names the links of a note which lead nowhere.
-
-    Until the index is complete, that is not known, and none is returned.
-    """
-    targets = dict.fromkeys(link.target for link in note.links if link.target)
-    unresolved = [
-        f"[[{target}]]"
-        for target in targets
-        if resolve_link(target, path, core.index.files_named).path is None
-    ]
-    if not unresolved or not core.wait_until_settled(0):
-        return []
-    return [f"unresolved links: {', '.join(unresolved[:_MAX_NAMED])}"]
-
-
-def _near_duplicates(core: Core, path: str, note: Note) -> list[str]:
-    """Return a warning for each note that has nearly the same words at its beginning."""
-    words = _first_words(note)
-    if len(words) < _MIN_WORDS_COMPARED:
-        return []
-
-    warnings = []
-    for other_path in _nearest_notes(core, path, note, words):
-        other_words = _first_words(read_note(core.vault.read(other_path).data))
-        share = len(words & other_words) / len(words | other_words)
-        if share >= _DUPLICATE_SHARE:
-            warnings.append(
-                f"{name_of(other_path)} is nearly the same ({share:.0%} of the words):"
-                " one of the two may be enough"
-            )
-    return warnings
-
-
-def _nearest_notes(core: Core, path: str, note: Note, words: set[str]) -> list[str]:
-    """Return the paths of the few notes that are most like a new one, sorted."""
-    vector = None
-    space = core.index.standing().space
-    # Otherwise a model would have to be loaded, or a service be paid.
-    is_vector_cheap = core.long_lived and space.embedder and not space.remote
-    if is_vector_cheap:
-        vector, _ = core.embedding.embed_query(note.content[:_MAX_CHARACTERS_COMPARED])
-
-    terms: tuple[Term, ...] = ()
-    if vector is None:
-        longest = sorted(words, key=len)[-_MAX_TERMS_ASKED:]
-        terms = tuple(Term((word,)) for word in longest)
-
-    count = _MAX_NOTES_COMPARED
-    question = Question(terms, (), vector, notes=count, blocks=0, nearest=count, closer=0)
-    paths = set(core.index.ask(question).paths.values())
-    return sorted(paths - {path})
+        count = _MAX_NOTES_COMPARED
+        question = Question(terms, (), vector, notes=count, blocks=0, nearest=count, closer=0)
+        paths = set(self._index.ask(question).paths.values())
+        return sorted(paths - {path})
 
 
 def _first_words(note: Note) -> set[str]:
@@ -400,102 +489,81 @@ def _first_words(note: Note) -> set[str]:
     return set(content_words(words_in_order(note.content[:_MAX_CHARACTERS_COMPARED])))
 
 
-def finish_write(
-    core: Core,
-    written: WriteResult,
-    data: bytes,
-    warnings: Sequence[str],
-    rewrites: Sequence[FileChange] = (),
-) -> Saved:
-    """Index a note that was written, and the notes whose links were rewritten for it.
+class WriteIndexer:
+    """Has the index follow what was written. Guards no state of its own."""
 
-    Returns the answer for the caller, with these warnings and those of the index.
-    """
-    name = name_of(written.path)
-    note = read_note(data, written.sha256)
+    def __init__(
+        self,
+        index: Sidecar,
+        rows: Sync,
+        *,
+        reader: NoteReader,
+        keeper: IndexKeeper,
+        notices: Notices,
+    ) -> None:
+        self._index = index
+        self._rows = rows
+        self._reader = reader
+        self._keeper = keeper
+        self._notices = notices
 
-    all_warnings = list(warnings)
-    if written.changed:
-        texts = {written.path: data}
-        texts.update((rewrite.path, rewrite.data or b"") for rewrite in rewrites)
-        all_warnings += index_written(core, texts, [written])
-    for rewrite in rewrites:
-        all_warnings.append(
-            f"links in {rewrite.path} now include a folder, because {name} has the same name"
-        )
+    def index(
+        self,
+        texts: Mapping[str, bytes],
+        written: Iterable[WriteResult],
+        *,
+        gone: Sequence[str] = (),
+        moved: Mapping[str, str] = MappingProxyType({}),
+    ) -> list[str]:
+        """Index notes that were written, deleted or moved, and notify listeners. Returns warnings.
 
-    return Saved(
-        name=name,
-        path=written.path,
-        sha256=note.sha256,
-        previous_sha256=written.previous_sha256,
-        changed=written.changed,
-        version=written.version,
-        tags=tuple(tag.name for tag in note.tags),
-        tag_map=tag_map(note.tags, note.header.properties),
-        warnings=tuple(all_warnings),
-    )
+        `texts` has the new texts by path, `moved` the new path of each note that moved by
+        its old one. Results that are missing in `written` are read from the disk.
+        """
+        results = list(written)
+        entries = {
+            result.entry.path: result.entry for result in results if result.entry is not None
+        }
+        notes = list[tuple[str, Note, Entry]]()
+        warnings = list[str]()
+        for path, data in texts.items():
+            entry = entries.get(path) or self._reader.entry(path)
+            if entry is None:
+                continue
+            notes.append((path, read_note(data), entry))
+            if entry.size > self._rows.max_note_bytes:
+                warnings.append(
+                    "written, but too large to be indexed;"
+                    " the setting index.max_note_mb is the limit"
+                )
 
-
-def report_unchanged(core: Core, file: File) -> Saved:
-    """Return the answer for a change that the note had already."""
-    written = WriteResult(file.path, file.sha256, file.sha256, "", file.entry, changed=False)
-    return finish_write(core, written, file.data, ())
-
-
-def index_written(
-    core: Core,
-    texts: Mapping[str, bytes],
-    written: Iterable[WriteResult],
-    *,
-    gone: Sequence[str] = (),
-    moved: Mapping[str, str] = MappingProxyType({}),
-) -> list[str]:
-    """Index notes that were written, deleted or moved, and notify listeners. Returns warnings.
-
-    `texts` has the new texts by path, `moved` the new path of each note that moved by its old one.
-    Results that are missing in `written` are read from the disk.
-    """
-    results = list(written)
-    entries = {result.entry.path: result.entry for result in results if result.entry is not None}
-    notes = list[tuple[str, Note, Entry]]()
-    warnings = list[str]()
-    for path, data in texts.items():
-        entry = entries.get(path) or core.entry(path)
-        if entry is None:
-            continue
-        notes.append((path, read_note(data), entry))
-        if entry.size > core.rows.max_note_bytes:
-            warnings.append(
-                "written, but too large to be indexed; the setting index.max_note_mb is the limit"
+        changed = {*texts, *gone, *moved, *moved.values()}
+        if changed:
+            warnings += self._keeper.indexed(
+                changed, lambda: self._rows.put(notes, gone=gone, moved=moved)
             )
 
-    changed = {*texts, *gone, *moved, *moved.values()}
-    if changed:
-        warnings += core.indexed(changed, lambda: core.rows.put(notes, gone=gone, moved=moved))
+        new_paths = [
+            result.path
+            for result in results
+            if result.previous_sha256 is None and result.sha256 is not None
+        ]
+        return warnings + self._warn_of_hidden([*new_paths, *moved.values()])
 
-    new_paths = [
-        result.path
-        for result in results
-        if result.previous_sha256 is None and result.sha256 is not None
-    ]
-    return warnings + hidden_from_search(core, [*new_paths, *moved.values()])
+    def _warn_of_hidden(self, paths: Collection[str]) -> list[str]:
+        """Return a warning for each new note that is hidden from search, with the reason.
 
+        While the index is unavailable, none is returned.
+        """
+        if not paths:
+            return []
 
-def hidden_from_search(core: Core, paths: Collection[str]) -> list[str]:
-    """Return a warning for each new note that is hidden from search, with the reason.
-
-    The warnings also go to `core.notices`. While the index is unavailable, there are none.
-    """
-    if not paths:
-        return []
-
-    rows: Mapping[str, Row] = {}
-    with suppress(SimplememError, Damaged):
-        rows = core.index.known(paths)
-    warnings = []
-    for path, row in sorted(rows.items()):
-        if row.hidden is not None:
-            warnings.append(f"{name_of(path)} is hidden from search: {row.hidden}")
-    core.notices.add(warnings)
-    return warnings
+        rows: Mapping[str, Row] = {}
+        with suppress(SimplememError, Damaged):
+            rows = self._index.known(paths)
+        warnings = []
+        for path, row in sorted(rows.items()):
+            if row.hidden is not None:
+                warnings.append(f"{name_of(path)} is hidden from search: {row.hidden}")
+        self._notices.add(warnings)
+        return warnings

@@ -1,4 +1,4 @@
-"""Any update or delete can be brought back by one command, byte for byte, whatever was done since.
+"""Any update or delete can be brought back by one command, byte for byte, whatever was done since (durability.md G17).
 
 Hypothesis plays an agent, a person at the command line and a hand that edits, deletes and renames files beneath them.
 What stood in the vault after each change is remembered; at the end every text of every change in the log is brought
@@ -21,7 +21,6 @@ from simplemem.errors import SimplememError
 from simplemem.note.names import name_of
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
-from simplemem.store.earlier_texts import moment_of, notes_then
 from simplemem.vault.folder.disk import sha256
 
 _MEMORY = Path("/dev/shm")
@@ -194,7 +193,9 @@ class Past(RuleBasedStateMachine):
         for number, state in self.states.items():
             if not number:
                 continue
-            then = list(notes_then(self.store._core, moment_of(self.store._core, f"v{number}")))
+            then = list(
+                self.store._parts.texts.notes_then(self.store._parts.texts.moment_of(f"v{number}"))
+            )
             told = {path: data for path, data in now.items() if path in named}
             for note, differs in then:
                 if not differs:

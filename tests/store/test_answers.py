@@ -91,7 +91,7 @@ def test_the_most_alike_are_the_best_of_all_that_are(kitchen: EnhancedStore) -> 
 def test_what_ends_with_the_store_ends_before_its_index(store: EnhancedStore, write: Write) -> None:
     write("tea.md", "Oolong.\n")
     left: list[int] = []
-    store.bench.closing.append(lambda: left.append(len(store.bench.every())))
+    store.bench.on_close(lambda: left.append(len(store.bench.every())))
     store.sync()
     store.close()
     assert left == [1]

@@ -11,7 +11,7 @@ import pytest
 
 from simplemem.errors import AlreadyExists, Ambiguous, Invalid, NotFound
 from simplemem.store import EnhancedStore
-from simplemem.store.earlier_texts import NoteThen, moment_of, note_at, notes_then
+from simplemem.store.earlier_texts import NoteThen
 
 Write = Callable[[str, str | bytes], Path]
 DAY = 86_400
@@ -181,7 +181,7 @@ def dated(vault: Path, *whens: str) -> None:
 
 
 def at(store: EnhancedStore, path: str, moment: str) -> NoteThen:
-    return note_at(store._core, path, moment)
+    return store._parts.texts.note_at(path, moment)
 
 
 def text_at(store: EnhancedStore, path: str, moment: str) -> str | None:
@@ -192,7 +192,7 @@ def text_at(store: EnhancedStore, path: str, moment: str) -> str | None:
 def differing(store: EnhancedStore, moment: str) -> dict[str, bytes | None]:
     return {
         then.path: then.data
-        for then, differs in notes_then(store._core, moment_of(store._core, moment))
+        for then, differs in store._parts.texts.notes_then(store._parts.texts.moment_of(moment))
         if differs
     }
 
@@ -267,4 +267,4 @@ def test_one_wrong_clock_does_not_put_the_days_out_of_order(
     for number in range(len(whens)):
         plain_store.create("n", str(number), overwrite=True)
     dated(vault, *whens)
-    assert moment_of(plain_store._core, day).number == cut
+    assert plain_store._parts.texts.moment_of(day).number == cut

@@ -58,7 +58,7 @@ class KnowledgeBase(Keeper):
             beside = EnhancedStore(
                 base, self.settings.model_copy(update={"db": None}), read_only=self.bench.read_only
             )
-            self.bench.closing.append(beside.close)
+            self.bench.on_close(beside.close)
             beside.start()
             self.bench = beside.bench
             self._beside = beside

@@ -151,7 +151,7 @@ class Documents(Keeper):
             threading.Lock(),
             threading.Semaphore(),
         )  # one is at work, one more may wait
-        self.bench.closing.append(self._end)
+        self.bench.on_close(self._end)
         self._draw_later()
 
     def documents(self, scope: str | None) -> list[Document]:

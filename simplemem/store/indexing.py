@@ -1,0 +1,95 @@
+"""Indexing the whole vault, for somebody who asks for it and waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from simplemem.index.connection import Tables
+from simplemem.index.door import Progress, SyncReport
+from simplemem.index.sidecar import Sidecar
+from simplemem.index.sync import Sync
+from simplemem.store.catch_up import CatchUp
+from simplemem.store.embedding import Embedding
+from simplemem.store.vault_index import SCANNED, IndexKeeper, ObsidianSettings, QuestionVectors
+
+
+class Indexing:
+    """Indexes and embeds a vault. Guards no state of its own."""
+
+    def __init__(
+        self,
+        index: Sidecar,
+        database: Tables,
+        rows: Sync,
+        sync_of: Callable[[Tables], Sync],
+        *,
+        keeper: IndexKeeper,
+        obsidian: ObsidianSettings,
+        embedding: Embedding,
+        vectors: QuestionVectors,
+        catching_up: CatchUp,
+    ) -> None:
+        self._index = index
+        self._database = database
+        self._rows = rows
+        self._sync_of = sync_of
+        self._keeper = keeper
+        self._obsidian = obsidian
+        self._embedding = embedding
+        self._vectors = vectors
+        self._catching_up = catching_up
+
+    def sync(
+        self,
+        *,
+        progress: Progress | None = None,
+        embed: bool = True,
+        rebuild: bool = False,
+        believe: bool = False,
+        begin: bool = True,
+    ) -> SyncReport:
+        """Index the vault: text first, vectors after it. Returns what has changed.
+
+        `rebuild` makes a new index and then replaces the old one with it. `believe` accepts that
+        many notes are gone. Without `begin`, no vectors of another embedder are made, and none if
+        many are missing.
+        """
+        if embed:
+            embedder, _ = self._embedding.load()
+            embed = embedder is not None
+        if not embed:
+            self._rows.waiting = None
+        if rebuild:
+            self._rebuild(progress, embed=embed)
+
+        report = self._keeper.compare_all(progress, believe=believe)
+        if embed:
+            report.embedded = self._fill(progress, begin=begin)
+            report.trouble = self._embedding.trouble()
+            self._vectors.expect_complete()
+        return report
+
+    def catch_up(self, *, embed: bool) -> None:
+        """Index what was saved up to this moment; with `embed`, also make a few missing vectors."""
+        self._catching_up.catch_up()
+        if embed and self._embedding.count_pending():
+            self._fill(None, begin=False)
+
+    def _fill(self, progress: Progress | None, *, begin: bool) -> int:
+        """Make missing vectors; return of how many notes."""
+        fill = partial(self._embedding.fill, progress, begin=begin, ready=self._rows.waiting)
+        return self._index.consistently(fill)
+
+    def _rebuild(self, progress: Progress | None, *, embed: bool) -> None:
+        """Build a new index, and replace the old one with it."""
+        self._obsidian.follow()
+        new_database = self._database.beside()
+        rows = self._sync_of(new_database)
+        rows.scan(progress)
+        if embed:
+            self._embedding.reuse_vectors(self._database, new_database)
+            self._embedding.fill(progress, begin=True, ready=rows.waiting, into=new_database)
+        new_database.set_meta(SCANNED, "yes")
+        new_database.close()
+        self._database.replace_with(new_database)

@@ -1,0 +1,83 @@
+"""Numbers about a vault and its index, as `stats` shows them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from simplemem.index.connection import Tables
+from simplemem.index.sidecar import Sidecar
+from simplemem.store.committing import Committing
+from simplemem.store.embedding import Embedding
+from simplemem.store.vault_index import IndexKeeper, IndexMonitor, ObsidianSettings
+from simplemem.vault.folder.vault import Vault
+
+
+class Statistics:
+    """Collects numbers from the objects of a store. Guards no state of its own."""
+
+    def __init__(
+        self,
+        root: Path,
+        vault: Vault,
+        index: Sidecar,
+        database: Tables,
+        *,
+        obsidian: ObsidianSettings,
+        keeper: IndexKeeper,
+        monitor: IndexMonitor,
+        embedding: Embedding,
+        committing: Committing,
+        read_only: bool,
+    ) -> None:
+        self._root = root
+        self._vault = vault
+        self._index = index
+        self._database = database
+        self._obsidian = obsidian
+        self._keeper = keeper
+        self._monitor = monitor
+        self._embedding = embedding
+        self._committing = committing
+        self._read_only = read_only
+
+    def collect(self, *, reranker: str, rerank_trouble: str) -> dict[str, Any]:
+        """Return the numbers, by the names of the JSON output."""
+        embedding = self._embedding.report()
+        stats: dict[str, Any] = {"vault": str(self._root)}
+        if self._vault.is_branch:
+            stats["branch"] = self._vault.place
+            stats["commit"] = self._index.standing().commit
+        stats |= self._index.counts()
+        stats |= {
+            "skipped": [{"path": path, "why": why} for path, why in self._monitor.not_indexed()],
+            "state": self._monitor.state().as_dict(),
+            "pending_vectors": embedding["waiting"],
+            "embedder": embedding["in_use"],
+            "embedding": embedding,
+            "reranker": reranker,
+            "index_path": self._database.place,
+            "index_bytes": self._database.size(),
+            "engine": self._database.engine,
+            "lag_seconds": self._lag_seconds(),
+            "read_only": self._read_only,
+            "git": self._committing.state(),
+            "warnings": self._warnings(rerank_trouble),
+        }
+        return stats
+
+    def _lag_seconds(self) -> int | None:
+        """Return how long ago this process compared the vault with the index; None if never."""
+        if not self._keeper.compared_at:
+            return None
+        return round(time.monotonic() - self._keeper.compared_at)
+
+    def _warnings(self, rerank_trouble: str) -> list[str]:
+        """Return what of the settings does not take effect."""
+        warnings = []
+        for entry, reason in self._obsidian.current.unread_filters().items():
+            warnings.append(f"Obsidian's excluded-files entry {entry} is not applied: {reason}")
+        if rerank_trouble:
+            warnings.append(rerank_trouble)
+        return warnings

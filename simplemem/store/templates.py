@@ -1,0 +1,107 @@
+"""Notes made from templates, and the daily note."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+from simplemem.errors import NotFound
+from simplemem.models import By, Saved
+from simplemem.note.dates import local
+from simplemem.note.names import check_name, name_of, path_of
+from simplemem.obsidian.templates import fill_template
+from simplemem.store.vault_index import (
+    NameResolver,
+    NoteReader,
+    NoteWriter,
+    ObsidianSettings,
+    change_by,
+)
+from simplemem.store.write import NoteEditor
+from simplemem.vault.folder.vault import Vault
+
+_MAX_TEMPLATES = 20  # that an error names
+
+
+class TemplateNotes:
+    """Creates notes from templates, as Obsidian does. Guards no state of its own."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        *,
+        reader: NoteReader,
+        resolver: NameResolver,
+        obsidian: ObsidianSettings,
+        writer: NoteWriter,
+        editor: NoteEditor,
+    ) -> None:
+        self._vault = vault
+        self._reader = reader
+        self._resolver = resolver
+        self._obsidian = obsidian
+        self._writer = writer
+        self._editor = editor
+
+    def daily(self, **by: Unpack[By]) -> Saved:
+        """Return today's daily note; create it from its template if it does not exist."""
+        conventions = self._obsidian.current
+        name = conventions.daily_note(local())
+        file = self._reader.file(path_of(name))
+        if file is not None:
+            return self._editor.report_unchanged(file)
+
+        template = conventions.daily_template
+        if not template or not self._reader.exists(path_of(template)):
+            template = ""  # Obsidian creates an empty note then
+        return self.create(template, name, **by)
+
+    def create(self, template: str, name: str, **by: Unpack[By]) -> Saved:
+        """Create a note from a template, or an empty one for the template "".
+
+        The text is that of the template, byte for byte, but for `{{title}}`, `{{date}}` and
+        `{{time}}`. Raises NotFound for an unknown template, and AlreadyExists.
+        """
+        self._writer.check_writable()
+        path = path_of(check_name(name))
+        text = ""
+        if template:
+            source = self._vault.read(self._template_path(template))
+            text = source.data.decode("utf-8", "surrogateescape")
+        title = name.rsplit("/", 1)[-1]
+        text = fill_template(text, title, local(), self._obsidian.current)
+
+        data = text.encode("utf-8", "surrogateescape")
+        with self._writer.lock():
+            written = self._vault.create(path, data, change_by(by, "create"))
+            return self._editor.finish_write(written, data, ())
+
+    def _template_path(self, template: str) -> str:
+        """Return the path of a template in Obsidian's template folder, or of any other note.
+
+        Raises NotFound, which names the templates.
+        """
+        folder = self._obsidian.current.templates_folder
+        path = path_of(f"{folder}/{template}".lstrip("/"))
+        if self._reader.exists(path):
+            return path
+        try:
+            return self._resolver.path_of(template)
+        except NotFound:
+            raise self._no_template(template) from None
+
+    def _no_template(self, template: str) -> NotFound:
+        """Return the error for a template that does not exist."""
+        folder = self._obsidian.current.templates_folder
+        entries = self._vault.entries_below(folder) if folder else []
+        names = [
+            name_of(entry.path).removeprefix(f"{folder}/")
+            for entry in entries
+            if entry.path.endswith(".md")
+        ]
+        candidates = names[:_MAX_TEMPLATES]
+        hint = f"The templates are {', '.join(candidates)}."
+        if not names:
+            hint = "No template folder is set in Obsidian. "
+            hint += "Any note can serve as a template: give its name."
+        message = f"no template called {template!r}"
+        return NotFound(message, candidates=candidates, hint=hint)
