@@ -1,4 +1,4 @@
-"""Any update or delete can be brought back by one command, byte for byte, whatever was done since (durability.md G17).
+"""Any update or delete can be brought back by one command, byte for byte, whatever was done since.
 
 Hypothesis plays an agent, a person at the command line and a hand that edits, deletes and renames files beneath them.
 What stood in the vault after each change is remembered; at the end every text of every change in the log is brought
