@@ -732,13 +732,13 @@ class EnhancedStore:
         self, progress: Progress | None = None, *, only: Collection[str] = ()
     ) -> Mending:
         """Return what `doctor` finds, and how broken links can be fixed; writes nothing."""
-        from simplemem.store.doctor import plan_mending
+        from simplemem.store.link_fixes import plan_mending
 
         return plan_mending(self._opened, progress, only=only)
 
     def mend(self, mending: Mending, **by: Unpack[By]) -> Mended:
         """Carry out a plan: all of it as one change, which one `undo` takes back, or nothing."""
-        from simplemem.store.doctor import mend
+        from simplemem.store.link_fixes import mend
 
         return mend(self._opened, mending, **by)
 

@@ -1,0 +1,218 @@
+"""Find links that lead nowhere, and what they may mean."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from simplemem.index.door import StoredLink
+from simplemem.index.notes import named_in_memory
+from simplemem.models import Finding
+from simplemem.note.names import base_name, compare_key, name_of
+from simplemem.obsidian.link_edits import LinkTarget
+from simplemem.obsidian.links import name_key, resolve_link
+from simplemem.store.core import Core
+from simplemem.vault.folder.history import Version
+
+_MAX_CANDIDATES = 3
+# Names that are compared with every other: in a vault full of broken links, that would take long.
+_MAX_NAMES_COMPARED = 100
+_MAX_LENGTH_DIFFERENCE = 3
+_MIN_NAME_SIMILARITY = 0.8
+
+# Names that many folders have: the one in another folder need not be the one that was meant.
+_COMMON_NAMES = frozenset(
+    {"readme", "index", "untitled", "home", "notes", "note", "todo", "inbox", "log", "template"}
+)
+_REASONS = {
+    "name": "the only file of that name is",
+    "alias": "it is an alias of",
+    "title": "it is the title of",
+}
+
+
+class BrokenLink(NamedTuple):
+    """A link that leads nowhere: its target, and where it certainly is to lead, if that is known."""
+
+    finding: Finding
+    target: str
+    aim: LinkTarget | None
+
+
+class _Guess(NamedTuple):
+    """What a link may mean: paths, the likeliest first, and where it certainly is to lead.
+
+    `reason` says how that is known, or what became of the target.
+    """
+
+    paths: tuple[str, ...]
+    aim: LinkTarget | None = None
+    reason: str = ""
+
+
+def find_broken_links(core: Core) -> Iterator[BrokenLink]:
+    """Yield every broken link, except those in conflict copies and templates."""
+    targets = _LikelyTargets(core)
+    unreadable = {row["path"] for row in core.index.counts()["problems"]}
+    for link in core.index.links():
+        is_template = "{{" in link.target
+        if link.path is not None or is_template or link.source in targets.copies:
+            continue
+
+        guess = targets.guess(link.target, link.source)
+        aim = None if link.source in unreadable else guess.aim
+        yield BrokenLink(_finding_of(link, guess, is_fixable=aim is not None), link.target, aim)
+
+
+def _finding_of(link: StoredLink, guess: _Guess, *, is_fixable: bool) -> Finding:
+    """Return what the doctor says of a broken link."""
+    names = tuple(name_of(path) for path in guess.paths)
+    message = f"unresolved link [[{link.target}]]"
+    if guess.reason:
+        message += f": {guess.reason}"
+
+    hint = ""
+    fix = ""
+    if is_fixable:
+        fix = f"point [[{link.target}]] to {names[0]}"
+    elif names:
+        hint = f"Did you mean {' or '.join(names)}?"
+    return Finding(
+        check="links",
+        level="warning" if names or guess.reason else "note",
+        path=link.source,
+        message=message,
+        hint=hint,
+        line=link.line,
+        candidates=names,
+        fix=fix,
+    )
+
+
+class _LikelyTargets:
+    """Guesses what broken links mean. Guards a snapshot of the names in one vault."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        rows = core.index.known()
+        self.copies = {path for path, row in rows.items() if row.is_copy}
+        self._files = core.index.files() - self.copies
+        self._files_named = named_in_memory(self._files)
+
+        former_paths = set[str]()
+        for version in core.changes.recent():
+            former_paths.add(version.path)
+            if version.new_path:
+                former_paths.add(version.new_path)
+        self._former_files_named = named_in_memory(former_paths - self._files)
+
+        self._paths_by_base_name: dict[str, list[str]] = {}
+        for path in sorted(self._files):
+            self._paths_by_base_name.setdefault(compare_key(base_name(path)), []).append(path)
+        self._misspelt: dict[
+            str, list[str]
+        ] = {}  # paths with a similar name, by the name looked up
+
+    def guess(self, target: str, source: str) -> _Guess:
+        """Return what `[[target]]` in the note `source` may mean.
+
+        The history is asked first, then names, aliases and titles, then similar names.
+        """
+        guess = self._guess_from_history(target, source)
+        if guess is None:
+            guess = self._guess_from_names(target)
+        if guess is None:
+            guess = _Guess(self._candidates(target))
+        return guess
+
+    def _guess_from_history(self, target: str, source: str) -> _Guess | None:
+        """Return what became of the file that the link meant; None if it meant none, ever."""
+        former_path = resolve_link(target, source, self._former_files_named).path
+        if former_path is None:
+            return None
+        changes = self._core.changes.lineage(former_path)
+        if not changes:
+            return None
+
+        last = changes[0]
+        if last.after is None:
+            reason = (
+                f"{name_of(last.path)} was deleted in {last.id},"
+                f" and `simplemem undo {last.id}` restores it"
+            )
+            return _Guess(self._candidates(target), None, reason)
+
+        path = last.new_path or last.path
+        if path not in self._files or path == former_path:
+            return None
+        move = _move_to(path, changes) or last
+        reason = f"it was moved to {name_of(path)} in {move.id}"
+        return _Guess((path,), LinkTarget(path, former_path), reason)
+
+    def _guess_from_names(self, target: str) -> _Guess | None:
+        """Return the only file with a name, alias or title; None if there are none or several."""
+        # Of a part of a vault, nothing is certain: the link may lead to a file that is not seen.
+        if self._core.vault.access.is_partial:
+            return None
+        if compare_key(base_name(target)) in _COMMON_NAMES:
+            return None
+        matches = self._matches(target)
+        if len(matches) != 1:
+            return None
+
+        ((path, kind),) = matches.items()
+        # By its title or alias, the target never was a file's name.
+        former_path = path if kind == "name" else ""
+        return _Guess((path,), LinkTarget(path, former_path), f"{_REASONS[kind]} {name_of(path)}")
+
+    def _matches(self, target: str) -> Mapping[str, str]:
+        """Return the files with this very name, and the notes with this alias or title, by path.
+
+        The values are the keys of `_REASONS`.
+        """
+        key = name_key(target)
+        named = self._files_named(key) or self._files_named(key + ".md")
+        matches = dict.fromkeys(named, "name")
+
+        _, _, titled, aliased = self._core.index.called(compare_key(base_name(target)))
+        for kind, paths in (("alias", aliased), ("title", titled)):
+            for path in paths:
+                if path not in self.copies:
+                    matches.setdefault(path, kind)
+        return matches
+
+    def _candidates(self, target: str) -> tuple[str, ...]:
+        """Return files with this name; if there are none, files with a similar one."""
+        matches = self._matches(target)
+        if matches:
+            return tuple(matches)[:_MAX_CANDIDATES]
+
+        name = compare_key(base_name(target))
+        if name not in self._misspelt and len(self._misspelt) < _MAX_NAMES_COMPARED:
+            self._misspelt[name] = self._find_similar(name)
+        return tuple(self._misspelt.get(name, ()))[:_MAX_CANDIDATES]
+
+    def _find_similar(self, name: str) -> list[str]:
+        """Return the paths whose base name is a likely misspelling of a name, or the reverse."""
+        digits = _digits_of(name)
+        names = [
+            other
+            for other in self._paths_by_base_name
+            if abs(len(other) - len(name)) <= _MAX_LENGTH_DIFFERENCE
+            and _digits_of(other) == digits  # "Chapter 1" is no misspelling of "Chapter 2"
+        ]
+        similar = difflib.get_close_matches(name, names, _MAX_CANDIDATES, _MIN_NAME_SIMILARITY)
+        return [path for other in similar for path in self._paths_by_base_name[other]]
+
+
+def _move_to(path: str, changes: Sequence[Version]) -> Version | None:
+    """Return the newest of some changes that moved a note to a path; None if none did."""
+    for change in changes:
+        if change.new_path == path:
+            return change
+    return None
+
+
+def _digits_of(name: str) -> list[str]:
+    return [character for character in name if character.isdigit()]
