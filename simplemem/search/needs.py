@@ -32,11 +32,16 @@ class NoteFile(Protocol):
 class NoteReader(Protocol):
     """Reads the files of notes."""
 
-    def read(self, path: str) -> NoteFile:
-        """Return the content of a note's file as it is now.
+    def text_of(self, path: str) -> str | None:
+        """Return the text of a note as it is now; None if it was deleted or must not be read.
 
-        Raises Unavailable if nothing can be read at the moment, and another SimplememError if there
-        is no such note or it must not be read.
+        Raises Unavailable if nothing can be read at the moment.
+        """
+
+    def file(self, path: str) -> NoteFile | None:
+        """Return the content of a note's file as it is now; None if there is none.
+
+        Raises a SimplememError if it cannot be read.
         """
 
 

@@ -157,6 +157,10 @@ class Query:
 
     def asks_nothing(self) -> bool:
         """Return whether the text has neither words nor filters: `???`, but not an empty text."""
+        return bool(self.text.strip()) and not self.words and not self.has_filters()
+
+    def has_filters(self) -> bool:
+        """Return whether the text contains filters."""
         filters = (
             self.phrases,
             self.without,
@@ -166,7 +170,7 @@ class Query:
             self.author,
             self.archive,
         )
-        return bool(self.text.strip()) and not self.words and not any(filters)
+        return any(filters)
 
     def forms_of(self, word: str) -> tuple[Term, ...]:
         """Return everything that a word is searched as, the word itself first."""

@@ -2,9 +2,9 @@
 
 from simplemem.index.door import Mark, Progress, SyncReport
 from simplemem.search.judgement import falling_scores
+from simplemem.search.packing import Piece
 from simplemem.store.bench import Answers, Bench, Carried, Draft, Likeness, Read, as_words
 from simplemem.store.edits import now
-from simplemem.store.packs import Piece
 from simplemem.store.store import EnhancedStore, open_store
 from simplemem.vault.folder.disk import ConcurrentWrite, change_file, write_file
 

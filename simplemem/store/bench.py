@@ -20,11 +20,12 @@ from simplemem.note.privacy import private_reason
 from simplemem.note.scopes import check_scope_is_own
 from simplemem.obsidian.links import name_key, resolve_link
 from simplemem.search.judgement import notice_of
+from simplemem.search.listing import MAX_PAGE
+from simplemem.search.packing import Piece
+from simplemem.search.pipeline import degradation_of
 from simplemem.search.query import read_query
 from simplemem.store.core import Core, change_by
 from simplemem.store.edits import encoded, now, stamp_modified
-from simplemem.store.packs import Piece, pieces_of, sources_of
-from simplemem.store.recall import list_page, only_nearest, quality, ranked
 from simplemem.store.text_checks import check_text
 from simplemem.vault.folder.disk import sha256
 from simplemem.vault.folder.lock import FileLock, SideFile
@@ -149,7 +150,7 @@ class Bench:
         """All notes that pass a filter, by name; a page of a list has a thousand at most."""
         found, cursor = list[Listed](), "0-name"  # of the first page
         while cursor:
-            page = list_page(self._core, filter=narrowed, sort="name", limit=1000, cursor=cursor)
+            page = self._core.searching.lister.list(narrowed, "name", MAX_PAGE, cursor)
             found, cursor = [*found, *page.items], page.next_cursor or ""
         return found
 
@@ -224,28 +225,26 @@ class Bench:
             return Answers({}, [])
         self._core.prepare()
         behind = self._core.state_if_behind()
-        narrow = Narrow(only=tuple(paths), hidden=True)
-        ranking = ranked(self._core, as_words(question), narrow, limit, rerank=rerank)
-        best = max((found.score for found in ranking.best), default=0.0) or 1.0
-        notes = {found.path: max(0.0, min(1.0, found.score / best)) for found in ranking.best}
+        searching = self._core.searching
+        ranking = searching.ranker.rank_among(
+            as_words(question), tuple(paths), limit, rerank=rerank
+        )
+        best = max((hit.score for hit in ranking.hits), default=0.0) or 1.0
+        notes = {hit.path: max(0.0, min(1.0, hit.score / best)) for hit in ranking.hits}
         pieces: list[Piece] = []
         if passages:
-            pieces = pieces_of(self._core, sources_of(self._core, ranking), ranking.query.words)[
-                :passages
-            ]
+            pieces = searching.context.pieces_of(ranking)[:passages]
         pieces = [
-            piece._replace(text=piece.quoted, score=min(1.0, piece.score / best))
+            replace(piece, text=piece.quoted, score=min(1.0, piece.score / best))
             for piece in pieces
         ]
-        reranker = str(ranking.reranker.get("name", ""))
+
         state = self._core.state_of_answer(behind, ranking.standing)
-        share = quality(self._core, ranking, ranking.best[0]) if ranking.best else 0.0
-        nearest = state.is_ready and only_nearest(self._core, ranking, share)
-        degraded = (
-            ranking.degraded_by
-            if state.is_ready
-            else f"{ranking.degraded_by} {state.reason}".strip()
-        )
+        share = searching.quality.score(ranking, ranking.hits[0]) if ranking.hits else 0.0
+        nearest = state.is_ready and searching.quality.is_only_nearest(ranking, share)
+        degraded = degradation_of(ranking)
+        if not state.is_ready:
+            degraded = f"{degraded} {state.reason}".strip()
         return Answers(
             notes=notes,
             passages=pieces,
@@ -253,7 +252,7 @@ class Bench:
             notice=notice_of(nearest, ranking.query.words, ranking.query.absent),
             quality=max(0.0, min(1.0, share)),
             degraded=degraded,
-            reranker=reranker,
+            reranker=ranking.reranking.name if ranking.reranking is not None else "",
             by_meaning=ranking.mode != "text",
         )
 

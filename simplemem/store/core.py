@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simplemem.obsidian.settings import Conventions
 from simplemem.store.background import Background
 from simplemem.store.factory import Parts
 from simplemem.store.listeners import Listener
 from simplemem.store.vault_index import change_by
-
-if TYPE_CHECKING:
-    from simplemem.store.reranking import Reranking
 
 __all__ = ["Core", "change_by"]
 
@@ -32,6 +27,7 @@ class Core:
         self.embedding = parts.embedding
         self.committing = parts.committing
         self.listeners = parts.listeners
+        self.searching = parts.searching
         self.notices = parts.notices
 
         self.follow_obsidian = parts.obsidian.follow
@@ -58,7 +54,6 @@ class Core:
         self.state_of_list = parts.monitor.state_of_list
         self.not_indexed = parts.monitor.not_indexed
 
-        self._reranking: Reranking | None = None
         self._background: Background | None = None
         self.on_close = parts.lifetime.on_close
         self.catch_up = parts.catching_up.catch_up
@@ -87,8 +82,8 @@ class Core:
             self._background.stop()
         self.parts.catching_up.end()
         self.embedding.close()
-        if self._reranking is not None:
-            self._reranking.close()
+        if self.searching.reranker is not None:
+            self.searching.reranker.close()
         self.index.close()
         self.committing.close(
             0.5 if self.parts.lifetime.is_long else 5.0
@@ -119,11 +114,3 @@ class Core:
     def on_change(self, listener: Listener) -> None:
         """Call a function with the names of notes that changed, once they are indexed."""
         self.listeners.subscribers.append(listener)
-
-    def reranking(self) -> Reranking | None:
-        """The reranker, where the settings name one."""
-        if self._reranking is None and self.settings.rerank.provider != "none":
-            from simplemem.store.reranking import Reranking
-
-            self._reranking = Reranking(self)
-        return self._reranking

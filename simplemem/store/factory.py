@@ -33,6 +33,7 @@ from simplemem.store.link_rewrites import LinkRewriter
 from simplemem.store.listeners import Listeners
 from simplemem.store.move import NoteMover
 from simplemem.store.read import MemoryReader
+from simplemem.store.search_parts import SearchParts, make_search_parts
 from simplemem.store.statistics import Statistics
 from simplemem.store.templates import TemplateNotes
 from simplemem.store.undo import Undo
@@ -92,6 +93,7 @@ class Parts:
     conflicts: ConflictCopies
     indexing: Indexing
     statistics: Statistics
+    searching: SearchParts
 
 
 def make_parts(
@@ -245,6 +247,16 @@ def make_parts(
         committing=committing,
         read_only=read_only,
     )
+    searching = make_search_parts(
+        settings,
+        index,
+        keeper=keeper,
+        monitor=monitor,
+        names=resolver,
+        notes=reader,
+        embeddings=embedding,
+        changes=changes,
+    )
     return Parts(
         root=root,
         settings=settings,
@@ -282,6 +294,7 @@ def make_parts(
         conflicts=conflicts,
         indexing=indexing,
         statistics=statistics,
+        searching=searching,
     )
 
 

@@ -44,10 +44,10 @@ from simplemem.models import (
 )
 from simplemem.note.formatting import well_formed
 from simplemem.note.names import check_name, compare_key, name_of, path_of
+from simplemem.search.pipeline import SearchRequest
 from simplemem.settings.find_vault import find_vault
 from simplemem.settings.loading import load_settings
 from simplemem.settings.model import Settings
-from simplemem.store import packs, recall
 from simplemem.store.bench import Bench
 from simplemem.store.conflicts import Keep
 from simplemem.store.core import Core
@@ -277,9 +277,9 @@ class EnhancedStore:
 
     def stats(self) -> dict[str, Any]:
         """Return numbers about the vault and its index."""
-        reranking = self._opened.reranking()
+        reranker = self._opened.searching.reranker
         return self._opened.parts.statistics.collect(
-            reranker=reranking.name if reranking is not None else "none",
+            reranker=reranker.name if reranker is not None else "none",
             rerank_trouble=self.rerank_trouble,
         )
 
@@ -327,7 +327,7 @@ class EnhancedStore:
         Each comes with whether no other note has the same file name.
         """
         self._opened.prepare(vectors=False)
-        last_folders = recall.archive_of(self._opened)
+        last_folders = self._opened.searching.filters.archive
         matches = self._opened.index.near_names(well_formed(prefix), limit, last_folders)
         return [(name_of(path), is_unique) for path, is_unique in matches]
 
@@ -388,19 +388,19 @@ class EnhancedStore:
         fall from hit to hit; with `own_scores`, each is what the hit has by itself, for a caller
         that filters by it. Raises Invalid for an unknown mode or filter.
         """
-        search = partial(
-            recall.search,
-            self._opened,
-            query,
+        searching = self._opened.searching
+        request = SearchRequest(
+            query=query,
             filter=filter,
             limit=limit,
             mode=mode,
-            explain=explain,
-            why=why,
             rerank=rerank,
             authors=authors,
             own_scores=own_scores,
         )
+        search = partial(searching.search.search, request)
+        if explain or why:
+            search = partial(searching.explained_search.search, request, explain=explain, why=why)
         return self._opened.index.consistently(search)
 
     @_checks_arguments
@@ -408,10 +408,8 @@ class EnhancedStore:
         self, query: str, *, budget_tokens: int = 1500, filter: Filter | None = None
     ) -> Pack:
         """Return the best passages for a query, cited, within a budget of tokens."""
-        context = partial(
-            packs.context, self._opened, query, budget_tokens=budget_tokens, filter=filter
-        )
-        return self._opened.index.consistently(context)
+        build = partial(self._opened.searching.context.build, query, budget_tokens, filter)
+        return self._opened.index.consistently(build)
 
     @_checks_arguments
     def backlinks(
@@ -426,22 +424,21 @@ class EnhancedStore:
 
         With a `query`, they are in its order. `kinds` may leave out "link" or "semantic".
         """
-        backlinks = partial(
-            recall.backlinks, self._opened, name, query=query, limit=limit, kinds=kinds
-        )
+        finder = self._opened.searching.backlinks
+        backlinks = partial(finder.backlinks, name, query, limit, kinds)
         return self._opened.index.consistently(backlinks)
 
     @_checks_arguments
     def related(self, name: str, limit: int = 3) -> tuple[str, ...]:
         """Return the names of notes that are near in meaning to a note, nearest first."""
-        related = partial(recall.related, self._opened, name, limit)
+        related = partial(self._opened.searching.backlinks.related, name, limit)
         return self._opened.index.consistently(related)
 
     @property
     def rerank_trouble(self) -> str:
         """Why the reranker did not order the last search; "" if it did, or if there is none."""
-        reranking = self._opened.reranking()
-        return reranking.failure if reranking is not None else ""
+        reranker = self._opened.searching.reranker
+        return reranker.failure if reranker is not None else ""
 
     # --- Changes of notes ---
 
@@ -763,7 +760,5 @@ class EnhancedStore:
 
         `cursor` is that of the page before. Raises Invalid for an unknown order or cursor.
         """
-        list_page = partial(
-            recall.list_page, self._opened, filter=filter, sort=sort, limit=limit, cursor=cursor
-        )
+        list_page = partial(self._opened.searching.lister.list, filter, sort, limit, cursor)
         return self._opened.index.consistently(list_page)

@@ -143,6 +143,20 @@ class NoteReader:
         file = self.file(path)
         return None if file is None else file.data
 
+    def text_of(self, path: str) -> str | None:
+        """Read the text of a note; None if it is not there, or must not be read.
+
+        Raises Unavailable if nothing can be read at the moment, which is not the same as nothing
+        found.
+        """
+        try:
+            file = self._vault.read(path)
+        except Unavailable:
+            raise
+        except SimplememError:
+            return None
+        return file.data.decode("utf-8", "replace")
+
     def remember(self, file: File) -> None:
         """Keep a text that is given out, and forget the oldest ones if there are too many."""
         with self._guard:

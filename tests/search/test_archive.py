@@ -12,7 +12,6 @@ from simplemem.index.door import Question
 from simplemem.models import Filter
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
-from simplemem.store.recall import archive_of
 
 Write = Callable[[str, str | bytes], Path]
 NOTES = {
@@ -116,7 +115,7 @@ def test_without_an_archive_nothing_is_filtered_and_every_number_stays(
             store.sync()
             index = store._core.index
             assert (
-                index.with_notes(archive_of(store._core)) == ()
+                index.with_notes(store._core.searching.filters.archive) == ()
                 and index.ask(Question(like="n.md")).passed is None
             )
             answers.append([store.search(query, explain=True).as_dict() for query in asked])

@@ -17,9 +17,9 @@ from rerank_service import WRONG, RerankService
 
 from simplemem.models import Found
 from simplemem.search.rank import Ranked
+from simplemem.search.rerank import in_order_of
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
-from simplemem.store.reranking import reordered
 
 Write = Callable[[str, str | bytes], Path]
 QUERY = "harbour crane"
@@ -278,7 +278,7 @@ def test_nothing_is_lost_scores_fall_and_stay_shares_and_only_scored_notes_move(
 ) -> None:
     before = ranked(*scores)
     known = {note: score for note, score in given_scores.items() if note <= len(before)}
-    after = reordered(before, known)
+    after = in_order_of(known, before)
     assert sorted(found.note for found in after) == [found.note for found in before]
     assert all(0 <= found.score <= 1 for found in after)
     assert all(one.score >= two.score for one, two in pairwise(after))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.note.words import count_tokens
-from simplemem.store.packs import MOST_SAID, Piece, Voice, pack, voices
+from simplemem.search.packing import MAX_QUOTES, Group, Piece, group_pieces, pack
 
 WORDS = st.text(st.sampled_from("ab cd\n東京 #-é."), max_size=120)
 DAY = "2026-01-24T12:00:00"
@@ -155,15 +155,15 @@ def a_piece(name: str, text: str, day: str = "2026-01-01", line: int = 1, start:
     return Piece(name, name.title(), "", line, f"{day}T12:00:00", text, 1.0, start)
 
 
-def said(voice: Voice) -> list[tuple[str, str, str, str]]:
-    return [(each["label"], each["text"], each["cited"], each["when"]) for each in voice.said]
+def said(voice: Group) -> list[tuple[str, ...]]:
+    return [tuple(quote) for quote in voice.quotes]
 
 
 def test_an_older_passage_that_says_more_stays_behind_the_newer_one() -> None:
     old = a_piece("old", f"The wind limit for launches is 8 m/s. {LONG}", "2024-05-01")
     between = a_piece("other", "Bees and honey.")
     new = a_piece("new", "The wind limit for launches is 6 m/s.", "2025-09-01")
-    speaking, _ = voices([old, between, new])
+    speaking, _ = group_pieces([old, between, new])
     assert [voice.piece.name for voice in speaking] == ["new", "old", "other"]
     assert [each[0] for each in said(speaking[0])] == ["older"]
     assert said(speaking[1]) == []
@@ -176,7 +176,7 @@ def test_no_more_is_quoted_than_a_reader_wants_and_the_rest_speaks_for_itself() 
         )
         for k in range(9)
     ]
-    speaking, taken_up = voices(pieces)
+    speaking, taken_up = group_pieces(pieces)
     assert speaking[0].piece.name == "ni"
     assert [each[3] for each in said(speaking[0])] == [
         "2026-01-17",
@@ -184,8 +184,8 @@ def test_no_more_is_quoted_than_a_reader_wants_and_the_rest_speaks_for_itself() 
         "2026-01-15",
         "2026-01-14",
     ]
-    assert speaking[0].more == 9 - 1 - MOST_SAID
-    assert len(speaking) == 9 - MOST_SAID and len(taken_up) == MOST_SAID
+    assert speaking[0].unquoted_count == 9 - 1 - MAX_QUOTES
+    assert len(speaking) == 9 - MAX_QUOTES and len(taken_up) == MAX_QUOTES
 
 
 SENTENCES = st.sampled_from([
@@ -205,10 +205,11 @@ def test_every_sentence_of_every_passage_is_said_somewhere(
     given_pieces: list[tuple[str, list[str], str]],
 ) -> None:
     pieces = [a_piece(name, "\n\n".join(lines), day) for name, lines, day in given_pieces]
-    speaking, taken_up = voices(pieces)
+    speaking, taken_up = group_pieces(pieces)
     assert len(speaking) + len(taken_up) == len(pieces)
     heard = "\n".join(
-        voice.piece.text + "".join(f"\n{each['text']}" for each in voice.said) for voice in speaking
+        voice.piece.text + "".join(f"\n{quote.text}" for quote in voice.quotes)
+        for voice in speaking
     )
     for each in pieces:
         for line in each.text.split("\n\n"):

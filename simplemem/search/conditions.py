@@ -1,0 +1,170 @@
+"""The conditions of a filter one by one: how many notes meet them, and which of them no note meets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any
+
+from simplemem.index.door import Narrow
+from simplemem.index.sidecar import Sidecar
+from simplemem.note.names import compare_key
+from simplemem.search.needs import IndexMonitor
+
+# The label of the condition that leaves past sessions out. The one that asks for them is "archive".
+PAST_SESSIONS_LABEL = "outside of"
+
+# Fields of a filter that are conditions, with their labels.
+_LABELS = {
+    "tags": "tag",
+    "all_tags": "tag",
+    "properties": "property",
+    "type": "type",
+    "prefix": "path",
+    "since": "since",
+    "until": "until",
+    "link_to": "link_to",
+    "linked_by": "linked_by",
+    "author": "author",
+    "phrases": "phrase",
+    "without": "without",
+    "archive": PAST_SESSIONS_LABEL,
+}
+
+# Fields that say how another one is meant.
+_MODIFIERS = {"tags": "require_all", "without": "without_forms", "archive": "archived"}
+
+_MAX_SUGGESTIONS = 3
+_MAX_SUGGESTION_CHARACTERS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition of a filter: its label, its value as people read it, and its fields."""
+
+    label: str
+    value: str
+    fields: Mapping[str, Any]
+
+    def added_to(self, filter: Narrow) -> Narrow:
+        """Return a filter with this condition too."""
+        return replace(filter, **self.fields)
+
+    def __str__(self) -> str:
+        return f"{self.label}={self.value}"
+
+
+class ConditionChecker:
+    """Counts the notes that meet the conditions of filters. Guards no state."""
+
+    def __init__(self, index: Sidecar, monitor: IndexMonitor) -> None:
+        self._index = index
+        self._monitor = monitor
+
+    def count(self, filter: Narrow) -> int:
+        """Return how many notes pass a filter."""
+        return self._index.page(filter, "modified", 0).total
+
+    def conditions_of(self, filter: Narrow) -> list[Condition]:
+        """Return the conditions of a filter, without archives that leave out no note."""
+        archive = filter.archive
+        if not filter.archived:
+            archive = self._index.with_notes(archive)
+        return list(_conditions_of(replace(filter, archive=archive)))
+
+    def unmet(self, filter: Narrow) -> str:
+        """Return sentences on the conditions that no note meets, with similar or existing values.
+
+        It is "" if a note passes the filter, or if notes may be missing from the index. That past
+        sessions were left out is said in any case.
+        """
+        sentences = []
+        if not filter.archived and self._index.with_notes(filter.archive):
+            sentences.append("Past sessions were not searched; `archive:` includes them.")
+
+        # The words of a query are no condition to explain here.
+        checked = replace(filter, phrases=(), without=(), without_forms=())
+        without_archive = checked if filter.archived else replace(checked, archive=())
+        is_uncertain = self._monitor.is_in_doubt or self._monitor.is_behind
+        if is_uncertain or without_archive.is_open() or self.count(checked):
+            return " ".join(sentences)
+
+        conditions = list(_conditions_of(without_archive))
+        sentences += self._unmet_tags(without_archive)
+        sentences += self._unmet_fields(conditions)
+        if not sentences:
+            all_conditions = ", ".join(map(str, conditions))
+            sentences.append(f"No note matches all of {all_conditions}.")
+        return " ".join(sentences)
+
+    def _unmet_tags(self, filter: Narrow) -> Iterator[str]:
+        """Yield a sentence for each tag of a filter that no note has."""
+        for key, value in {**filter.tags, **filter.all_tags}.items():
+            if self.count(Narrow(tags={key: value})):
+                continue
+            tag = f"{key}/{value}" if value else key
+            suggestions = _suggestions(tag, self._index.tag_counts(), mark="#")
+            yield f"No note has #{tag}{suggestions}."
+
+    def _unmet_fields(self, conditions: Iterable[Condition]) -> Iterator[str]:
+        """Yield a sentence for each condition that no note meets; tags are left out."""
+        for condition in conditions:
+            if condition.label == "tag" or self.count(condition.added_to(Narrow())):
+                continue
+            suggestions = _suggestions(condition.value, self._existing_values(condition.label))
+            yield f"No note matches {condition}{suggestions}."
+
+    def _existing_values(self, label: str) -> list[str]:
+        """Return the note types, or the folders of notes; nothing for another label."""
+        values: set[str] = set()
+        if label == "type":
+            values = {row.type for row in self._index.known().values()}
+        elif label == "path":
+            paths = [row.path for row in self._index.known().values()]
+            values = {f"{path.rpartition('/')[0]}/" for path in paths}
+        return sorted(values - {"", "/"})
+
+
+def _conditions_of(filter: Narrow) -> Iterator[Condition]:
+    """Yield the conditions of a filter."""
+    for field, label in _LABELS.items():
+        value = getattr(filter, field)
+        if not value:
+            continue
+        modifier = _MODIFIERS.get(field, field)
+        is_searched_archive = field == "archive" and filter.archived
+        yield Condition(
+            label=field if is_searched_archive else label,
+            value=_as_text(field, value, requires_all=filter.require_all),
+            fields={field: value, modifier: getattr(filter, modifier)},
+        )
+
+
+def _as_text(field: str, value: Any, *, requires_all: bool) -> str:
+    """Return the value of a field of a filter as people read it."""
+    if isinstance(value, str):
+        return value
+
+    parts: Iterable[str] = value
+    if isinstance(value, Mapping):
+        parts = [f"{key}={wanted}" if wanted else key for key, wanted in value.items()]
+    is_any = field in ("without", "archive") or (field == "tags" and not requires_all)
+    return (" or " if is_any else " and ").join(parts)
+
+
+def _suggestions(wanted: str, names: Iterable[str], *, mark: str = "") -> str:
+    """Return the end of a sentence with names similar to one, or some existing ones; "" for none."""
+    names_by_key = {compare_key(name): name for name in names}
+    wanted_key = compare_key(wanted)
+    similar = get_close_matches(wanted_key, names_by_key, _MAX_SUGGESTIONS, 0.6)
+    if not similar:
+        beginning = wanted_key.partition("/")[0]
+        similar = [key for key in names_by_key if key.startswith(beginning)]
+
+    keys = similar or list(names_by_key)
+    if not keys:
+        return ""
+    shown_names = [names_by_key[key][:_MAX_SUGGESTION_CHARACTERS] for key in keys]
+    listed = ", ".join(f"{mark}{name}" for name in shown_names[:_MAX_SUGGESTIONS])
+    return f"; {'similar' if similar else 'existing'}: {listed}"

@@ -1,0 +1,252 @@
+"""Context packs: the best passages for a query, with their places, within a budget of tokens.
+
+Notes that are linked with the best ones, or are the days before and after them, join in and weigh
+little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+from simplemem.index.door import NoteId, Position, Shown
+from simplemem.index.sidecar import Sidecar
+from simplemem.models import Filter, Pack
+from simplemem.note.names import name_of
+from simplemem.note.words import count_tokens
+from simplemem.providers.wordllama import WordLlama
+from simplemem.search.excerpt import Quotable, quoted_heading
+from simplemem.search.judgement import notice_of
+from simplemem.search.needs import Embeddings, IndexKeeper, IndexMonitor, NoteReader
+from simplemem.search.packing import CountTokens, Piece, pack
+from simplemem.search.pipeline import NoteRanker, checked_limit, degradation_of
+from simplemem.search.quality import HitQuality
+from simplemem.search.rank import Ranked, passage_around
+from simplemem.search.ranking import Ranking
+
+_MIN_BUDGET = 50
+_MAX_BUDGET = 100_000
+
+_MAX_HITS = 20
+_MAX_PASSAGES = 3  # of one note
+
+# Hits whose neighbours may join, and the share of its score that a hit gives them.
+_MAX_HITS_WITH_NEIGHBOURS = 5
+_NEIGHBOUR_SHARE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A note whose passages may go into a pack; `via` says how it was found if it is no hit."""
+
+    details: Shown
+    score: float
+    via: str = ""
+
+
+class _Quoted(NamedTuple):
+    """A passage of a note, and the text of it that may be quoted."""
+
+    position: Position
+    text: str
+
+
+class ContextBuilder:
+    """Builds context packs from the notes of one vault. Guards no state."""
+
+    def __init__(
+        self,
+        index: Sidecar,
+        ranker: NoteRanker,
+        *,
+        quality: HitQuality,
+        keeper: IndexKeeper,
+        monitor: IndexMonitor,
+        notes: NoteReader,
+        embeddings: Embeddings,
+    ) -> None:
+        self._index = index
+        self._ranker = ranker
+        self._quality = quality
+        self._keeper = keeper
+        self._monitor = monitor
+        self._notes = notes
+        self._embeddings = embeddings
+
+    def build(self, query: str, budget_tokens: int, filter: Filter | None) -> Pack:
+        """Return the best passages for a query within a budget of tokens.
+
+        Raises Invalid for a budget below the minimum, and the errors of `NoteRanker.rank`.
+        """
+        budget = checked_limit(budget_tokens, _MAX_BUDGET, "budget_tokens", minimum=_MIN_BUDGET)
+        self._keeper.prepare()
+        behind = self._monitor.state_if_behind()
+
+        def find() -> tuple[Ranking, list[_Source]]:
+            ranking = self._ranker.rank(query, filter, _MAX_HITS)
+            return ranking, self._sources_of(ranking)
+
+        # The ranking is of notes as they are now; their neighbours may have changed.
+        ranking, sources = self._keeper.fresh(
+            find, lambda found: [source.details.row for source in found[1] if source.via]
+        )
+        tokenizer, count = self._tokenizer()
+        pieces = self._pieces_of_sources(sources, ranking.query.words)
+        packed = pack(pieces, budget, count)
+
+        state = self._monitor.state_of_answer(behind, ranking.standing)
+        absent = () if state.missing_notes else ranking.query.absent
+        is_only_nearest = state.is_ready and self._quality.is_only_nearest(ranking)
+        return Pack(
+            query=query,
+            text=packed.text,
+            tokens=packed.tokens,
+            items=packed.items,
+            left_out=packed.left_out,
+            index=state,
+            degraded=degradation_of(ranking),
+            duplicates=packed.duplicates,
+            omitted=packed.omitted,
+            tokenizer=tokenizer,
+            absent=absent,
+            only_nearest=is_only_nearest,
+            notice=notice_of(is_only_nearest, ranking.query.words, absent),
+        )
+
+    def pieces_of(self, ranking: Ranking) -> list[Piece]:
+        """Return the passages of the hits of a ranking and of their neighbours, best first.
+
+        The best passage of each note comes before the next best one of any.
+        """
+        return self._pieces_of_sources(self._sources_of(ranking), ranking.query.words)
+
+    def _tokenizer(self) -> tuple[str, CountTokens]:
+        """Return the name of the tokenizer, and what counts the tokens of a text."""
+        embedder, _ = self._embeddings.load()
+        if isinstance(embedder, WordLlama):
+            return embedder.name, embedder.count_tokens
+        return "estimate", count_tokens
+
+    def _sources_of(self, ranking: Ranking) -> list[_Source]:
+        """Return the hits in their order, and between them neighbours of the best by their scores."""
+        hits = {hit.note: hit for hit in ranking.hits}
+        others = {
+            note.note: note
+            for note in ranking.all_notes()
+            if note.has_word and note.note not in hits
+        }
+        best: Sequence[Ranked] = ()
+        if others:
+            best = ranking.hits[:_MAX_HITS_WITH_NEIGHBOURS]
+        details = self._index.shown(
+            dict.fromkeys(hits, 0),
+            ranking.question,
+            blocks=True,
+            beside=[hit.note for hit in best],
+            among=frozenset(others),
+        )
+
+        sources = [
+            _Source(details[note], hit.score) for note, hit in hits.items() if note in details
+        ]
+        neighbours: dict[NoteId, _Source] = {}
+        for hit in best:
+            if hit.note not in details:
+                continue
+            for note, via in details[hit.note].beside:
+                if note in others and note in details and note not in neighbours:
+                    score = _score_of_neighbour(others[note], hit, ranking)
+                    via_hit = f"{via} {name_of(hit.path)}"
+                    neighbours[note] = _Source(details[note], score, via_hit)
+        sources += sorted(neighbours.values(), key=lambda source: source.details.row.path)
+        return sorted(sources, key=lambda source: -round(source.score, 6))
+
+    def _pieces_of_sources(self, sources: Sequence[_Source], words: Sequence[str]) -> list[Piece]:
+        """Return the passages of some notes, first the best ones, as they are quoted.
+
+        `words` are those of the query.
+        """
+        by_rank: list[list[Piece]] = [[] for _ in range(_MAX_PASSAGES)]
+        for source in sources:
+            text = self._notes.text_of(source.details.row.path)
+            if text is None:
+                continue
+            for rank, piece in enumerate(_pieces_of_note(source, text, words)):
+                if piece.text.strip():
+                    by_rank[rank].append(piece)
+        return [piece for pieces in by_rank for piece in pieces]
+
+
+def _score_of_neighbour(neighbour: Ranked, hit: Ranked, ranking: Ranking) -> float:
+    """Return the score of a note beside a hit: its own, and a share of the hit's."""
+    score = neighbour.score + _NEIGHBOUR_SHARE * hit.score
+    if ranking.reranking is not None:
+        # The scores of hits are on the scale of the reranker, which has not seen this note.
+        score = min(score, ranking.hits[-1].score)
+    return score
+
+
+def _pieces_of_note(source: _Source, text: str, words: Sequence[str]) -> list[Piece]:
+    """Return the best passages of a note, best first. Their text may be blank."""
+    details = source.details
+    row = details.row
+    starts = _starts_by_passage(details)
+    pieces = []
+    for rank, (position, quoted) in enumerate(_quoted_passages(details, starts, text, words)):
+        word_start = starts.get(position, position.start)
+        pieces.append(
+            Piece(
+                name=name_of(row.path),
+                title=row.title,
+                heading=quoted_heading(position.headings),
+                line=position.line,
+                modified=row.modified,
+                text=quoted,
+                score=source.score / (rank + 1),
+                start=position.start,
+                at=max(0, word_start - position.start),
+                via=source.via,
+                has_gaps=quoted != text[position.start : position.stop],
+            )
+        )
+    return pieces
+
+
+def _starts_by_passage(details: Shown) -> dict[Position, int]:
+    """Return the passages of the best blocks, best first, each with the start of its block.
+
+    If no block matched the query, it is the passage that is most similar.
+    """
+    starts: dict[Position, int] = {}
+    for block in details.blocks:
+        passage = passage_around(details.passages, block)
+        if passage is not None:
+            starts.setdefault(passage, block.start)
+
+    if not starts:
+        passage = passage_around(details.passages, details.best)
+        if passage is not None:
+            starts[passage] = passage.start
+    return starts
+
+
+def _quoted_passages(
+    details: Shown, best: Iterable[Position], text: str, words: Sequence[str]
+) -> list[_Quoted]:
+    """Return the best passages as they are quoted; the first one with text if these have none."""
+    quotable = Quotable.of(text)
+    quoted = [
+        _Quoted(position, quotable.passage(position, words))
+        for position in islice(best, _MAX_PASSAGES)
+    ]
+    if any(passage.text.strip() for passage in quoted):
+        return quoted
+
+    # The note was found by text that is not quoted.
+    for position in details.passages:
+        passage_text = quotable.passage(position, words)
+        if passage_text.strip():
+            return [_Quoted(position, passage_text)]
+    return []

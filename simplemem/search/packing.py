@@ -1,0 +1,464 @@
+"""Pack passages into a budget of tokens. Pure.
+
+Passages that say the same go in once. If notes disagree, the newest passage goes in, with the older
+sentence quoted beneath.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from simplemem.note.comments import without_gaps
+from simplemem.note.dates import date_in_name
+from simplemem.note.lines import count_lines
+from simplemem.note.sentences import Sentence, contradicts, sentence_spans, sentences
+from simplemem.note.words import count_tokens, words_in_order
+from simplemem.search.judgement import falling_scores
+
+# Sentences quoted beneath a passage. A passage with more that disagree goes in by itself.
+MAX_QUOTES = 4
+
+# Other places of a passage that are named beside it.
+_MAX_OTHER_PLACES = 6
+
+# Passages of so many characters per token of the budget are read, and of so many passages at least.
+_CHARACTERS_PER_TOKEN = 10
+_MIN_PASSAGES = 12
+
+_SEPARATOR = "\n\n"
+_WORD = re.compile(r"\S+")
+
+# What begins a list item.
+_LIST_MARKER = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?:\[.\][ \t]+)?")
+
+CountTokens = Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A passage that could go into a pack.
+
+    `text` has spaces in place of what is not quoted, so that offsets in it are offsets in the note.
+    """
+
+    name: str
+    title: str
+    heading: str
+    line: int
+    modified: str
+    text: str
+    score: float
+    start: int = 0
+
+    # Where in the text the words of the query begin.
+    at: int = 0
+
+    # How the note was found, if it is no hit.
+    via: str = ""
+
+    # Whether the text has spaces in place of something.
+    has_gaps: bool = False
+
+    @property
+    def quoted(self) -> str:
+        """The text to show, without the spaces in place of a comment."""
+        return without_gaps(self.text).strip() if self.has_gaps else self.text
+
+    @property
+    def when(self) -> str:
+        """The day it speaks of: the date in the name or title of its note, else its last change."""
+        return date_in_name(self.name) or date_in_name(self.title) or self.modified[:10]
+
+    @property
+    def cited(self) -> str:
+        return f"{self.name}:{self.line}"
+
+
+class _Quote(NamedTuple):
+    """A sentence of another passage that disagrees, as JSON answers name its parts."""
+
+    label: str  # older, newer or differs
+    text: str
+    cited: str
+    when: str
+
+
+@dataclass(slots=True)
+class Group:
+    """A passage that stands for all that say the same, and what others add to it."""
+
+    piece: Piece
+    sentences: Sequence[Sentence] = ()
+
+    # Where the same words are.
+    other_places: list[str] = field(default_factory=list)
+
+    quotes: list[_Quote] = field(default_factory=list)
+
+    # Sentences that disagree, beyond `MAX_QUOTES`.
+    unquoted_count: int = 0
+
+    def quote(self, piece: Piece, sentence: Sentence) -> bool:
+        """Quote a sentence of another passage beneath this one; return whether there was room."""
+        line = piece.line + count_lines(piece.text, 0, sentence.start)
+        quote = _Quote(
+            label=_label_of_age(piece.when, self.piece.when),
+            text=" ".join(sentence.text.split()),
+            cited=f"{piece.name}:{line}",
+            when=piece.when,
+        )
+        if quote in self.quotes:
+            return True
+        if len(self.quotes) >= MAX_QUOTES:
+            self.unquoted_count += 1
+            return False
+        self.quotes.append(quote)
+        return True
+
+    def absorb(self, other: Group, quoted_starts: Set[int]) -> bool:
+        """Stand for another passage too, if nothing of it gets lost; return whether it does.
+
+        Every sentence of the other passage must be in this one, or be quoted beneath it:
+        `quoted_starts` are the offsets of the quoted ones.
+        """
+        own_sentences = {sentence.words for sentence in self.sentences}
+        is_shared = [sentence.words in own_sentences for sentence in other.sentences]
+        if not is_shared:
+            if words_in_order(self.piece.text) != words_in_order(other.piece.text):
+                return False
+            self.other_places.append(other.piece.cited)
+            return True
+
+        has_each = all(
+            shared or sentence.start in quoted_starts
+            for shared, sentence in zip(is_shared, other.sentences, strict=True)
+        )
+        if not has_each:
+            return False
+        if any(is_shared):
+            # The place of a passage that is only quoted is beside the quotation.
+            self.other_places.append(other.piece.cited)
+        return True
+
+
+def _label_of_age(day: str, own_day: str) -> str:
+    if day < own_day:
+        return "older"
+    return "newer" if day > own_day else "differs"
+
+
+class Grouping(NamedTuple):
+    """Passages in groups, best first, and each absorbed passage with the one that stands for it."""
+
+    groups: list[Group]
+    absorbed: list[tuple[Piece, Piece]]
+
+
+def group_pieces(pieces: Iterable[Piece]) -> Grouping:
+    """Group passages that say the same. Of two that disagree, the newest comes first."""
+    passages = [Group(piece, sentences(piece.text)) for piece in pieces if piece.text.strip()]
+    positions = [float(number) for number in range(len(passages))]
+    quoted_starts: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
+    for newest, older, sentence in _disagreements(passages):
+        newest_piece = passages[newest].piece
+        older_piece = passages[older].piece
+        if passages[newest].quote(older_piece, sentence):
+            quoted_starts[newest, older].add(sentence.start)
+        if newest_piece.when > older_piece.when:
+            positions[newest] = min(positions[newest], positions[older] - 0.5)
+
+    in_order = sorted(range(len(passages)), key=lambda number: (positions[number], number))
+    first_numbers: list[int] = []
+    absorbed: list[tuple[Piece, Piece]] = []
+    for number in in_order:
+        passage = passages[number]
+        absorbing = (
+            first
+            for first in first_numbers
+            if passages[first].absorb(passage, quoted_starts[first, number])
+        )
+        first = next(absorbing, None)
+        if first is None:
+            first_numbers.append(number)
+        else:
+            absorbed.append((passage.piece, passages[first].piece))
+    return Grouping([passages[number] for number in first_numbers], absorbed)
+
+
+def _disagreements(passages: Sequence[Group]) -> Iterator[tuple[int, int, Sentence]]:
+    """Yield the numbers of two passages of which the newest disagrees with a sentence of the other.
+
+    They are of different notes. The sentence is the one of the older passage.
+    """
+    by_frame: defaultdict[tuple[str, ...], list[tuple[int, Sentence]]] = defaultdict(list)
+    for number, passage in enumerate(passages):
+        for sentence in passage.sentences:
+            if sentence.says_enough():
+                by_frame[sentence.frame].append((number, sentence))
+
+    pieces = [passage.piece for passage in passages]
+    subjects = [f"{piece.name} {piece.title} {piece.heading}" for piece in pieces]
+    for similar in by_frame.values():
+        # Stable: of passages of one day, the best stays first.
+        similar.sort(key=lambda item: pieces[item[0]].when, reverse=True)
+        (newest, statement), *others = similar
+        for older, sentence in others:
+            if pieces[older].name == pieces[newest].name:
+                continue
+            if contradicts(statement, sentence, subjects[newest], subjects[older]):
+                yield newest, older, sentence
+
+
+class Packed(NamedTuple):
+    """The passages that went in, as text and one by one, and those that did not."""
+
+    text: str
+    tokens: int
+    items: tuple[dict[str, Any], ...]
+
+    # Passages for which there was no room.
+    left_out: int
+
+    # Passages that others stand for.
+    duplicates: int
+
+    # All of these, each with the reason.
+    omitted: tuple[dict[str, Any], ...]
+
+
+def pack(pieces: Iterable[Piece], budget: int, count: CountTokens = count_tokens) -> Packed:
+    """Pack passages in their order as long as they fit. Only the first may be cut to fit."""
+    candidates = [piece for piece in pieces if piece.text.strip()]
+    read_count = _count_to_read(candidates, budget)
+    groups, absorbed = group_pieces(candidates[:read_count])
+
+    packing = _Packing(budget, count)
+    packing.omit_without_room(candidates[read_count:])
+    packing.omit_absorbed(absorbed)
+    for group in groups:
+        packing.add(group, may_cut=group is groups[0])
+    return packing.result()
+
+
+def _count_to_read(pieces: Sequence[Piece], budget: int) -> int:
+    """Return how many passages could fit into a budget, so that the others need not be read."""
+    lengths = (len(piece.text) for piece in pieces[:-1])
+    characters_before = accumulate(lengths, initial=0)
+    max_characters = _CHARACTERS_PER_TOKEN * budget
+    return max(_MIN_PASSAGES, sum(before <= max_characters for before in characters_before))
+
+
+class _Packing:
+    """A pack while it is filled. Guards its sections, and what was left out."""
+
+    def __init__(self, budget: int, count: CountTokens) -> None:
+        self._budget = budget
+        self._count = count
+        self._used_tokens = 0
+        self._groups: list[Group] = []
+        self._sections: list[str] = []  # of the groups, one for each
+        self._without_room: list[Piece] = []
+        self._duplicates: list[dict[str, Any]] = []
+
+    def omit_without_room(self, pieces: Iterable[Piece]) -> None:
+        self._without_room += pieces
+
+    def omit_absorbed(self, absorbed: Iterable[tuple[Piece, Piece]]) -> None:
+        for piece, first in absorbed:
+            self._duplicates.append(_omitted(piece, "duplicate") | {"of": first.cited})
+
+    def add(self, group: Group, *, may_cut: bool) -> None:
+        """Add a passage if it fits. With `may_cut`, it is cut to fit."""
+        piece = _without_overlap(group.piece, [other.piece for other in self._groups])
+        if piece is None:
+            self._duplicates.append(_omitted(group.piece, "duplicate"))
+            return
+
+        group.piece = piece
+        section: str | None = _section_of(group)
+        if self._used_tokens + self._count(f"{_SEPARATOR}{section}") > self._budget:
+            section = _cut_to_fit(group, self._budget, self._count) if may_cut else None
+        if section is None:
+            self._without_room.append(piece)
+            return
+        self._used_tokens += self._count(_SEPARATOR + section)
+        self._groups.append(group)
+        self._sections.append(section)
+
+    def result(self) -> Packed:
+        """Return the pack, within its budget."""
+        self._remove_excess()
+        scores = falling_scores(group.piece.score for group in self._groups)
+        items = [
+            _item_of(group, score, self._count(section))
+            for group, section, score in zip(self._groups, self._sections, scores, strict=True)
+        ]
+        text = _SEPARATOR.join(self._sections)
+        without_room = [_omitted(piece, "budget") for piece in self._without_room]
+        return Packed(
+            text=text,
+            tokens=self._count(text),
+            items=tuple(items),
+            left_out=len(self._without_room),
+            duplicates=len(self._duplicates),
+            omitted=(*without_room, *self._duplicates),
+        )
+
+    def _remove_excess(self) -> None:
+        """Remove the last sections until the budget suffices.
+
+        A tokenizer may count more tokens in a whole text than in its parts.
+        """
+        while self._sections and self._count(_SEPARATOR.join(self._sections)) > self._budget:
+            self._sections.pop()
+            self._without_room.append(self._groups.pop().piece)
+
+
+def _item_of(group: Group, score: float, tokens: int) -> dict[str, Any]:
+    """Return a passage of a pack as JSON answers have it."""
+    piece = group.piece
+    item = {
+        "name": piece.name,
+        "title": piece.title,
+        "heading": piece.heading,
+        "line": piece.line,
+        "modified": piece.modified,
+        "score": round(score, 4),
+        "tokens": tokens,
+    }
+    optional = {
+        "via": piece.via,
+        "also": group.other_places,
+        "said": [quote._asdict() for quote in group.quotes],
+    }
+    return item | {key: value for key, value in optional.items() if value}
+
+
+def _omitted(piece: Piece, why: str) -> dict[str, Any]:
+    """Return a passage that is not in the pack as JSON answers have it."""
+    return {"name": piece.name, "line": piece.line, "why": why}
+
+
+def _section_of(group: Group) -> str:
+    """Return a passage as the text of a pack has it: title, place, text and quotes."""
+    piece = group.piece
+    # The headings, without the one that is the title.
+    headings = f"{piece.heading} > ".removeprefix(f"{piece.title} > ").removesuffix(" > ")
+    title = f"### {piece.title} › {headings}" if headings else f"### {piece.title}"
+    place = " · ".join(filter(None, (f"[{piece.cited}] {piece.when}", piece.via)))
+    if group.other_places:
+        place += f" · also in {_listed_places(group.other_places)}"
+
+    text = piece.quoted.replace("\r\n", "\n").strip()
+    quotes = [
+        f'{quote.label}: "{quote.text}" [{quote.cited}] {quote.when}' for quote in group.quotes
+    ]
+    if group.unquoted_count:
+        quotes.append(f"({group.unquoted_count} more that differ)")
+    return "\n\n".join(filter(None, (f"{title}\n{place}", text, "\n".join(quotes))))
+
+
+def _listed_places(places: Sequence[str]) -> str:
+    listed = ", ".join(f"[{place}]" for place in places[:_MAX_OTHER_PLACES])
+    if len(places) > _MAX_OTHER_PLACES:
+        listed += f" and {len(places) - _MAX_OTHER_PLACES} more"
+    return listed
+
+
+def _without_overlap(piece: Piece, others: Iterable[Piece]) -> Piece | None:
+    """Return a passage without what others of its note have at its ends; None if nothing is left."""
+    start = piece.start
+    stop = piece.start + len(piece.text)
+    for other in others:
+        if other.name != piece.name:
+            continue
+        other_stop = other.start + len(other.text)
+        if other.start <= start < other_stop:
+            start = min(other_stop, stop)
+        elif other.start < stop <= other_stop:
+            stop = max(other.start, start)
+    return _part_of(piece, start - piece.start, stop - piece.start)
+
+
+def _part_of(piece: Piece, start: int, stop: int) -> Piece | None:
+    """Return a part of a passage, with the number of its first line; None if it is blank."""
+    part = piece.text[start:stop]
+    text = part.strip()
+    if not text:
+        return None
+    start += len(part) - len(part.lstrip())
+    return replace(
+        piece,
+        text=text,
+        line=piece.line + count_lines(piece.text, 0, start),
+        start=piece.start + start,
+        at=max(0, piece.at - start),
+    )
+
+
+def _cut_to_fit(group: Group, budget: int, count: CountTokens) -> str | None:
+    """Cut a passage to as many whole sentences as fit, or words; return its section.
+
+    Returns None, and leaves the passage as it is, if not even one word fits. The other places and
+    the quotes of a passage that was cut are dropped.
+    """
+    piece = group.piece
+    for cut_start, stop in _cuts_of(piece):
+        start = _with_list_marker(piece, cut_start)
+        part = _part_of(piece, start, stop)
+        if part is None:
+            continue
+        cut_piece = replace(part, text=_with_ellipses(piece, part.text, start, stop))
+        cut_group = Group(cut_piece)
+        section = _section_of(cut_group)
+        if count(section) <= budget:
+            group.piece = cut_piece
+            group.other_places = []
+            group.quotes = []
+            group.unquoted_count = 0
+            return section
+    return None
+
+
+def _cuts_of(piece: Piece) -> Iterator[tuple[int, int]]:
+    """Yield the ranges to which a passage may be cut, the longest first.
+
+    The first ones begin with a sentence before the words of the query and end with the last one. The
+    others begin with these words, and end with a sentence or, at last, with a word of the first.
+    """
+    spans = sentence_spans(piece.text)
+    ends = [stop for start, stop in spans if start >= piece.at]
+    first_end = last_end = len(piece.text)
+    if ends:
+        first_end = ends[0]
+        last_end = ends[-1]
+        for start, _ in spans:
+            if start < piece.at:
+                yield start, last_end
+
+    word_ends = [match.end() for match in _WORD.finditer(piece.text, piece.at, first_end)]
+    for end in reversed(word_ends + ends):
+        yield piece.at, end
+
+
+def _with_list_marker(piece: Piece, start: int) -> int:
+    """Return the start of the line, if only the marker of a list item is before `start`."""
+    line_start = piece.text.rfind("\n", 0, start) + 1
+    is_before_words = start < piece.at
+    if is_before_words and _LIST_MARKER.fullmatch(piece.text, line_start, start):
+        return line_start
+    return start
+
+
+def _with_ellipses(piece: Piece, text: str, start: int, stop: int) -> str:
+    """Return the text of a part, with an ellipsis where the passage was cut."""
+    if piece.text[stop:].strip():
+        return f"{text} …"
+    if piece.text[:start].strip():
+        return f"…\n{text}"
+    return text

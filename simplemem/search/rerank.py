@@ -1,0 +1,210 @@
+"""Let a reranker order the best notes of a search. If it fails, the order stays and the answer says so."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate, islice
+from typing import NamedTuple
+
+from simplemem.errors import SimplememError
+from simplemem.index.door import NoteId
+from simplemem.note.privacy import is_private_by_rule
+from simplemem.providers.rerank import Reranker, from_0_to_1
+from simplemem.search.needs import NoteReader
+from simplemem.search.rank import Ranked, passage_around
+from simplemem.search.ranking import Ranking, RerankedNote, Reranking
+from simplemem.settings.model import Settings
+
+_MAX_TEXT_CHARACTERS = 4_000  # passages are far shorter
+_ORDER_STAYS = "the hits are ranked by words and meaning."
+_LOG = logging.getLogger(__name__)
+
+
+class _Connection(NamedTuple):
+    """The client of a reranker; None, and the reason in a sentence, if there can be none."""
+
+    client: Reranker | None
+    failure: str = ""
+
+
+class NoteReranker:
+    """Orders the best notes of a search by the scores of a reranker.
+
+    Guards the connection to the reranker, which is made when it is first needed, and why the
+    reranker failed last.
+    """
+
+    def __init__(self, notes: NoteReader, settings: Settings) -> None:
+        self._notes = notes
+        self._settings = settings
+        self._connection: _Connection | None = None
+        self._last_failure = ""
+        self.max_candidates = settings.rerank.candidates
+
+    @property
+    def name(self) -> str:
+        """What the reranker is called: its model and place, or its provider if it cannot be used."""
+        client, _ = self._connect()
+        return str(self._settings.rerank.provider) if client is None else client.name
+
+    @property
+    def failure(self) -> str:
+        """What is wrong with the reranker, in a sentence; "" if it worked last."""
+        return self._connect().failure or self._last_failure
+
+    def close(self) -> None:
+        """Close the connection to the reranker."""
+        if self._connection is not None and self._connection.client is not None:
+            self._connection.client.close()
+
+    def _connect(self) -> _Connection:
+        """Return the connection that the settings describe. Logs a warning if there can be none."""
+        if self._connection is None:
+            self._connection = _connection_of(self._settings)
+        return self._connection
+
+    def rerank(self, ranking: Ranking, limit: int) -> Ranking:
+        """Return a ranking with at most `limit` hits, in the order of the reranker.
+
+        If it fails, the order stays and `degraded` says why. Never raises.
+        """
+        in_same_order = replace(ranking, hits=ranking.hits[:limit])
+        if not ranking.query.words or len(ranking.hits) < 2:
+            return in_same_order
+        reranker, failure = self._connect()
+        if reranker is None:
+            return _with_failure(in_same_order, failure)
+
+        texts = self._texts_of(ranking, is_remote=reranker.remote)
+        if len(texts) < 2:
+            return in_same_order
+        deadline = time.monotonic() + self._settings.rerank.seconds
+        try:
+            values = reranker.scores(ranking.query.text, list(texts.values()), deadline)
+        except SimplememError as error:
+            failure = self._note_failure(reranker, error)
+            return _with_failure(in_same_order, failure)
+
+        self._last_failure = ""
+        scores = dict(zip(texts, values, strict=True))
+        reranking = Reranking(
+            name=reranker.name,
+            is_remote=reranker.remote,
+            max_candidates=self.max_candidates,
+            notes=_reranked_notes(ranking.hits, scores),
+        )
+        hits = in_order_of(scores, ranking.hits)[:limit]
+        return replace(ranking, hits=hits, reranking=reranking)
+
+    def _note_failure(self, reranker: Reranker, error: SimplememError) -> str:
+        """Keep why the reranker failed, and return it as a sentence. Logs the first of several."""
+        reason = error.message.removeprefix(f"{reranker.name} does not answer: ")
+        reason = reason.removeprefix(f"{reranker.name} ")
+        failure = f"The reranker {reranker.name} does not answer ({reason}); {_ORDER_STAYS}"
+        if not self._last_failure:
+            _LOG.warning("%s %s", failure, error.hint)
+        self._last_failure = failure
+        return failure
+
+    def _texts_of(self, ranking: Ranking, *, is_remote: bool) -> dict[NoteId, str]:
+        """Return the texts to compare with the query, by note.
+
+        Notes that have changed since they were indexed are left out, and private ones if the
+        reranker is remote.
+        """
+        texts: dict[NoteId, str] = {}
+        for hit in ranking.hits[: self.max_candidates]:
+            text = self._text_of(ranking, hit.note, is_remote=is_remote)
+            if text is not None:
+                texts[hit.note] = text
+        return texts
+
+    def _text_of(self, ranking: Ranking, note: NoteId, *, is_remote: bool) -> str | None:
+        """Return a note's title, headings and best passage; None if it must be left out."""
+        details = ranking.details[note]
+        row = details.row
+        try:
+            file = self._notes.file(row.path)
+        except SimplememError:
+            return None
+        if file is None or file.sha256 != row.sha256:
+            return None
+        rules = self._settings.embed.private
+        is_private = row.private is not None or is_private_by_rule(row.path, rules)
+        if is_remote and is_private:
+            return None
+
+        headings: Sequence[str] = ()
+        passage = row.description
+        position = passage_around(details.passages, details.best)
+        if position is not None:
+            headings = position.headings
+            text = file.data.decode("utf-8", "replace")
+            passage = text[position.start : position.stop].strip()
+        title = [row.title, *(heading for heading in headings if heading != row.title)]
+        return f"{' > '.join(title)}\n{passage}"[:_MAX_TEXT_CHARACTERS]
+
+
+def _connection_of(settings: Settings) -> _Connection:
+    try:
+        return _Connection(_reranker_of(settings))
+    except SimplememError as error:
+        provider = settings.rerank.provider
+        _LOG.warning("no reranker: %s. %s", error.message, error.hint)
+        return _Connection(
+            None, f"The reranker {provider} cannot be used ({error.message}); {_ORDER_STAYS}"
+        )
+
+
+def _reranker_of(settings: Settings) -> Reranker:
+    """Return the reranker of the settings. Raises SimplememError if they are not valid."""
+    rerank = settings.rerank
+    model = rerank.model
+    key = rerank.api_key
+    key_setting = "rerank.api_key"
+    if rerank.provider == "voyage":
+        # The settings of the original server for Voyage still hold.
+        model = model or settings.voyage_ai.rerank_model
+        if key is None and settings.voyage_ai.api_key is not None:
+            key = settings.voyage_ai.api_key
+            key_setting = "voyage_ai.api_key"
+    return Reranker(rerank.provider, url=rerank.url, model=model, key=key, key_setting=key_setting)
+
+
+def _with_failure(ranking: Ranking, failure: str) -> Ranking:
+    return replace(ranking, degraded=f"{ranking.degraded} {failure}".strip())
+
+
+def _reranked_notes(
+    hits: Sequence[Ranked], scores: Mapping[NoteId, float]
+) -> dict[NoteId, RerankedNote]:
+    """Return for each scored note its score and its rank before."""
+    ranks = {hit.note: rank for rank, hit in enumerate(hits, 1)}
+    return {note: RerankedNote(round(score, 4), ranks[note]) for note, score in scores.items()}
+
+
+def in_order_of(scores: Mapping[NoteId, float], notes: Sequence[Ranked]) -> list[Ranked]:
+    """Return notes by their scores; equal ones in their order. Notes without a score keep their place.
+
+    Shown scores are from 0 to 1 and fall: a note without one gets its own score, within those of
+    its neighbours.
+    """
+    scored = [note for note in notes if note.note in scores]
+    scored.sort(key=lambda note: -scores[note.note])
+    remaining = iter(scored)
+    ordered = [next(remaining) if note.note in scores else note for note in notes]
+
+    shares = dict(zip(scores, from_0_to_1(list(scores.values())), strict=True))
+    minimum = 0.0
+    shown_scores: list[float] = []
+    for note in reversed(ordered):
+        minimum = shares.get(note.note, minimum)
+        shown_scores.append(shares.get(note.note, max(minimum, note.score)))
+    falling = accumulate(reversed(shown_scores), min, initial=1.0)
+    return [
+        note._replace(score=score)
+        for note, score in zip(ordered, islice(falling, 1, None), strict=True)
+    ]
