@@ -147,7 +147,11 @@ class _Draft:
     def _put(
         self, path: str, target: str, old_id: pygit2.Oid | None, new_id: pygit2.Oid | None
     ) -> None:
-        """Replace a file with one at `target`. The ids are those of the texts of a change."""
+        """Replace a committed file with one at `target`, or only remove it if there is no new text.
+
+        The ids are those of the texts before and after a change. A note that was only moved keeps
+        its committed text. Raises Unavailable if that text is neither of the two.
+        """
         last_file = self._files.get(path, find_file(self.last_commit.tree, path))
         last_id = last_file.id if last_file is not None else None
         if last_id is not None and old_id == new_id:

@@ -155,7 +155,11 @@ def _parents_of(repo: pygit2.Repository, commit: pygit2.Commit) -> list[pygit2.C
 def _renamed_from(
     commit: pygit2.Commit, parent: pygit2.Commit, name: str, prefix: str
 ) -> str | None:
-    """Return the former path, in the vault, of a file that a commit renamed; None if it did not."""
+    """Return the former name of a file that a commit renamed; None if it did not.
+
+    Names are paths in the repository. `prefix` is the folder of the vault: a file that came from
+    outside it has no former name.
+    """
     diff = parent.tree.diff_to_tree(commit.tree)
     diff.find_similar(flags=DiffFind.FIND_RENAMES)
     for delta in diff.deltas:

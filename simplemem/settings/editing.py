@@ -32,7 +32,7 @@ def is_secret(key: str) -> bool:
 
 
 def is_list(key: str) -> bool:
-    """Return whether the value of a setting is a list. Raises NotFound if there is none such."""
+    """Return whether the value of a setting is a list. Raises NotFound for an unknown setting."""
     check_is_setting(key)
     kind, _ = _type_of(key)
     return get_origin(kind) is tuple

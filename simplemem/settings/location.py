@@ -117,6 +117,7 @@ def _is_within(folder: str, outer: str) -> bool:
 
 
 def _has_markdown(folder: str) -> bool:
+    """Return whether a folder itself has Markdown files; False if it cannot be read."""
     try:
         return any(_is_markdown(name) for name in os.listdir(folder))
     except OSError:

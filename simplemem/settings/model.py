@@ -430,7 +430,7 @@ class Settings(Section):
         return int(self.index.max_note_mb * 1024 * 1024)
 
     def for_a_person(self) -> Settings:
-        """Return these settings without the rules that apply to agents."""
+        """Return these settings without `access` and `no_delete`, which apply to agents only."""
         return self.model_copy(update={"access": AccessSettings(), "no_delete": False})
 
 

@@ -84,7 +84,7 @@ def _properties_of_new_note(
 
 
 def _tag_properties(request: Request, *, as_map: bool) -> dict[str, Any]:
-    """Return the property `tags` of a new note, and user_properties that hold the values of tags."""
+    """Return the property `tags` of a new note, and other properties with the values of tags."""
     if as_map:
         tag_map = {tag: value for tag, value in request.items() if value is not None}
         return {"tags": tag_map} if tag_map else {}
@@ -222,7 +222,7 @@ def _quote(text: str) -> str:
 
 
 def apply_metadata(text: str, metadata: Mapping[str, Any]) -> str:
-    """Return the text of a note with these properties; None removes one, user_properties stay.
+    """Return the text of a note with these properties; None removes one, all others stay.
 
     A list of tags replaces the tags; a map of tags changes those that it names. `modified` is
     ignored. Raises Invalid if the frontmatter cannot be changed so.
