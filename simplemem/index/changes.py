@@ -15,8 +15,9 @@ from typing import Any, Literal, TypeVar
 from simplemem.errors import SimplememError
 from simplemem.index.connection import SET_META, Connection, Tables
 from simplemem.note.formatting import well_formed
-from simplemem.vault.folder.history import (
-    Log,
+from simplemem.vault.folder.log import Log
+from simplemem.vault.source import NoteSource
+from simplemem.vault.versions import (
     Version,
     format_version,
     last_before,
@@ -24,7 +25,6 @@ from simplemem.vault.folder.history import (
     number_of,
     versions_in,
 )
-from simplemem.vault.folder.vault import Vault
 
 T = TypeVar("T")
 _ALL = 1 << 62
@@ -87,7 +87,7 @@ class ChangeTable:
     """The changes of one vault, as far as they may be seen by whoever opened it. Any thread may ask."""
 
     def __init__(
-        self, database: Tables, vault: Vault, healing: Callable[[Callable[[], Any]], Any]
+        self, database: Tables, vault: NoteSource, healing: Callable[[Callable[[], Any]], Any]
     ) -> None:
         self._database, self._vault, self._healing = database, vault, healing
 

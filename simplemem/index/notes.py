@@ -20,7 +20,7 @@ from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.tags import filter_pairs
 from simplemem.note.words import words_key
 from simplemem.obsidian.links import FilesNamed, Resolution, lookup_keys, name_key, resolve_link
-from simplemem.vault.folder.disk import Entry
+from simplemem.vault.values import Entry
 
 if TYPE_CHECKING:
     from simplemem.index.text import Understood

@@ -22,7 +22,8 @@ from simplemem.index.text import Understood, Waiting, understood
 from simplemem.note.conflict_copies import are_similar, parse_conflict_name
 from simplemem.note.note import Note, read_note
 from simplemem.note.privacy import is_private_by_rule, private_reason
-from simplemem.vault.folder.vault import Entry, File, Vault
+from simplemem.vault.source import NoteSource, Revisions
+from simplemem.vault.values import Entry, File
 
 BATCH = 1000  # notes a transaction while many are indexed at once...
 _BATCH_BYTES = 8 << 20  # ...as long as they have no more text than this
@@ -46,7 +47,7 @@ class Stopped(Exception):
 class Sync:
     """Keeps one database in step with one vault. `hidden_reason` says why a note is left out of recall."""
 
-    vault: Vault
+    vault: NoteSource
     database: Tables
     hidden_reason: Callable[[str], str | None]
     max_note_bytes: int
@@ -77,7 +78,7 @@ class Sync:
 
         `moved` has the new path of each that moved, by its old one.
         """
-        if self.vault.is_branch:
+        if self.vault.revisions is not None:
             self.scan()
             return
         read = [understood(path, note, stat_of(entry)) for path, note, entry in written]
@@ -106,7 +107,7 @@ class Sync:
 
         Where a file is gone, the whole vault is looked through, as it may have been moved; but for `find_moved`.
         """
-        if "" in paths or self.vault.is_branch:
+        if "" in paths or self.vault.revisions is not None:
             return self.scan()
         return self._compared(paths, find_moved=find_moved)
 
@@ -148,7 +149,7 @@ class Sync:
                 del entries[path], known[path]
                 files.discard(path)
         return Reconciling(self, entries, known, files, generation).carry_out(
-            None if self.vault.is_branch else total
+            None if self.vault.revisions is not None else total
         )
 
     def scan(
@@ -161,18 +162,19 @@ class Sync:
         """Compare the whole vault, as it was `seen`, with the index; of a branch, what changed since the commit that the
         index is of. `believe` accepts that many notes are gone."""
         began = time.perf_counter()
-        if self.vault.is_branch:
-            seen, believe, newest = None, True, self.vault.newest()
+        revisions = self.vault.revisions
+        if revisions is not None:
+            seen, believe, newest = None, True, revisions.current()
             self.follow_settings()
             if (
                 commit := self.database.meta(COMMIT)
             ) and not newest:  # else all would be gone, and their vectors
                 hint = "Restore the branch with `git push`, or start with an empty index by rebuilding it."
                 raise Unavailable("the branch is no longer in its repository", hint=hint)
-            changed = self.vault.changed(commit, newest) if commit else None
+            changed = revisions.changed_paths(commit, newest) if commit else None
             if changed is not None and len(changed) <= BATCH:
                 report = self._compared(changed) if changed else SyncReport()
-                if not self._reached(newest, commit):
+                if not self._reached(revisions, newest, commit):
                     self._compared(
                         changed
                     )  # a server that had not fetched so much may have put older texts meanwhile
@@ -189,8 +191,8 @@ class Sync:
             found = Reconciling(self, entries, known, files, generation, progress)
             report = found.carry_out(None if believe else len(known))
         self.unread = 0
-        if self.vault.is_branch:
-            self._reached(newest, None)
+        if revisions is not None:
+            self._reached(revisions, newest, None)
         report.seconds = time.perf_counter() - began
         return report
 
@@ -208,16 +210,16 @@ class Sync:
             )
         Reconciling(self, entries, known, files, generation).follow_moves()
 
-    def _reached(self, commit: str, since: str | None) -> bool:
+    def _reached(self, revisions: Revisions, commit: str, since: str | None) -> bool:
         """The index is of this commit, if not of a later one by now. Whether nobody else has brought it on `since`."""
         if (known := self.database.meta(COMMIT)) != commit:
-            self.vault.reach(known or "")  # over the network, if at all, before others wait for us
+            revisions.fetch(known or "")  # over the network, if at all, before others wait for us
             with self.database.writing() as db:
                 known = db.execute("SELECT value FROM meta WHERE key = ?", (COMMIT,)).get
                 if (
                     known is None
-                    or self.vault.changed(known, commit) is None
-                    or self.vault.is_before(known, commit)
+                    or revisions.changed_paths(known, commit) is None
+                    or revisions.is_ancestor(known, commit)
                 ):
                     db.execute(SET_META, (COMMIT, commit)).fetchall()
         return known == since

@@ -22,7 +22,7 @@ from simplemem.note.privacy import private_reason
 from simplemem.note.words import without_stop_words
 from simplemem.providers.client import Refused
 from simplemem.providers.embed import Embedder
-from simplemem.vault.folder.vault import Vault
+from simplemem.vault.source import NoteSource
 
 if TYPE_CHECKING:
     import numpy as np
@@ -137,7 +137,7 @@ def embedded(db: Connection, embedder: str, remote: bool) -> Embedded:
 class Filling:
     """Embeds what is missing. `ready` holds texts that need no reading. What was made before a failure is kept."""
 
-    vault: Vault
+    vault: NoteSource
     database: Tables
     embedder: Embedder
     progress: Progress | None = None

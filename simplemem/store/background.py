@@ -24,8 +24,7 @@ from simplemem.settings.model import IndexSettings
 from simplemem.store.embedding import Embedding
 from simplemem.store.listeners import Listeners
 from simplemem.store.vault_index import IndexKeeper
-from simplemem.vault.folder.vault import Vault
-from simplemem.vault.folder.watch import EVERYTHING, Watching
+from simplemem.vault.source import EVERYTHING, NoteSource, Watcher
 
 _LOG = logging.getLogger(__name__)
 _FIRST_RETRY_SECONDS = 0.5  # doubled with each failure
@@ -96,7 +95,7 @@ class Background:
 
     def __init__(
         self,
-        vault: Vault,
+        vault: NoteSource,
         index: Sidecar,
         database: Tables,
         rows: Sync,
@@ -117,7 +116,7 @@ class Background:
         self._watch_mode = settings.watch
         self._scan_seconds = settings.scan_minutes * 60
         self._leadership = database.leadership()
-        self._watch: Watching | None = None
+        self._watch: Watcher | None = None
         self._stop = threading.Event()
         self._wake = threading.Event()
 
@@ -155,7 +154,7 @@ class Background:
                 self._embedded.begin()
         self._wake.set()
         if self._watch is not None:
-            self._watch.ring()
+            self._watch.wake()
 
     @property
     def is_settled(self) -> bool:
@@ -215,13 +214,14 @@ class Background:
             self._attempt(self._index.check)
 
     def _follow_leader(self) -> None:
-        """Take over what the leader has fetched from the branch, and notify of what it indexed."""
-        if self._vault.is_branch:
-            self._attempt(self._reach_indexed_commit)
+        """Fetch the revision that the leader has indexed, and notify of what it indexed."""
+        self._attempt(self._fetch_indexed_revision)
         self._attempt(self._listeners.notify_of_others)
 
-    def _reach_indexed_commit(self) -> None:
-        self._vault.reach(self._index.standing().commit)
+    def _fetch_indexed_revision(self) -> None:
+        revisions = self._vault.revisions
+        if revisions is not None:
+            revisions.fetch(self._index.standing().commit)
 
     def _seconds_to_rest(self, *, is_leader: bool) -> float:
         """Return how long there is nothing to do unless something changes."""

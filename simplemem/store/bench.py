@@ -27,9 +27,8 @@ from simplemem.search.query import read_query
 from simplemem.store.core import Core, change_by
 from simplemem.store.edits import encoded, now, stamp_modified
 from simplemem.store.text_checks import check_text
-from simplemem.vault.folder.disk import sha256
 from simplemem.vault.folder.lock import FileLock, SideFile
-from simplemem.vault.folder.vault import Change, FileChange, WriteResult
+from simplemem.vault.values import Author, FileChange, WriteResult, sha256
 
 _MANY = (
     300  # links that are resolved at once: all names are read then rather than asked for one by one
@@ -300,7 +299,7 @@ class Bench:
         """Give files other paths as one step, all or none, with one undo. Every link goes on meaning what it meant."""
         return self._core.parts.mover.move_files(new_paths, **by)
 
-    def _carry_out(self, drafts: Sequence[Draft], change: Change) -> Carried:
+    def _carry_out(self, drafts: Sequence[Draft], change: Author) -> Carried:
         """Carry out drafts. Conflict, and nothing written, when a note is not what its draft was made of."""
         core = self._core
         core.must_be_writable()

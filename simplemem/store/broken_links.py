@@ -13,7 +13,7 @@ from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.obsidian.link_edits import LinkTarget
 from simplemem.obsidian.links import name_key, resolve_link
 from simplemem.store.core import Core
-from simplemem.vault.folder.history import Version
+from simplemem.vault.versions import Version
 
 _MAX_CANDIDATES = 3
 # Names that are compared with every other: in a vault full of broken links, that would take long.

@@ -10,8 +10,7 @@ import time
 from simplemem.index.sidecar import Sidecar
 from simplemem.settings.model import IndexSettings
 from simplemem.store.vault_index import IndexKeeper
-from simplemem.vault.folder.vault import Vault
-from simplemem.vault.folder.watch import EVERYTHING, Watching
+from simplemem.vault.source import EVERYTHING, NoteSource, Watcher
 
 _LOG = logging.getLogger(__name__)
 
@@ -23,14 +22,14 @@ class CatchUp:
     """
 
     def __init__(
-        self, vault: Vault, index: Sidecar, keeper: IndexKeeper, settings: IndexSettings
+        self, vault: NoteSource, index: Sidecar, keeper: IndexKeeper, settings: IndexSettings
     ) -> None:
         self._vault = vault
         self._index = index
         self._keeper = keeper
         self._settings = settings
         self._guard = threading.Lock()
-        self._watch: Watching | None = None
+        self._watch: Watcher | None = None
         self._compared_at = 0.0
         self._compared_generation: int | None = None
 

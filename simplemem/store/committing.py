@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from contextlib import suppress
 from datetime import datetime
-from pathlib import Path
 from queue import SimpleQueue
 
 from simplemem.errors import NotFound, Unavailable
 from simplemem.note.names import name_of
 from simplemem.settings.model import GitSettings
-from simplemem.vault.folder.vault import Vault
+from simplemem.vault.source import NoteSource
 
 _LOG = logging.getLogger(__name__)
-
-
-def is_in_git(root: Path) -> bool:
-    """Whether a repository may be there: cheap enough for every write, and libgit2 is not loaded for it."""
-    real = Path(os.path.realpath(root))
-    return any(os.path.lexists(folder / ".git") for folder in (real, *real.parents))
 
 
 class Committing:
     """The commits of one vault. Nothing is imported or started while it is off."""
 
-    def __init__(self, vault: Vault, settings: GitSettings) -> None:
+    def __init__(self, vault: NoteSource, settings: GitSettings) -> None:
         self._vault, self._settings = vault, settings
         self._operations: SimpleQueue[str | None] = (
             SimpleQueue()
@@ -36,8 +28,9 @@ class Committing:
         self.said: list[str] = []  # which changes are left to the person, and why; each told once
         if (
             settings.commit != "off"
-            and not (vault.read_only or vault.is_branch)
-            and is_in_git(vault.root)
+            and not vault.read_only
+            and vault.revisions is None  # else each write is a commit already
+            and vault.is_in_git()
         ):
             vault.on_written = self._operations.put
             self._thread.start()
@@ -48,7 +41,7 @@ class Committing:
             "commit": self._settings.commit,
             "waiting": self._operations.qsize(),
         }
-        if is_in_git(self._vault.root):
+        if self._vault.is_in_git():
             from simplemem.gitrepo.status import ahead_behind
 
             with suppress(Unavailable, NotFound):

@@ -27,9 +27,9 @@ from simplemem.store.edits import NoteEdit, encoded, stamp_modified
 from simplemem.store.git_history import GitHistory
 from simplemem.store.text_checks import check_text
 from simplemem.store.vault_index import NoteReader, NoteWriter, change_by
-from simplemem.vault.folder.disk import sha256
-from simplemem.vault.folder.history import Version
-from simplemem.vault.folder.vault import File, FileChange, Vault
+from simplemem.vault.source import NoteSource
+from simplemem.vault.values import File, FileChange, sha256
+from simplemem.vault.versions import Version
 
 Keep = Literal["merge", "note", "copy", "marked"]
 _MAX_VERSIONS = 200  # that are searched for the text that a copy began as
@@ -51,7 +51,7 @@ class LostRaces:
     """Settles changes that were based on an earlier text of a note. Guards no state of its own."""
 
     def __init__(
-        self, vault: Vault, changes: ChangeTable, reader: NoteReader, settings: Settings
+        self, vault: NoteSource, changes: ChangeTable, reader: NoteReader, settings: Settings
     ) -> None:
         self._vault = vault
         self._kept_texts = vault.history
@@ -218,7 +218,7 @@ class ConflictCopies:
 
     def __init__(
         self,
-        vault: Vault,
+        vault: NoteSource,
         index: Sidecar,
         changes: ChangeTable,
         *,

@@ -18,9 +18,9 @@ from simplemem.note.names import clean_reference, path_of
 from simplemem.search.query import read_when
 from simplemem.store.git_history import GitHistory
 from simplemem.store.vault_index import NoteReader
-from simplemem.vault.folder.disk import sha256
-from simplemem.vault.folder.history import History, Version
-from simplemem.vault.folder.vault import File
+from simplemem.vault.folder.history import History
+from simplemem.vault.values import File, sha256
+from simplemem.vault.versions import Version
 
 GONE = "the text is no longer kept"
 _OUTSIDE = "it was changed outside simplemem at an unknown time"

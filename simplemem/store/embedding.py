@@ -28,7 +28,7 @@ from simplemem.providers.wordllama import WordLlama
 from simplemem.search.rank import Coverage
 from simplemem.settings.model import Settings
 from simplemem.vault.folder.lock import FileLock
-from simplemem.vault.folder.vault import Vault
+from simplemem.vault.source import NoteSource
 
 _FIRST_DELAY = 2.0  # seconds until the background tries again what failed; doubled each time
 _MAX_DELAY = 300.0
@@ -60,7 +60,7 @@ class Embedding:
     Any thread may call it. One thread of one process makes vectors at a time.
     """
 
-    def __init__(self, settings: Settings, vault: Vault, index: Sidecar) -> None:
+    def __init__(self, settings: Settings, vault: NoteSource, index: Sidecar) -> None:
         self._settings = settings
         self._vault = vault
         self._index = index

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from simplemem.errors import NotFound, Unavailable
@@ -50,7 +49,9 @@ from simplemem.store.vault_index import (
 )
 from simplemem.store.write import NewNoteRemarks, NoteEditor, WriteIndexer
 from simplemem.vault.access import Access
-from simplemem.vault.folder.vault import Vault
+from simplemem.vault.base import VaultOptions
+from simplemem.vault.folder.vault import FolderVault
+from simplemem.vault.source import NoteSource
 
 
 @dataclass
@@ -60,7 +61,7 @@ class Parts:
     root: Path
     settings: Settings
     read_only: bool
-    vault: Vault
+    vault: NoteSource
     database: Tables
     index: Sidecar
     rows: Sync
@@ -129,7 +130,7 @@ def make_parts(
             obsidian.follow,
         )
 
-    database = _open_database(_index_path(root, settings, vault), settings, root, vault)
+    database = _open_database(_index_path(root, settings, vault), settings, vault)
     # The keeper needs the index; the index calls the keeper, but not before it is asked.
     index = Sidecar(database, lambda: keeper.begin_again())
     rows = sync_of(database)
@@ -300,7 +301,7 @@ def make_parts(
 
 def _open_vault(
     root: Path, settings: Settings, obsidian: ObsidianSettings, *, read_only: bool, person: bool
-) -> Vault:
+) -> NoteSource:
     """Open the vault of a folder, or the branch that the settings name in its place."""
     access = Access(
         settings.access.hidden,
@@ -308,25 +309,25 @@ def _open_vault(
         settings.no_delete,
         settings.access.only,
     )
-    open_vault: Callable[..., Vault] = Vault
-    branch = settings.branch
-    if branch.repository:
-        from simplemem.vault.branch.vault import BranchVault
-
-        open_vault = partial(BranchVault, repository=branch.repository, name=branch.name)
-    return open_vault(
-        root,
+    options = VaultOptions(
         read_only=read_only,
         durable=settings.write.durability == "full",
         keep_days=settings.history.keep_days,
         keep_mb=settings.history.keep_mb,
         trash=obsidian.current.trash,
         access=access,
-        kind="human" if person else "agent",
+        author_kind="human" if person else "agent",
     )
+    branch = settings.branch
+    if not branch.repository:
+        return FolderVault(root, options)
+
+    from simplemem.vault.branch.vault import BranchVault
+
+    return BranchVault(root, options, repository=branch.repository, name=branch.name)
 
 
-def _open_database(path: Path, settings: Settings, root: Path, vault: Vault) -> Tables:
+def _open_database(path: Path, settings: Settings, vault: NoteSource) -> Tables:
     """Open the index where the settings want it.
 
     Who sees less of the vault has a schema of their own in PostgreSQL, or a file of their own.
@@ -342,21 +343,20 @@ def _open_database(path: Path, settings: Settings, root: Path, vault: Vault) -> 
     except ImportError as error:
         hint = "Install it with `pip install 'simplemem-vault[postgres]'`."
         raise Unavailable(f"an index in PostgreSQL needs {error.name}", hint=hint) from error
-    place = vault.place if vault.is_branch else str(root)
-    schema = settings.index.schema_name or _schema_name(place)
+    schema = settings.index.schema_name or _schema_name(vault.location)
     view = path.stem.removeprefix("index").replace("-", "_")
     replica = Key(settings.index.replica, setting="index.replica").value() or ""
     return PostgresDatabase(address, f"{schema}{view}", path, replica)
 
 
-def _schema_name(place: str) -> str:
-    """Return the schema of a vault at a place: its name for people, and a hash for uniqueness."""
-    plain_name = re.sub(r"[^a-z0-9]+", "_", Path(place).name.lower()).strip("_")[:20]
-    digest = hashlib.sha256(place.encode()).hexdigest()[:8]
+def _schema_name(location: str) -> str:
+    """Return the schema for a location of notes: its name for people, and a hash."""
+    plain_name = re.sub(r"[^a-z0-9]+", "_", Path(location).name.lower()).strip("_")[:20]
+    digest = hashlib.sha256(location.encode()).hexdigest()[:8]
     return f"{plain_name}_{digest}"
 
 
-def _index_path(root: Path, settings: Settings, vault: Vault) -> Path:
+def _index_path(root: Path, settings: Settings, vault: NoteSource) -> Path:
     """Return where the index is: beside the notes, if it can be.
 
     Who sees less of the vault has an index of their own.

@@ -7,7 +7,7 @@ from typing import Final
 
 from simplemem.models import OwnFile
 from simplemem.vault.folder.dir_handles import OWN_FOLDER
-from simplemem.vault.folder.vault import Vault
+from simplemem.vault.source import NoteSource
 
 # What a user would lose with each file or folder, in the order in which they are listed.
 _CONTENTS: Final = {
@@ -22,7 +22,7 @@ _CONTENTS: Final = {
 }
 
 
-def own_files(root: Path, vault: Vault, index_path: Path | None) -> tuple[OwnFile, ...]:
+def own_files(root: Path, vault: NoteSource, index_path: Path | None) -> tuple[OwnFile, ...]:
     """Return what is in `.simplemem/` of a vault, the index first.
 
     `index_path` is the file of the index; None if the index is in another engine.
@@ -34,7 +34,7 @@ def own_files(root: Path, vault: Vault, index_path: Path | None) -> tuple[OwnFil
         files.append(OwnFile(path, "the index", can_be_rebuilt=True))
 
     for name, content in _CONTENTS.items():
-        is_in_repository = vault.is_branch and name == "history"
+        is_in_repository = name == "history" and vault.history.can_be_rebuilt
         if (folder / name).exists() and not is_in_repository:
             files.append(OwnFile(f"{OWN_FOLDER}/{name}", content, can_be_rebuilt=False))
     return tuple(files)

@@ -14,8 +14,7 @@ from simplemem.errors import NotFound, SimplememError
 from simplemem.index.changes import ChangeTable
 from simplemem.note.names import name_of
 from simplemem.settings.model import GitSettings
-from simplemem.store.committing import is_in_git
-from simplemem.vault.folder.vault import Vault
+from simplemem.vault.source import NoteSource
 
 if TYPE_CHECKING:
     from simplemem.gitrepo.history import NoteCommit
@@ -34,7 +33,7 @@ class GitHistory:
     Guards why git failed when it was last asked.
     """
 
-    def __init__(self, vault: Vault, changes: ChangeTable, settings: GitSettings) -> None:
+    def __init__(self, vault: NoteSource, changes: ChangeTable, settings: GitSettings) -> None:
         self._vault = vault
         self._access = vault.access
         self._changes = changes
@@ -95,16 +94,11 @@ class GitHistory:
 
     def _has_commits(self) -> bool:
         """Return whether commits are read at all. It is cheap, and does not load libgit2."""
-        return self._settings.history and (self._vault.is_branch or is_in_git(self._vault.root))
+        return self._settings.history and self._vault.is_in_git()
 
     def _repository(self) -> OpenRepository:
-        """Return the repository that the vault is a folder of, or a branch of."""
-        from simplemem.gitrepo.repository import open_repository
-
-        repository: OpenRepository | None = self._vault.repository()
-        if repository is None:
-            return open_repository(self._vault.root, self._settings.folders)
-        return repository
+        """Return the repository that has the history of the notes."""
+        return self._vault.git_repository(self._settings.folders)
 
     def _names(self, path: str) -> list[str]:
         """Return the last visible paths of a note in our own history, its current one first."""

@@ -21,9 +21,9 @@ from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.store.earlier_texts import GONE, EarlierTexts, is_version_id
 from simplemem.store.git_history import GitHistory
 from simplemem.store.vault_index import NameResolver, NoteReader
-from simplemem.vault.folder.disk import sha256
-from simplemem.vault.folder.history import Version
-from simplemem.vault.folder.vault import Vault
+from simplemem.vault.source import NoteSource
+from simplemem.vault.values import sha256
+from simplemem.vault.versions import Version
 
 if TYPE_CHECKING:
     from simplemem.gitrepo.history import NoteCommit
@@ -52,7 +52,7 @@ class NoteHistory:
 
     def __init__(
         self,
-        vault: Vault,
+        vault: NoteSource,
         changes: ChangeTable,
         *,
         reader: NoteReader,

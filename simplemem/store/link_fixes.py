@@ -17,7 +17,7 @@ from simplemem.obsidian.links import FilesNamed, resolve_link
 from simplemem.store.broken_links import find_broken_links
 from simplemem.store.core import Core, change_by
 from simplemem.store.doctor import examine
-from simplemem.vault.folder.vault import FileChange
+from simplemem.vault.values import FileChange
 
 
 class _NotePlan(NamedTuple):

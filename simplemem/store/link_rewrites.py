@@ -14,7 +14,8 @@ from simplemem.obsidian.link_edits import Moves, rewrite_links
 from simplemem.obsidian.links import name_key
 from simplemem.store.edits import encoded
 from simplemem.store.vault_index import ObsidianSettings
-from simplemem.vault.folder.vault import FileChange, Vault
+from simplemem.vault.source import NoteSource
+from simplemem.vault.values import FileChange
 
 
 class LinkRewrites(NamedTuple):
@@ -30,7 +31,7 @@ class LinkRewrites(NamedTuple):
 class LinkRewriter:
     """Finds such links in the notes of a vault. Guards no state of its own."""
 
-    def __init__(self, vault: Vault, index: Sidecar, obsidian: ObsidianSettings) -> None:
+    def __init__(self, vault: NoteSource, index: Sidecar, obsidian: ObsidianSettings) -> None:
         self._vault = vault
         self._access = vault.access
         self._index = index

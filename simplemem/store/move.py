@@ -28,8 +28,9 @@ from simplemem.store.vault_index import (
     change_by,
 )
 from simplemem.store.write import WriteIndexer
-from simplemem.vault.folder.history import Version
-from simplemem.vault.folder.vault import Change, File, FileChange, Vault, WriteResult
+from simplemem.vault.source import NoteSource
+from simplemem.vault.values import Author, File, FileChange, WriteResult
+from simplemem.vault.versions import Version
 
 
 class NoteMover:
@@ -37,7 +38,7 @@ class NoteMover:
 
     def __init__(
         self,
-        vault: Vault,
+        vault: NoteSource,
         index: Sidecar,
         changes: ChangeTable,
         *,
@@ -109,7 +110,7 @@ class NoteMover:
         with self._writer.lock():
             return self._move_in_lock(Moves(new_paths), change_by(by, "move"))
 
-    def _move_in_lock(self, moves: Moves, change: Change) -> tuple[Moved, ...]:
+    def _move_in_lock(self, moves: Moves, change: Author) -> tuple[Moved, ...]:
         """Move files while the vault is locked."""
         files, warnings = self._files_to_move(moves)
         rewrites, rewrite_warnings = self._links.rewrites_for(moves)

@@ -23,7 +23,8 @@ from simplemem.store.earlier_texts import EarlierTexts, nothing_there
 from simplemem.store.git_history import GitHistory
 from simplemem.store.history import NoteHistory
 from simplemem.store.vault_index import IndexKeeper, NameResolver, NoteReader
-from simplemem.vault.folder.vault import File, Vault
+from simplemem.vault.source import NoteSource
+from simplemem.vault.values import File
 
 _MAX_HEADINGS = 50  # that an error names
 
@@ -40,7 +41,7 @@ class MemoryReader:
 
     def __init__(
         self,
-        vault: Vault,
+        vault: NoteSource,
         index: Sidecar,
         changes: ChangeTable,
         *,

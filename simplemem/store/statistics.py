@@ -11,7 +11,7 @@ from simplemem.index.sidecar import Sidecar
 from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
 from simplemem.store.vault_index import IndexKeeper, IndexMonitor, ObsidianSettings
-from simplemem.vault.folder.vault import Vault
+from simplemem.vault.source import NoteSource
 
 
 class Statistics:
@@ -20,7 +20,7 @@ class Statistics:
     def __init__(
         self,
         root: Path,
-        vault: Vault,
+        vault: NoteSource,
         index: Sidecar,
         database: Tables,
         *,
@@ -46,8 +46,8 @@ class Statistics:
         """Return the numbers, by the names of the JSON output."""
         embedding = self._embedding.report()
         stats: dict[str, Any] = {"vault": str(self._root)}
-        if self._vault.is_branch:
-            stats["branch"] = self._vault.place
+        if self._vault.revisions is not None:
+            stats["branch"] = self._vault.location
             stats["commit"] = self._index.standing().commit
         stats |= self._index.counts()
         stats |= {

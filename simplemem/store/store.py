@@ -197,13 +197,13 @@ class EnhancedStore:
         If something was just `written`, it is the newest commit, which contains that. Returns "" if
         the vault is a folder, or if the newest commit cannot be read at the moment.
         """
-        vault = self._opened.vault
-        if not vault.is_branch:
+        revisions = self._opened.vault.revisions
+        if revisions is None:
             return ""
         if not written:
             return self._opened.index.standing().commit
         with suppress(Unavailable):
-            return vault.newest()
+            return revisions.current()
         return ""
 
     def sync(

@@ -28,9 +28,8 @@ from simplemem.store.core import Core, change_by
 from simplemem.store.edits import encoded
 from simplemem.store.factory import make_parts
 from simplemem.vault.folder.dir_handles import OWN_FOLDER
-from simplemem.vault.folder.disk import sha256
 from simplemem.vault.folder.lock import FileLock
-from simplemem.vault.folder.vault import FileChange
+from simplemem.vault.values import FileChange, sha256
 
 _LOG = logging.getLogger(__name__)
 _TRIES = 5

@@ -17,7 +17,7 @@ from simplemem.store.vault_index import (
     change_by,
 )
 from simplemem.store.write import NoteEditor
-from simplemem.vault.folder.vault import Vault
+from simplemem.vault.source import NoteSource
 
 _MAX_TEMPLATES = 20  # that an error names
 
@@ -27,7 +27,7 @@ class TemplateNotes:
 
     def __init__(
         self,
-        vault: Vault,
+        vault: NoteSource,
         *,
         reader: NoteReader,
         resolver: NameResolver,

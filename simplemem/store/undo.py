@@ -24,8 +24,9 @@ from simplemem.store.history import NoteHistory, main_of
 from simplemem.store.text_checks import check_text
 from simplemem.store.unseen import check_unseen_links
 from simplemem.store.vault_index import IndexKeeper, NoteReader, NoteWriter, change_by
-from simplemem.vault.folder.history import Version
-from simplemem.vault.folder.vault import File, FileChange, Vault
+from simplemem.vault.source import NoteSource
+from simplemem.vault.values import File, FileChange
+from simplemem.vault.versions import Version
 
 _MAX_OPERATIONS = 1000  # of the whole vault, the latest: an older change is undone by its version
 _NOUNS = {"create": "creation", "update": "change", "delete": "deletion"}
@@ -41,7 +42,7 @@ class Undo:
 
     def __init__(
         self,
-        vault: Vault,
+        vault: NoteSource,
         changes: ChangeTable,
         *,
         reader: NoteReader,

@@ -20,8 +20,9 @@ from simplemem.obsidian.link_edits import Moves
 from simplemem.store.earlier_texts import GONE, EarlierTexts
 from simplemem.store.unseen import would_break_unseen_links
 from simplemem.store.vault_index import NoteWriter, change_by
-from simplemem.vault.folder.history import Version
-from simplemem.vault.folder.vault import FileChange, Vault
+from simplemem.vault.source import NoteSource
+from simplemem.vault.values import FileChange
+from simplemem.vault.versions import Version
 
 _MAX_CANDIDATES = 10  # authors that an error names
 
@@ -70,7 +71,7 @@ class UndoByAuthor:
 
     def __init__(
         self,
-        vault: Vault,
+        vault: NoteSource,
         changes: ChangeTable,
         *,
         texts: EarlierTexts,

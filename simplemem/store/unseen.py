@@ -20,7 +20,7 @@ from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.note import Note, read_note
 from simplemem.obsidian.link_edits import Moves, find_changed_links
 from simplemem.obsidian.links import FilesNamed, lookup_keys, name_key, resolve_link
-from simplemem.vault.folder.vault import Vault
+from simplemem.vault.source import NoteSource
 
 _MAX_NAMED = 3  # moved notes that an error names
 _FEW_WORDS = (
@@ -34,7 +34,7 @@ _BETWEEN_WORDS = re.compile(r"[\W_]+")  # `_` too: a link may have a backslash b
 
 
 def check_unseen_links(
-    vault: Vault, moves: Moves, new_texts: Mapping[str, bytes] = _NO_TEXTS
+    vault: NoteSource, moves: Moves, new_texts: Mapping[str, bytes] = _NO_TEXTS
 ) -> None:
     """Raise ReadOnly if the moves would lead a link elsewhere that this view cannot follow.
 
@@ -47,7 +47,7 @@ def check_unseen_links(
 
 
 def would_break_unseen_links(
-    vault: Vault, moves: Moves, new_texts: Mapping[str, bytes] = _NO_TEXTS
+    vault: NoteSource, moves: Moves, new_texts: Mapping[str, bytes] = _NO_TEXTS
 ) -> bool:
     """Return whether `check_unseen_links` would raise ReadOnly."""
     if not vault.access.is_partial or not moves.new_paths:
@@ -61,7 +61,7 @@ def would_break_unseen_links(
     return _breaks_link_to_unseen(vault, moves, new_texts, before, after)
 
 
-def check_new_path(vault: Vault, path: str) -> None:
+def check_new_path(vault: NoteSource, path: str) -> None:
     """Raise ReadOnly if a note at this new path would take a link from the note that it leads to today.
 
     This is about links in notes that the view does not show. An unresolved link among them may lead to the new note:
@@ -108,13 +108,13 @@ def _takes_links_in(folder: str, path: str, before: FilesNamed, after: FilesName
     return False
 
 
-def _unseen_notes(vault: Vault, paths: Iterable[str]) -> list[str]:
+def _unseen_notes(vault: NoteSource, paths: Iterable[str]) -> list[str]:
     """Return those of the paths that are notes which the view does not show."""
     return [path for path in paths if is_note(path) and vault.access.hides(path)]
 
 
 def _breaks_link_from_unseen(
-    vault: Vault, unseen: Sequence[str], moves: Moves, before: FilesNamed, after: FilesNamed
+    vault: NoteSource, unseen: Sequence[str], moves: Moves, before: FilesNamed, after: FilesNamed
 ) -> bool:
     """Whether a link in one of these notes, which the view does not show, would lead elsewhere."""
     notes = _notes_that_may_link(vault, unseen, moves.paths())
@@ -122,7 +122,7 @@ def _breaks_link_from_unseen(
 
 
 def _breaks_link_to_unseen(
-    vault: Vault,
+    vault: NoteSource,
     moves: Moves,
     new_texts: Mapping[str, bytes],
     before: FilesNamed,
@@ -145,7 +145,7 @@ def _breaks_link_to_unseen(
 
 
 def _notes_that_may_link(
-    vault: Vault, paths: Iterable[str], targets: Iterable[str]
+    vault: NoteSource, paths: Iterable[str], targets: Iterable[str]
 ) -> Iterator[tuple[str, Note]]:
     """Yield those of some notes whose text may hold a link to one of the targets.
 

@@ -37,8 +37,9 @@ from simplemem.settings.model import IndexSettings
 from simplemem.store.embedding import Embedding
 from simplemem.store.former_names import MAX_VERSIONS, FormerNote, find_former_note
 from simplemem.store.listeners import Listeners
-from simplemem.vault.folder.vault import Change, Entry, File, FileChange, Vault, WriteResult
 from simplemem.vault.obsidian import read_conventions
+from simplemem.vault.source import NoteSource
+from simplemem.vault.values import Author, Entry, File, FileChange, WriteResult
 
 T = TypeVar("T")
 
@@ -114,7 +115,7 @@ class NoteReader:
     since.
     """
 
-    def __init__(self, vault: Vault) -> None:
+    def __init__(self, vault: NoteSource) -> None:
         self._vault = vault
         self._guard = threading.Lock()
         self._texts: dict[str, bytes] = {}  # by hash, the latest last
@@ -251,7 +252,7 @@ class IndexKeeper:
 
     def __init__(
         self,
-        vault: Vault,
+        vault: NoteSource,
         index: Sidecar,
         database: Tables,
         rows: Sync,
@@ -412,7 +413,7 @@ class IndexKeeper:
     def prune_history(self) -> None:
         """Delete earlier texts that the settings no longer keep. Raises nothing."""
         try:
-            if not self._read_only and self._vault.history.is_full():
+            if not self._read_only and self._vault.history.is_pruning_due():
                 self._vault.prune_history()
         except (SimplememError, OSError) as error:
             _LOG.warning("old versions could not be pruned from the history: %s", error)
@@ -486,7 +487,7 @@ class IndexKeeper:
         Only a server does it: so a question need not wait until the background has compared the
         whole vault and indexed all notes that another program has moved.
         """
-        if self._vanished_count or self._background is None or self._vault.is_branch:
+        if self._vanished_count or self._background is None or self._vault.revisions is not None:
             return False
         gone = {row.path for row in rows if not self._reader.exists(row.path)}
         if not gone or gone <= self._lost_paths:
@@ -529,16 +530,17 @@ class IndexKeeper:
         return self.indexed(paths, lambda: self.look_at(paths))
 
     def reach(self, commit: str) -> None:
-        """Answer from now on from this commit of the vault's branch, or a later one.
+        """Answer from now on from this revision of the notes, or a later one.
 
-        Does nothing if the vault is a folder. Raises Unavailable if the commit has not arrived.
+        Does nothing if the notes have no revisions. Raises Unavailable if the commit has not arrived.
         """
-        if not self._vault.is_branch:
+        revisions = self._vault.revisions
+        if revisions is None:
             return
         indexed_commit = self._index.standing().commit
-        if commit == indexed_commit or self._vault.is_before(commit, indexed_commit):
+        if commit == indexed_commit or revisions.is_ancestor(commit, indexed_commit):
             return
-        if not self._vault.reach(commit):
+        if not revisions.fetch(commit):
             raise Unavailable(
                 f"the commit {commit[:40]} has not arrived yet",
                 hint="Check that the commit is pushed to this branch. "
@@ -552,7 +554,7 @@ class IndexMonitor:
 
     def __init__(
         self,
-        vault: Vault,
+        vault: NoteSource,
         index: Sidecar,
         rows: Sync,
         *,
@@ -805,7 +807,7 @@ class NoteWriter:
     """Changes files of a vault, and has the index follow. Guards no state of its own."""
 
     def __init__(
-        self, vault: Vault, keeper: IndexKeeper, obsidian: ObsidianSettings, *, read_only: bool
+        self, vault: NoteSource, keeper: IndexKeeper, obsidian: ObsidianSettings, *, read_only: bool
     ) -> None:
         self._vault = vault
         self._keeper = keeper
@@ -827,7 +829,7 @@ class NoteWriter:
         return self._vault.lock()
 
     def carry_out(
-        self, wishes: Sequence[FileChange], change: Change
+        self, wishes: Sequence[FileChange], change: Author
     ) -> tuple[list[WriteResult], list[str]]:
         """Change files as one operation under the vault's lock, and index them.
 
@@ -839,7 +841,7 @@ class NoteWriter:
         return written, self._keeper.index_written(paths)
 
 
-def change_by(by: By, tool: str) -> Change:
+def change_by(by: By, tool: str) -> Author:
     """Return who changes something, with `tool` if no tool is named.
 
     Raises TypeError for an argument that no method has: a misspelt `if_sha256` must not be ignored.
@@ -850,4 +852,4 @@ def change_by(by: By, tool: str) -> Change:
         similar = difflib.get_close_matches(unknown[0], names, 1)
         suggestion = f". Did you mean {similar[0]!r}?" if similar else ""
         raise TypeError(f"{tool}() got an unexpected keyword argument {unknown[0]!r}{suggestion}")
-    return Change(by.get("tool", tool), by.get("who", ""), by.get("reason", ""))
+    return Author(by.get("tool", tool), by.get("who", ""), by.get("reason", ""))

@@ -55,7 +55,8 @@ from simplemem.store.vault_index import (
     Notices,
     change_by,
 )
-from simplemem.vault.folder.vault import Change, Entry, File, FileChange, Vault, WriteResult
+from simplemem.vault.source import NoteSource
+from simplemem.vault.values import Author, Entry, File, FileChange, WriteResult
 
 _MAX_NAMED = 5  # links or notes in one sentence
 _MAX_RETRIES = 50  # of a change that names no hash, while others change the same note
@@ -73,7 +74,7 @@ class NoteEditor:
 
     def __init__(
         self,
-        vault: Vault,
+        vault: NoteSource,
         *,
         reader: NoteReader,
         resolver: NameResolver,
@@ -152,7 +153,7 @@ class NoteEditor:
                 return replace(saved, warnings=(*saved.warnings, *remarks))
         return saved
 
-    def _create_file(self, path: str, text: str, change: Change, *, overwrite: bool) -> Saved:
+    def _create_file(self, path: str, text: str, change: Author, *, overwrite: bool) -> Saved:
         """Create a file and index it, while the vault is locked.
 
         Raises AlreadyExists if a link would lead to it that leads to another note today,
@@ -173,7 +174,7 @@ class NoteEditor:
         return self.finish_write(written, data, [*warnings, *rewrites.warnings], rewrites.changes)
 
     def _overwrite_file(
-        self, current: File, text: str, change: Change, if_sha256: str | None
+        self, current: File, text: str, change: Author, if_sha256: str | None
     ) -> Saved:
         """Replace the text of a note, while the vault is locked, and index it."""
         path = current.path
@@ -277,7 +278,7 @@ class NoteEditor:
         saved = self._edit_note(name, NoteEdit(apply), if_sha256, change_by(by, "tag"))
         return replace(saved, warnings=(*saved.warnings, *remarks))
 
-    def _edit_note(self, name: str, edit: NoteEdit, if_sha256: str | None, change: Change) -> Saved:
+    def _edit_note(self, name: str, edit: NoteEdit, if_sha256: str | None, change: Author) -> Saved:
         """Read, edit and replace a note. If another writer was faster, start again.
 
         Raises Conflict if the note has another hash than `if_sha256`, or is gone meanwhile.
@@ -415,7 +416,7 @@ class NewNoteRemarks:
 
     def __init__(
         self,
-        vault: Vault,
+        vault: NoteSource,
         index: Sidecar,
         *,
         embedding: Embedding,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simplemem.vault.folder.disk import sha256
-from simplemem.vault.folder.vault import Change, FileChange, Vault
+from simplemem.vault.folder.vault import FolderVault
+from simplemem.vault.values import Author, FileChange, sha256
 
-CHANGE = Change("test")
+CHANGE = Author("test")
 
 
 Files = dict[str, bytes]
@@ -27,7 +27,9 @@ def rewrite(path: str, data: bytes) -> FileChange:
     return FileChange.update(path, sha256(OLD[path]), data)
 
 
-def move(vault: Vault, new_path: str, data: bytes | None = None, *rewrites: FileChange) -> None:
+def move(
+    vault: FolderVault, new_path: str, data: bytes | None = None, *rewrites: FileChange
+) -> None:
     vault.carry_out(
         [FileChange("move", "a.md", sha256(OLD["a.md"]), new_path, data), *rewrites], CHANGE
     )
@@ -37,9 +39,9 @@ def move(vault: Vault, new_path: str, data: bytes | None = None, *rewrites: File
 class Case:
     """An operation, and what the notes are after it."""
 
-    act: Callable[[Vault], Any]
+    act: Callable[[FolderVault], Any]
     new: Files
-    before: Callable[[Vault], Any] = lambda vault: None
+    before: Callable[[FolderVault], Any] = lambda vault: None
     old: Files | None = None
 
 
@@ -91,7 +93,7 @@ CASES = {
 
 def make(root: Path, case: Case) -> None:
     root.mkdir()
-    vault = Vault(root)
+    vault = FolderVault(root)
     for path, data in OLD.items():
         vault.create(path, data, CHANGE)
     case.before(vault)

@@ -18,14 +18,14 @@ from lacking import lack
 
 from simplemem.errors import SimplememError
 from simplemem.vault.folder import disk
-from simplemem.vault.folder.disk import sha256
-from simplemem.vault.folder.vault import Vault
+from simplemem.vault.folder.vault import FolderVault
+from simplemem.vault.values import sha256
 
 if sys.platform == "win32":
     pytest.skip("the harness forks", allow_module_level=True)
 
 
-def check_history(vault: Vault, files: Files) -> None:
+def check_history(vault: FolderVault, files: Files) -> None:
     """Replayed from its start, the log gives the notes that are there, and every text it speaks of is kept."""
     state: dict[str, str] = {}
     seen = []
@@ -45,7 +45,7 @@ def check_history(vault: Vault, files: Files) -> None:
 
 def check_recovered(root: Path, old: Files, new: Files) -> Files:
     """After a fresh start all notes are as before or as after, nothing else lies about, and writing goes on."""
-    vault = Vault(root)
+    vault = FolderVault(root)
     vault.recover()
     there = notes(root)
     assert there in (old, new) and not staged(root)
@@ -69,14 +69,14 @@ def each_point(room: Path, case: Case, *, how: Any = "die") -> list[Files]:
     make(room / "first", case)
     old = notes(room / "first")
     work = copy(room, "first", "work")
-    whole = harness.run(lambda: case.act(Vault(work)))
+    whole = harness.run(lambda: case.act(FolderVault(work)))
     assert whole.error is None and notes(work) == case.new and len(whole.calls) > 5
     outcomes = []
     for at, call in enumerate(whole.calls, 1):
         if how == "half" and call != "write":
             continue
         copy(room, "first", "work")
-        ended = harness.run(lambda: case.act(Vault(work)), at=at, how=how)
+        ended = harness.run(lambda: case.act(FolderVault(work)), at=at, how=how)
         assert ended.died
         whole_texts = {*old.values(), *case.new.values()}
         torn = {path for path, data in notes(work).items() if data not in whole_texts}
@@ -139,13 +139,13 @@ def test_a_recovery_that_dies_is_taken_up_by_the_next(
     ]
     for at in (swaps[len(swaps) // 2], len(calls) - 12, len(calls) - 2):
         broken = copy(room, "first", "broken")
-        assert harness.run(lambda root=broken: case.act(Vault(root)), at=at).died
+        assert harness.run(lambda root=broken: case.act(FolderVault(root)), at=at).died
         counted = copy(room, "broken", "count")
-        whole = harness.run(lambda root=counted: Vault(root).recover())
+        whole = harness.run(lambda root=counted: FolderVault(root).recover())
         assert whole.error is None
         for point in range(1, len(whole.calls) + 1):
             work = copy(room, "broken", "work")
-            assert harness.run(lambda root=work: Vault(root).recover(), at=point).died
+            assert harness.run(lambda root=work: FolderVault(root).recover(), at=point).died
             check_recovered(work, OLD, case.new)
 
 
@@ -163,7 +163,7 @@ def test_an_exchange_that_stops_halfway_is_undone_by_the_next_start(room: Path, 
 
     def act() -> None:
         disk.exchange = halfway  # type: ignore[assignment]
-        case.act(Vault(room / "work"))
+        case.act(FolderVault(room / "work"))
 
     assert harness.run(act).died and notes(room / "work") not in (OLD, case.new)
     check_recovered(room / "work", OLD, case.new)
@@ -179,7 +179,7 @@ def test_what_takes_a_notes_place_after_a_crash_does_not_stop_later_writes(
         if call not in ("exchange", "rename_new"):
             continue
         work = copy(room, "first", "work")
-        assert harness.run(lambda root=work: case.act(Vault(root)), at=at).died
+        assert harness.run(lambda root=work: case.act(FolderVault(root)), at=at).died
         note = work / "deep/b.md"
         note.unlink()
         if odd == "link":
@@ -191,7 +191,7 @@ def test_what_takes_a_notes_place_after_a_crash_does_not_stop_later_writes(
         else:
             note.write_bytes(b"theirs")
             note.chmod(0)
-        vault = Vault(work)
+        vault = FolderVault(work)
         vault.create("later.md", b"life goes on\n", CHANGE)
         assert os.path.lexists(note) and vault.recover()[0] == 0
 
@@ -222,7 +222,9 @@ def test_a_call_that_fails_leaves_the_notes_as_they_were(
     calls = count(copy(room, "first", "count"), case)
     for at, call in enumerate(calls, 1):
         work = copy(room, "first", "work")
-        ended = harness.run(lambda root=work: case.act(Vault(root)), at=at, how="fail", errno=code)
+        ended = harness.run(
+            lambda root=work: case.act(FolderVault(root)), at=at, how="fail", errno=code
+        )
         assert not ended.died
         there = notes(work)
         if ended.error is None:
@@ -243,7 +245,7 @@ def test_a_failed_sync_is_not_tried_again(room: Path) -> None:
     calls = count(copy(room, "first", "count"), case)
     first = calls.index("fsync") + 1
     work = copy(room, "first", "work")
-    ended = harness.run(lambda: case.act(Vault(work)), at=first, how="fail", errno=errno.EIO)
+    ended = harness.run(lambda: case.act(FolderVault(work)), at=first, how="fail", errno=errno.EIO)
     assert ended.error is not None and ended.calls.count("fsync") == 1
     assert "exchange" not in ended.calls, (
         "bytes that may not be on the disk never take a note's place"
@@ -271,7 +273,7 @@ def test_the_text_is_durable_before_it_takes_the_place_and_the_place_before_the_
 
 def count(root: Path, case: Case) -> list[str]:
     """The calls of an operation that nothing disturbs."""
-    whole = harness.run(lambda: case.act(Vault(root)))
+    whole = harness.run(lambda: case.act(FolderVault(root)))
     assert whole.error is None and notes(root) == case.new
     return whole.calls
 

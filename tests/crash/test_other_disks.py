@@ -14,8 +14,8 @@ from crash_cases import CASES, CHANGE, Case, make, notes
 from other_disk import Manners, can_mount, on_disk
 from test_crash_points import check_recovered
 
-from simplemem.vault.folder.disk import sha256
-from simplemem.vault.folder.vault import FileChange, Vault
+from simplemem.vault.folder.vault import FolderVault
+from simplemem.vault.values import FileChange, sha256
 
 pytestmark = pytest.mark.skipif(not can_mount(), reason="needs Linux, root and /dev/fuse")
 
@@ -47,7 +47,7 @@ def test_every_operation_does_there_what_it_does_elsewhere(disk: Run, name: str)
         for number, case in enumerate(CASES.values()):
             make(place / str(number), case)
             before = notes(place / str(number))
-            vault = Vault(place / str(number))
+            vault = FolderVault(place / str(number))
             case.act(vault)
             assert notes(vault.root) == case.new and vault.recover()[0] == 0
             vault.undo(next(vault.history.log.backwards()).id, CHANGE)
@@ -59,7 +59,7 @@ def test_every_operation_does_there_what_it_does_elsewhere(disk: Run, name: str)
 @pytest.mark.parametrize("name", FOLDING)
 def test_a_note_can_be_respelled(disk: Run, name: str) -> None:
     def act(place: Path) -> None:
-        vault = Vault(place)
+        vault = FolderVault(place)
         vault.create("a/note.md", b"one", CHANGE)
         vault.carry_out([FileChange("move", "a/note.md", sha256(b"one"), "a/Note.md")], CHANGE)
         assert os.listdir(place / "a") == ["Note.md"]
@@ -94,13 +94,13 @@ def test_dying_there_leaves_old_or_new(disk: Run, name: str, operation: str) -> 
         make(place / "first", case)
         old = notes(place / "first")
         shutil.copytree(place / "first", place / "work")
-        whole = harness.run(lambda: case.act(Vault(place / "work")))
+        whole = harness.run(lambda: case.act(FolderVault(place / "work")))
         assert whole.error is None and notes(place / "work") == case.new
         outcomes = []
         for at in range(1, len(whole.calls) + 1):
             shutil.rmtree(place / "work")
             shutil.copytree(place / "first", place / "work")
-            assert harness.run(lambda: case.act(Vault(place / "work")), at=at).died
+            assert harness.run(lambda: case.act(FolderVault(place / "work")), at=at).died
             outcomes.append(check_recovered(place / "work", old, case.new))
         assert outcomes[0] == old and case.new in outcomes
 

@@ -17,7 +17,7 @@ from lacking import lack
 
 from simplemem.vault.folder import disk
 from simplemem.vault.folder.journal import Journal
-from simplemem.vault.folder.vault import Vault
+from simplemem.vault.folder.vault import FolderVault
 
 if sys.platform != "linux":
     pytest.skip("open files are told by /proc", allow_module_level=True)
@@ -37,13 +37,13 @@ def check_each_cut(room: Path, case: Case, making: Any = make) -> None:
     old = notes(first)
     shutil.copytree(first, work)
     before = power_cut.disk_at(work)
-    events = power_cut.record(work, lambda: case.act(Vault(work)))
+    events = power_cut.record(work, lambda: case.act(FolderVault(work)))
     assert notes(work) == case.new
     states = []
     for at, image in power_cut.cuts(before, events):
         found.mkdir()
         image.write_out(found)
-        vault = Vault(found)
+        vault = FolderVault(found)
         said = vault.recover()
         states.append(notes(found))
         assert states[-1] in (old, case.new), (at, events[max(at - 3, 0) : at + 1], said)

@@ -11,13 +11,14 @@ from pathlib import Path
 import crash_harness as harness
 import pytest
 
-from simplemem.vault.folder.disk import sha256
-from simplemem.vault.folder.vault import Change, Vault
+from simplemem.vault.base import VaultOptions
+from simplemem.vault.folder.vault import FolderVault
+from simplemem.vault.values import Author, sha256
 
 if sys.platform == "win32":
     pytest.skip("the harness forks", allow_module_level=True)
 
-CHANGE = Change("test")
+CHANGE = Author("test")
 TEXTS = [b"one", b"two", b"three", b"four", b"five"]
 DAYS = [
     "2020-01-01",
@@ -33,7 +34,7 @@ DAYS = [
 def made(root: Path) -> None:
     """A vault with a deletion and a text of long ago, and changes of last week."""
     root.mkdir()
-    vault = Vault(root, durable=False)
+    vault = FolderVault(root, VaultOptions(durable=False))
     vault.create("gone.md", b"gone", CHANGE)
     vault.trash("gone.md", None, CHANGE)
     vault.create("n.md", TEXTS[0], CHANGE)
@@ -63,7 +64,7 @@ def test_thinning_that_dies_loses_nothing_needed_and_is_finished_by_the_next(roo
     made(room / "first")
 
     def thinned(root: Path) -> list[str]:
-        return Vault(root, durable=False).prune_history()
+        return FolderVault(root, VaultOptions(durable=False)).prune_history()
 
     shutil.copytree(room / "first", room / "whole")
     whole = harness.run(lambda: thinned(room / "whole"))
@@ -78,6 +79,6 @@ def test_thinning_that_dies_loses_nothing_needed_and_is_finished_by_the_next(roo
         assert left <= kept(work) and (work / "n.md").read_bytes() == TEXTS[-1]
         thinned(work)
         assert kept(work) == left, (at, whole.calls[at - 1])
-        vault = Vault(work, durable=False)
+        vault = FolderVault(work, VaultOptions(durable=False))
         vault.undo("v7", CHANGE)
         assert (work / "n.md").read_bytes() == TEXTS[-2]

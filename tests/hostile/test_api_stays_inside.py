@@ -19,7 +19,7 @@ from hostile_names import hostile_names
 from simplemem.errors import SimplememError
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
-from simplemem.vault.folder.disk import sha256
+from simplemem.vault.values import sha256
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the vault has links and a pipe")
 

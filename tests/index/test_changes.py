@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from simplemem.index.changes import ChangeTable
 from simplemem.index.database import open_database
 from simplemem.vault.access import Access
+from simplemem.vault.base import VaultOptions
 from simplemem.vault.folder.dir_handles import DirHandles
-from simplemem.vault.folder.history import LOG, Log
-from simplemem.vault.folder.vault import Vault
+from simplemem.vault.folder.log import LOG, Log
+from simplemem.vault.folder.vault import FolderVault
 
 PATHS = ("a.md", "b.md", "Private/a.md", "Private/b.md")
 RULES = Access(hidden=("Private/",))
@@ -30,7 +31,7 @@ STEPS = st.lists(
 
 
 def table(root: Path, access: Access | None = None, name: str = "index.db") -> ChangeTable:
-    vault = Vault(root, access=access)
+    vault = FolderVault(root, VaultOptions(access=access or Access()))
     return ChangeTable(
         open_database(root / ".simplemem" / name, vault.lock), vault, lambda question: question()
     )

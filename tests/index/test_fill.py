@@ -16,7 +16,8 @@ from simplemem.index.door import QueryVector, Question
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync
 from simplemem.providers.wordllama import WordLlama
-from simplemem.vault.folder.vault import Vault
+from simplemem.vault.base import VaultOptions
+from simplemem.vault.folder.vault import FolderVault
 
 Write = Callable[[str, str | bytes], Path]
 SUBJECTS = [
@@ -70,7 +71,7 @@ class Kept:
     """A vault with its index, and nothing that works in the background."""
 
     def __init__(self, root: Path, database: Path) -> None:
-        self.vault = Vault(root, durable=False)
+        self.vault = FolderVault(root, VaultOptions(durable=False))
         self.index = Sidecar(database_at := Database(database, nullcontext))
         self.database = database_at
         self.rows = Sync(self.vault, self.database, lambda path: None, 1_000_000)

@@ -21,7 +21,7 @@ from simplemem.errors import SimplememError
 from simplemem.note.names import name_of
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
-from simplemem.vault.folder.disk import sha256
+from simplemem.vault.values import sha256
 
 _MEMORY = Path("/dev/shm")
 _NAMES = st.sampled_from(["a", "b", "c d", "deep/a", "deep/er/b", "A", "Café"])

@@ -227,8 +227,8 @@ def is_running(pid: int) -> bool:
 def held_lock(vault: Path):
     """The vault's lock in another process's hands."""
     script = (
-        "import sys\nfrom pathlib import Path\nfrom simplemem.vault.folder.vault import Vault\n"
-        "with Vault(Path(sys.argv[1])).lock():\n"
+        "import sys\nfrom pathlib import Path\nfrom simplemem.vault.folder.vault import FolderVault\n"
+        "with FolderVault(Path(sys.argv[1])).lock():\n"
         "    print('held', flush=True)\n    sys.stdin.read()\n"
     )
     holder = subprocess.Popen(

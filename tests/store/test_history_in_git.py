@@ -14,7 +14,7 @@ from simplemem.errors import Invalid, NotFound
 from simplemem.faces.core import memory_history
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
-from simplemem.vault.folder.disk import sha256
+from simplemem.vault.values import sha256
 
 Write = Callable[[str, str | bytes], Path]
 

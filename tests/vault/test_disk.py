@@ -14,11 +14,12 @@ from lacking import LACKS, lack
 from simplemem.errors import Conflict, Invalid, ReadOnly, SimplememError, Unavailable, Unreadable
 from simplemem.vault.folder import disk
 from simplemem.vault.folder.dir_handles import DirHandles
-from simplemem.vault.folder.disk import ConcurrentWrite, sha256
-from simplemem.vault.folder.vault import Change, FileChange, Vault
+from simplemem.vault.folder.disk import ConcurrentWrite
+from simplemem.vault.folder.vault import FolderVault
 from simplemem.vault.os_errors import translating_os_errors
+from simplemem.vault.values import Author, FileChange, sha256
 
-CHANGE = Change("test")
+CHANGE = Author("test")
 
 
 @pytest.fixture(params=LACKS)
@@ -125,7 +126,7 @@ def test_mode_and_attributes_of_a_note_are_kept(vault: Path, kind: str) -> None:
         os.setxattr(note, "user.colour", b"red")
     except (OSError, AttributeError):
         attributes = False
-    opened = Vault(vault)
+    opened = FolderVault(vault)
     opened.replace("n.md", b"new", sha256(b"old"), CHANGE)
     assert stat.S_IMODE(note.stat().st_mode) == 0o604
     assert not attributes or os.getxattr(note, "user.colour") == b"red"
@@ -143,7 +144,7 @@ def test_a_file_outside_that_shares_its_bytes_by_a_hard_link_is_untouched(
     outside = vault.with_name("outside.md")
     outside.write_bytes(b"old")
     os.link(outside, vault / "n.md")
-    opened = Vault(vault)
+    opened = FolderVault(vault)
     assert opened.read("n.md").data == b"old"
     written = opened.replace("n.md", b"new", sha256(b"old"), CHANGE)
     outside.write_bytes(b"edited outside")
@@ -163,7 +164,7 @@ def test_files_of_others_beside_a_note_are_untouched(vault: Path) -> None:
     }
     for name, data in strangers.items():
         (vault / name).write_bytes(data)
-    opened = Vault(vault)
+    opened = FolderVault(vault)
     made = opened.create("note.md", b"one", CHANGE)
     opened.replace("note.md", b"two", made.sha256 or "", CHANGE)
     opened.recover()
@@ -176,7 +177,7 @@ def test_files_of_others_beside_a_note_are_untouched(vault: Path) -> None:
 def test_a_vault_that_cannot_be_written_is_read(vault: Path) -> None:
     (vault / "n.md").write_bytes(b"old")
     os.chmod(vault, 0o555)
-    opened = Vault(vault)
+    opened = FolderVault(vault)
     assert opened.read("n.md").data == b"old" and opened.recover()[0] == 0
     with pytest.raises(ReadOnly):
         opened.replace("n.md", b"x", sha256(b"old"), CHANGE)
@@ -185,7 +186,7 @@ def test_a_vault_that_cannot_be_written_is_read(vault: Path) -> None:
 
 def test_a_swap_that_met_something_odd_puts_it_back(vault: Path) -> None:
     (vault / "n.md").write_bytes(b"old")
-    opened = Vault(vault)
+    opened = FolderVault(vault)
     real = disk.exchange
 
     def exchange(*names: object) -> None:

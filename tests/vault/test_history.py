@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import NotFound
+from simplemem.vault.base import VaultOptions
 from simplemem.vault.folder.dir_handles import DirHandles
-from simplemem.vault.folder.disk import sha256
-from simplemem.vault.folder.vault import Change, FileChange, Vault
+from simplemem.vault.folder.vault import FolderVault
+from simplemem.vault.values import Author, FileChange, sha256
 
-CHANGE = Change("update_memory", who="agent", reason="because")
+CHANGE = Author("update_memory", who="agent", reason="because")
 
 
 def log_of(vault: Path) -> Path:
@@ -37,11 +38,11 @@ def kept(vault: Path) -> set[str]:
     }
 
 
-def ids(opened: Vault) -> list[str]:
+def ids(opened: FolderVault) -> list[str]:
     return [version.id for version in opened.history.log.backwards()]
 
 
-def grow(opened: Vault, path: str, *texts: bytes) -> list[str]:
+def grow(opened: FolderVault, path: str, *texts: bytes) -> list[str]:
     """Create a note and give it each text in turn; the versions that made."""
     versions = [opened.create(path, texts[0], CHANGE).version]
     for old, new in pairwise(texts):
@@ -67,7 +68,7 @@ def dated(vault: Path, *days: str) -> None:
 
 
 def test_the_order_is_the_order_of_the_log_whatever_the_clock_says(vault: Path) -> None:
-    opened = Vault(vault)
+    opened = FolderVault(vault)
     made = grow(opened, "n.md", b"one", b"two")
     dated(vault, "2026-01-01", "1970-01-01")
     assert ids(opened) == made[::-1]
@@ -76,7 +77,7 @@ def test_the_order_is_the_order_of_the_log_whatever_the_clock_says(vault: Path) 
 
 
 def test_damaged_lines_are_passed_over_and_closed_off(vault: Path) -> None:
-    opened = Vault(vault)
+    opened = FolderVault(vault)
     made, log = grow(opened, "n.md", b"one", b"two"), log_of(vault)
     damage = b"\0\0\0\nnot json\n[1]\n{}\n" + b'{"id": 7}\n' + b"[" * 100_000 + b"\n"
     log.write_bytes(damage + log.read_bytes() + b'{"id":"v0000')
@@ -89,7 +90,7 @@ def test_damaged_lines_are_passed_over_and_closed_off(vault: Path) -> None:
 
 
 def test_a_long_log_is_read_whole_and_its_order_holds_beyond_a_million_changes(vault: Path) -> None:
-    opened = Vault(vault)
+    opened = FolderVault(vault)
     grow(opened, "n.md", b"one")
     line = json.loads(log_of(vault).read_bytes())
     others = [
@@ -114,7 +115,7 @@ def test_a_long_log_is_read_whole_and_its_order_holds_beyond_a_million_changes(v
 
 
 def test_a_damaged_text_is_not_given_out(vault: Path) -> None:
-    opened = Vault(vault)
+    opened = FolderVault(vault)
     grow(opened, "n.md", b"one", b"two")
     sha = sha256(b"one")
     object_of(vault, b"one").write_bytes(b"damaged")
@@ -129,7 +130,7 @@ def test_a_damaged_text_is_not_given_out(vault: Path) -> None:
 
 
 def test_a_late_save_into_the_displaced_file_becomes_a_version(vault: Path) -> None:
-    opened = Vault(vault)
+    opened = FolderVault(vault)
     opened.create("n.md", b"one", CHANGE)
     with (vault / "n.md").open("r+b") as editor:
         opened.replace("n.md", b"two", sha256(b"one"), CHANGE)
@@ -152,7 +153,7 @@ def test_a_late_save_into_the_displaced_file_becomes_a_version(vault: Path) -> N
 def test_a_late_save_that_set_its_time_back_is_found_before_anything_is_dropped(
     vault: Path,
 ) -> None:
-    opened = Vault(vault, keep_mb=0)
+    opened = FolderVault(vault, VaultOptions(keep_mb=0))
     opened.create("n.md", b"one", CHANGE)
     with (vault / "n.md").open("r+b") as editor:
         opened.replace("n.md", b"two", sha256(b"one"), CHANGE)
@@ -165,7 +166,7 @@ def test_a_late_save_that_set_its_time_back_is_found_before_anything_is_dropped(
 
 
 def test_displaced_files_rest_for_a_while_and_go_when_their_text_is_kept(vault: Path) -> None:
-    opened = Vault(vault)
+    opened = FolderVault(vault)
     versions = grow(opened, "n.md", b"one", b"two")
     object_of(vault, b"one").write_bytes(b"")  # as a power cut may leave what was not synced
     with DirHandles(str(vault)) as here:
@@ -182,7 +183,7 @@ def test_displaced_files_rest_for_a_while_and_go_when_their_text_is_kept(vault: 
 
 
 def test_days_are_counted_back_from_the_newest_changes(vault: Path) -> None:
-    opened = Vault(vault, keep_days=30)
+    opened = FolderVault(vault, VaultOptions(keep_days=30))
     grow(opened, "n.md", b"1", b"2", b"3", b"4", b"5")
     dated(vault, "2020-01-01", "2020-01-02", "2020-02-15", "2020-02-16", "2020-02-17")
     assert opened.prune_history() == [sha256(b"1")], "though by the clock all of it is years old"
@@ -196,7 +197,7 @@ def test_days_are_counted_back_from_the_newest_changes(vault: Path) -> None:
 @pytest.mark.parametrize("wrong", ["2099-01-01", "1970-01-01", "not a date, 20 letters"])
 @pytest.mark.parametrize("place", [0, 2, 4])
 def test_a_day_under_a_wrong_clock_loses_nothing(vault: Path, wrong: str, place: int) -> None:
-    opened = Vault(vault, keep_days=30)
+    opened = FolderVault(vault, VaultOptions(keep_days=30))
     grow(opened, "n.md", b"1", b"2", b"3", b"4", b"5")
     days = [f"2026-03-0{number}" for number in range(1, 6)]
     dated(vault, *days[:place], wrong, *days[place + 1 :])
@@ -205,7 +206,7 @@ def test_a_day_under_a_wrong_clock_loses_nothing(vault: Path, wrong: str, place:
 
 
 def test_megabytes_are_kept_newest_first_and_the_trash_is_emptied_with_them(vault: Path) -> None:
-    opened = Vault(vault, keep_mb=1)
+    opened = FolderVault(vault, VaultOptions(keep_mb=1))
     big = [bytes([65 + k]) * 400_000 for k in range(4)]
     opened.create("gone.md", big[0], CHANGE)
     deleted = opened.trash("gone.md", None, CHANGE)
@@ -220,7 +221,7 @@ def test_megabytes_are_kept_newest_first_and_the_trash_is_emptied_with_them(vaul
 
 
 def test_the_last_change_can_be_undone_however_large_it_was(vault: Path) -> None:
-    opened = Vault(vault, keep_mb=0)
+    opened = FolderVault(vault, VaultOptions(keep_mb=0))
     versions = grow(opened, "n.md", b"one", b"two" * 1000, b"three" * 1000)
     opened.prune_history()
     assert kept(vault) == {sha256(b"two" * 1000)}
@@ -229,7 +230,7 @@ def test_the_last_change_can_be_undone_however_large_it_was(vault: Path) -> None
 
 
 def test_a_file_in_the_trash_that_somebody_changed_stays(vault: Path) -> None:
-    opened = Vault(vault, keep_days=30)
+    opened = FolderVault(vault, VaultOptions(keep_days=30))
     opened.create("gone.md", b"gone", CHANGE)
     deleted = opened.trash("gone.md", None, CHANGE)
     place = vault / (opened.history.log.find(deleted.version).trash or "")
@@ -241,11 +242,11 @@ def test_a_file_in_the_trash_that_somebody_changed_stays(vault: Path) -> None:
 
 
 def test_it_is_looked_at_again_after_some_hours(vault: Path) -> None:
-    opened = Vault(vault, keep_mb=1)
-    assert not opened.history.is_full(), "there is nothing yet"
+    opened = FolderVault(vault, VaultOptions(keep_mb=1))
+    assert not opened.history.is_pruning_due(), "there is nothing yet"
     grow(opened, "n.md", b"one", b"two")
-    assert opened.history.is_full()
+    assert opened.history.is_pruning_due()
     opened.prune_history()
-    assert not opened.history.is_full()
+    assert not opened.history.is_pruning_due()
     os.utime(vault / ".simplemem/history/thinned", (1_500_000_000, 1_500_000_000))
-    assert opened.history.is_full(), "after some hours it is"
+    assert opened.history.is_pruning_due(), "after some hours it is"

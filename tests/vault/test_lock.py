@@ -13,13 +13,14 @@ import pytest
 
 from simplemem.errors import Unavailable
 from simplemem.vault.folder.lock import FileLock
-from simplemem.vault.folder.vault import Change, Vault
+from simplemem.vault.folder.vault import FolderVault
+from simplemem.vault.values import Author
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from simplemem.vault.folder.vault import Vault
-with Vault(Path(sys.argv[1])).lock():
+from simplemem.vault.folder.vault import FolderVault
+with FolderVault(Path(sys.argv[1])).lock():
     print("held", flush=True)
     time.sleep(60)
 """
@@ -38,15 +39,15 @@ def holder(vault: Path) -> subprocess.Popen[str]:
 
 
 def test_it_may_be_taken_again_by_the_thread_that_holds_it(vault: Path) -> None:
-    opened = Vault(vault)
+    opened = FolderVault(vault)
     with opened.lock(), opened.lock(0), opened.lock():
-        opened.create("n.md", b"x", Change("test"))
+        opened.create("n.md", b"x", Author("test"))
     with opened.lock(0):
         pass
 
 
 def test_who_waits_too_long_is_told_the_holder(vault: Path, holder: subprocess.Popen[str]) -> None:
-    opened = Vault(vault)
+    opened = FolderVault(vault)
     with pytest.raises(Unavailable) as trouble, opened.lock(0.05):
         pass
     assert str(holder.pid) in trouble.value.message
@@ -61,22 +62,22 @@ def test_a_holder_that_stands_still_is_never_robbed(
 ) -> None:
     os.kill(holder.pid, signal.SIGSTOP)
     try:
-        with pytest.raises(Unavailable), Vault(vault).lock(0.1):
+        with pytest.raises(Unavailable), FolderVault(vault).lock(0.1):
             pass
     finally:
         os.kill(holder.pid, signal.SIGCONT)
-    with pytest.raises(Unavailable), Vault(vault).lock(0):
+    with pytest.raises(Unavailable), FolderVault(vault).lock(0):
         pass
 
 
 def test_a_holder_that_dies_frees_it(vault: Path, holder: subprocess.Popen[str]) -> None:
     holder.kill()
-    with Vault(vault).lock():
+    with FolderVault(vault).lock():
         pass
 
 
 def test_the_folder_for_what_is_ours_is_made_with_its_gitignore(vault: Path) -> None:
-    opened = Vault(vault)
+    opened = FolderVault(vault)
     assert not (vault / ".simplemem").exists(), "opening and looking make nothing"
     with opened.lock():
         assert (vault / ".simplemem/.gitignore").read_text() == "*\n"
@@ -89,11 +90,11 @@ def test_the_folder_for_what_is_ours_is_made_with_its_gitignore(vault: Path) -> 
 
 
 def test_a_folder_thrown_away_meanwhile_is_made_again(vault: Path) -> None:
-    opened = Vault(vault)
-    opened.create("a.md", b"x", Change("test"))
+    opened = FolderVault(vault)
+    opened.create("a.md", b"x", Author("test"))
     shutil.rmtree(vault / ".simplemem")
-    opened.create("b.md", b"x", Change("test"))
-    with opened.lock(), pytest.raises(Unavailable), Vault(vault).lock(0):
+    opened.create("b.md", b"x", Author("test"))
+    with opened.lock(), pytest.raises(Unavailable), FolderVault(vault).lock(0):
         pass
 
 

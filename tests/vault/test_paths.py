@@ -16,11 +16,12 @@ from lacking import lack
 
 from simplemem.errors import Invalid, NotFound, SimplememError, TooLong, Unavailable, Unreadable
 from simplemem.note.paths import MAX_PATH_PARTS, check_path, is_path
+from simplemem.vault.base import VaultOptions
 from simplemem.vault.folder.dir_handles import DirHandles
-from simplemem.vault.folder.disk import sha256
-from simplemem.vault.folder.vault import Change, FileChange, Vault
+from simplemem.vault.folder.vault import FolderVault
+from simplemem.vault.values import Author, FileChange, sha256
 
-CHANGE = Change("test")
+CHANGE = Author("test")
 SECRET = b"nobody's business\n"
 
 REFUSED = [
@@ -66,7 +67,7 @@ def everything(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-def attempt_everything(vault: Vault, path: str) -> list[bytes]:
+def attempt_everything(vault: FolderVault, path: str) -> list[bytes]:
     """Read and change in every way there is; the bytes that came back."""
     seen = []
     for act in (
@@ -86,7 +87,7 @@ def attempt_everything(vault: Vault, path: str) -> list[bytes]:
 
 def test_what_could_lead_elsewhere_is_refused(vault: Path, outside: Path, kind: str) -> None:
     (vault / "a.md").write_bytes(b"a\n")
-    before, opened = everything(outside), Vault(vault)
+    before, opened = everything(outside), FolderVault(vault)
     assert len(REFUSED) + len(HARMLESS) >= 60
     for path in REFUSED:
         with pytest.raises((Invalid, TooLong)):
@@ -101,7 +102,7 @@ def test_what_could_lead_elsewhere_is_refused(vault: Path, outside: Path, kind: 
 
 
 def test_odd_names_stay_inside(vault: Path, outside: Path, kind: str) -> None:
-    before, opened = everything(outside), Vault(vault)
+    before, opened = everything(outside), FolderVault(vault)
     for path in HARMLESS:
         assert SECRET not in attempt_everything(opened, path)
         assert everything(outside) == before
@@ -141,7 +142,7 @@ def test_windows_has_more_ways_out(path: str) -> None:
 def test_very_long_and_very_deep_paths_are_refused_not_stumbled_over(
     vault: Path, kind: str
 ) -> None:
-    opened = Vault(vault)
+    opened = FolderVault(vault)
     with pytest.raises(TooLong):
         opened.create("x" * 400 + ".md", b"x", CHANGE)
     with pytest.raises(Invalid):
@@ -163,7 +164,7 @@ class TestLinks:
         (vault / "relative.md").symlink_to("../secret.md")
         (vault / "folder").symlink_to(outside)
         (vault / "evil").symlink_to("../vault-evil")
-        before, opened = everything(outside), Vault(vault)
+        before, opened = everything(outside), FolderVault(vault)
         for path in (
             "file.md",
             "relative.md",
@@ -187,7 +188,7 @@ class TestLinks:
         (vault / "one.md").symlink_to("two.md")
         (vault / "two.md").symlink_to("one.md")
         (vault / "folder").symlink_to("real")
-        opened = Vault(vault)
+        opened = FolderVault(vault)
         for path in ("link.md", "one.md"):
             with pytest.raises(Invalid):
                 opened.read(path)
@@ -203,7 +204,7 @@ class TestLinks:
 
     def test_our_own_folder_is_never_a_link(self, vault: Path, outside: Path, kind: str) -> None:
         (vault / ".simplemem").symlink_to(outside)
-        before, opened = everything(outside), Vault(vault)
+        before, opened = everything(outside), FolderVault(vault)
         with pytest.raises(SimplememError):
             opened.create("a.md", b"a\n", CHANGE)
         assert everything(outside) == before and not (vault / "a.md").exists()
@@ -213,7 +214,7 @@ class TestLinks:
     ) -> None:
         os.mkfifo(vault / "pipe.md")
         (vault / "folder.md").mkdir()
-        opened = Vault(vault)
+        opened = FolderVault(vault)
         for path in ("pipe.md", "folder.md"):
             with pytest.raises(Unreadable):
                 opened.read(path)
@@ -239,7 +240,11 @@ class TestLinks:
 
         flipper = threading.Thread(target=flip)
         flipper.start()
-        opened, seen, end = Vault(vault, durable=False), 0, time.monotonic() + 1.0
+        opened, seen, end = (
+            FolderVault(vault, VaultOptions(durable=False)),
+            0,
+            time.monotonic() + 1.0,
+        )
         try:
             while time.monotonic() < end or (not seen and time.monotonic() < end + 30):
                 with contextlib.suppress(SimplememError):
@@ -258,7 +263,7 @@ class TestLinks:
 
 def test_a_vault_that_goes_away_is_missed_and_found_again(vault: Path, kind: str) -> None:
     (vault / "a.md").write_bytes(b"a\n")
-    opened = Vault(vault)
+    opened = FolderVault(vault)
     vault.rename(vault.with_name("away"))
     for ask in (
         lambda: opened.read("a.md"),
@@ -271,13 +276,13 @@ def test_a_vault_that_goes_away_is_missed_and_found_again(vault: Path, kind: str
     vault.with_name("away").rename(vault)
     assert opened.read("a.md").data == b"a\n"
     with pytest.raises(Unavailable):
-        Vault(vault / "a.md")
+        FolderVault(vault / "a.md")
 
 
 def test_folders_are_closed_again(vault: Path) -> None:
     if not Path("/proc/self/fd").exists():
         pytest.skip("no list of open files here")
-    opened = Vault(vault)
+    opened = FolderVault(vault)
     for number in range(5):
         opened.create(f"a/b/c/d/e/f/{number}.md", b"x", CHANGE)
         with pytest.raises(SimplememError):

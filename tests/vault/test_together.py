@@ -15,11 +15,11 @@ from lacking import lack
 from simplemem.errors import AlreadyExists, Conflict
 from simplemem.vault.folder import journal
 from simplemem.vault.folder.dir_handles import DirHandles
-from simplemem.vault.folder.disk import sha256
-from simplemem.vault.folder.journal import FileOperation
-from simplemem.vault.folder.vault import Change, FileChange, Vault
+from simplemem.vault.folder.plan import FileOperation
+from simplemem.vault.folder.vault import FolderVault
+from simplemem.vault.values import Author, FileChange, sha256
 
-CHANGE = Change("test")
+CHANGE = Author("test")
 
 
 def save_by_rename(path: Path, data: bytes) -> None:
@@ -38,13 +38,14 @@ import json, random, sys
 from pathlib import Path
 from simplemem.errors import AlreadyExists, Conflict
 from simplemem.vault.folder import disk
-from simplemem.vault.folder.vault import Change, Vault
+from simplemem.vault.values import Author
+from simplemem.vault.folder.vault import FolderVault
 root, me, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 if sys.argv[4] == "links":
     def refuse(*_):
         raise OSError(22, "refused")
     disk.exchange = disk.rename_new = refuse
-vault, change = Vault(root), Change("test", me)
+vault, change = FolderVault(root), Author("test", me)
 luck, said, won = random.Random(me), [], []
 for k in range(count):
     note, line = f"n{luck.randrange(4)}.md", f"{me}.{k}\\n".encode()
@@ -90,7 +91,7 @@ def test_eight_processes_append_and_no_acknowledged_line_is_lost(vault: Path, ki
     assert sum(map(len, texts.values())) == len(said) + 4
     wins = [k for answer in answers for k in answer[1]]
     assert sorted(wins) == list(range(0, count, 10)), "of each race to create, one won"
-    opened = Vault(vault)
+    opened = FolderVault(vault)
     assert not list(vault.rglob(".simplemem-*.tmp")) and opened.recover()[0] == 0
     versions = list(opened.history.log.backwards())[:10_000]
     assert len(versions) == len({v.id for v in versions}) == len(said) + len(wins)
@@ -104,7 +105,7 @@ def test_a_save_at_the_very_moment_of_the_swap_is_put_back(
     """The window between our last look and our rename, made as wide as can be."""
     (vault / "n.md").write_bytes(b"one")
     lack(monkeypatch, kind)
-    opened = Vault(vault)
+    opened = FolderVault(vault)
     real = journal.Journal._apply
 
     def apply(self: journal.Journal, here: DirHandles, operation: FileOperation) -> None:
@@ -128,7 +129,7 @@ def test_a_name_that_another_program_takes_at_the_very_moment_stays_theirs(
 ) -> None:
     (vault / "a.md").write_bytes(b"one")
     lack(monkeypatch, kind)
-    opened = Vault(vault)
+    opened = FolderVault(vault)
     real = journal.Journal._apply
 
     def apply(self: journal.Journal, here: DirHandles, operation: FileOperation) -> None:
@@ -150,7 +151,7 @@ def test_a_name_that_another_program_takes_at_the_very_moment_stays_theirs(
 def test_a_save_in_the_middle_of_a_group_leaves_the_whole_group_undone(
     vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = Vault(vault)
+    opened = FolderVault(vault)
     for name in ("a", "b", "c"):
         opened.create(f"{name}.md", name.encode(), CHANGE)
     real = journal.Journal._apply

@@ -14,15 +14,17 @@ import pytest
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, TooLong
 from simplemem.vault.access import Access
-from simplemem.vault.folder.disk import MAX_FILE_BYTES, sha256
-from simplemem.vault.folder.vault import Change, FileChange, Vault, WriteResult
+from simplemem.vault.base import VaultOptions
+from simplemem.vault.folder.disk import MAX_FILE_BYTES
+from simplemem.vault.folder.vault import FolderVault
+from simplemem.vault.values import Author, FileChange, WriteResult, sha256
 
-CHANGE = Change("test")
+CHANGE = Author("test")
 
 
 @pytest.fixture
-def opened(vault: Path) -> Vault:
-    return Vault(vault)
+def opened(vault: Path) -> FolderVault:
+    return FolderVault(vault)
 
 
 def files(vault: Path) -> dict[str, bytes]:
@@ -35,12 +37,12 @@ def files(vault: Path) -> dict[str, bytes]:
 
 
 def moved(
-    vault: Vault, path: str, text: bytes, new_path: str, data: bytes | None = None
+    vault: FolderVault, path: str, text: bytes, new_path: str, data: bytes | None = None
 ) -> WriteResult:
     return vault.carry_out([FileChange("move", path, sha256(text), new_path, data)], CHANGE)[0]
 
 
-def test_a_repeated_change_has_happened(vault: Path, opened: Vault) -> None:
+def test_a_repeated_change_has_happened(vault: Path, opened: FolderVault) -> None:
     """The answer to the first may have been lost."""
     acts: list[Callable[[], WriteResult]] = [
         lambda: opened.create("n.md", b"one", CHANGE),
@@ -68,7 +70,9 @@ def test_a_repeated_change_has_happened(vault: Path, opened: Vault) -> None:
 
 
 class TestLooking:
-    def test_a_scan_lists_every_file_that_is_not_hidden(self, vault: Path, opened: Vault) -> None:
+    def test_a_scan_lists_every_file_that_is_not_hidden(
+        self, vault: Path, opened: FolderVault
+    ) -> None:
         for name in [
             "b.md",
             "a/x.md",
@@ -110,17 +114,19 @@ class TestLooking:
         os.mkfifo(vault / "pipe.md")
         (vault / "link.md").symlink_to("good.md")
         (vault / "linked").symlink_to("Private")
-        seeing_all = Vault(vault)
+        seeing_all = FolderVault(vault)
         assert (
             seeing_all.paths()
             == [e.path for e in seeing_all.scan()]
             == ["Private/diary.md", "good.md"]
         )
-        assert Vault(vault, access=Access(hidden=("Private/",))).paths() == ["good.md"]
+        assert FolderVault(vault, VaultOptions(access=Access(hidden=("Private/",)))).paths() == [
+            "good.md"
+        ]
 
     @pytest.mark.skipif(sys.platform != "linux", reason="other systems know no such names")
     def test_names_that_cannot_be_spelled_are_reported_not_listed(
-        self, vault: Path, opened: Vault
+        self, vault: Path, opened: FolderVault
     ) -> None:
         (vault / "back\\slash.md").write_bytes(b"x")
         (Path(os.fsdecode(os.fsencode(vault) + b"/latin\xe9.md"))).write_bytes(b"x")
@@ -132,14 +138,14 @@ class TestLooking:
         sys.platform == "win32" or os.geteuid() == 0, reason="root may look everywhere"
     )
     def test_a_folder_that_may_not_be_listed_is_a_problem_not_empty(
-        self, vault: Path, opened: Vault
+        self, vault: Path, opened: FolderVault
     ) -> None:
         (vault / "shut").mkdir(mode=0o000)
         assert opened.scan() == []
         assert list(opened.problems) == ["shut"]
 
     def test_what_is_not_there_or_too_long_is_said(self, vault: Path) -> None:
-        opened = Vault(vault)
+        opened = FolderVault(vault)
         for path in ("no.md", "no/such/folder.md"):
             with pytest.raises(NotFound):
                 opened.read(path)
@@ -164,7 +170,7 @@ class TestCreating:
         ],
     )
     def test_what_differs_only_in_case_or_accents_is_there_already(
-        self, vault: Path, opened: Vault, there: str, wanted: str
+        self, vault: Path, opened: FolderVault, there: str, wanted: str
     ) -> None:
         opened.create(there, b"first", CHANGE)
         for write in (
@@ -182,7 +188,7 @@ class TestCreating:
 
 class TestReplacing:
     def test_a_conflict_says_what_is_there_and_how_it_differs(
-        self, vault: Path, opened: Vault
+        self, vault: Path, opened: FolderVault
     ) -> None:
         text = b"".join(b"line %d\n" % k for k in range(100))
         opened.create("n.md", text, CHANGE)
@@ -206,7 +212,7 @@ class TestReplacing:
 class TestTrashAndUndo:
     @pytest.mark.parametrize("trash", ["own", "obsidian"])
     def test_a_deleted_note_comes_back_as_it_was(self, vault: Path, trash: str) -> None:
-        opened = Vault(vault, trash=trash)  # type: ignore[arg-type]
+        opened = FolderVault(vault, VaultOptions(trash=trash))  # type: ignore[arg-type]
         (vault / "a").mkdir()
         (vault / "a/n.md").write_bytes(b"text")
         os.utime(vault / "a/n.md", (1_000_000_000, 1_000_000_000))
@@ -222,7 +228,7 @@ class TestTrashAndUndo:
         assert (vault / "a/n.md").stat().st_mtime == 1_000_000_000
 
     def test_obsidians_trash_numbers_what_clashes(self, vault: Path) -> None:
-        opened = Vault(vault, trash="obsidian")
+        opened = FolderVault(vault, VaultOptions(trash="obsidian"))
         for text in (b"one", b"two", b"three"):
             opened.create("a/n.v1.md", text, CHANGE)
             opened.trash("a/n.v1.md", None, CHANGE)
@@ -234,7 +240,7 @@ class TestTrashAndUndo:
 
     @pytest.mark.parametrize("trash", ["own", "obsidian"])
     def test_an_emptied_or_edited_trash_loses_nothing(self, vault: Path, trash: str) -> None:
-        opened = Vault(vault, trash=trash)  # type: ignore[arg-type]
+        opened = FolderVault(vault, VaultOptions(trash=trash))  # type: ignore[arg-type]
         opened.create("n.md", b"text", CHANGE)
         for ruin in (
             shutil.rmtree,
@@ -245,7 +251,9 @@ class TestTrashAndUndo:
             opened.undo(written.version, CHANGE)
             assert (vault / "n.md").read_bytes() == b"text"
 
-    def test_every_change_can_be_undone_and_the_undo_too(self, vault: Path, opened: Vault) -> None:
+    def test_every_change_can_be_undone_and_the_undo_too(
+        self, vault: Path, opened: FolderVault
+    ) -> None:
         opened.create("a.md", b"one", CHANGE)
         states, versions = [files(vault)], []
         for change in (
@@ -266,7 +274,9 @@ class TestTrashAndUndo:
             assert files(vault) == state
         assert {v.op for v in list(opened.history.log.backwards())[:15]} == {"undo"}
 
-    def test_a_note_that_has_moved_on_is_not_taken_back(self, vault: Path, opened: Vault) -> None:
+    def test_a_note_that_has_moved_on_is_not_taken_back(
+        self, vault: Path, opened: FolderVault
+    ) -> None:
         made = opened.create("a.md", b"one", CHANGE)
         changed = opened.replace("a.md", b"two", sha256(b"one"), CHANGE)
         (vault / "a.md").write_bytes(b"by hand")
@@ -283,7 +293,7 @@ class TestTrashAndUndo:
 
 class TestRecovering:
     def test_strays_of_ours_are_cleared_and_their_text_is_kept(
-        self, vault: Path, opened: Vault
+        self, vault: Path, opened: FolderVault
     ) -> None:
         opened.create("a/n.md", b"text", CHANGE)
         strays = {
@@ -302,7 +312,7 @@ class TestRecovering:
             opened.undo(found.version if hasattr(found, "version") else found.id, CHANGE)
 
     def test_a_plan_from_elsewhere_cannot_reach_hidden_files(
-        self, vault: Path, opened: Vault
+        self, vault: Path, opened: FolderVault
     ) -> None:
         opened.create("n.md", b"x", CHANGE)
         evil = f".simplemem-1-{'1' * 24}.tmp"
@@ -338,7 +348,7 @@ class TestRecovering:
 
     @pytest.mark.parametrize("logged", [False, True])
     def test_a_plan_that_a_power_cut_brought_back_is_not_carried_out_again(
-        self, vault: Path, opened: Vault, logged: bool
+        self, vault: Path, opened: FolderVault, logged: bool
     ) -> None:
         opened.create("a.md", b"x", CHANGE)
         if logged:  # it was carried out, and undone by hand and a later write
@@ -362,7 +372,7 @@ class TestRecovering:
     @pytest.mark.parametrize(
         "plan", [b"", b"\0" * 4096, b"{", b"[" * 100_000, b"null\n", b"\xff\n{}\n"]
     )
-    def test_a_damaged_plan_is_no_plan(self, vault: Path, opened: Vault, plan: bytes) -> None:
+    def test_a_damaged_plan_is_no_plan(self, vault: Path, opened: FolderVault, plan: bytes) -> None:
         opened.create("n.md", b"x", CHANGE)
         (vault / ".simplemem/journal/plan").write_bytes(plan)
         assert opened.recover()[0] == 0

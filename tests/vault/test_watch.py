@@ -18,7 +18,8 @@ import pytest
 from waiting import eventually
 
 from simplemem.vault.folder import watch
-from simplemem.vault.folder.watch import EVERYTHING, Watch
+from simplemem.vault.folder.watch import Watch
+from simplemem.vault.source import EVERYTHING
 
 DEADLINE = 30.0  # generous: a busy machine is not a failure
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel of Linux")
@@ -168,7 +169,8 @@ def test_a_root_that_goes_is_watched_when_one_is_there_again(
 _UNDER_A_LIMIT = """
     import sys, time
     from pathlib import Path
-    from simplemem.vault.folder.watch import EVERYTHING, Watch
+    from simplemem.vault.source import EVERYTHING
+    from simplemem.vault.folder.watch import Watch
 
     Path("/proc/sys/user/max_inotify_watches").write_text(sys.argv[2])
     root, told, warnings = Path(sys.argv[1]), set(), []
@@ -251,11 +253,11 @@ def test_when_the_kernel_has_thrown_events_away_everything_is_looked_at(
 
 
 def test_a_ring_ends_a_wait_and_nothing_is_lost_by_it(vault: Path, heard: Heard) -> None:
-    threading.Timer(0.1, heard.watch.ring).start()
+    threading.Timer(0.1, heard.watch.wake).start()
     heard.listen(1.0)
     assert heard.paths == set()
     (vault / "note.md").write_text("two\n")
-    heard.watch.ring()
+    heard.watch.wake()
     heard.wait_for("note.md")
 
 

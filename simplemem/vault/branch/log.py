@@ -25,9 +25,11 @@ from simplemem.obsidian.settings import CONVENTION_FILES
 from simplemem.vault.branch.repository import Branch
 from simplemem.vault.folder import disk
 from simplemem.vault.folder.dir_handles import DirHandles
-from simplemem.vault.folder.disk import sha256
-from simplemem.vault.folder.history import History, Log, Version, format_version, versions_in
+from simplemem.vault.folder.history import History
 from simplemem.vault.folder.lock import SideFile
+from simplemem.vault.folder.log import Log
+from simplemem.vault.values import sha256
+from simplemem.vault.versions import Version, format_version, versions_in
 
 _TRAILER = re.compile(r"^Simplemem-(?P<key>\w+): (?P<value>.*)$", re.MULTILINE)
 _LOCK_SECONDS = 10.0
@@ -258,6 +260,10 @@ class BranchHistory(History):
     """The earlier versions of a branch, whose texts are in the repository."""
 
     log: BranchLog
+    can_be_rebuilt = True  # the log and the texts are in the repository
+
+    def __init__(self, root: str, log: BranchLog, *, keep_days: int, keep_mb: int) -> None:
+        super().__init__(root, log, keep_days=keep_days, keep_mb=keep_mb)
 
     def read_text(self, sha: str) -> bytes | None:
         """Return the text with this hash; None if it is not kept.
@@ -297,7 +303,7 @@ class BranchHistory(History):
         return matching[0] if len(matching) == 1 else prefix
 
     def _lines_with(self, text: str) -> Iterator[dict[str, Any]]:
-        """Yield the lines of the log that contain a text, as they were parsed, newest first."""
+        """Yield the lines of the log that contain a text, newest first."""
         lines = self.log.whole_lines()
         mark = text.encode()
         position = lines.rfind(mark)

@@ -1,253 +1,135 @@
-"""A branch as a vault. What is there is its newest commit; a write is a commit on top of the one it was checked against, or
-it is checked again. No working tree is touched: each server has a folder of its own, for what only it needs."""
+"""Notes in a branch of a git repository, as a `NoteSource`.
+
+The notes are those of the newest commit. A write is a commit on top of the one that it was checked
+against; if another writer was faster, it is checked again. There is no working tree. Each server
+has a folder for its own files.
+"""
 
 from __future__ import annotations
 
+import os
 import random
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
-
-import pygit2
 
 from simplemem.errors import Unavailable
-from simplemem.gitrepo.repository import REGULAR_FILE_MODES, Checkout, OpenRepository
+from simplemem.gitrepo.repository import Checkout, OpenRepository
 from simplemem.gitrepo.user_git import PushRejected
-from simplemem.note.paths import MAX_PATH_PARTS, check_path, is_path
-from simplemem.obsidian.settings import CONVENTION_FILES
-from simplemem.vault.branch.log import BranchHistory, BranchLog, message_of
-from simplemem.vault.branch.repository import Branch, at, bounded, shown
-from simplemem.vault.folder.dir_handles import DirHandles
-from simplemem.vault.folder.disk import Entry, sha256
-from simplemem.vault.folder.history import Version
+from simplemem.note.paths import check_path
+from simplemem.vault.base import VaultBase, VaultOptions, create_own_folder
+from simplemem.vault.branch.entries import EntryReader
+from simplemem.vault.branch.log import BranchHistory, BranchLog
+from simplemem.vault.branch.operation import BranchOperation
+from simplemem.vault.branch.repository import Branch, shown
+from simplemem.vault.branch.revisions import BranchRevisions, BranchWatcher
 from simplemem.vault.folder.lock import FileLock
-from simplemem.vault.folder.vault import File, Vault
-from simplemem.vault.folder.writer import (
-    Change,
-    FileChange,
-    Operation,
-    WriteResult,
-    already_exists,
-    no_such_file,
-)
+from simplemem.vault.operation import no_such_file
+from simplemem.vault.values import Author, Entry, File, FileChange, WriteResult, sha256
 
-_TRIES = 50
-_AWAY = (Unavailable, OSError, pygit2.GitError)
-_STEP, _STEP_AWAY = 0.25, 2.0  # seconds between two looks at the branch, here and elsewhere
-_WHICH_BLOB = (1 << 29) - 1  # nanoseconds: half a second tells the texts of one second apart
+_MAX_TRIES = 50  # of a write that other writers overtake
+_MAX_PAUSED_TRIES = 10  # the pause between two tries grows up to this one
+_PAUSE_SECONDS = 0.01
 
 
-class _Draft(Operation):
-    """Wishes that become one commit, on top of the newest as it is now."""
+class BranchVault(VaultBase):
+    """A branch of notes. `root` is the folder of this server."""
 
-    def __init__(self, vault: BranchVault, here: DirHandles, wishes: Sequence[FileChange]) -> None:
-        super().__init__(vault, here, wishes)
-        self._branch, self._parent = vault.branch, vault.log.follow()
-        self._entry_of, self._commit = vault.entry_in, ""
-
-    def _text(self, path: str) -> bytes | None:
-        blob = self._branch.file(self._parent, path)
-        return None if blob is None else blob.data
-
-    def _names(self, folder: str) -> list[str]:
-        found = at(self._branch.tree(self._parent), folder.rstrip("/"))
-        return [each.name or "" for each in found] if isinstance(found, pygit2.Tree) else []
-
-    def _entry(self, path: str) -> Entry | None:
-        return self._entry_of(self._commit or self._parent, path)
-
-    def _check_writable(self, path: str) -> None:
-        """A branch protects no file."""
-
-    def _in_trash(self, path: str, number: int) -> None:
-        """The repository has the text."""
-
-    def _make(self, versions: Sequence[Version]) -> None:
-        files: dict[str, bytes | None] = {}
-        for wish in self._wishes:
-            files |= {wish.path: None} if wish.gone or wish.new_path else {}
-        for wish in self._wishes:
-            if (
-                wish.new_path
-                and wish.target not in files
-                and at(self._branch.tree(self._parent), wish.target)
-            ):
-                raise already_exists(
-                    wish.target
-                )  # where an undo goes back to may be another note by now
-            if not wish.gone:
-                files[wish.target] = self._texts[wish.path][0] if wish.data is None else wish.data
-        self._commit = self._branch.commit(self._parent, files, message_of(versions))
-
-
-class BranchVault(Vault):
-    """A branch as a vault; `root` is the folder of this server."""
-
-    is_branch = True
-
-    def __init__(self, root: Path, repository: str, name: str, **given: Any) -> None:
-        super().__init__(root, **given)
-        self.place = f"{shown(repository)}, branch {name}"
-        self.branch = Branch(repository, name, self.own_folder() / "branch")
-        self._lock = FileLock(
-            str(self.branch.path), "simplemem.lock"
-        )  # of all servers of this machine
-        kept = self.history
-        self.log = BranchLog(str(self.root), self.branch, kind=kept.log.kind)
-        days, megabytes = kept.keep_days, kept.keep_bytes // 1_000_000
-        self.history = BranchHistory(
-            str(self.root), keep_days=days, keep_mb=megabytes, kind=kept.log.kind
+    def __init__(self, root: Path, options: VaultOptions, *, repository: str, name: str) -> None:
+        self.location = f"{shown(repository)}, branch {name}"
+        folder = Path(os.path.abspath(root))
+        self._branch = Branch(repository, name, create_own_folder(folder) / "branch")
+        self._log = BranchLog(str(folder), self._branch, kind=options.author_kind)
+        self._entries = EntryReader(self._log)
+        self._branch_history = BranchHistory(
+            str(folder), self._log, keep_days=options.keep_days, keep_mb=options.keep_mb
         )
-        self.history.log = self.log
+        self.revisions = BranchRevisions(self._log)
+        # All servers of this machine share this lock, as they share the repository.
+        file_lock = FileLock(str(self._branch.path), "simplemem.lock")
+        super().__init__(folder, options, file_lock=file_lock, history=self._branch_history)
 
-    def newest(self) -> str:
-        return self.log.follow()
-
-    def repository(self) -> OpenRepository:
-        """As the functions that read git's history take it."""
-        path = self.branch.path
-        return nullcontext((self.branch.repo, Checkout(path, path, path, "", self.branch.ref)))
-
-    def reach(self, commit: str) -> bool:
-        """Whether a commit is in the branch as it is here, or once it was fetched."""
-        return self.branch.is_before(commit, self.newest()) or (
-            self.branch.fetch() and self.branch.is_before(commit, self.newest())
-        )
-
-    def is_before(self, commit: str, other: str) -> bool:
-        return self.branch.is_before(commit, other)
-
-    def changed(self, since: str, until: str) -> set[str] | None:
-        """The files that differ between two commits; None for all: it is another history, or Obsidian's settings are."""
-        if not self.reach(since):
-            return None
-        found = self.branch.changed_files(since, until)
-        return set(filter(is_path, found)) if found.isdisjoint(CONVENTION_FILES) else None
+    # Read
 
     def scan(self) -> list[Entry]:
+        """Return all visible files, sorted by path, and set `problems`."""
         return self.entries_below("")
 
     def paths(self) -> list[str]:
+        """Return the paths that `scan` would find, sorted."""
         return [entry.path for entry in self.scan()]
 
     def entries_below(self, folder: str) -> list[Entry]:
-        tree, problems = at(self.branch.tree(self.newest()), folder), dict[str, str]()
-        prefix = f"{'/'.join(check_path(folder))}/" if folder else ""
-        found = (
-            list(self._entries(tree, prefix, problems, bounded()))
-            if isinstance(tree, pygit2.Tree)
-            else []
-        )
+        """Return the files in a folder and its subfolders; none if it does not exist."""
+        hides = self.access.hides
+        entries, problems = self._entries.entries_below(self.revisions.current(), folder)
         if not folder:
-            self.problems = {
-                path: why for path, why in problems.items() if not self.access.hides(path)
-            }
-        return sorted(
-            (each for each in found if not self.access.hides(each.path)), key=lambda each: each.path
-        )
-
-    def _entries(
-        self, tree: pygit2.Tree, prefix: str, problems: dict[str, str], turns: Iterator[None]
-    ) -> Iterator[Entry]:
-        for each in tree:
-            next(turns)
-            name = (each.raw_name or b".").decode("utf-8", "surrogateescape")
-            path = prefix + name
-            if name[0] == ".":
-                continue
-            if isinstance(each, pygit2.Tree) and path.count("/") < MAX_PATH_PARTS:
-                yield from self._entries(each, f"{path}/", problems, turns)
-            elif each.filemode in REGULAR_FILE_MODES and is_path(path):
-                yield self._entry_of(path, each)
-            elif each.filemode in REGULAR_FILE_MODES:
-                problems[path.encode("utf-8", "backslashreplace").decode()] = (
-                    "its name is not valid in a path"
-                )
+            self.problems = {path: why for path, why in problems.items() if not hides(path)}
+        return [entry for entry in entries if not hides(entry.path)]
 
     def entry(self, path: str) -> Entry | None:
+        """Return the entry of a file in the newest commit, None if there is no file."""
         check_path(path)
-        return None if self.access.hides(path) else self.entry_in(self.newest(), path)
+        if self.access.hides(path):
+            return None
+        return self._entries.entry_in(self.revisions.current(), path)
 
-    def entry_in(self, commit: str, path: str) -> Entry | None:
-        blob = self.branch.file(commit, path)
-        return None if blob is None else self._entry_of(path, blob)
-
-    def _entry_of(self, path: str, blob: pygit2.Object) -> Entry:
-        """The same for every server, so that what one has indexed is up to date for the others."""
-        _, size = self.branch.repo.odb.read_header(blob.id)
-        when = self.log.dates.get(path, 0) * 1_000_000_000 + (
-            int(str(blob.id)[:8], 16) & _WHICH_BLOB
-        )
-        return Entry(path, size, when, when, 0)
+    def read(self, path: str) -> File:
+        """Return a file of the newest commit. Raises NotFound."""
+        with self.reading() as read:
+            return read(path)
 
     @contextmanager
     def reading(self) -> Iterator[Callable[[str], File]]:
-        commit = self.newest()
+        """Yield a function that reads files as they are in the newest commit of this moment."""
+        commit = self.revisions.current()
+        yield lambda path: self._read_file(commit, path)
 
-        def read(path: str) -> File:
-            check_path(path)
-            blob = None if self.access.hides(path) else self.branch.file(commit, path)
-            if blob is None:
-                raise no_such_file(path)
-            return File(path, blob.data, sha256(blob.data), self._entry_of(path, blob))
+    def _read_file(self, commit: str, path: str) -> File:
+        check_path(path)
+        blob = None if self.access.hides(path) else self._branch.file(commit, path)
+        if blob is None:
+            raise no_such_file(path)
+        return File(path, blob.data, sha256(blob.data), self._entries.entry_of(path, blob))
 
-        yield read
+    # Write
 
-    def _carried_out(self, wishes: Sequence[FileChange], change: Change) -> list[WriteResult]:
-        for number in range(_TRIES):
-            with suppress(PushRejected), self._beneath() as here:
-                return _Draft(self, here, wishes).carry_out(change)
-            self.branch.fetch()
-            time.sleep(random.uniform(0, 0.01 * min(number, 10)))  # noqa: S311
+    def _carry_out(self, changes: Sequence[FileChange], author: Author) -> list[WriteResult]:
+        for number in range(_MAX_TRIES):
+            with suppress(PushRejected), self._open_root() as handles:
+                operation = BranchOperation(handles, self._branch_history, self._entries, changes)
+                return operation.carry_out(author)
+            self._branch.fetch()
+            max_pause = _PAUSE_SECONDS * min(number, _MAX_PAUSED_TRIES)
+            time.sleep(random.uniform(0, max_pause))  # noqa: S311
         raise Unavailable(
             "other writers keep committing to the branch", hint="Try again in a moment."
         )
 
-    def recover(self) -> tuple[int, list[Entry]]:
-        with suppress(Unavailable):  # what is here is served
-            self.branch.fetch()
-        return 0, []
+    # Maintenance
+
+    def recover(self) -> tuple[int, None]:
+        """Fetch new commits. There is nothing to recover: a commit is made as a whole, or not."""
+        with suppress(Unavailable):  # without a connection, the commits that are here are served
+            self._branch.fetch()
+        return 0, None
 
     def finish_interrupted(self) -> None:
-        """A commit is whole."""
+        """Do nothing: a commit is made as a whole, or not."""
 
-    def watch(self, **_: Any) -> Following:
-        return Following(self)
+    def watch(self, **_options: object) -> BranchWatcher:
+        """Return what reports changes from now on. A branch is always polled."""
+        return BranchWatcher(self._log, self.revisions)
 
+    # Git
 
-class Following:
-    """What was committed since this was last asked."""
+    def is_in_git(self) -> bool:
+        """Return True: the commits of the branch are the history of the notes."""
+        return True
 
-    poll_seconds = 0.0
-
-    def __init__(self, vault: BranchVault) -> None:
-        self._vault, self._rung = vault, threading.Event()
-        self._seen, self._fetched_at = "", time.monotonic()
-        with suppress(*_AWAY):
-            self._seen = vault.newest()
-
-    def ring(self) -> None:
-        """End a wait, or the next one."""
-        self._rung.set()
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-    def paths(self, seconds: float) -> set[str]:
-        """The files that were changed by now; else what is within so many seconds."""
-        until, step = time.monotonic() + seconds, _STEP_AWAY if self._vault.branch.url else _STEP
-        while True:
-            with suppress(*_AWAY):  # it is asked again
-                if time.monotonic() - self._fetched_at > _STEP_AWAY:
-                    self._fetched_at = time.monotonic()
-                    self._vault.branch.fetch()
-                if (newest := self._vault.newest()) != self._seen:
-                    seen, self._seen = self._seen, newest
-                    return self._vault.changed(seen, newest) or {""}
-            left = until - time.monotonic()
-            if left <= 0 or self._rung.wait(min(left, step)):
-                self._rung.clear()
-                return set()
+    def git_repository(self, trusted_folders: Sequence[str]) -> OpenRepository:  # noqa: ARG002
+        """Return the repository of the branch, which was opened already."""
+        path = self._branch.path
+        checkout = Checkout(path, path, path, "", self._branch.ref)
+        return nullcontext((self._branch.repo, checkout))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import hashlib
 import os
 import re
 import secrets
@@ -20,11 +19,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from simplemem.errors import SimplememError, TooLong, Unavailable, Unreadable
 from simplemem.note.paths import Parts, parent
 from simplemem.vault.folder.dir_handles import READ, WRITE_NEW, DirHandles, retry
+from simplemem.vault.values import Entry, sha256
 
 TEMP = re.compile(r"\.simplemem-(\d{1,10})-[0-9a-f]{24}(?:-old)?\.tmp")
 """The name of a staged file; the group is the number of the process that wrote it."""
@@ -153,21 +152,6 @@ def sync_file(fd: int, *, last: bool = False) -> None:
             fcntl.fcntl(fd, fcntl.F_FULLFSYNC if last else barrier)
             return
     os.fsync(fd)
-
-
-class Entry(NamedTuple):
-    """A regular file as the disk lists it. `path` has the spelling of the disk, and `/`."""
-
-    path: str
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    inode: int
-
-
-def sha256(data: bytes) -> str:
-    """Return the SHA-256 hash by which a text is identified."""
-    return hashlib.sha256(data).hexdigest()
 
 
 def read_file(

@@ -9,30 +9,31 @@ docs/internals/writing.md#steps-of-a-write has the steps of a write.
 from __future__ import annotations
 
 import errno
-import hashlib
-import json
 import os
 from collections.abc import Sequence, Set
 from contextlib import suppress
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from simplemem.errors import SimplememError, TooLong, Unavailable, Unreadable
 from simplemem.note.names import compare_key
-from simplemem.note.paths import Parts, is_path, parent
+from simplemem.note.paths import Parts, parent
 from simplemem.vault.folder import disk
 from simplemem.vault.folder.dir_handles import OVERWRITE, OWN_FOLDER, DirHandles
-from simplemem.vault.folder.disk import TEMP, ConcurrentWrite, sha256
-from simplemem.vault.folder.history import (
-    DISPLACED_FOLDER,
-    LOG,
-    OWN_TRASH,
-    History,
-    Version,
-    read_version,
+from simplemem.vault.folder.disk import ConcurrentWrite
+from simplemem.vault.folder.history import DISPLACED_FOLDER, History
+from simplemem.vault.folder.log import LOG
+from simplemem.vault.folder.plan import (
+    FileOperation,
+    Plan,
+    Step,
+    format_plan,
+    operations_of,
+    read_plan,
 )
+from simplemem.vault.folder.trash import OWN_TRASH
+from simplemem.vault.versions import Version
 
 PLAN = f"{OWN_FOLDER}/journal/plan"
-OBSIDIAN_TRASH = ".trash"
 
 _NO_PLAN = b"nothing is under way\n"
 _MAX_TRANSITIONS = 5  # from state to state, until an operation is done
@@ -47,173 +48,6 @@ State = Literal[
     "foreign",  # another program has changed the note, so it is left as it is
 ]
 _NOT_BEGUN = ("pending", "foreign")
-
-
-class Step(NamedTuple):
-    """The part of a change that concerns one note.
-
-    `temp` is the file with the new text: a staged file, or one in the trash.
-    """
-
-    version: Version
-    temp: str | None = None
-
-    @property
-    def target(self) -> str:
-        """The path of the note's file afterwards."""
-        version = self.version
-        new_path = version.trash if version.after is None else version.new_path
-        return new_path or version.path
-
-    @property
-    def staged(self) -> str | None:
-        """The staged file, None if the new text comes from the trash or there is none."""
-        if not self.temp or is_trash(self.temp):
-            return None
-        return self.temp
-
-    @property
-    def operations(self) -> list[FileOperation]:
-        """What is done: a new file is put in place; or the note is moved, or rewritten, or both."""
-        version = self.version
-        temp = self.temp or ""
-        if version.before is None:
-            return [FileOperation(self, temp, self.target, version.after or "")]
-
-        operations = []
-        if self.target != version.path:
-            move = FileOperation(self, version.path, self.target, version.before)
-            operations.append(move)
-        if temp:
-            swap = FileOperation(self, temp, self.target, version.before, version.after)
-            operations.append(swap)
-        return operations
-
-
-class FileOperation(NamedTuple):
-    """A move of the file `source` to `target`, where no file is.
-
-    With `after`, it is a swap: `source`, whose hash is `after`, and `target` change places.
-    """
-
-    step: Step
-    source: str
-    target: str
-    before: str  # the hash of the file that is moved, or of the one that is displaced
-    after: str | None = None
-
-    @property
-    def third_name(self) -> str:
-        """The name between two spellings of a name, for a file system that ignores case."""
-        version = self.step.version
-        seed = f"{version.id} {version.path}"
-        digest = hashlib.sha256(seed.encode()).hexdigest()
-        name = f".simplemem-0-{digest[:24]}.tmp"
-        return "/".join((*parent(version.path), name))
-
-
-class _Plan(NamedTuple):
-    """The steps of a change, and the folders that are created for it, outermost first."""
-
-    steps: list[Step]
-    new_folders: list[str]
-
-
-def is_trash(path: str) -> bool:
-    """Return whether a path is in one of the two trash folders."""
-    for trash in (OWN_TRASH, OBSIDIAN_TRASH):
-        prefix = f"{trash}/"
-        if path.startswith(prefix) and is_path(path.removeprefix(prefix)):
-            return True
-    return False
-
-
-def _operations_of(steps: Sequence[Step]) -> list[FileOperation]:
-    operations = list[FileOperation]()
-    for step in steps:
-        operations += step.operations
-    return operations
-
-
-def _format_plan(plan: _Plan) -> bytes:
-    """Return a plan as a line of JSON, after a line with its hash."""
-    items = []
-    for step in plan.steps:
-        item = step.version._asdict()
-        item["temp"] = step.temp
-        items.append(item)
-    contents = {"folders": plan.new_folders, "steps": items}
-    line = json.dumps(contents).encode()
-    digest = sha256(line).encode()
-    return digest + b"\n" + line + b"\n"
-
-
-def _read_plan(data: bytes) -> _Plan | None:
-    """Return the plan in the journal, None if it is damaged or was not written by simplemem.
-
-    A journal may come with a vault from anywhere. It must never reach a hidden file, such as a
-    hook of git.
-    """
-    digest, _, rest = data.partition(b"\n")
-    line = rest.partition(b"\n")[0]
-    if digest != sha256(line).encode():
-        return None
-
-    try:
-        return _parse_plan(line)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None
-
-
-def _parse_plan(line: bytes) -> _Plan | None:
-    plan = json.loads(line)
-    folders: list[str] = plan["folders"]
-    items = plan["steps"]
-
-    steps = []
-    for item in items:
-        version = read_version(item)
-        if version is not None:
-            steps.append(Step(version, item["temp"]))
-
-    is_complete = 0 < len(steps) == len(items)
-    if not is_complete:
-        return None
-    if not all(isinstance(folder, str) and is_path(folder) for folder in folders):
-        return None
-    if not all(map(_is_allowed, steps)):
-        return None
-    return _Plan(steps, folders)
-
-
-def _is_allowed(step: Step) -> bool:
-    """Return whether a step stays among notes, staged files and the trash."""
-    version = step.version
-    is_change = bool(version.before or version.after) and bool(step.operations)
-    return (
-        is_path(version.path)
-        and is_change
-        and _has_allowed_target(step)
-        and _has_allowed_source(step)
-    )
-
-
-def _has_allowed_target(step: Step) -> bool:
-    is_deletion = step.version.after is None
-    if is_deletion:
-        return is_trash(step.target) and step.temp is None
-    return is_path(step.target)
-
-
-def _has_allowed_source(step: Step) -> bool:
-    if step.temp is None:
-        return bool(step.version.before)
-
-    folder, _, name = step.temp.rpartition("/")
-    is_beside_notes = not folder or is_path(folder)
-    if is_beside_notes and TEMP.fullmatch(name):
-        return True
-    return is_trash(step.temp)
 
 
 def _state_of(root: DirHandles, operation: FileOperation) -> State:
@@ -321,10 +155,10 @@ class Journal:
             new_folders = self._missing_folders(root, steps)
             # This may fail on a full disk, so it comes before any change.
             root.make(DISPLACED_FOLDER)
-            self._write_plan(root, _Plan(list(steps), new_folders))
+            self._write_plan(root, Plan(list(steps), new_folders))
 
             done = 0
-            for operation in _operations_of(steps):
+            for operation in operations_of(steps):
                 self._apply(root, operation)
                 done += 1
                 if len(steps) > 1:  # thousands of notes may be in a folder of their own each
@@ -345,7 +179,7 @@ class Journal:
             return False
 
         # A plan that cannot be read was cut off. Nothing was begun: it is complete before that.
-        plan = _read_plan(data)
+        plan = read_plan(data)
         if plan is not None:
             self._resume_plan(root, plan)
         self._overwrite_plan(root, _NO_PLAN)
@@ -362,7 +196,7 @@ class Journal:
                 folders += root.missing(parent(step.target))
         return folders
 
-    def _write_plan(self, root: DirHandles, plan: _Plan) -> None:
+    def _write_plan(self, root: DirHandles, plan: Plan) -> None:
         """Write the plan, and sync it if a power cut could leave its change halfway.
 
         A power cut never leaves a single rename halfway. A change of several notes needs the plan
@@ -371,7 +205,7 @@ class Journal:
         root.make(parent(PLAN))
         steps = plan.steps
         can_be_halved = len(steps) > 1 or steps[0].version.new_path is not None
-        text = _format_plan(plan)
+        text = format_plan(plan)
         self._overwrite_plan(root, text, sync=can_be_halved)
 
         is_folder_new = parent(PLAN) in root.made
@@ -410,11 +244,11 @@ class Journal:
                 expected=swap.before,
                 replacement=after,
             )
-        except ConcurrentWrite as intrusion:
+        except ConcurrentWrite as conflict:
             # The other program's text is back in its place. But a program that read ours in the
             # meantime may save over it, so it is kept.
             with suppress(OSError, SimplememError):
-                self._history.keep(root, intrusion.data or b"", intrusion.digest or "")
+                self._history.keep(root, conflict.data or b"", conflict.digest or "")
             raise
 
     def _move(self, root: DirHandles, move: FileOperation) -> None:
@@ -540,7 +374,7 @@ class Journal:
 
         `done` is None if not even the plan was written. Folders that become empty are removed.
         """
-        operations = [] if done is None else _operations_of(steps)
+        operations = [] if done is None else operations_of(steps)
         completed = operations[:done]
         interrupted = operations[len(completed) : len(completed) + 1]
 
@@ -614,7 +448,7 @@ class Journal:
 
     # Complete a change after a crash
 
-    def _resume_plan(self, root: DirHandles, plan: _Plan) -> None:
+    def _resume_plan(self, root: DirHandles, plan: Plan) -> None:
         own = {step.version for step in plan.steps}
         logged = self._logged_since(own)
         has_later_changes = not logged <= own

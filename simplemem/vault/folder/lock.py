@@ -107,6 +107,11 @@ class FileLock:
         absolute_root = as_long_path(root) if sys.platform == "win32" else root
         self._full_path = os.path.join(absolute_root, *path.split("/"))
 
+    @property
+    def is_taken(self) -> bool:
+        """Whether this object has the lock."""
+        return self.fd >= 0
+
     def take(self) -> bool:
         """Take the lock; return False if another process has it. This never waits."""
         fd = self._open()

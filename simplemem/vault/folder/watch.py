@@ -17,12 +17,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from simplemem.note.paths import is_unicode
 from simplemem.obsidian.settings import CONVENTION_FILES
+from simplemem.vault.source import EVERYTHING
 
-EVERYTHING = ""  # the path of the vault itself: anything may have changed, look at all of it
 _QUIET_MS = 20  # quiet time that ends a batch: the latency
 _MOST_SECONDS = 0.1  # longest time a batch is held back while changes keep coming
 _PULSE = 1.0  # seconds after which it is looked whether the root is still the same folder
@@ -59,16 +58,6 @@ def file_system(path: str) -> str:
     return ""
 
 
-class Watching(Protocol):
-    """What tells of changes, of a folder or of a branch."""
-
-    poll_seconds: float
-
-    def ring(self) -> None: ...
-    def close(self) -> None: ...
-    def paths(self, seconds: float) -> set[str]: ...
-
-
 class Watch:
     """What may have changed in a vault since this was last asked: by one thread; any may ring. Where the system can't
     tell, `warn` says so, once, and every `poll_seconds` everything may have changed. A missing root is waited for."""
@@ -89,7 +78,7 @@ class Watch:
         self._listener: Inotify | Watchfiles | None = None
         self._open()
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """End a wait, or the next one."""
         if not self._rung.is_set():
             self._rung.set()

@@ -1,0 +1,79 @@
+"""Carry out a write in a branch: one commit on top of the newest one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pygit2
+
+from simplemem.vault.branch.entries import EntryReader
+from simplemem.vault.branch.log import BranchHistory, message_of
+from simplemem.vault.branch.repository import Branch, at
+from simplemem.vault.folder.dir_handles import DirHandles
+from simplemem.vault.operation import WriteOperation, already_exists
+from simplemem.vault.values import Entry, FileChange
+from simplemem.vault.versions import Version
+
+
+class BranchOperation(WriteOperation):
+    """Changes that become one commit. Guards the commit that they were checked against.
+
+    `carry_out` raises PushRejected if another writer commits first.
+    """
+
+    def __init__(
+        self,
+        root: DirHandles,
+        history: BranchHistory,
+        entries: EntryReader,
+        changes: Sequence[FileChange],
+    ) -> None:
+        super().__init__(root, history, changes)
+        self._branch: Branch = history.log.branch
+        self._entries = entries
+        self._parent = history.log.follow()
+        self._commit = ""  # the new one
+
+    def _read(self, path: str) -> bytes | None:
+        blob = self._branch.file(self._parent, path)
+        return None if blob is None else blob.data
+
+    def _names(self, folder: str) -> list[str]:
+        tree = at(self._branch.tree(self._parent), folder.rstrip("/"))
+        if not isinstance(tree, pygit2.Tree):
+            return []
+        return [item.name or "" for item in tree]
+
+    def _entry(self, path: str) -> Entry | None:
+        return self._entries.entry_in(self._commit or self._parent, path)
+
+    def _check_writable(self, path: str) -> None:
+        """Do nothing: no file of a branch is protected."""
+
+    def _trash_path(self, path: str, number: int) -> None:  # noqa: ARG002
+        """Return None: a deleted file stays in the commits before."""
+        return
+
+    def _apply(self, versions: Sequence[Version]) -> None:
+        files: dict[str, bytes | None] = {}
+        for change in self._changes:
+            if change.gone or change.new_path:
+                files[change.path] = None
+
+        for change in self._changes:
+            if change.new_path and change.target not in files:
+                self._check_target_free(change.target)
+            if not change.gone:
+                data = change.data
+                if data is None:
+                    data = self._texts[change.path].data
+                files[change.target] = data
+        self._commit = self._branch.commit(self._parent, files, message_of(versions))
+
+    def _check_target_free(self, path: str) -> None:
+        """Raise AlreadyExists if there is something at a path.
+
+        The place that an undo moves a note back to may be that of another note by now.
+        """
+        if at(self._branch.tree(self._parent), path):
+            raise already_exists(path)

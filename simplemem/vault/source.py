@@ -1,0 +1,203 @@
+"""The interface to the notes of a vault, whatever stores them.
+
+`FolderVault` keeps them in a folder, `BranchVault` in a branch of a git repository. The index and
+the store know this interface only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, Self
+
+from simplemem.vault.access import Access
+from simplemem.vault.folder.history import History
+from simplemem.vault.values import Author, Entry, File, FileChange, WriteResult
+
+if TYPE_CHECKING:
+    from simplemem.gitrepo.repository import OpenRepository  # this loads libgit2
+
+EVERYTHING = ""
+"""The path of the vault itself. A watcher that reports it asks to look at all notes."""
+
+
+class Watcher(Protocol):
+    """Reports which paths may have changed. One thread asks; any thread may wake it."""
+
+    poll_seconds: float
+    """Seconds between two looks at all notes, where changes are not reported by anyone."""
+
+    def paths(self, seconds: float) -> set[str]:
+        """Return the paths of files and folders that may have changed since the last call.
+
+        Waits up to `seconds` for a change. `EVERYTHING` means that anything may have changed.
+        """
+
+    def wake(self) -> None:
+        """End the wait of `paths`, or the next one. Any thread may call it."""
+
+    def close(self) -> None:
+        """Stop watching."""
+
+
+class Revisions(Protocol):
+    """The revisions of a source in which each write makes one: states of all notes together.
+
+    A revision is named by its id. The index of such a source follows from one revision to the next,
+    instead of looking at files. "" is the revision before the first.
+    """
+
+    def current(self) -> str:
+        """Return the newest revision that is here, "" if there is none.
+
+        Raises Unavailable if the source cannot be read at the moment.
+        """
+
+    def fetch(self, revision: str) -> bool:
+        """Return whether the notes here include a revision, after fetching from elsewhere if needed.
+
+        Raises Unavailable if the network fails.
+        """
+
+    def is_ancestor(self, revision: str, other: str) -> bool:
+        """Return whether `other` is the same revision, or was made on top of it."""
+
+    def changed_paths(self, since: str, until: str) -> set[str] | None:
+        """Return the files that differ between two revisions.
+
+        Returns None if all may: `until` does not continue `since`, or Obsidian's settings differ.
+        """
+
+
+class NoteSource(Protocol):
+    """The notes of one vault, as files with paths. Says nothing about what a note means.
+
+    All methods may be called from any thread. Writes exclude each other across processes. A path is
+    relative to the vault and has `/` between its parts; a malformed one raises Invalid. A hidden
+    file is treated as if it did not exist.
+    """
+
+    root: Path
+    """The folder in which simplemem keeps its own files for this vault."""
+
+    location: str
+    """Where the notes are, as people may read it, without a password."""
+
+    access: Access
+    """Which files are hidden or protected."""
+
+    read_only: bool
+    """Whether nothing can be written."""
+
+    history: History
+    """The log of changes, and the earlier texts."""
+
+    problems: dict[str, str]
+    """The files and folders that the last scan could not read, and why."""
+
+    on_written: Callable[[str], None] | None
+    """Called with the id of each write once it is made, before it is reported to the caller."""
+
+    @property
+    def revisions(self) -> Revisions | None:
+        """The revisions of the notes; None if files are changed one by one, without revisions."""
+
+    # Read
+
+    def scan(self) -> list[Entry]:
+        """Return all visible files, sorted by path, and set `problems`."""
+
+    def paths(self) -> list[str]:
+        """Return the paths that `scan` would find, sorted. This is faster."""
+
+    def entries_below(self, folder: str) -> list[Entry]:
+        """Return the files in a folder and its subfolders; none if it does not exist."""
+
+    def entry(self, path: str) -> Entry | None:
+        """Return the entry of a file as it is now, None if there is no file."""
+
+    def is_certainly_gone(self, path: str) -> bool:
+        """Return whether a file was deleted, rather than being out of reach at the moment."""
+
+    def read(self, path: str) -> File:
+        """Return a file with its bytes. Raises NotFound, Unreadable or TooLong."""
+
+    def reading(self) -> AbstractContextManager[Callable[[str], File]]:
+        """Return a context in which a function reads many files as `read` does, but faster."""
+
+    # Write
+
+    def lock(self, timeout: float = 10.0) -> AbstractContextManager[None]:
+        """Exclude other writers for a block. A thread may take the lock again.
+
+        Raises Unavailable after `timeout` seconds, and ReadOnly.
+        """
+
+    def create(
+        self, path: str, data: bytes, author: Author, *, rewrites: Sequence[FileChange] = ()
+    ) -> WriteResult:
+        """Create a file, and make some other changes with it.
+
+        Raises AlreadyExists if there is a file whose path differs at most in case or accents.
+        """
+
+    def replace(self, path: str, data: bytes, expected_sha256: str, author: Author) -> WriteResult:
+        """Replace the bytes of a file. Raises Conflict if they are not the expected ones."""
+
+    def trash(self, path: str, expected_sha256: str | None, author: Author) -> WriteResult:
+        """Delete a file. `undo` restores it, even if the trash was emptied."""
+
+    def carry_out(self, changes: Sequence[FileChange], author: Author) -> list[WriteResult]:
+        """Change several files as one operation: all of them, or none.
+
+        A change that was made already counts as made. Raises Conflict, NotFound, AlreadyExists,
+        ReadOnly, Invalid, TooLong or Unavailable.
+        """
+
+    def undo(self, version: str, author: Author) -> list[WriteResult]:
+        """Reverse a whole operation. Raises Conflict if one of its files has changed since."""
+
+    def store_text(self, data: bytes) -> None:
+        """Keep a text that no change has written, so that its hash finds it. May fail silently."""
+
+    # Maintenance
+
+    def recover(self) -> tuple[int, list[Entry] | None]:
+        """Finish what a crash interrupted.
+
+        Returns how much there was, and the files of a scan if one was made on the way.
+        """
+
+    def finish_interrupted(self) -> None:
+        """Complete or drop a write that a crash interrupted, as each write does before its own."""
+
+    def prune_history(self) -> list[str]:
+        """Remove earlier texts that need not be kept any longer; return their hashes."""
+
+    def own_folder(self) -> Path:
+        """Return `<root>/.simplemem`, which is created if it does not exist."""
+
+    def without_rules(self) -> Self:
+        """Return the same vault without access rules, for checks that concern all notes.
+
+        What it reveals must not be shown to anyone who may see less.
+        """
+
+    def watch(
+        self, *, poll: bool, poll_seconds: float = 2.0, warn: Callable[[str], None]
+    ) -> Watcher:
+        """Return what reports changes from now on.
+
+        With `poll`, all notes are looked at every `poll_seconds`. `warn` is called if that is
+        necessary although it was not requested.
+        """
+
+    def is_in_git(self) -> bool:
+        """Return whether git may have a history of the notes. Fast; does not load libgit2."""
+
+    def git_repository(self, trusted_folders: Sequence[str]) -> OpenRepository:
+        """Return the git repository that has the history of the notes, not opened yet.
+
+        A repository of another user is read only if its folder is trusted.
+        """
