@@ -10,8 +10,9 @@ from simplemem.models import Filter
 from simplemem.note.dates import local
 from simplemem.note.formatting import well_formed
 from simplemem.note.names import compare_key
+from simplemem.search.dates import read_when
 from simplemem.search.needs import Authors, NameResolver
-from simplemem.search.query import Query, read_when
+from simplemem.search.query import Query
 
 # An author that every note has: who asks for it only wants to see the authors.
 ANY_AUTHOR = "any"

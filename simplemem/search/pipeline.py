@@ -30,19 +30,13 @@ from simplemem.note.names import name_of
 from simplemem.note.plain_text import plain_text
 from simplemem.search import judgement, rank
 from simplemem.search.conditions import ConditionChecker
+from simplemem.search.dates import DATED_NOTES, DATED_WEIGHT, belongs_to_day, days_in
 from simplemem.search.excerpt import choose_excerpt, quoted_heading
 from simplemem.search.filters import ANY_AUTHOR, FilterResolver
+from simplemem.search.forms import with_forms
 from simplemem.search.needs import Authors, Embeddings, IndexKeeper, IndexMonitor, NoteReader
 from simplemem.search.quality import HitQuality, passages_of
-from simplemem.search.query import (
-    DATED_NOTES,
-    DATED_WEIGHT,
-    Query,
-    days_in,
-    is_of,
-    read_query,
-    with_forms,
-)
+from simplemem.search.query import Query, read_query
 from simplemem.search.rank import Coverage, Mode, Ranked, Signal
 from simplemem.search.ranking import Ranking
 
@@ -305,7 +299,7 @@ def _question_of(
     query: Query, filter: Narrow, vector: QueryVector | None, standing: Standing, mode: Mode
 ) -> Question:
     """Return what to ask the index. A search by meaning alone asks for no words."""
-    weights = rank.weights_of(query.words, query.holders, standing.notes)
+    weights = rank.weights_of(query.words, query.note_counts, standing.notes)
     question = Question(
         vector=vector,
         narrow=filter,
@@ -325,7 +319,7 @@ def _with_days(
     details: Mapping[NoteId, Shown],
 ) -> list[Signal]:
     """Return the signals with whether notes belong to a day that the query names."""
-    dated_notes = [note for note in best[:DATED_NOTES] if is_of(details[note].row, days)]
+    dated_notes = [note for note in best[:DATED_NOTES] if belongs_to_day(details[note].row, days)]
     return rank.beside(signals, "dated", DATED_WEIGHT, dict.fromkeys(dated_notes, 1.0))
 
 

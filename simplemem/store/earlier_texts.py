@@ -15,7 +15,7 @@ from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.index.changes import ChangeTable
 from simplemem.note.formatting import well_formed
 from simplemem.note.names import clean_reference, path_of
-from simplemem.search.query import read_when
+from simplemem.search.dates import read_when
 from simplemem.store.git_history import GitHistory
 from simplemem.store.vault_index import NoteReader
 from simplemem.vault.folder.history import History

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import Invalid
-from simplemem.search.query import day_in, days_in, read_when
+from simplemem.search.dates import days_in, full_day_in, read_when
 from simplemem.store import EnhancedStore
 
 Write = Callable[..., Path]
@@ -78,9 +78,9 @@ def test_days_are_understood(question: str, days: tuple[str, ...]) -> None:
 
 
 def test_a_title_is_of_a_day_when_it_says_it_in_full() -> None:
-    assert day_in("c00-s01 (1:56 pm on 8 May, 2023)") == "2023-05-08"
-    assert day_in("2023-05-08") == "2023-05-08"
-    assert [day_in(title) for title in ("May 2023", "8 May", "Launch")] == ["", "", ""]
+    assert full_day_in("c00-s01 (1:56 pm on 8 May, 2023)") == "2023-05-08"
+    assert full_day_in("2023-05-08") == "2023-05-08"
+    assert [full_day_in(title) for title in ("May 2023", "8 May", "Launch")] == ["", "", ""]
 
 
 def names(store: EnhancedStore, question: str, **asked: object) -> list[str]:

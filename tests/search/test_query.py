@@ -16,7 +16,8 @@ from simplemem.index.door import AnyOf, Standing, Term
 from simplemem.index.terms.small_segment import SegmentBuilder
 from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
 from simplemem.note.stems import MARKS, stems_of
-from simplemem.search.query import Query, read_query, with_forms
+from simplemem.search.forms import with_forms
+from simplemem.search.query import Query, read_query
 
 
 def test_words_that_only_hold_a_sentence_together_are_left_out() -> None:
