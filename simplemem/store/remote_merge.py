@@ -1,0 +1,134 @@
+"""Merge what a remote changed with what was changed here, file by file."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from pygit2 import Commit
+
+from simplemem.errors import Unavailable
+from simplemem.gitrepo.exchange import CommittedFile, Exchange, TreeChange
+from simplemem.note.merge import merge
+
+Files = dict[str, bytes | None]
+"""What files become, by path; None for a file that is deleted."""
+
+
+class RemoteMerge:
+    """What a merge with the remote makes of the vault.
+
+    `files` has every file that the remote changed, and what becomes of it. `copies` are the paths
+    of texts that could not be merged and are put beside their notes. `moves` has the new path of
+    each file that either side moved, by its old one; our move wins.
+    """
+
+    def __init__(self, exchange: Exchange, base: Commit, theirs: Commit) -> None:
+        """Merge the changes since a common commit. Writes nothing.
+
+        Raises Unavailable if the remote changed a file that is neither a note nor an attachment.
+        """
+        self._exchange = exchange
+        self._theirs = theirs
+        self.files: Files = {}
+        self.copies: list[str] = []
+
+        our_changes = dict[str, TreeChange]()  # by the first path of the file
+        for change in exchange.changes_since(base, exchange.ours):
+            if all(file.is_ours for file in change.files):
+                our_changes[change.files[0].path] = change
+
+        their_changes = exchange.changes_since(base, theirs)
+        for change in their_changes:
+            self._check_allowed(change)
+            self._merge_change(change, our_changes.get(change.files[0].path))
+        self.moves = self._moves_of([*their_changes, *our_changes.values()])
+
+    def _check_allowed(self, change: TreeChange) -> None:
+        """Raise Unavailable if a change is of a file that is neither a note nor an attachment."""
+        for file in change.files:
+            if not file.is_ours:
+                raise Unavailable(
+                    f"{self._exchange.remote} changed {file.path!r},"
+                    " which is not a note or an attachment",
+                    hint="Nothing was changed here. Get such changes with `git pull`.",
+                )
+
+    def _moves_of(self, changes: list[TreeChange]) -> dict[str, str]:
+        """Return the moves among some changes. Of a path that still has a file, there is none."""
+        moves = {}
+        for old, new in changes:
+            if old is None or new is None or old.path == new.path:
+                continue
+            if self.files.get(old.path) is None:
+                moves[old.path] = new.path
+        return moves
+
+    def _merge_change(self, their_change: TreeChange, our_change: TreeChange | None) -> None:
+        """Decide what becomes of a file that the remote changed, and perhaps we did too."""
+        if our_change is None:
+            self._take(their_change)
+        elif their_change.after is not None:  # what they deleted stays, as it was changed here
+            self._merge_both(their_change.before, our_change.after, their_change.after)
+
+    def _take(self, change: TreeChange) -> None:
+        """Do what the remote did to a file that was not changed here."""
+        old, new = change
+        if old is not None and new is not None and old.path == new.path:
+            self.files[new.path] = new.data
+            return
+        if old is not None:
+            self.files[old.path] = None
+        if new is not None:
+            self._add(new)
+
+    def _add(self, theirs: CommittedFile) -> None:
+        """Put a new file of the remote into the vault, or merge it with one that is there."""
+        current = self._exchange.text_in_last_commit(theirs.path)
+        self._merge_texts(None, current, theirs.data, theirs.path)
+
+    def _merge_both(
+        self, base: CommittedFile | None, ours: CommittedFile | None, theirs: CommittedFile
+    ) -> None:
+        """Merge the changes of both sides to a file; it may have moved on either."""
+        if base is None or ours is None:
+            self._add(theirs)
+            return
+
+        path = ours.path
+        if ours.path == base.path and theirs.path != base.path:  # only they moved it
+            path = theirs.path
+            self.files[ours.path] = None
+        self._merge_texts(base.data, ours.data, theirs.data, path)
+
+    def _merge_texts(
+        self, base: bytes | None, ours: bytes | None, theirs: bytes, path: str
+    ) -> None:
+        """Merge two texts of a file, or put theirs beside ours."""
+        if ours is None or ours in (base, theirs):
+            self.files[path] = theirs
+            return
+
+        merged = _merge_notes(base, ours, theirs) if path.endswith(".md") else None
+        if merged is not None:
+            self.files[path] = merged
+            return
+        self.files[path] = ours
+        copy_path = self._copy_path(path)
+        self.files[copy_path] = theirs
+        self.copies.append(copy_path)
+
+    def _copy_path(self, path: str) -> str:
+        """Return the path of the remote's text beside ours, as git's merge tools name it."""
+        stem, dot, extension = path.rpartition(".")
+        number = int(str(self._theirs.id)[:7], 16)
+        return f"{stem}.REMOTE.{number}{dot}{extension}"
+
+
+def _merge_notes(base: bytes | None, ours: bytes, theirs: bytes) -> bytes | None:
+    """Return the merge of two texts of a note; None if they are in conflict, or are no text."""
+    with suppress(UnicodeDecodeError):
+        base_text = None if base is None else base.decode("utf-8")
+        merged = merge(base_text, ours.decode("utf-8"), theirs.decode("utf-8"), both=True)
+        if merged.clean:
+            return merged.text.encode("utf-8", "surrogatepass")
+    return None
