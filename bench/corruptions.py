@@ -30,8 +30,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import apsw
 
 from simplemem.errors import SimplememError
-from simplemem.index import database as index_file
 from simplemem.index.audit import dump
+from simplemem.index.sqlite import connection as index_connection
+from simplemem.index.sqlite import files as index_file
 from simplemem.settings.loading import load_settings
 from simplemem.store import EnhancedStore
 
@@ -176,7 +177,7 @@ def make_vault(root: Path) -> list[tuple[Any, ...]]:
         (root / f"n{k}.md").write_text(text + "other words of it\n" * 40)
     with EnhancedStore(root, SETTINGS) as store:
         store.sync()
-        store._core.index.database.checkpoint(0)
+        store._core.index.database.fold_log()
         store.update("n6", append="what stands in the log")
         return rows_of(store)
 
@@ -211,7 +212,7 @@ def one_round(root: Path, kind: str, chance: random.Random, count: int = 2) -> l
         right = {name: ask(stores[0]) for name, ask in ASKED.items()}
         path = stores[0]._core.index.path
         if chance.random() < 0.5:
-            stores[0]._core.index.database.checkpoint(0)
+            stores[0]._core.index.database.fold_log()
         for store in stores:
             store.search("plum", mode="text")
         identity = path.stat().st_ino
@@ -290,6 +291,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    index_file.BUSY_MS = 2_000  # what waits for ever is to be seen soon
+    index_connection.BUSY_MS = 2_000  # what waits for ever is to be seen soon
     logging.disable(logging.WARNING)  # each damage is told of in the log, as it should be
     sys.exit(main())

@@ -27,7 +27,7 @@ import psycopg
 from postgres import running
 
 from bench.corpus import PASSAGES_A_NOTE, Corpus
-from simplemem.index.postgres.database import PostgresDatabase
+from simplemem.index.postgres.database import PostgresEngine
 from simplemem.models import Filter
 from simplemem.search.rank import Mode
 from simplemem.settings.model import Settings
@@ -49,7 +49,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("passages", type=int)
     parser.add_argument("--queries", type=int, default=60)
-    parser.add_argument("--most-held", type=int, default=PostgresDatabase.most_held)
+    parser.add_argument("--most-held", type=int, default=PostgresEngine.max_compared_numbers)
     parser.add_argument("--alone", action="store_true", help="PostgreSQL without the sidecar")
     given = parser.parse_args()
     corpus = Corpus(max(1, given.passages // PASSAGES_A_NOTE), 1)
@@ -76,7 +76,7 @@ def main() -> None:
 
 def measured(vault: Path, engine: str, corpus: Corpus, queries: int, most_held: int) -> Answers:
     """What an engine costs is printed, and what it finds is returned."""
-    PostgresDatabase.most_held = most_held
+    PostgresEngine.max_compared_numbers = most_held
     every = [text for text, _ in corpus.questions(queries * len(MODES) * len(FILTERS))]
     answers: Answers = {}
     with EnhancedStore(vault, Settings.model_validate({"index": {"engine": engine}})) as store:

@@ -123,7 +123,7 @@ FAULTS = (
     Fault(
         "index", "a file that went leaves the links to it as they were",
         "simplemem.index.notes",
-        [("db.many(_keys({*came, *went}))", "db.many(_keys(came))")],
+        [("TextList(_keys({*came, *went}))", "TextList(_keys(came))")],
     ),
     Fault(
         "index", "a text of the same length is taken for the same text",
@@ -150,7 +150,7 @@ FAULTS = (
     Fault(
         "index", "a note that we write does not draw the links that mean it now",
         "simplemem.index.notes",
-        [("db.many(_keys({*came, *went}))", "db.many(_keys(went))")],
+        [("TextList(_keys({*came, *went}))", "TextList(_keys(went))")],
     ),
     Fault(
         "index", "a note that Obsidian begins to exclude stays in recall",

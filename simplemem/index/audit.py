@@ -8,7 +8,7 @@ from heapq import merge
 from itertools import groupby, zip_longest
 from typing import Any
 
-from simplemem.index.connection import Connection
+from simplemem.index.engine import Connection, read_integer
 from simplemem.index.notes import OF_NOTE, links
 
 Row = tuple[Any, ...]
@@ -22,7 +22,6 @@ _COUNTS = {
     "words": "coalesce(sum(words), 0) FROM notes",
     "passages": "count(*) FROM places WHERE id & 524288 = 0",
     "blocks": "count(*) FROM places WHERE id & 524288 <> 0",
-    "vectors": "count(*) FROM vectors",
     "tags": "count(DISTINCT lower(tag)) FROM tags",
     "links": "count(*) FROM links",
     "unresolved_links": "count(*) FROM links WHERE path IS NULL",
@@ -30,7 +29,6 @@ _COUNTS = {
 _OF_NOTE = {
     **OF_NOTE,
     "places": "id >> 20, id & 1048575, start, stop, line, headings, hash",
-    "vectors": "id >> 20, id & 1048575, hash, vector",
 }  # the rows of notes, the note first
 _TABLES = {
     "file": "SELECT path, name_key, copy_of FROM files ORDER BY path",
@@ -47,7 +45,8 @@ def counts(db: Connection) -> dict[str, Any]:
     hidden = "SELECT hidden, count(*) FROM notes WHERE hidden IS NOT NULL GROUP BY 1 ORDER BY 1"
     problems = db.execute("SELECT path, problem FROM notes WHERE problem IS NOT NULL ORDER BY path")
     return {
-        **{name: int(db.execute(f"SELECT {count}").get) for name, count in _COUNTS.items()},
+        **{name: read_integer(db.execute(f"SELECT {count}")) for name, count in _COUNTS.items()},
+        "vectors": db.vectors.count(),
         "hidden": dict(db.execute(hidden)),
         "problems": [{"path": path, "problem": problem} for path, problem in problems],
     }

@@ -13,7 +13,15 @@ from operator import attrgetter
 from typing import Any, Literal, TypeVar
 
 from simplemem.errors import SimplememError
-from simplemem.index.connection import SET_META, Connection, Tables
+from simplemem.index.engine import (
+    SET_META,
+    Connection,
+    Engine,
+    TextList,
+    Value,
+    marks,
+    read_integer,
+)
 from simplemem.note.formatting import well_formed
 from simplemem.vault.folder.log import Log
 from simplemem.vault.source import NoteSource
@@ -35,19 +43,19 @@ _COLUMNS = (
     "version, step, path, new_path, at, op, who, tool, reason, before, after, trash, kind, lineage"
 )
 _INSERT = f"""INSERT INTO changes (seq, {_COLUMNS}, author)
-              SELECT coalesce(max(seq), 0) + 1, {", ".join("?" * 15)} FROM changes"""
+              SELECT coalesce(max(seq), 0) + 1, {marks(15)} FROM changes"""
 _BEGIN = """INSERT INTO lineages (id, path, there, holds)
-            SELECT coalesce(max(id), 0) + 1, ?, 1, 1 FROM lineages RETURNING id"""
-_OF_PATH = f"""SELECT {_COLUMNS}, seq FROM changes WHERE path = ?1 AND seq < ?2
+            SELECT coalesce(max(id), 0) + 1, $1, 1, 1 FROM lineages RETURNING id"""
+_OF_PATH = f"""SELECT {_COLUMNS}, seq FROM changes WHERE path = $1 AND seq < $2
                UNION ALL
-               SELECT {_COLUMNS}, seq FROM changes WHERE new_path = ?1 AND path <> ?1 AND seq < ?2
+               SELECT {_COLUMNS}, seq FROM changes WHERE new_path = $1 AND path <> $1 AND seq < $2
                ORDER BY seq DESC"""
 _LINEAGE = """op <> 'recovered' AND lineage =
-              (SELECT lineage FROM changes WHERE (path = ?1 OR new_path = ?1) AND op <> 'recovered'
+              (SELECT lineage FROM changes WHERE (path = $1 OR new_path = $1) AND op <> 'recovered'
                ORDER BY seq DESC LIMIT 1)"""
 # The first change of a note at a path, or the move that brought it there. `sync` carries over what others wrote.
 _NAMED_HERE = """SELECT c.tool, c.before, c.new_path FROM lineages l JOIN changes c ON c.lineage = l.id
-                 WHERE l.path = ?1 AND l.holds = 1 AND l.there = 1 AND (c.path = ?1 OR c.new_path = ?1)
+                 WHERE l.path = $1 AND l.holds = 1 AND l.there = 1 AND (c.path = $1 OR c.new_path = $1)
                    AND c.op <> 'recovered'
                  ORDER BY c.seq"""
 _WRITTEN = "after IS NOT NULL AND after IS DISTINCT FROM before AND op NOT IN ('undo', 'restore', 'recovered')"
@@ -87,7 +95,7 @@ class ChangeTable:
     """The changes of one vault, as far as they may be seen by whoever opened it. Any thread may ask."""
 
     def __init__(
-        self, database: Tables, vault: NoteSource, healing: Callable[[Callable[[], Any]], Any]
+        self, database: Engine, vault: NoteSource, healing: Callable[[Callable[[], Any]], Any]
     ) -> None:
         self._database, self._vault, self._healing = database, vault, healing
 
@@ -115,12 +123,11 @@ class ChangeTable:
 
         def newest(db: Connection) -> list[Version]:
             everybody = db.execute("SELECT DISTINCT who FROM changes") if by else ()
-            names = db.many(who for (who,) in everybody if is_called(who, by))
-            narrowed = (
-                "+version > ? AND +version <= ? AND (? = 1 OR who IN (SELECT value FROM carray(?)))"
-            )
+            names = TextList(who for (who,) in everybody if is_called(who, by))
+            is_theirs = db.dialect.in_texts("who", "$4")
+            narrowed = f"+version > $1 AND +version <= $2 AND ($3 = 1 OR {is_theirs})"
             steps = groupby(
-                self._seen(db, _where(db, narrowed, after, upto, not by, names)),
+                self._seen(db, _where(db, narrowed, after, upto, int(not by), names)),
                 attrgetter("group"),
             )
             return [version for _, step in islice(steps, limit) for version in step]
@@ -133,15 +140,15 @@ class ChangeTable:
 
     def find(self, version: str) -> Version:
         """The change of this id. A hidden one is refused as one that never was."""
-        for found in self._those("version = ?", number_of(version)):
+        for found in self._those("version = $1", number_of(version)):
             return found
         raise no_version(version)
 
     def step(self, group: str) -> list[Version]:
         """The changes of one operation, in the order they were made."""
         # They stand together, and the first of them bears the name of all.
-        since = "seq >= (SELECT max(seq) FROM changes WHERE version = ?1 AND step = ?1)"
-        return self._those(f"step = ?1 AND {since}", number_of(group))[::-1]
+        since = "seq >= (SELECT max(seq) FROM changes WHERE version = $1 AND step = $1)"
+        return self._those(f"step = $1 AND {since}", number_of(group))[::-1]
 
     def lineage(self, path: str) -> list[Version]:
         """The changes of the note that was last known by this path, newest first, whatever its path is now."""
@@ -150,7 +157,7 @@ class ChangeTable:
     def newest(self) -> int:
         """The number of the last change, 0 before the first."""
         return self._ask(
-            lambda db: int(db.execute("SELECT coalesce(max(version), 0) FROM changes").get)
+            lambda db: read_integer(db.execute("SELECT coalesce(max(version), 0) FROM changes"))
         )
 
     def last_before(self, when: str) -> int:
@@ -163,17 +170,17 @@ class ChangeTable:
 
     def may_tell(self, sha256: str) -> bool:
         """Whether a change that may be seen found or left this text."""
-        sides = ("after = ?", "before = ?")
+        sides = ("after = $1", "before = $1")
         return not self._vault.access.is_partial or any(self._those(side, sha256) for side in sides)
 
     def last_author(self, sha256: str) -> Origin:
         """Who made a text, by its hash; a person made what no change of ours has."""
         first = self._ask(
-            lambda db: next(_where(db, f"after = ? AND {_WRITTEN}", sha256, order="ASC"), None)
+            lambda db: next(_where(db, f"after = $1 AND {_WRITTEN}", sha256, order="ASC"), None)
         )
         return HUMAN if first is None else author_of(_version(first))
 
-    def _those(self, condition: str, *values: Any) -> list[Version]:
+    def _those(self, condition: str, *values: Value) -> list[Version]:
         return self._ask(lambda db: list(self._seen(db, _where(db, condition, *values))))
 
     def _ask(self, question: Callable[[Connection], T]) -> T:
@@ -205,7 +212,7 @@ class ChangeTable:
         """Whether a note may have a past: it lies where it may be seen, or we deleted it where it could be."""
         if (
             row := db.execute(
-                "SELECT path, there, holds FROM lineages WHERE id = ?", (lineage,)
+                "SELECT path, there, holds FROM lineages WHERE id = $1", (lineage,)
             ).fetchone()
         ) is None:
             return True  # a text that was found, of no note
@@ -217,7 +224,7 @@ class ChangeTable:
         return False
 
 
-def _where(db: Connection, condition: str, *values: Any, order: str = "DESC") -> Iterator[Row]:
+def _where(db: Connection, condition: str, *values: Value, order: str = "DESC") -> Iterator[Row]:
     """The changes of which this is so, newest first unless told otherwise."""
     bound = [well_formed(value) if isinstance(value, str) else value for value in values]
     return db.execute(
@@ -229,15 +236,21 @@ def _version(row: Row) -> Version:
     return Version(format_version(row[0]), format_version(row[1]), *row[2:13])
 
 
-def written_by(wanted: str) -> tuple[str, dict[str, str]]:
-    """The WHERE, for `notes n`, of the notes whose last author is `human`, `agent` or begins so, with its values."""
-    key = wanted.casefold()
+def written_by(author: str, bind: Callable[[str], str]) -> str:
+    """Return the condition, for `notes n`, that the last author is `human`, `agent` or begins so.
+
+    `bind` adds a value to those of the statement, and returns its mark.
+    """
+    key = author.casefold()
     if key == "unknown" or not key:
-        return "FALSE", {}
-    texts = f"(SELECT after FROM changes WHERE author <> 'human' AND {_WRITTEN}"
-    if key in ("human", "agent"):
-        return f"n.sha256 {'NOT IN' if key == 'human' else 'IN'} {texts})", {}
-    return f"n.sha256 IN {texts} AND substr(author, 1, length(:author)) = :author)", {"author": key}
+        return "FALSE"
+    texts = f"SELECT after FROM changes WHERE author <> 'human' AND {_WRITTEN}"
+    if key == "human":
+        return f"n.sha256 NOT IN ({texts})"
+    if key == "agent":
+        return f"n.sha256 IN ({texts})"
+    mark = bind(key)
+    return f"n.sha256 IN ({texts} AND substr(author, 1, length({mark})) = {mark})"
 
 
 def is_named_by_us(db: Connection, path: str) -> bool:
@@ -255,7 +268,7 @@ def is_named_by_us(db: Connection, path: str) -> bool:
     return before is None and tool != "sync"
 
 
-def follow(database: Tables, log: Log) -> None:
+def follow(database: Engine, log: Log) -> None:
     """Take in what the log has that was not read yet; another log is read from its beginning."""
     with database.reading() as db:
         _, lines, anew = _unread(db, log)
@@ -293,11 +306,11 @@ def _put(db: Connection, version: Version) -> None:
     """Add a change, with the note it is of: the one that has its place, or had it when we deleted it."""
     origin, give_way = (
         author_of(version),
-        "UPDATE lineages SET holds = 0 WHERE path = ? AND holds = 1",
+        "UPDATE lineages SET holds = 0 WHERE path = $1 AND holds = 1",
     )
     path, new = well_formed(version.path), version.new_path and well_formed(version.new_path)
     row = db.execute(
-        "SELECT id, there FROM lineages WHERE path = ? AND holds = 1", (path,)
+        "SELECT id, there FROM lineages WHERE path = $1 AND holds = 1", (path,)
     ).fetchone()
     lineage, was_there = row or (0, None)
     if version.op != "recovered":
@@ -308,8 +321,8 @@ def _put(db: Connection, version: Version) -> None:
             db.execute(give_way, (new,)).fetchall()
         there = version.after is not None
         if new is not None or there != was_there:
-            change = "UPDATE lineages SET path = ?, there = ? WHERE id = ?"
-            db.execute(change, (new or path, there, lineage)).fetchall()
+            change = "UPDATE lineages SET path = $1, there = $2 WHERE id = $3"
+            db.execute(change, (new or path, int(there), lineage)).fetchall()
     who, tool, reason = map(well_formed, (version.who, version.tool, version.reason))
     author = "human" if origin.kind == "human" else well_formed(origin.name).casefold()
     values = (version.number, number_of(version.group), path, new, version.when, version.op, who, tool, reason,

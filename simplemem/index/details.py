@@ -12,7 +12,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from simplemem.index import notes, vectors
-from simplemem.index.connection import LAST, Connection
 from simplemem.index.door import (
     Beside,
     Match,
@@ -23,6 +22,7 @@ from simplemem.index.door import (
     Shown,
     Term,
 )
+from simplemem.index.engine import LAST, Connection, IntegerList
 from simplemem.index.places import BLOCK, SHIFT
 from simplemem.note.dates import date_in_name
 from simplemem.note.names import base_name
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _MAX_BLOCKS = 5_000
 _PASSAGES_OF_NOTE = f"p.id >= (n.value << {SHIFT}) AND p.id < (n.value << {SHIFT} | {BLOCK})"
-_PLACE = "p.id = n.value"
 
 # An excerpt leaves out text of so many notes, if it can show other text.
 _MIN_NOTES_OF_REPEATED_TEXT = 5
@@ -81,9 +80,9 @@ class DetailsReader:
         }
 
         tag_rows = select_tags(db, wanted)
-        passage_rows = select_positions(db, _PASSAGES_OF_NOTE, wanted)
+        passage_rows = _select_passages(db, wanted)
         repeated_rows = self._select_repeated(wanted) if with_repeated else ()
-        place_rows = select_positions(db, _PLACE, filter(None, best_places.values()))
+        place_rows = select_positions(db, filter(None, best_places.values()))
         rows = notes.rows_of(db, wanted)
         matches = self._find_blocks(list(rows)) if with_blocks else []
 
@@ -95,7 +94,7 @@ class DetailsReader:
         )
         unread = [match.place for match in matches if match.place not in places]
         if unread:
-            places |= dict(select_positions(db, _PLACE, unread))
+            places |= dict(select_positions(db, unread))
 
         blocks = group_by_note(
             (match.note, places[match.place]) for match in matches if match.place in places
@@ -120,7 +119,7 @@ class DetailsReader:
     def _select_repeated(self, note_ids: Collection[NoteId]) -> Iterator[tuple[PlaceId, Position]]:
         """Query the blocks whose text many notes have."""
         blocks = self._get_words().repeated_blocks(list(note_ids), _MIN_NOTES_OF_REPEATED_TEXT)
-        return select_positions(self._db, _PLACE, blocks)
+        return select_positions(self._db, blocks)
 
     def _find_blocks(self, note_ids: Sequence[NoteId]) -> list[Match]:
         """Return the blocks that hold a term of the query, best first."""
@@ -179,10 +178,11 @@ def _select_dated_folder(db: Connection, path: str) -> Iterable[tuple[str]]:
     folder = path[: path.rfind("/") + 1]
     sql = f"""
         SELECT path FROM notes
-        WHERE hidden IS NULL AND path >= :folder AND path < :folder || '{LAST}'
-          AND instr(substr(path, length(:folder) + 1), '/') = 0
+        WHERE hidden IS NULL AND path >= $1 AND path < $1 || '{LAST}'
+          AND instr(substr(path, length($1) + 1), '/') = 0
         ORDER BY path"""
-    return db.execute(sql, {"folder": folder})
+    rows: Any = db.execute(sql, (folder,))
+    return rows  # type: ignore[no-any-return]
 
 
 def _days_around(path: str, folder: Iterable[tuple[str]]) -> Iterator[tuple[str, str]]:
@@ -199,14 +199,26 @@ def _days_around(path: str, folder: Iterable[tuple[str]]) -> Iterator[tuple[str,
 
 
 def select_positions(
-    db: Connection, where: str, ids: Iterable[int]
+    db: Connection, places: Iterable[PlaceId]
 ) -> Iterator[tuple[PlaceId, Position]]:
-    """Query where places stand, each note's in order. The answer is read when it is iterated."""
-    sql = f"""
-        SELECT p.id, p.start, p.stop, p.line, p.headings FROM carray(:ids) n CROSS JOIN places p
-        WHERE {where} ORDER BY p.id"""
+    """Query where places stand, in order. The answer is read when it is iterated."""
+    return _select_positions(db, "p.id = n.value", places)
+
+
+def _select_passages(
+    db: Connection, note_ids: Iterable[NoteId]
+) -> Iterator[tuple[PlaceId, Position]]:
+    """Query where the passages of notes stand, in order. The answer is read when it is iterated."""
+    return _select_positions(db, _PASSAGES_OF_NOTE, note_ids)
+
+
+def _select_positions(
+    db: Connection, condition: str, ids: Iterable[int]
+) -> Iterator[tuple[PlaceId, Position]]:
+    source = db.dialect.rows_for_each_integer("$1", "n", "places p", condition)
+    sql = f"SELECT p.id, p.start, p.stop, p.line, p.headings FROM {source} ORDER BY p.id"
     parse_headings = cache(lambda text: tuple(json.loads(text)))  # passages of a section share it
-    rows: Any = db.execute(sql, {"ids": db.many(ids)})
+    rows = db.execute(sql, (IntegerList(ids),))
     return (
         (place, Position(start, stop, line, parse_headings(headings)))
         for place, start, stop, line, headings in rows
@@ -215,10 +227,10 @@ def select_positions(
 
 def select_tags(db: Connection, note_ids: Iterable[NoteId]) -> Iterable[tuple[NoteId, str]]:
     """Query the tags of notes as they are shown."""
-    sql = """
-        SELECT t.note_id, t.tag FROM carray(:ids) n JOIN tags t ON t.note_id = n.value
-        ORDER BY t.note_id, t.seq"""
-    return db.execute(sql, {"ids": db.many(note_ids)})
+    is_wanted = db.dialect.in_integers("note_id", "$1")
+    sql = f"SELECT note_id, tag FROM tags WHERE {is_wanted} ORDER BY note_id, seq"
+    rows: Any = db.execute(sql, (IntegerList(note_ids),))
+    return rows  # type: ignore[no-any-return]
 
 
 def group_by_note(rows: Iterable[tuple[NoteId, T]]) -> defaultdict[NoteId, tuple[T, ...]]:

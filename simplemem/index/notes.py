@@ -10,10 +10,19 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from simplemem.index.changes import is_named_by_us
-from simplemem.index.connection import LAST, Connection
 from simplemem.index.door import SIZE_OF_MOVED, Outline, Row, Stat, StoredLink, VectorSpace
+from simplemem.index.engine import (
+    LAST,
+    Connection,
+    IntegerList,
+    TextList,
+    Value,
+    marks,
+    read_integer,
+)
 from simplemem.index.terms.small_segment import SegmentBuilder
 from simplemem.index.terms.tokens import NoteTokens
+from simplemem.index.terms.writer import add_notes
 from simplemem.note.conflict_copies import COPY_REASON, ConflictName, parse_conflict_name
 from simplemem.note.inline import Link
 from simplemem.note.names import base_name, compare_key, name_of
@@ -39,12 +48,11 @@ _OWN = (
     "created", "modified", "words", "hidden", "problem", "private", "embedded", "refused", "rev",
 )  # fmt: skip
 _ALL = (*_OWN, "path", "path_key", "name_key")
-_INSERT = (
-    f"INSERT INTO notes ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))}) RETURNING id"
-)
+_INSERT = f"INSERT INTO notes ({', '.join(_ALL)}) VALUES ({marks(len(_ALL))}) RETURNING id"
 # What a path says of a note stands there already. SQLite writes anew the index of each column that is named here.
-_UPDATE = f"UPDATE notes SET {' = ?, '.join(_OWN)} = ? WHERE id = ?"
-_BELOW = "path = ?1 OR (path >= ?1 || '/' AND path < ?1 || '0')"
+_ASSIGNMENTS = ", ".join(f"{column} = ${number}" for number, column in enumerate(_OWN, 1))
+_UPDATE = f"UPDATE notes SET {_ASSIGNMENTS} WHERE id = ${len(_OWN) + 1}"
+_BELOW = "path = $1 OR (path >= $1 || '/' AND path < $1 || '0')"
 
 
 def stat_of(entry: Entry) -> Stat:
@@ -67,6 +75,7 @@ class Rows:
         self.rev: int | None = None  # the number of the change that they all are
         self._waiting: dict[str, list[tuple[Any, ...]]] = {}
         self._words = SegmentBuilder()
+        self._vectors: list[tuple[int, bytes]] = []
 
     def add(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
         """Keep rows for a statement."""
@@ -78,6 +87,10 @@ class Rows:
             self._write_words()
         self._words.add(note)
 
+    def add_vectors(self, vectors: Iterable[tuple[int, bytes]]) -> None:
+        """Keep the vectors of places, which have none."""
+        self._vectors.extend(vectors)
+
     def replace(
         self, table: str, note_id: int, wanted: list[tuple[Any, ...]], *, new: bool
     ) -> None:
@@ -87,25 +100,27 @@ class Rows:
             # In no order: SQLite would prepare a statement that orders anew for every note.
             if (
                 sorted(
-                    self.db.execute(f"SELECT {columns} FROM {table} WHERE note_id = ?", (note_id,))
+                    self.db.execute(f"SELECT {columns} FROM {table} WHERE note_id = $1", (note_id,))
                 )
                 == wanted
             ):
                 return
-            self.db.execute(f"DELETE FROM {table} WHERE note_id = ?", (note_id,)).fetchall()
+            self.db.execute(f"DELETE FROM {table} WHERE note_id = $1", (note_id,)).fetchall()
         if wanted:
-            marks = ", ".join("?" * len(columns.split()))
-            self.add(f"INSERT INTO {table} ({columns}) VALUES ({marks})", wanted)
+            count = len(columns.split())
+            self.add(f"INSERT INTO {table} ({columns}) VALUES ({marks(count)})", wanted)
 
     def write(self) -> None:
         for sql, rows in self._waiting.items():
             self.db.executemany(sql, rows)
         self._waiting.clear()
         self._write_words()
+        self.db.vectors.write(self._vectors)
+        self._vectors = []
 
     def _write_words(self) -> None:
         if self._words.note_ids:
-            self.db.add_words(self._words)
+            add_notes(self.db, self._words)
             self._words = SegmentBuilder()
 
 
@@ -120,10 +135,10 @@ def put(
     values = (
         note.sha256, *stat, time.time_ns(), head.title, compare_key(head.title), head.description,
         head.type, compare_key(head.type or "memory"), head.created, head.modified, len(note.content.split()),
-        hidden, note.problem, private, hidden is not None, None, rows.rev,
+        hidden, note.problem, private, int(hidden is not None), None, rows.rev,
     )  # fmt: skip
     if note_id is None:
-        note_id = int(db.execute(_INSERT, (*values, path, *_name_keys(path))).get)
+        note_id = read_integer(db.execute(_INSERT, (*values, path, *_name_keys(path))))
     else:
         db.execute(_UPDATE, (*values, note_id)).fetchall()
     header = note.header.properties
@@ -191,57 +206,60 @@ def remove(db: Connection, note_id: int) -> None:
     """Forget a note's own rows and its links."""
     next_rev(db)
     for table in OF_NOTE:
-        db.execute(f"DELETE FROM {table} WHERE note_id = ?", (note_id,)).fetchall()
-    db.execute("DELETE FROM notes WHERE id = ?", (note_id,)).fetchall()
+        db.execute(f"DELETE FROM {table} WHERE note_id = $1", (note_id,)).fetchall()
+    db.execute("DELETE FROM notes WHERE id = $1", (note_id,)).fetchall()
 
 
 def rename(db: Connection, note_id: int, path: str) -> None:
     """Give a note another path. It must be put again, because a title may come from the name; its vectors stay."""
-    sql = "UPDATE notes SET path = ?, path_key = ?, name_key = ? WHERE id = ?"
+    sql = "UPDATE notes SET path = $1, path_key = $2, name_key = $3 WHERE id = $4"
     db.execute(sql, (path, *_name_keys(path), note_id)).fetchall()
 
 
 def follow_move(db: Connection, note_id: int, path: str) -> None:
     """Give a note the path that its file was moved to, before the note is read and put again there."""
     rename(db, note_id, path)
-    db.execute("UPDATE notes SET size = ? WHERE id = ?", (SIZE_OF_MOVED, note_id)).fetchall()
+    db.execute("UPDATE notes SET size = $1 WHERE id = $2", (SIZE_OF_MOVED, note_id)).fetchall()
 
 
 def refresh(db: Connection, note_id: int, stat: Stat, modified: str | None = None) -> None:
     """The file was read again and holds the same bytes; with `modified`, its date is another."""
-    sql = """UPDATE notes SET size = ?, mtime_ns = ?, ctime_ns = ?, checked_ns = ?, modified = coalesce(?, modified)
-             WHERE id = ?"""
+    sql = """UPDATE notes SET size = $1, mtime_ns = $2, ctime_ns = $3, checked_ns = $4, modified = coalesce($5, modified)
+             WHERE id = $6"""
     db.execute(sql, (*stat, time.time_ns(), modified, note_id)).fetchall()
 
 
 def newest_rev(db: Connection) -> int:
     """The number of the last change of any note."""
-    return int(db.execute("SELECT value FROM meta WHERE key = 'rev'").get)
+    return read_integer(db.execute("SELECT value FROM meta WHERE key = 'rev'"))
 
 
 def next_rev(db: Connection) -> int:
     """The number of the change that is being made."""
     sql = "UPDATE meta SET value = CAST(CAST(value AS BIGINT) + 1 AS TEXT) WHERE key = 'rev' RETURNING value"
-    return int(db.execute(sql).get)
+    return read_integer(db.execute(sql))
 
 
 def count(db: Connection) -> int:
-    return int(db.execute("SELECT count(*) FROM notes").get)
+    return read_integer(db.execute("SELECT count(*) FROM notes"))
 
 
-def rows(db: Connection, where: str, *values: Any) -> list[Row]:
+def rows(db: Connection, where: str, *values: Value) -> list[Row]:
     """The rows of `notes n` of which this is so."""
     return list(map(Row._make, db.execute(f"SELECT {_ROW} FROM notes n WHERE {where}", values)))
 
 
 def known(db: Connection, path: str) -> Row | None:
-    return next(iter(rows(db, "path = ?", path)), None)
+    return next(iter(rows(db, "path = $1", path)), None)
 
 
 def known_at(db: Connection, paths: Iterable[str] | None = None) -> dict[str, Row]:
     """What the index knows of these notes, if they are there; of every note without paths."""
-    some = ("TRUE",) if paths is None else ("path IN (SELECT value FROM carray(?))", db.many(paths))
-    return {known.path: known for known in rows(db, *some)}
+    if paths is None:
+        every_row = rows(db, "TRUE")
+    else:
+        every_row = rows(db, db.dialect.in_texts("path", "$1"), TextList(paths))
+    return {row.path: row for row in every_row}
 
 
 def below(db: Connection, path: str) -> tuple[dict[str, Row], set[str]]:
@@ -251,21 +269,19 @@ def below(db: Connection, path: str) -> tuple[dict[str, Row], set[str]]:
 
 
 def rows_of(db: Connection, ids: Iterable[int]) -> dict[int, Row]:
-    return {row.id: row for row in rows(db, "id IN (SELECT value FROM carray(?))", db.many(ids))}
+    is_wanted = db.dialect.in_integers("id", "$1")
+    return {row.id: row for row in rows(db, is_wanted, IntegerList(ids))}
 
 
 def paths_of(db: Connection, ids: Iterable[int]) -> dict[int, str]:
-    return dict(
-        db.execute(
-            "SELECT id, path FROM notes WHERE id IN (SELECT value FROM carray(?))", (db.many(ids),)
-        )
-    )
+    sql = f"SELECT id, path FROM notes WHERE {db.dialect.in_integers('id', '$1')}"
+    return dict(db.execute(sql, (IntegerList(ids),)))
 
 
 def called(db: Connection, key: str) -> tuple[list[str], ...]:
     """Notes whose path, file name, title or alias compares equal to `key`: four lists, each in path order."""
-    of_column = "SELECT path FROM notes WHERE {} = ? ORDER BY path"
-    of_alias = "SELECT DISTINCT n.path FROM aliases a JOIN notes n ON n.id = a.note_id WHERE a.key = ? ORDER BY n.path"
+    of_column = "SELECT path FROM notes WHERE {} = $1 ORDER BY path"
+    of_alias = "SELECT DISTINCT n.path FROM aliases a JOIN notes n ON n.id = a.note_id WHERE a.key = $1 ORDER BY n.path"
     every = (
         *(of_column.format(column) for column in ("path_key", "name_key", "title_key")),
         of_alias,
@@ -273,22 +289,24 @@ def called(db: Connection, key: str) -> tuple[list[str], ...]:
     return tuple([row[0] for row in db.execute(sql, (key,))] for sql in every)
 
 
-def named(db: Connection, title: str, keys: Iterable[str]) -> Iterable[tuple[int, int, str]]:
+def named(db: Connection, title: str, keys: Iterable[str]) -> Iterable[tuple[Any, ...]]:
     """The visible notes with a name, and whether it is an alias (1) or a title or file name (0): letter for letter
     without case the `title`, and then with "" as the last value; else one of the `keys` (words.words_key), which is the
     last value. A note may come several times. The mark behind a question is no part of a name, unless a name has it."""
-    sql = """SELECT id, 0, '' FROM notes WHERE hidden IS NULL AND (title_key IN (?1, ?2) OR name_key IN (?1, ?2))
+    is_one_of_the_keys = db.dialect.in_texts("k.key", "$3")
+    sql = f"""SELECT id, 0, '' FROM notes WHERE hidden IS NULL AND (title_key IN ($1, $2) OR name_key IN ($1, $2))
              UNION ALL SELECT n.id, 1, '' FROM aliases a JOIN notes n ON n.id = a.note_id
-                       WHERE n.hidden IS NULL AND a.key IN (?1, ?2)
+                       WHERE n.hidden IS NULL AND a.key IN ($1, $2)
              UNION ALL SELECT n.id, k.is_alias, k.key FROM names k JOIN notes n ON n.id = k.note_id
-                       WHERE n.hidden IS NULL AND k.key IN (SELECT value FROM carray(?3))"""
-    values = compare_key(title), compare_key(title.rstrip("?？!. ")), db.many(keys)
-    return db.execute(sql, values)
+                       WHERE n.hidden IS NULL AND {is_one_of_the_keys}"""
+    values = compare_key(title), compare_key(title.rstrip("?？!. ")), TextList(keys)
+    names: Iterable[tuple[Any, ...]] = db.execute(sql, values)
+    return names
 
 
 def with_property(db: Connection, key: str) -> dict[str, str]:
     """The paths of the notes that have a property, by the text it holds."""
-    sql = "SELECT value, path FROM properties JOIN notes ON id = note_id WHERE key = ? ORDER BY path DESC"
+    sql = "SELECT value, path FROM properties JOIN notes ON id = note_id WHERE key = $1 ORDER BY path DESC"
     return {str(json.loads(value)): str(path) for value, path in db.execute(sql, (key,))}
 
 
@@ -299,20 +317,21 @@ def near_names(
 
     Each is a path, and whether no other note has its file name. Notes in the folders `last` come last.
     """
-    sql = """SELECT path, NOT EXISTS (SELECT 1 FROM notes o WHERE o.name_key = notes.name_key AND o.id <> notes.id)
+    sql = f"""SELECT path, NOT EXISTS (SELECT 1 FROM notes o WHERE o.name_key = notes.name_key AND o.id <> notes.id)
              FROM notes
-             WHERE hidden IS NULL AND (substr(path_key, 1, length(?1)) = ?1 OR substr(name_key, 1, length(?1)) = ?1)
-             ORDER BY EXISTS (SELECT 1 FROM carray(?3) f WHERE substr(path_key, 1, length(f.value)) = f.value), path
-             LIMIT ?2"""
-    folders = db.many(map(compare_key, last))
-    return [
-        (row[0], bool(row[1])) for row in db.execute(sql, (compare_key(prefix), limit, folders))
-    ]
+             WHERE hidden IS NULL AND (substr(path_key, 1, length($1)) = $1 OR substr(name_key, 1, length($1)) = $1)
+             ORDER BY EXISTS (
+                 SELECT 1 FROM {db.dialect.texts("$2", "f")}
+                 WHERE substr(path_key, 1, length(f.value)) = f.value
+             ), path
+             LIMIT $3"""
+    values = compare_key(prefix), TextList(map(compare_key, last)), limit
+    return [(path, bool(is_unique)) for path, is_unique in db.execute(sql, values)]
 
 
 def with_notes(db: Connection, folders: Iterable[str]) -> tuple[str, ...]:
     """Those of some folders that notes lie in."""
-    sql = f"SELECT EXISTS (SELECT 1 FROM notes WHERE path_key >= ?1 AND path_key < ?1 || '{LAST}')"
+    sql = f"SELECT EXISTS (SELECT 1 FROM notes WHERE path_key >= $1 AND path_key < $1 || '{LAST}')"
     return tuple(each for each in folders if db.execute(sql, (compare_key(each),)).get)
 
 
@@ -324,13 +343,15 @@ def vector_space(db: Connection) -> VectorSpace:
 
 def waiting(db: Connection) -> int:
     """How many notes wait for their vectors."""
-    return int(db.execute("SELECT count(*) FROM notes WHERE embedded = 0").get)
+    return read_integer(db.execute("SELECT count(*) FROM notes WHERE embedded = 0"))
 
 
 def files_named(db: Connection, key: str) -> list[str]:
     """The files of a name, as names are compared."""
     # Not ORDER BY: SQLite prepares a statement that orders and has a value given anew for every value.
-    return sorted(row[0] for row in db.execute("SELECT path FROM files WHERE name_key = ?", (key,)))
+    return sorted(
+        row[0] for row in db.execute("SELECT path FROM files WHERE name_key = $1", (key,))
+    )
 
 
 def named_in_memory(paths: Iterable[str]) -> FilesNamed:
@@ -355,17 +376,23 @@ def follow_files(db: Connection, came: Collection[str], went: Collection[str]) -
         copy = parse_conflict_name(path)
         return path, name_key(path), None if copy is None else compare_key(copy.original)
 
-    sql = "SELECT c.value FROM carray(?) c WHERE NOT EXISTS (SELECT 1 FROM files f WHERE f.path = c.value)"
-    came = [str(path) for (path,) in db.execute(sql, (db.many(came),))] if came else []
-    db.executemany("INSERT INTO files (path, name_key, copy_of) VALUES (?, ?, ?)", map(row, came))
-    db.executemany("DELETE FROM files WHERE path = ?", ((path,) for path in went))
-    sql = """SELECT l.note_id, l.seq, n.path, l.target, l.path, l.ambiguous
-              FROM links l JOIN notes n ON n.id = l.note_id WHERE l.key IN (SELECT value FROM carray(?))"""
+    if came:
+        sql = f"""
+            SELECT c.value FROM {db.dialect.texts("$1", "c")}
+            WHERE NOT EXISTS (SELECT 1 FROM files f WHERE f.path = c.value)"""
+        came = [str(path) for (path,) in db.execute(sql, (TextList(came),))]
+    db.executemany(
+        "INSERT INTO files (path, name_key, copy_of) VALUES ($1, $2, $3)", map(row, came)
+    )
+    db.executemany("DELETE FROM files WHERE path = $1", ((path,) for path in went))
+    sql = f"""SELECT l.note_id, l.seq, n.path, l.target, l.path, l.ambiguous
+              FROM links l JOIN notes n ON n.id = l.note_id
+              WHERE {db.dialect.in_texts("l.key", "$1")}"""
     named = cache(partial(files_named, db))
-    linked: Any = db.execute(sql, (db.many(_keys({*came, *went})),)).fetchall()
+    linked: Any = db.execute(sql, (TextList(_keys({*came, *went})),)).fetchall()
     for note_id, seq, source, target, *meant in linked:
         if (now := _meant(resolve_link(target, source, named))) != tuple(meant):
-            sql = "UPDATE links SET path = ?, ambiguous = ? WHERE note_id = ? AND seq = ?"
+            sql = "UPDATE links SET path = $1, ambiguous = $2 WHERE note_id = $3 AND seq = $4"
             db.execute(sql, (*now, note_id, seq)).fetchall()
 
 
@@ -375,9 +402,9 @@ def _meant(found: Resolution) -> tuple[str | None, str]:
 
 def sources_that_could_mean(db: Connection, files: Iterable[str]) -> list[str]:
     """The notes with a link that is looked up by the name of one of these files."""
-    sql = """SELECT DISTINCT n.path FROM links l JOIN notes n ON n.id = l.note_id
-              WHERE l.key IN (SELECT value FROM carray(?)) ORDER BY n.path"""
-    return [row[0] for row in db.execute(sql, (db.many(_keys(files)),))]
+    sql = f"""SELECT DISTINCT n.path FROM links l JOIN notes n ON n.id = l.note_id
+              WHERE {db.dialect.in_texts("l.key", "$1")} ORDER BY n.path"""
+    return [path for (path,) in db.execute(sql, (TextList(_keys(files)),))]
 
 
 def _keys(files: Iterable[str]) -> list[str]:
@@ -389,15 +416,17 @@ def links(db: Connection, to: str | None = None, source: str | None = None) -> I
     """The links that mean this file (a conflict copy's only repeat its note's), or those of a note; else every link.
     Asked at once, and read when they are wanted."""
     where = ""
+    values: list[Value] = []
     if to is not None:
-        where = (
-            "WHERE l.path = :to AND s.path != l.path AND instr(coalesce(s.hidden, ''), :copy) != 1"
-        )
+        where = """WHERE l.path = $1 AND s.path != l.path
+                     AND instr(coalesce(s.hidden, ''), $2) != 1"""
+        values = [to, COPY_REASON]
     elif source is not None:
-        where = "WHERE s.path = :source"
+        where = "WHERE s.path = $1"
+        values = [source]
     sql = f"""SELECT s.id, s.path, l.form, l.target, l.subpath, l.display, l.line, l.path, l.ambiguous
               FROM links l JOIN notes s ON s.id = l.note_id {where} ORDER BY s.path, l.seq"""
-    rows = db.execute(sql, {"to": to, "source": source, "copy": COPY_REASON})
+    rows = db.execute(sql, values)
     return (StoredLink._make((*link, tuple(json.loads(ambiguous)))) for *link, ambiguous in rows)
 
 
@@ -405,8 +434,10 @@ def outline(db: Connection, path: str) -> Outline | None:
     """What is shown of a note that is read."""
     if (row := known(db, path)) is None:
         return None
-    tags: Any = db.execute("SELECT tag, source FROM tags WHERE note_id = ? ORDER BY seq", (row.id,))
-    aliases = db.execute("SELECT alias FROM aliases WHERE note_id = ? ORDER BY seq", (row.id,))
+    tags: Any = db.execute(
+        "SELECT tag, source FROM tags WHERE note_id = $1 ORDER BY seq", (row.id,)
+    )
+    aliases = db.execute("SELECT alias FROM aliases WHERE note_id = $1 ORDER BY seq", (row.id,))
     return Outline(
         row, list(tags), tuple(alias for (alias,) in aliases), list(links(db, source=path))
     )
@@ -434,8 +465,8 @@ def copy_at(db: Connection, path: str) -> tuple[ConflictName, str] | None:
 def copies_of(db: Connection, originals: Iterable[str]) -> list[str]:
     """The files that are copies of one of these notes, by their names."""
     keys = sorted({compare_key(path) for path in originals})
-    sql = "SELECT path FROM files WHERE copy_of IN (SELECT value FROM carray(?)) ORDER BY path"
-    return [row[0] for row in db.execute(sql, (db.many(keys),))]
+    sql = f"SELECT path FROM files WHERE {db.dialect.in_texts('copy_of', '$1')} ORDER BY path"
+    return [path for (path,) in db.execute(sql, (TextList(keys),))]
 
 
 def conflict_copies(db: Connection) -> list[tuple[str, str, str]]:

@@ -1,5 +1,8 @@
-"""The sidecar: all that store and search ask of the index, each question answered from one state of its notes. A search
-is three: `vocabulary`, `ask`, `shown`. An index that is gone or damaged is made anew, and the question asked again."""
+"""The index of one vault, as store and search use it: every question, answered from one state of it.
+
+A search takes three: `vocabulary`, `ask` and `shown`. An index that is gone or damaged is built anew, and
+the question is asked again.
+"""
 
 from __future__ import annotations
 
@@ -10,35 +13,34 @@ import time
 from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
-
-import apsw
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from simplemem.errors import Unavailable
-from simplemem.index import audit, door, notes, vectors
-from simplemem.index.connection import COMMIT, Connection, Tables
+from simplemem.index import audit, door, embeddings, notes, vectors
 from simplemem.index.details import DetailsReader, group_by_note, select_tags
-from simplemem.index.door import (
-    Matches,
-    Narrow,
-    NoteId,
-    NotePage,
-    Question,
-    Standing,
+from simplemem.index.door import Matches, Narrow, NoteId, NotePage, Question, Standing
+from simplemem.index.engine import (
+    COMMIT,
+    Connection,
+    Damaged,
+    Engine,
+    Replaced,
+    StatementFailed,
+    read_integer,
 )
-from simplemem.index.engine import Damaged, Replaced
 from simplemem.index.filters import condition
 
 if TYPE_CHECKING:
+    from simplemem.index.terms.query_terms import SegmentCache
     from simplemem.index.terms.reader import TermIndex
 
-P = ParamSpec("P")
 T = TypeVar("T")
-_CHECK_SECONDS = 24 * 3600.0
-_TRIES = 5
-_MOST_LIKE, _MOST_PATHS = 1_000, 50_000  # that are kept; 6 MB each
 _LOG = logging.getLogger(__name__)
+_CHECK_SECONDS = 24 * 3600.0
+_MAX_ATTEMPTS = 5
+_MAX_SIMILAR = 1_000  # answers of which notes are like a note; 6 MB
+_MAX_PATHS = 50_000  # 6 MB
 _ORDER = {
     "modified": "n.modified DESC",
     "created": "n.created DESC",
@@ -47,116 +49,90 @@ _ORDER = {
 }
 
 
-def page(db: Connection, narrow: Narrow, sort: str, limit: int, after: int = 0) -> NotePage:
-    """A page of the notes that pass, behind so many others."""
-    source, values = condition(db, narrow)
-    total = int(db.execute(f"SELECT count(*) FROM {source}", values).get)
-    sql = f"SELECT n.id FROM {source} ORDER BY {_ORDER[sort]}, n.path LIMIT :limit OFFSET :after"
-    ids = (
-        [row[0] for row in db.execute(sql, {**values, "limit": limit, "after": after})]
-        if limit
-        else []
-    )
-    rows = notes.rows_of(db, ids)
-    return NotePage([rows[note] for note in ids], group_by_note(select_tags(db, ids)), total)
-
-
-def _by_names(
-    called: Iterable[tuple[NoteId, int, str]], question: Question, ids: door.Ids
-) -> tuple[dict[NoteId, int], dict[NoteId, float]]:
-    """Of the notes among `ids` that have a name of the question: how exactly each is called as all of it (0 by a title
-    letter for letter, 1 by an alias so, 2 and 3 by their words), and the largest share of it that a name is."""
-    rows = list(called)
-    if rows and ids is not None:
-        passing = set(ids)
-        rows = [row for row in rows if row[0] in passing]
-    titled: dict[NoteId, int] = {}
-    named: dict[NoteId, float] = {}
-    for note, is_alias, key in rows:
-        if not key or key in question.names:
-            exactness = is_alias + 2 * bool(key)
-            titled[note] = min(exactness, titled.get(note, exactness))
-        if key in question.inner_names:
-            named[note] = max(question.inner_names[key], named.get(note, 0.0))
-    return titled, named
-
-
-def _asks(
-    question: Callable[Concatenate[Connection, P], T],
-) -> Callable[Concatenate[Sidecar, P], T]:
-    """A question of the door, answered from one state of the index."""
-
-    def asked(self: Sidecar, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._read(lambda db: question(db, *args, **kwargs))
-
-    return asked
-
-
 class Sidecar:
-    """One vault's sidecar, for any thread. `begin_anew` is called when another file, perhaps empty, took its place."""
+    """The index of one vault, for any thread. Guards what each thread knows of its last state.
 
-    def __init__(self, database: Tables, begin_anew: Callable[[], None] = lambda: None) -> None:
-        self.database, self.path, self.close, self._begin_anew = (
-            database,
-            database.path,
-            database.close,
-            begin_anew,
-        )
-        self.taken_up = database.generation  # that of the file as it was when it was last asked
-        self._vectors = vectors.VectorsInMemory()
+    `begin_anew` is called when another index, perhaps an empty one, took the place of this one.
+    """
+
+    def __init__(self, database: Engine, begin_anew: Callable[[], None] = lambda: None) -> None:
+        self.database = database
+        self.path = database.path
+        self.taken_up = database.generation  # of the index as it was when it was last asked
+        self._begin_anew = begin_anew
+        self._nearest = vectors.NearestNotes()
+        self._segments: SegmentCache | None = None
         self._local = threading.local()
+
+    def close(self) -> None:
+        """Close every connection. No other thread may be using them."""
+        self.database.close()
+
+    # -- a whole index
 
     @property
     def generation(self) -> int:
-        """Grows when another file took the place of the index: what was known of it holds no more."""
+        """A number that grows when another index took the place of this one."""
         try:
-            self.database.connection()
+            self.database.refresh()
         except Damaged:
             self.database.discard()
         return self.database.generation
 
     def consistently(self, question: Callable[[], T]) -> T:
-        """Answer a question of several calls, all of it again on a fresh index if this one is gone or damaged."""
-        if getattr(self._local, "asked", False):
+        """Return the answer of several calls, all made on the same index.
+
+        If the index is gone or damaged, all are made again on a fresh one. Raises Unavailable if that
+        happens repeatedly.
+        """
+        if getattr(self._local, "is_asking", False):
             return question()
-        self._local.asked = True
+        self._local.is_asking = True
         try:
             if self.generation != self.taken_up:
                 self._take_up()
-            for attempt in range(1, _TRIES + 1):
-                try:
-                    return question()
-                except Replaced:
-                    self._take_up()
-                except (Damaged, apsw.Error, TypeError, ValueError) as error:
-                    # Not every damage shows as one to SQLite: the index may say what we never wrote.
-                    is_damage = isinstance(
-                        error, (Damaged, json.JSONDecodeError, UnicodeDecodeError)
-                    )
-                    if attempt == _TRIES or not (is_damage or self.database.check()):
-                        raise
-                    self._make_anew(error)
-            hint = "Check whether another program deletes it, then try again."
-            raise Unavailable("the index was replaced several times in a row", hint=hint)
+            return self._ask_repeatedly(question)
         except Damaged as error:
-            hint = "Check the disk, and whether another program changes or deletes the index. Then try again."
             raise Unavailable(
-                f"the index is damaged again after each rebuild ({error})", hint=hint
+                f"the index is damaged again after each rebuild ({error})",
+                hint="Check the disk, and whether another program changes or deletes the index. "
+                "Then try again.",
             ) from error
         finally:
-            self._local.asked = False
+            self._local.is_asking = False
+
+    def _ask_repeatedly(self, question: Callable[[], T]) -> T:
+        for attempt in range(1, _MAX_ATTEMPTS + 1):
+            try:
+                return question()
+            except Replaced:
+                self._take_up()
+            except (Damaged, json.JSONDecodeError, UnicodeDecodeError) as error:
+                if attempt == _MAX_ATTEMPTS:
+                    raise
+                self._rebuild_because(error)
+            except (StatementFailed, ValueError) as error:
+                # Not every damage shows as one to the engine: a row may hold what was never written.
+                if attempt == _MAX_ATTEMPTS or not self.database.check():
+                    raise
+                self._rebuild_because(error)
+        raise Unavailable(
+            "the index was replaced several times in a row",
+            hint="Check whether another program deletes it, then try again.",
+        )
 
     def check(self) -> None:
-        """Once a day, look for damage that no question has met yet: what it hides would be missing from answers."""
-        last = float(self.consistently(lambda: self.database.meta("checked")) or 0)
-        if abs(time.time() - last) < _CHECK_SECONDS:
+        """Once a day, look for damage that no question has met yet. What it hides is missing in answers."""
+        last_check = float(self.consistently(lambda: self.database.meta("checked")) or 0)
+        if abs(time.time() - last_check) < _CHECK_SECONDS:
             return
-        if found := self.database.check():
-            self._make_anew(found[0])
+        problems = self.database.check()
+        if problems:
+            self._rebuild_because(problems[0])
         self.consistently(lambda: self.database.set_meta("checked", f"{time.time():.0f}"))
 
-    def _make_anew(self, found: object) -> None:
-        _LOG.warning("the index is damaged and will be rebuilt: %s", found)
+    def _rebuild_because(self, problem: object) -> None:
+        _LOG.warning("the index is damaged and will be rebuilt: %s", problem)
         self.database.discard()
         self._take_up()
 
@@ -167,54 +143,87 @@ class Sidecar:
     def _read(self, ask: Callable[[Connection], T]) -> T:
         return self.consistently(lambda: self.database.answer(ask))
 
-    def vocabulary(self, asked: Sequence[door.AnyOf]) -> tuple[Sequence[int], Standing]:
-        """How many notes hold one of the words, for each of some groups of them; and how far the index is."""
-        return self._read(
-            lambda db: (self._kept(db).words(db).vocabulary(db, asked), self._kept(db).standing)
-        )
+    def _snapshot(self, db: Connection) -> Snapshot:
+        """Return what this thread knows of the state of the index, for as long as nobody writes."""
+        last: tuple[Connection, Snapshot] | None = getattr(self._local, "snapshot", None)
+        if last is not None and last[0] is db and last[1].state == db.state():
+            return last[1]
+        snapshot = Snapshot(db, self._segment_cache)
+        self._local.snapshot = (db, snapshot)
+        return snapshot
+
+    def _segment_cache(self) -> SegmentCache:
+        """Return what this process has read of the term index. Two threads may make one at once."""
+        if self._segments is None:
+            from simplemem.index.terms.query_terms import SegmentCache  # numpy: not at the start
+
+            self._segments = SegmentCache()
+        return self._segments
+
+    # -- searching
+
+    def vocabulary(self, groups: Sequence[door.AnyOf]) -> tuple[Sequence[int], Standing]:
+        """Return for each group of words how many notes hold one of them, and how far the index is."""
+
+        def read(db: Connection) -> tuple[Sequence[int], Standing]:
+            snapshot = self._snapshot(db)
+            return snapshot.terms().vocabulary(db, groups), snapshot.standing
+
+        return self._read(read)
 
     def ask(self, question: Question) -> Matches:
-        """The notes that the words or the vector of a question lead to. What is like a note is found once, and kept."""
+        """Return the notes that the words or the vector of a question lead to.
+
+        What is like a note is found once per state of the index.
+        """
 
         def read(db: Connection) -> Matches:
-            kept, key = self._kept(db), (question.like, question.nearest)
-            answer = kept.like.get(key) or self._answer(db, kept, question)
-            if question.like and len(kept.like) < _MOST_LIKE:
-                kept.like[key] = answer
+            snapshot = self._snapshot(db)
+            key = question.like, question.nearest
+            answer = snapshot.similar.get(key) or self._answer(snapshot, question)
+            if question.like and len(snapshot.similar) < _MAX_SIMILAR:
+                snapshot.similar[key] = answer
             return answer
 
         return self._read(read)
 
-    def _answer(self, db: Connection, kept: Kept, question: Question) -> Matches:
+    def _answer(self, snapshot: Snapshot, question: Question) -> Matches:
+        db = snapshot.db
         keys = {*question.names, *question.inner_names}
-        called = notes.named(db, question.title, sorted(keys)) if question.title or keys else ()
-        narrow = kept.telling(question.narrow)
-        ids = None if narrow.is_open() else kept.ids(db, narrow)
-        found, blocks, pairs = kept.words(db).rank(db, question, ids)
-        by_words = {match.note for match in found}
-        vector, near = self._vector(db, kept, question), None
-        if vector is not None:
-            whose = (self.database.generation, kept.standing.space, len(vector)), kept.rev
-            near = self._vectors.nearest(
-                db, whose, vector, ids, question.nearest, by_words, partial(kept.paths, db)
-            )
-        titled, named = _by_names(called, question, ids)
-        paths = kept.paths(db, by_words.union(near or (), titled))
-        passed = None if ids is None else len(ids)
-        named = {note: share for note, share in named.items() if note in paths}
+        # Sent first, so that a server has the answer by the time it is read.
+        names = notes.named(db, question.title, sorted(keys)) if question.title or keys else ()
+        narrow = snapshot.without_empty_archives(question.narrow)
+        ids = None if narrow.is_open() else snapshot.ids(narrow)
+        by_words, blocks, pairs = snapshot.terms().rank(db, question, ids)
+        word_ids = {match.note for match in by_words}
+
+        near = self._near(snapshot, question, ids, word_ids)
+        titled, named = _by_names(names, question, ids)
+        paths = snapshot.paths(word_ids.union(near or (), titled))
         return Matches(
-            found, blocks, pairs, near, paths, passed, titled, named, kept.standing.notes
+            notes=by_words,
+            blocks=blocks,
+            pairs=pairs,
+            near=near,
+            paths=paths,
+            passed=None if ids is None else len(ids),
+            titled=titled,
+            named={note_id: share for note_id, share in named.items() if note_id in paths},
+            note_count=snapshot.standing.notes,
         )
 
-    def _vector(self, db: Connection, kept: Kept, question: Question) -> bytes | None:
-        """The vector of a question, if it can be compared with those there are: another embedder's never are."""
-        if question.like:
-            known = notes.known(db, question.like)
-            return None if known is None else vectors.mean_vector(db, known.id)
-        vector, space = question.vector, kept.standing.space
-        if vector is None or not space.embedder or space.dimension not in (0, len(vector)):
+    def _near(
+        self, snapshot: Snapshot, question: Question, ids: door.Ids, also: set[NoteId]
+    ) -> Mapping[NoteId, door.Nearness] | None:
+        """Return the notes nearest to the vector of a question, and those in `also`; None without one."""
+        vector = _comparable_vector(snapshot, question)
+        if vector is None:
             return None
-        return vector if getattr(vector, "embedder", space.embedder) == space.embedder else None
+        index = self.database.generation, snapshot.standing.space, len(vector)
+        state = index, snapshot.rev
+        return self._nearest.find(
+            snapshot.db, state, vector, ids, question.nearest, also, snapshot.paths
+        )
 
     def shown(
         self,
@@ -226,17 +235,19 @@ class Sidecar:
         beside: Sequence[NoteId] = (),
         among: Collection[NoteId] = (),
     ) -> Mapping[NoteId, door.Shown]:
-        """What is shown of notes that are there, each with the place that was found (0: none), with `blocks` those that
-        have a word of the question, with `repeated` those that many notes have; and of those `among` others that stand
-        `beside` some of them."""
+        """Return details of notes that are there, each with the place that was found (0: none).
+
+        `blocks` adds those that have a word of the question, `repeated` those that many notes have.
+        Notes in `among` are added if they are neighbours of a note in `beside`.
+        """
 
         def read(db: Connection) -> Mapping[NoteId, door.Shown]:
-            kept = self._kept(db)
+            snapshot = self._snapshot(db)
             reader = DetailsReader(
                 db,
                 question.terms,
-                partial(kept.words, db),
-                partial(self._vector, db, kept, question),
+                snapshot.terms,
+                partial(_comparable_vector, snapshot, question),
             )
             return reader.read(
                 some, with_blocks=blocks, with_repeated=repeated, beside=beside, among=among
@@ -244,99 +255,224 @@ class Sidecar:
 
         return self._read(read)
 
-    def _kept(self, db: Connection) -> Kept:
-        """What this thread's connection found out, for as long as nobody writes."""
-        kept: tuple[Connection, Kept] | None = getattr(self._local, "kept", None)
-        if kept is None or kept[0] is not db or kept[1].state != db.state():
-            kept = self._local.kept = (db, Kept(db))
-        return kept[1]
-
-    page = _asks(page)
-    known = _asks(notes.known_at)
-    outline = _asks(notes.outline)
-    called = _asks(notes.called)
-    near_names = _asks(notes.near_names)
-    with_property = _asks(notes.with_property)
-    with_notes = _asks(notes.with_notes)
-    files = _asks(notes.all_files)
-    files_named = _asks(notes.files_named)
-    sources_that_could_mean = _asks(notes.sources_that_could_mean)
-    conflict_copies = _asks(notes.conflict_copies)
-    embedded = _asks(vectors.embedded)
-    vectors_of = _asks(vectors.vectors_of)
-    counts = _asks(audit.counts)
-    tag_counts = _asks(audit.tags)
-    inspection = _asks(audit.inspection)
-
     def holding(
         self, groups: Sequence[door.AnyOf], some: Sequence[NoteId]
     ) -> list[tuple[int, set[NoteId]]]:
-        """For each group of words how many notes hold one of them, and which of `some` do."""
-        return self._read(lambda db: self._kept(db).words(db).holding(db, groups, some))
+        """Return for each group of words how many notes hold one of them, and which of `some` do."""
+        return self._read(lambda db: self._snapshot(db).terms().holding(db, groups, some))
+
+    def page(self, narrow: Narrow, sort: str, limit: int, after: int = 0) -> NotePage:
+        """Return a page of the notes that pass a filter, after so many others."""
+
+        def read(db: Connection) -> NotePage:
+            source, values = self._snapshot(db).condition(narrow)
+            total = read_integer(db.execute(f"SELECT count(*) FROM {source}", values))
+            ids: list[NoteId] = []
+            if limit:
+                first = len(values) + 1
+                sql = f"""
+                    SELECT n.id FROM {source} ORDER BY {_ORDER[sort]}, n.path
+                    LIMIT ${first} OFFSET ${first + 1}"""
+                ids = [note_id for (note_id,) in db.execute(sql, [*values, limit, after])]
+            rows = notes.rows_of(db, ids)
+            tags = group_by_note(select_tags(db, ids))
+            return NotePage([rows[note_id] for note_id in ids], tags, total)
+
+        return self._read(read)
+
+    # -- notes, files and links
+
+    def known(self, paths: Iterable[str] | None = None) -> dict[str, door.Row]:
+        """Return what the index knows of these notes, if they are there; of every note without paths."""
+        wanted = None if paths is None else list(paths)
+        return self._read(lambda db: notes.known_at(db, wanted))
+
+    def outline(self, path: str) -> door.Outline | None:
+        """Return what is shown of a note that is read; None if the index does not have it."""
+        return self._read(lambda db: notes.outline(db, path))
+
+    def called(self, key: str) -> tuple[list[str], ...]:
+        """Return notes by path, file name, title and alias that compare equal to `key`."""
+        return self._read(lambda db: notes.called(db, key))
+
+    def near_names(self, prefix: str, limit: int, last: Iterable[str]) -> list[tuple[str, bool]]:
+        """Return the visible notes whose name or path starts with `prefix`, for completion."""
+        folders = list(last)
+        return self._read(lambda db: notes.near_names(db, prefix, limit, folders))
+
+    def with_property(self, key: str) -> dict[str, str]:
+        """Return the paths of the notes that have a property, by the text it holds."""
+        return self._read(lambda db: notes.with_property(db, key))
+
+    def with_notes(self, folders: Iterable[str]) -> tuple[str, ...]:
+        """Return those of some folders that hold a note."""
+        wanted = list(folders)
+        return self._read(lambda db: notes.with_notes(db, wanted))
+
+    def files(self) -> set[str]:
+        """Return every file that a link can mean."""
+        return self._read(notes.all_files)
+
+    def files_named(self, key: str) -> list[str]:
+        """Return the files of a name, as names are compared."""
+        return self._read(lambda db: notes.files_named(db, key))
 
     def links(self, to: str | None = None) -> Sequence[door.StoredLink]:
-        """The links that mean this file (a conflict copy's only repeat its note's); else every link."""
+        """Return the links that mean this file, else every link.
+
+        A conflict copy's links are left out: they only repeat its note's.
+        """
         return self._read(lambda db: list(notes.links(db, to)))
 
+    def sources_that_could_mean(self, files: Iterable[str]) -> list[str]:
+        """Return the notes with a link that is looked up by the name of one of these files."""
+        wanted = list(files)
+        return self._read(lambda db: notes.sources_that_could_mean(db, wanted))
+
+    def conflict_copies(self) -> list[tuple[str, str, str]]:
+        """Return every conflict copy of a note that is there, with that note and what made it."""
+        return self._read(notes.conflict_copies)
+
+    # -- vectors, counts and states
+
+    def embedded(self, embedder: str, remote: bool) -> door.Embedded:
+        """Return how far an embedder is, which may not have begun yet."""
+        return self._read(lambda db: embeddings.embedded(db, embedder, remote))
+
+    def vectors_of(self, note_id: NoteId) -> list[bytes]:
+        """Return the vectors of a note's passages."""
+        return self._read(lambda db: vectors.vectors_of(db, note_id))
+
+    def counts(self) -> dict[str, Any]:
+        """Return numbers for `stats`, and which notes are hidden or must not be rewritten."""
+        return self._read(audit.counts)
+
+    def tag_counts(self) -> dict[str, int]:
+        """Return every tag of visible notes with how many notes have it, most used first."""
+        return self._read(audit.tags)
+
+    def inspection(self) -> dict[str, dict[str, Any]]:
+        """Return everything that was read from every note, by path."""
+        return self._read(audit.inspection)
+
     def standing(self) -> Standing:
-        """How far the index is."""
-        return self._read(lambda db: self._kept(db).standing)
+        """Return how far the index is."""
+        return self._read(lambda db: self._snapshot(db).standing)
 
     def since(self, mark: door.Mark | None) -> door.Changes:
-        """What was put since a mark, by any process; everything without one."""
+        """Return what was put since a mark, by any process; everything without one."""
 
         def read(db: Connection) -> door.Changes:
             now = door.Mark(self.database.generation, notes.newest_rev(db))
             if now == mark:
                 return door.Changes(now, (), -1, whole=False)
-            rev = mark.rev if mark is not None and mark.generation == now.generation else -1
-            return door.Changes(
-                now, notes.rows(db, "rev > ? ORDER BY rev", rev), notes.count(db), whole=rev < 0
-            )
+            is_same_index = mark is not None and mark.generation == now.generation
+            rev = mark.rev if mark is not None and is_same_index else -1
+            changed = notes.rows(db, "rev > $1 ORDER BY rev", rev)
+            return door.Changes(now, changed, notes.count(db), whole=rev < 0)
 
         return self._read(read)
 
 
-class Kept:
-    """One state of the index: how far it is, how frequent words are, paths, and what passed the last filter."""
+class Snapshot:
+    """What one thread knows of one state of the index: term counts, paths, and the last filter."""
 
-    def __init__(self, db: Connection) -> None:
+    def __init__(self, db: Connection, get_segments: Callable[[], SegmentCache]) -> None:
+        self.db = db
         self.state = db.state()
-        commit = db.execute("SELECT value FROM meta WHERE key = ?", (COMMIT,))
+        self.similar: dict[tuple[str, int], Matches] = {}  # what is like a note
+        commit = db.execute("SELECT value FROM meta WHERE key = $1", (COMMIT,))
         self.rev = notes.newest_rev(db)
         self.standing = Standing(
             notes.count(db), notes.vector_space(db), notes.waiting(db), commit.get or ""
         )
-        self._words: TermIndex | None = None
-        self._narrow: Narrow | None = None
-        self._ids: Sequence[int] = ()
+        self._get_segments = get_segments
+        self._terms: TermIndex | None = None
+        self._narrow: Narrow | None = None  # the last filter
+        self._ids: Sequence[NoteId] = ()  # that passed it
         self._paths: dict[NoteId, str] = {}
-        self._with_notes = cache(partial(notes.with_notes, db))
-        self.like: dict[tuple[str, int], Matches] = {}  # what is like a note
+        self._folders_with_notes: dict[tuple[str, ...], tuple[str, ...]] = {}
 
-    def words(self, db: Connection) -> TermIndex:
-        """The term index. It is read when it is used first: it needs numpy, which takes time to import."""
-        if self._words is None:
-            self._words = db.term_index(self.standing.notes)
-        return self._words
+    def terms(self) -> TermIndex:
+        """Return the term index. It is read when it is used first, because it needs numpy."""
+        if self._terms is None:
+            from simplemem.index.terms.reader import TermIndex
 
-    def paths(self, db: Connection, some: Collection[NoteId]) -> Mapping[NoteId, str]:
-        """The paths of those of some notes that are there."""
-        if len(self._paths) > _MOST_PATHS:
+            self._terms = TermIndex(self.db, self._get_segments(), self.standing.notes)
+        return self._terms
+
+    def paths(self, note_ids: Collection[NoteId]) -> Mapping[NoteId, str]:
+        """Return the paths of those notes that are there."""
+        if len(self._paths) > _MAX_PATHS:
             self._paths = {}
-        if unknown := [note for note in some if note not in self._paths]:
-            self._paths |= notes.paths_of(db, unknown)
-        return {note: self._paths[note] for note in some if note in self._paths}
+        unknown = [note_id for note_id in note_ids if note_id not in self._paths]
+        if unknown:
+            self._paths |= notes.paths_of(self.db, unknown)
+        return {note_id: self._paths[note_id] for note_id in note_ids if note_id in self._paths}
 
-    def telling(self, narrow: Narrow) -> Narrow:
-        """A filter without the archives that hold no note: most vaults have none, and then it is open."""
+    def without_empty_archives(self, narrow: Narrow) -> Narrow:
+        """Return a filter without archives that hold no note. Most vaults have none, and it is open."""
         if narrow.archived or not narrow.archive:
             return narrow
-        return replace(narrow, archive=self._with_notes(narrow.archive))
+        folders = self._folders_with_notes.get(narrow.archive)
+        if folders is None:
+            folders = notes.with_notes(self.db, narrow.archive)
+            self._folders_with_notes[narrow.archive] = folders
+        return replace(narrow, archive=folders)
 
-    def ids(self, db: Connection, narrow: Narrow) -> Sequence[int]:
+    def condition(self, narrow: Narrow) -> tuple[str, list[Any]]:
+        """Return the FROM and WHERE of a filter, and the values to bind."""
+
+        def get_holders(sequences: Sequence[Sequence[str]]) -> Sequence[NoteId]:
+            return self.terms().notes_with_all(self.db, sequences)
+
+        return condition(narrow, self.db.dialect, get_holders)
+
+    def ids(self, narrow: Narrow) -> Sequence[NoteId]:
+        """Return the notes that pass a filter."""
         if narrow != self._narrow:
-            source, values = condition(db, narrow)
-            passing = db.execute(f"SELECT n.id FROM {source} ORDER BY n.id", values)
-            self._narrow, self._ids = narrow, array("q", [note for (note,) in passing])
+            source, values = self.condition(narrow)
+            rows = self.db.execute(f"SELECT n.id FROM {source} ORDER BY n.id", values)
+            self._narrow = narrow
+            self._ids = array("q", [note_id for (note_id,) in rows])
         return self._ids
+
+
+def _comparable_vector(snapshot: Snapshot, question: Question) -> bytes | None:
+    """Return the vector of a question, if it can be compared with those that the index has.
+
+    Vectors of two embedders are never compared.
+    """
+    if question.like:
+        row = notes.known(snapshot.db, question.like)
+        return None if row is None else vectors.mean_vector(snapshot.db, row.id)
+    vector = question.vector
+    space = snapshot.standing.space
+    if vector is None or not space.embedder or space.dimension not in (0, len(vector)):
+        return None
+    embedder = getattr(vector, "embedder", space.embedder)
+    return vector if embedder == space.embedder else None
+
+
+def _by_names(
+    rows: Iterable[tuple[NoteId, int, str]], question: Question, ids: door.Ids
+) -> tuple[dict[NoteId, int], dict[NoteId, float]]:
+    """Return the notes among `ids` that have a name of the question.
+
+    First how exactly each is called as the whole question: 0 by a title letter for letter, 1 by an
+    alias so, 2 and 3 by their words. Second the largest share of the question that a name is.
+    """
+    names = list(rows)
+    if names and ids is not None:
+        passing = set(ids)
+        names = [name for name in names if name[0] in passing]
+    titled: dict[NoteId, int] = {}
+    named: dict[NoteId, float] = {}
+    for note_id, is_alias, key in names:
+        if not key or key in question.names:
+            by_words = 2 if key else 0
+            exactness = is_alias + by_words
+            titled[note_id] = min(exactness, titled.get(note_id, exactness))
+        if key in question.inner_names:
+            named[note_id] = max(question.inner_names[key], named.get(note_id, 0.0))
+    return titled, named

@@ -14,9 +14,8 @@ from types import MappingProxyType
 
 from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.index import changes, notes, text
-from simplemem.index.connection import COMMIT, SET_META, Connection, Tables
-from simplemem.index.database import WAL_LIMIT_AMID_MUCH
 from simplemem.index.door import Progress, Row, Stat, SyncReport
+from simplemem.index.engine import COMMIT, SET_META, Connection, Engine
 from simplemem.index.notes import Rows, is_note, stat_of
 from simplemem.index.text import Understood, Waiting, understood
 from simplemem.note.conflict_copies import are_similar, parse_conflict_name
@@ -48,7 +47,7 @@ class Sync:
     """Keeps one database in step with one vault. `hidden_reason` says why a note is left out of recall."""
 
     vault: NoteSource
-    database: Tables
+    database: Engine
     hidden_reason: Callable[[str], str | None]
     max_note_bytes: int
     private: Sequence[str] = ()
@@ -215,7 +214,7 @@ class Sync:
         if (known := self.database.meta(COMMIT)) != commit:
             revisions.fetch(known or "")  # over the network, if at all, before others wait for us
             with self.database.writing() as db:
-                known = db.execute("SELECT value FROM meta WHERE key = ?", (COMMIT,)).get
+                known = db.execute("SELECT value FROM meta WHERE key = $1", (COMMIT,)).get
                 if (
                     known is None
                     or revisions.changed_paths(known, commit) is None
@@ -481,7 +480,7 @@ class Reconciling:
             batch.clear()  # before the collector looks at what lives
             if self._much:
                 gc.collect(0)
-            self.sync.database.checkpoint(WAL_LIMIT_AMID_MUCH)
+            self.sync.database.checkpoint(is_bulk=True)
             if self.progress is not None:
                 self.progress("text", done, len(entries))
         self._count_unread(0)

@@ -10,11 +10,12 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import NamedTuple
 
-from simplemem.index.connection import Connection
 from simplemem.index.door import Stat
+from simplemem.index.engine import Connection
 from simplemem.index.notes import Rows, vector_space
 from simplemem.index.places import BLOCK, SHIFT
 from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
+from simplemem.index.terms.writer import remove_note
 from simplemem.note.code_names import parts_of_names
 from simplemem.note.fingerprints import text_hash, text_key
 from simplemem.note.languages import language_of
@@ -30,9 +31,9 @@ _ID_LINE = re.compile(
 )  # it names a block and says nothing
 _KEY_BITS = (1 << 64) - 1
 _MOST_CHARACTERS = 40_000_000  # of texts that wait for their vectors in memory
-_PUT_PLACE = "INSERT INTO places (id, start, stop, line, headings, hash) VALUES (?, ?, ?, ?, ?, ?)"
-PUT_VECTOR = """INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)
-                ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, vector = excluded.vector"""
+_PUT_PLACE = (
+    "INSERT INTO places (id, start, stop, line, headings, hash) VALUES ($1, $2, $3, $4, $5, $6)"
+)
 
 
 class Unit(NamedTuple):
@@ -134,13 +135,10 @@ def put(
     rows: Rows, note_id: int, read: Understood, *, new: bool, private: bool = False
 ) -> list[tuple[int, str]]:
     """Keep a note's text rows in `rows`, with vectors whose text is the same; returns the places that need one."""
-    db, kept = rows.db, dict[bytes, bytes]()
+    db = rows.db
+    vector_of_text: dict[bytes, bytes] = {}
     if not new:
-        kept = dict(
-            db.execute(
-                "SELECT hash, vector FROM vectors WHERE id >= ? AND id < ?", places_of_note(note_id)
-            )
-        )
+        vector_of_text = _vectors_by_text(db, note_id)
         remove(db, note_id)
     every = list(units(note_id, read))
     texts = [(place, text, text_hash(text)) for place, _, text in every if text]
@@ -158,13 +156,21 @@ def put(
     rows.add(_PUT_PLACE, places)
     rows.add_words(_tokens_of(note_id, read))
     wanted = [] if private and vector_space(db).remote else texts
-    rows.add(
-        PUT_VECTOR, [(place, hash_, kept[hash_]) for place, _, hash_ in wanted if hash_ in kept]
+    rows.add_vectors(
+        (place, vector_of_text[hash_]) for place, _, hash_ in wanted if hash_ in vector_of_text
     )
-    missing = [(place, text) for place, text, hash_ in wanted if hash_ not in kept]
+    missing = [(place, text) for place, text, hash_ in wanted if hash_ not in vector_of_text]
     if not missing:
-        db.execute("UPDATE notes SET embedded = 1 WHERE id = ?", (note_id,)).fetchall()
+        db.execute("UPDATE notes SET embedded = 1 WHERE id = $1", (note_id,)).fetchall()
     return missing
+
+
+def _vectors_by_text(db: Connection, note_id: int) -> dict[bytes, bytes]:
+    """Return the vectors of a note by the hashes of the texts that they are of."""
+    sql = "SELECT id, hash FROM places WHERE id >= $1 AND id < $2 AND hash IS NOT NULL"
+    hashes: dict[int, bytes] = dict(db.execute(sql, places_of_note(note_id)))
+    vectors = db.vectors.read(list(hashes))
+    return {hashes[place]: vector for place, vector in vectors.items()}
 
 
 def _tokens_of(note_id: int, read: Understood) -> NoteTokens:
@@ -202,10 +208,10 @@ def places_of_note(note_id: int) -> tuple[int, int]:
 
 def remove(db: Connection, note_id: int) -> None:
     """Forget a note's text and vectors."""
-    db.remove_words(note_id)
-    for table in ("places", "vectors"):
-        sql = f"DELETE FROM {table} WHERE id >= ? AND id < ?"
-        db.execute(sql, places_of_note(note_id)).fetchall()
+    remove_note(db, note_id)
+    db.vectors.remove(note_id)
+    sql = "DELETE FROM places WHERE id >= $1 AND id < $2"
+    db.execute(sql, places_of_note(note_id)).fetchall()
 
 
 class Waiting:

@@ -16,8 +16,7 @@ from functools import partial
 from typing import TypeVar
 
 from simplemem.errors import SimplememError
-from simplemem.index.connection import Tables
-from simplemem.index.engine import Damaged
+from simplemem.index.engine import Damaged, Engine
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Stopped, Sync
 from simplemem.settings.model import IndexSettings
@@ -97,7 +96,7 @@ class Background:
         self,
         vault: NoteSource,
         index: Sidecar,
-        database: Tables,
+        database: Engine,
         rows: Sync,
         *,
         keeper: IndexKeeper,

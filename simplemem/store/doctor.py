@@ -15,8 +15,8 @@ from textwrap import shorten
 
 from simplemem.errors import Invalid, SimplememError
 from simplemem.index.audit import Difference, differences
-from simplemem.index.connection import Tables
 from simplemem.index.door import Progress
+from simplemem.index.engine import Engine
 from simplemem.index.sync import Sync
 from simplemem.models import Finding
 from simplemem.note.names import name_of
@@ -258,7 +258,7 @@ def _check_index(core: Core, report: Progress) -> Iterator[Finding]:
         yield _unequal_row(difference)
 
 
-def _compare_indexes(core: Core, rebuilt: Tables, rows: Sync, report: Progress) -> list[Difference]:
+def _compare_indexes(core: Core, rebuilt: Engine, rows: Sync, report: Progress) -> list[Difference]:
     """Bring the rebuilt index up to date, and return where it differs from the current one."""
     rows.scan(report)
     with core.index.database.reading() as ours, rebuilt.reading() as theirs:

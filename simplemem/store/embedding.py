@@ -16,12 +16,11 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from simplemem.errors import SimplememError, Unavailable
-from simplemem.index.connection import Tables
 from simplemem.index.door import Progress, QueryVector, Standing, VectorSpace
-from simplemem.index.engine import Damaged
+from simplemem.index.embeddings import Filling, adopt, take
+from simplemem.index.engine import Damaged, Engine
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.text import Waiting
-from simplemem.index.vectors import Filling, adopt, take
 from simplemem.note.words import without_stop_words
 from simplemem.providers.embed import Choice, Embedder, ServiceEmbedder, embedder_named
 from simplemem.providers.wordllama import WordLlama
@@ -192,7 +191,7 @@ class Embedding:
         *,
         begin: bool,
         ready: Waiting | None,
-        into: Tables | None = None,
+        into: Engine | None = None,
         work_seconds: float = math.inf,
     ) -> int:
         """Make missing vectors, once no other process does, and return for how many notes.
@@ -275,7 +274,7 @@ class Embedding:
             return None
         return max(0.0, self._retry_at - time.monotonic())
 
-    def reuse_vectors(self, old: Tables, into: Tables, progress: Progress | None = None) -> int:
+    def reuse_vectors(self, old: Engine, into: Engine, progress: Progress | None = None) -> int:
         """Copy vectors that a service made for another index, wherever the text is the same.
 
         Returns for how many notes. No text is paid for twice.
@@ -310,7 +309,7 @@ class Embedding:
         progress: Progress | None,
         stopped: Callable[[], bool],
         ready: Waiting | None,
-        into: Tables | None = None,
+        into: Engine | None = None,
     ) -> Filling:
         return Filling(
             vault=self._vault,

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from simplemem.errors import NotFound, Unavailable
 from simplemem.index.changes import ChangeTable
-from simplemem.index.connection import Tables
-from simplemem.index.database import open_database
+from simplemem.index.engine import Engine
 from simplemem.index.sidecar import Sidecar
+from simplemem.index.sqlite.database import open_engine
 from simplemem.index.sync import Sync
 from simplemem.providers.client import Key
 from simplemem.settings.loading import load_settings
@@ -62,10 +62,10 @@ class Parts:
     settings: Settings
     read_only: bool
     vault: NoteSource
-    database: Tables
+    database: Engine
     index: Sidecar
     rows: Sync
-    sync_of: Callable[[Tables], Sync]
+    sync_of: Callable[[Engine], Sync]
     changes: ChangeTable
     embedding: Embedding
     committing: Committing
@@ -119,7 +119,7 @@ def make_parts(
     vault = _open_vault(root, settings, obsidian, read_only=read_only, person=person)
     committing = Committing(vault, settings.git)
 
-    def sync_of(database: Tables) -> Sync:
+    def sync_of(database: Engine) -> Sync:
         """Return what keeps a database up to date with the vault."""
         return Sync(
             vault,
@@ -327,7 +327,7 @@ def _open_vault(
     return BranchVault(root, options, repository=branch.repository, name=branch.name)
 
 
-def _open_database(path: Path, settings: Settings, vault: NoteSource) -> Tables:
+def _open_database(path: Path, settings: Settings, vault: NoteSource) -> Engine:
     """Open the index where the settings want it.
 
     Who sees less of the vault has a schema of their own in PostgreSQL, or a file of their own.
@@ -336,17 +336,17 @@ def _open_database(path: Path, settings: Settings, vault: NoteSource) -> Tables:
     if not address:
         # A disk that cannot be written has no lock.
         lock = nullcontext if vault.read_only else vault.lock
-        return open_database(path, lock)
+        return open_engine(path, lock)
 
     try:
-        from simplemem.index.postgres.database import PostgresDatabase
+        from simplemem.index.postgres.database import PostgresEngine
     except ImportError as error:
         hint = "Install it with `pip install 'simplemem-vault[postgres]'`."
         raise Unavailable(f"an index in PostgreSQL needs {error.name}", hint=hint) from error
     schema = settings.index.schema_name or _schema_name(vault.location)
     view = path.stem.removeprefix("index").replace("-", "_")
     replica = Key(settings.index.replica, setting="index.replica").value() or ""
-    return PostgresDatabase(address, f"{schema}{view}", path, replica)
+    return PostgresEngine(address, f"{schema}{view}", path, replica)
 
 
 def _schema_name(location: str) -> str:

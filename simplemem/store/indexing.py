@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from simplemem.index.connection import Tables
 from simplemem.index.door import Progress, SyncReport
+from simplemem.index.engine import Engine
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync
 from simplemem.store.catch_up import CatchUp
@@ -20,9 +20,9 @@ class Indexing:
     def __init__(
         self,
         index: Sidecar,
-        database: Tables,
+        database: Engine,
         rows: Sync,
-        sync_of: Callable[[Tables], Sync],
+        sync_of: Callable[[Engine], Sync],
         *,
         keeper: IndexKeeper,
         obsidian: ObsidianSettings,

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from simplemem.index.connection import Tables
+from simplemem.index.engine import Engine
 from simplemem.index.sidecar import Sidecar
 from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
@@ -22,7 +22,7 @@ class Statistics:
         root: Path,
         vault: NoteSource,
         index: Sidecar,
-        database: Tables,
+        database: Engine,
         *,
         obsidian: ObsidianSettings,
         keeper: IndexKeeper,
@@ -60,6 +60,7 @@ class Statistics:
             "index_path": self._database.place,
             "index_bytes": self._database.size(),
             "engine": self._database.engine,
+            "vector_storage": self._database.vector_storage,
             "lag_seconds": self._lag_seconds(),
             "read_only": self._read_only,
             "git": self._committing.state(),

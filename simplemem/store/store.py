@@ -12,8 +12,8 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar, Unpack
 
 from simplemem.errors import Unavailable
-from simplemem.index.database import open_database
 from simplemem.index.door import Progress, SyncReport
+from simplemem.index.sqlite.database import open_engine
 from simplemem.models import (
     Backlink,
     BlamedLine,
@@ -257,7 +257,7 @@ class EnhancedStore:
             sqlite_path = parts.index.path
             if is_in_use and engine and sqlite_path.is_file():
                 # The settings were changed first, and the SQLite index is left over.
-                source = open_database(sqlite_path, parts.vault.lock)
+                source = open_engine(sqlite_path, parts.vault.lock)
                 opened.callback(source.close)
 
             other.sync(progress=progress, embed=False, believe=True)

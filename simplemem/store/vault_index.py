@@ -21,9 +21,8 @@ from typing import Protocol, TypeVar
 
 from simplemem.errors import Ambiguous, NotFound, ReadOnly, SimplememError, Unavailable
 from simplemem.index.changes import ChangeTable
-from simplemem.index.connection import Tables
 from simplemem.index.door import Progress, Row, Standing, Stat, SyncReport
-from simplemem.index.engine import Damaged
+from simplemem.index.engine import Damaged, Engine
 from simplemem.index.notes import is_note, stat_of
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync, collector_at_rest
@@ -254,7 +253,7 @@ class IndexKeeper:
         self,
         vault: NoteSource,
         index: Sidecar,
-        database: Tables,
+        database: Engine,
         rows: Sync,
         *,
         reader: NoteReader,

@@ -1,4 +1,4 @@
-"""Tables in terminals of 60, 80 and 120 columns: what the next command needs is never cut."""
+"""Engine in terminals of 60, 80 and 120 columns: what the next command needs is never cut."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import crash_harness as harness
 import pytest
 from crash_cases import Files, notes
 
-from simplemem.index.database import Database
+from simplemem.index.sqlite.database import SqliteEngine
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Entity, Observation
 from simplemem.kinds.kind import ChangeSet
@@ -24,7 +24,7 @@ if sys.platform == "win32":
     pytest.skip("the harness forks", allow_module_level=True)
 
 SETTINGS = load_settings({"embed.provider": "none"})
-TRANSACTIONS = [(Database, "writing")]  # SQLite writes without `os`
+TRANSACTIONS = [(SqliteEngine, "writing")]  # SQLite writes without `os`
 STAMP = re.compile(rb"^(created|modified): .*$", re.MULTILINE)
 NOTES = {
     "tea.md": b"---\ntitle: Tea\ntags:\n  - drink\n---\nOolong, see [[water]].\n",

@@ -34,13 +34,13 @@ def work(store: EnhancedStore, act: Callable[[], object]) -> tuple[int, int]:
         steps += 1
         return False
 
-    connection.set_progress_handler(stepped, STEPS)
+    connection.raw.set_progress_handler(stepped, STEPS)
     sys.setprofile(called)
     try:
         act()
     finally:
         sys.setprofile(None)
-        connection.set_progress_handler(None)
+        connection.raw.set_progress_handler(None)
     return calls, steps
 
 

@@ -30,21 +30,20 @@ _SQL = re.compile(
 )
 OURS = {
     "index/audit.py": "count name note rest",
-    "index/changes.py": "condition order",
-    "index/database.py": "name setting",
-    "index/details.py": "where",
-    "index/sidecar.py": "_ORDER[sort] source",
-    "index/filters.py": "alternatives below condition_of_author is_in_one name number operator "
-    "operator.join(alternatives) source sources targets where",
+    "index/changes.py": "condition order texts mark",
+    "index/details.py": "source is_wanted",
+    "index/sidecar.py": "_ORDER[sort] source first",
+    "index/filters.py": "alternatives is_below is_in_one operator operator.join(alternatives) "
+    "conditions.as_sql() mark key_mark value_mark nested_mark text_mark number_mark",
     "index/postgres/connection.py": "name table",
-    "index/postgres/near.py": "among are_made rows stop most other passages _INDEXED.format(dimension)",
-    "index/postgres/database.py": "copied name ours sql.Identifier(self.schema).as_string() table theirs there",
-    "index/notes.py": "columns marks table where",
-    "index/terms/query_terms.py": "positions",
+    "index/postgres/vectors.py": "mark first after is_among count column",
+    "index/postgres/database.py": "name ours sql.Identifier(self.schema).as_string() table theirs",
+    "index/notes.py": "columns table where is_one_of_the_keys",
+    "index/sqlite/connection.py": "setting",
+    "index/sqlite/vectors.py": "first after is_among table dimension",
+    "index/terms/query_terms.py": "positions has_deleted_notes needs_positions",
     "index/terms/merging.py": "is_in_range",
     "index/terms/writer.py": "table",
-    "index/text.py": "table",
-    "index/vectors.py": "after first lacking start table wants_none",
 }
 """By file, what a statement is made of that the reading below cannot see to be ours: tables, columns and conditions out
 of lists of that file, and numbers. A name that comes from a caller or a note has no place here: it is bound as a
@@ -70,8 +69,10 @@ def is_ours(node: ast.expr, known: list[str]) -> bool:
     if ast.unparse(node) in known:
         return True
     match node:
-        case ast.Constant() | ast.Call(func=ast.Name("len")):
+        case ast.Constant() | ast.Call(func=ast.Name("len" | "marks")):
             return True
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="dialect")), args=pieces):
+            return all(is_ours(piece, known) for piece in pieces)
         case ast.JoinedStr(values=parts) | ast.Tuple(elts=parts) | ast.List(elts=parts):
             return all(
                 is_ours(getattr(part, "value", part), known)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simplemem.index.changes import ChangeTable
-from simplemem.index.database import open_database
+from simplemem.index.sqlite.database import open_engine
 from simplemem.vault.access import Access
 from simplemem.vault.base import VaultOptions
 from simplemem.vault.folder.dir_handles import DirHandles
@@ -33,7 +33,7 @@ STEPS = st.lists(
 def table(root: Path, access: Access | None = None, name: str = "index.db") -> ChangeTable:
     vault = FolderVault(root, VaultOptions(access=access or Access()))
     return ChangeTable(
-        open_database(root / ".simplemem" / name, vault.lock), vault, lambda question: question()
+        open_engine(root / ".simplemem" / name, vault.lock), vault, lambda question: question()
     )
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from simplemem.index.audit import Difference, differences
-from simplemem.index.database import Connection
+from simplemem.index.engine import Connection
 from simplemem.index.terms.small_segment import SegmentBuilder
 from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
+from simplemem.index.terms.writer import add_notes, remove_note
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -42,11 +43,11 @@ def grown(plain_store: EnhancedStore, write: Write) -> EnhancedStore:
 
 def put_words(db: Connection, note_id: int, title: str, body: str) -> None:
     """Put other words in the place of those of a note with one block."""
-    db.remove_words(note_id)
+    remove_note(db, note_id)
     builder = SegmentBuilder()
     texts = [TextTokens(tokenize(text)) for text in (title, "", body)]
     builder.add(NoteTokens(note_id, texts[0], texts[1], texts[2:]))
-    db.add_words(builder)
+    add_notes(db, builder)
 
 
 def test_an_index_that_grew_equals_one_made_at_once(grown: EnhancedStore) -> None:

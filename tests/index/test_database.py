@@ -18,7 +18,8 @@ from index.terms.vault_of_words import put_notes
 
 from bench.corruptions import KINDS, one_round
 from simplemem.errors import SimplememError, Unavailable
-from simplemem.index.database import APPLICATION_ID, SCHEMA_VERSION, Database, open_database
+from simplemem.index.sqlite.database import SqliteEngine, open_engine
+from simplemem.index.sqlite.files import APPLICATION_ID, SCHEMA_VERSION
 from simplemem.index.terms.writer import merge_segments
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
@@ -52,8 +53,8 @@ def plums(store: EnhancedStore) -> set[str]:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    opened = open_database(tmp_path / "index.db", nullcontext)
+def database(tmp_path: Path) -> Iterator[SqliteEngine]:
+    opened = open_engine(tmp_path / "index.db", nullcontext)
     yield opened
     opened.close()
 
@@ -70,7 +71,7 @@ def raw(path: Path) -> Iterator[apsw.Connection]:
 # -- one file, many hands
 
 
-def test_a_new_index_carries_its_marks_and_a_write_ahead_log(database: Database) -> None:
+def test_a_new_index_carries_its_marks_and_a_write_ahead_log(database: SqliteEngine) -> None:
     settings = ("application_id", "user_version", "journal_mode", "wal_autocheckpoint")
     said = [database.rows(f"PRAGMA {name}")[0][0] for name in settings]
     assert said == [
@@ -83,7 +84,7 @@ def test_a_new_index_carries_its_marks_and_a_write_ahead_log(database: Database)
 
 
 def test_a_snapshot_ends_on_the_file_it_began_on(tmp_path: Path) -> None:
-    database = open_database(tmp_path / "index.db", nullcontext)
+    database = open_engine(tmp_path / "index.db", nullcontext)
     database.set_meta("x", "old")
     with database.reading() as db:
         KINDS["deleted with its log"](database.path, random.Random())
@@ -95,15 +96,15 @@ def test_a_snapshot_ends_on_the_file_it_began_on(tmp_path: Path) -> None:
     database.close()
 
 
-def test_every_thread_has_a_connection_and_dead_threads_leave_none(database: Database) -> None:
+def test_every_thread_has_a_connection_and_dead_threads_leave_none(database: SqliteEngine) -> None:
     mine = database.connection()
     assert database.connection() is mine
     for _ in range(20):
         assert in_a_new_thread(database.connection) is not mine
-    assert len(database._open) <= 2
+    assert len(database._connections) <= 2
 
 
-def test_threads_that_write_at_once_all_get_their_turn(database: Database) -> None:
+def test_threads_that_write_at_once_all_get_their_turn(database: SqliteEngine) -> None:
     def add(k: int) -> None:
         for j in range(25):
             database.set_meta(f"{k}.{j}", "x")
@@ -124,12 +125,12 @@ def test_the_log_is_folded_in_under_the_lock_once_it_has_grown(tmp_path: Path) -
         held.append("lock")
         yield
 
-    database = open_database(tmp_path / "index.db", lock)
+    database = open_engine(tmp_path / "index.db", lock)
     held.clear()
     database.set_meta("x", "y" * 100_000)
     database.checkpoint()
     assert held == []  # it is small yet
-    database.checkpoint(0)
+    database.fold_log()
     assert held == ["lock"] and (tmp_path / "index.db-wal").stat().st_size == 0
     database.close()
 
@@ -138,13 +139,13 @@ def test_folding_the_log_in_waits_for_no_reader_and_is_done_when_that_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who waited here would keep every writer of the vault waiting with it."""
-    monkeypatch.setattr("simplemem.index.database.BUSY_MS", 3_600_000)
-    database = open_database(tmp_path / "index.db", nullcontext)
+    monkeypatch.setattr("simplemem.index.sqlite.database.BUSY_MS", 3_600_000)
+    database = open_engine(tmp_path / "index.db", nullcontext)
     log = tmp_path / "index.db-wal"
     with raw(tmp_path / "index.db") as reader:
         reader.execute("BEGIN; SELECT * FROM meta").fetchall()
         database.set_meta("x", "y" * 100_000)
-        folding = threading.Thread(target=lambda: database.checkpoint(0), daemon=True)
+        folding = threading.Thread(target=lambda: database.fold_log(), daemon=True)
         folding.start()
         folding.join(60)
         assert not folding.is_alive() and log.stat().st_size > 0
@@ -152,7 +153,7 @@ def test_folding_the_log_in_waits_for_no_reader_and_is_done_when_that_is_gone(
             "it still reads its own moment"
         )
         database.set_meta("x", "z")
-    database.checkpoint(0)
+    database.fold_log()
     assert log.stat().st_size == 0 and database.meta("x") == "z"
     assert database.rows("PRAGMA busy_timeout") == [(3_600_000,)]
     database.close()
@@ -161,7 +162,7 @@ def test_folding_the_log_in_waits_for_no_reader_and_is_done_when_that_is_gone(
 def test_the_log_stays_small_though_a_program_only_writes(
     plain_store: EnhancedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Database.checkpoint, "__defaults__", (200_000,))
+    monkeypatch.setattr("simplemem.index.sqlite.database._MAX_LOG_BYTES", 200_000)
     plain_store.create("a", "start")
     log = Path(f"{plain_store._core.index.path}-wal")
     sizes = []
@@ -227,7 +228,7 @@ def test_what_is_written_on_a_damaged_index_is_kept_and_found(
     ],
 )
 def test_a_check_sees_that_words_are_missing_in_a_file_that_is_whole(
-    database: Database, spoil: str
+    database: SqliteEngine, spoil: str
 ) -> None:
     with database.writing() as db:
         put_notes(db, {f"n{number}": f"word{number} plum" for number in range(20)})
@@ -238,7 +239,7 @@ def test_a_check_sees_that_words_are_missing_in_a_file_that_is_whole(
     assert database.check() != []
 
 
-def test_a_check_sees_a_packed_segment_that_cannot_be_read(database: Database) -> None:
+def test_a_check_sees_a_packed_segment_that_cannot_be_read(database: SqliteEngine) -> None:
     with database.writing() as db:
         put_notes(db, {"a": "plum pear"})
     assert database.check() == []
@@ -248,12 +249,12 @@ def test_a_check_sees_a_packed_segment_that_cannot_be_read(database: Database) -
 
 
 def test_a_check_takes_no_merge_of_another_connection_for_damage(
-    database: Database, tmp_path: Path
+    database: SqliteEngine, tmp_path: Path
 ) -> None:
     with database.writing() as db:
         put_notes(db, {"a": "plums they ripen"})
     assert database.check() == []
-    with closing(open_database(tmp_path / "index.db", nullcontext)) as another:
+    with closing(open_engine(tmp_path / "index.db", nullcontext)) as another:
         with another.writing() as db:
             put_notes(db, {"b": "plums they ripen"})
         merge_segments(another, max_packed=0)
@@ -372,7 +373,7 @@ def test_whoever_makes_the_index_anew_does_not_hold_up_who_has_the_vault(vault: 
             lock.release()
 
     failures: list[BaseException] = []
-    database = Database(vault / ".simplemem" / "index.db", vault_lock)
+    database = SqliteEngine(vault / ".simplemem" / "index.db", vault_lock)
 
     def question() -> None:
         asked.is_question = True

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import Unavailable
-from simplemem.index import vectors
+from simplemem.index import embeddings
 from simplemem.index.audit import dump
-from simplemem.index.database import Database, open_database
 from simplemem.index.door import QueryVector, Question
 from simplemem.index.sidecar import Sidecar
+from simplemem.index.sqlite.database import SqliteEngine, open_engine
 from simplemem.index.sync import Sync
 from simplemem.providers.wordllama import WordLlama
 from simplemem.vault.base import VaultOptions
@@ -72,16 +72,18 @@ class Kept:
 
     def __init__(self, root: Path, database: Path) -> None:
         self.vault = FolderVault(root, VaultOptions(durable=False))
-        self.index = Sidecar(database_at := Database(database, nullcontext))
+        self.index = Sidecar(database_at := SqliteEngine(database, nullcontext))
         self.database = database_at
         self.rows = Sync(self.vault, self.database, lambda path: None, 1_000_000)
 
     def fill(self, embedder: WordLlama) -> int:
         self.rows.scan()
-        return vectors.Filling(self.vault, self.database, embedder).run()
+        return embeddings.Filling(self.vault, self.database, embedder).run()
 
     def lengths(self) -> set[int]:
-        return {row[0] for row in self.database.rows("SELECT DISTINCT length(vector) FROM vectors")}
+        with self.database.reading() as db:
+            places, _ = db.vectors.read_all(blocks=False)
+            return {len(vector) for vector in db.vectors.read(places).values()}
 
     def in_use(self) -> str:
         return self.index.standing().space.embedder
@@ -138,10 +140,10 @@ def test_a_note_that_nobody_can_read_does_not_hold_up_the_others(
 ) -> None:
     kept.fill(WHOLE)
     (vault / "n2.md").rename(vault / "n2.away")  # and the index has not heard of it
-    assert vectors.Filling(kept.vault, kept.database, half).run() == 5
+    assert embeddings.Filling(kept.vault, kept.database, half).run() == 5
     assert kept.in_use() == "half" and len(kept.nearest(half, "honey bees")) == 5
     (vault / "n2.away").rename(vault / "n2.md")
-    assert vectors.Filling(kept.vault, kept.database, half).run() == 1
+    assert embeddings.Filling(kept.vault, kept.database, half).run() == 1
     assert len(kept.nearest(half, "honey bees")) == 6
 
 
@@ -155,9 +157,9 @@ def test_who_holds_vectors_in_memory_lets_the_old_ones_go(kept: Kept, vault: Pat
         with (
             kept.database.writing() as db
         ):  # vectors that would give another answer, had they been loaded
-            db.execute(
-                "UPDATE vectors SET vector = (SELECT vector FROM vectors WHERE id >> 20 = 4)"
-            ).fetchall()
+            places, _ = db.vectors.read_all(blocks=False)
+            (other,) = (vector for _, vector in db.vectors.read_notes([4], blocks=False))
+            db.vectors.write([(place, other) for place in places])
         assert reader.nearest(WHOLE, "honey bees") == []
         asked = QueryVector(OTHER.query("honey bees"), "other")
         assert (
@@ -202,8 +204,8 @@ def test_a_fill_stops_when_another_process_begins_with_another_embedder(
             self, texts: Sequence[str], *, stopped: Callable[[], bool] = lambda: False
         ) -> list[bytes]:
             if len(self.given) == 1:
-                elsewhere = open_database(kept.index.path, nullcontext)
-                vectors.adopt(elsewhere, OTHER)
+                elsewhere = open_engine(kept.index.path, nullcontext)
+                embeddings.adopt(elsewhere, OTHER)
                 elsewhere.close()
             return super().documents(texts, stopped=stopped)
 
@@ -226,8 +228,8 @@ def test_vectors_are_taken_over_where_the_text_is_the_same_and_of_this_width(
         other = Kept(vault, tmp_path / f"{width}.db")
         try:
             other.rows.scan()
-            vectors.adopt(other.database, far)
-            vectors.take(kept.database, other.database, width)
+            embeddings.adopt(other.database, far)
+            embeddings.take(kept.database, other.database, width)
             other.fill(far)
             assert len(far.given) == asked
             assert other.lengths() == {128} and other.index.embedded("half", True).waiting == 0
@@ -243,8 +245,8 @@ def test_texts_that_wait_serve_a_note_whose_header_alone_another_process_has_see
     other = Kept(vault, kept.index.path)
     try:
         other.fill(half)
-        vectors.adopt(kept.database, WHOLE)
-        made = vectors.Filling(kept.vault, kept.database, WHOLE, ready=kept.rows.waiting).run()
+        embeddings.adopt(kept.database, WHOLE)
+        made = embeddings.Filling(kept.vault, kept.database, WHOLE, ready=kept.rows.waiting).run()
         assert (made, kept.index.standing().waiting) == (len(SUBJECTS), 0)
     finally:
         other.close()

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from index.terms.vault_of_words import open_index, put_notes, remove_notes
+from index.terms.vault_of_words import open_index, put_notes, remove_notes, term_index
 
-from simplemem.index.database import Connection, Database
+from simplemem.index.engine import Connection
 from simplemem.index.places import BLOCK, SHIFT
+from simplemem.index.sqlite.database import SqliteEngine
 from simplemem.index.terms.reader import TermIndex
 from simplemem.index.terms.writer import merge_segments
 
@@ -19,7 +20,7 @@ FOOTER = "Back to the [overview](https://example.org) of all pages"
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
+def database(tmp_path: Path) -> Iterator[SqliteEngine]:
     with closing(open_index(tmp_path)) as opened:
         yield opened
 
@@ -46,7 +47,7 @@ def _footers(note_ids: list[int]) -> list[int]:
 
 
 @pytest.mark.parametrize("is_merged", [False, True])
-def test_each_note_with_a_text_counts_once(database: Database, is_merged: bool) -> None:
+def test_each_note_with_a_text_counts_once(database: SqliteEngine, is_merged: bool) -> None:
     with database.writing() as db:
         ids = [id_ for number in range(20) for id_ in _put(db, number)]
     if is_merged:
@@ -57,7 +58,7 @@ def test_each_note_with_a_text_counts_once(database: Database, is_merged: bool) 
         others = _put(db, 30, footer=f"{FOOTER}.\n\n{FOOTER}")
 
     with database.reading() as db:
-        index = db.term_index()
+        index = term_index(db)
         left = [id_ for id_ in ids if id_ not in (ids[3], ids[4], ids[7])] + others
         counts = _counts(index, _blocks(left))
         assert {place: count for place, count in counts.items() if count > 1} == dict.fromkeys(
@@ -69,9 +70,9 @@ def test_each_note_with_a_text_counts_once(database: Database, is_merged: bool) 
         assert index.repeated_blocks(ids, 19) == []
 
 
-def test_a_line_without_words_is_not_counted(database: Database) -> None:
+def test_a_line_without_words_is_not_counted(database: SqliteEngine) -> None:
     with database.writing() as db:
         ids = _put(db, *range(8))
     with database.reading() as db:
         rules = [place + 1 for place in _blocks(ids)[::3]]
-        assert _counts(db.term_index(), rules) == dict.fromkeys(rules, 0)
+        assert _counts(term_index(db), rules) == dict.fromkeys(rules, 0)

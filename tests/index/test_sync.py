@@ -86,9 +86,9 @@ def test_our_own_write_that_the_watcher_hears_of_is_read_and_not_written_to_the_
     core, heard = plain_store._core, list[frozenset[str]]()
     core.listeners.subscribers.append(heard.append)
     plain_store.create("a", "apple")
-    before = core.index.database.connection().total_changes()
+    before = core.index.database.connection().raw.total_changes()
     core.look_at({"a.md"})
-    assert core.index.database.connection().total_changes() == before
+    assert core.index.database.connection().raw.total_changes() == before
     (vault / "a.md").write_text("grape")
     core.look_at({"a.md"})
     assert names(plain_store, "grape") == ["a"] and heard == [{"a"}, {"a"}]

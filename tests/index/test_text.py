@@ -10,13 +10,16 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from index.terms.vault_of_words import term_index
 
 from simplemem.index import text
-from simplemem.index.database import Connection, Database, open_database
 from simplemem.index.door import Stat
+from simplemem.index.engine import Connection
 from simplemem.index.notes import Rows
+from simplemem.index.sqlite.database import SqliteEngine, open_engine
 from simplemem.index.terms.small_segment import SegmentBuilder
 from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
+from simplemem.index.terms.writer import add_notes, remove_note
 from simplemem.note.note import read_note
 from simplemem.note.words import searchable, unique_words
 from simplemem.search.query import read_query
@@ -41,9 +44,9 @@ ALPHABET = st.one_of(*(st.characters(min_codepoint=a, max_codepoint=b) for a, b 
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
+def database(tmp_path: Path) -> Iterator[SqliteEngine]:
     """An index of its own, with nothing in it."""
-    opened = open_database(tmp_path / "index.db", nullcontext)
+    opened = open_engine(tmp_path / "index.db", nullcontext)
     yield opened
     opened.close()
 
@@ -62,7 +65,7 @@ def found(
     db: Connection, question: str, leg: str = "note", ids: list[int] | None = None
 ) -> list[int]:
     terms = read_query(question).terms()
-    return [match.note for match in db.term_index().leg(db, leg, terms, 50, ids)]
+    return [match.note for match in term_index(db).leg(db, leg, terms, 50, ids)]
 
 
 @pytest.mark.parametrize("leg", ["note", "block"])
@@ -90,7 +93,7 @@ def found(
     ],
 )
 def test_a_word_inside_a_sentence_is_found(
-    database: Database, leg: str, body: str, question: str
+    database: SqliteEngine, leg: str, body: str, question: str
 ) -> None:
     with database.writing() as db:
         put(db, 1, body)
@@ -108,7 +111,7 @@ def test_a_word_inside_a_sentence_is_found(
     ],
 )
 def test_how_a_system_writes_accents_and_syllables_makes_no_difference(
-    database: Database, word: str, written: str
+    database: SqliteEngine, word: str, written: str
 ) -> None:
     with database.writing() as db:
         for form_of_note in ("NFC", "NFD"):
@@ -128,18 +131,18 @@ def test_how_a_system_writes_accents_and_syllables_makes_no_difference(
 @example("東京都 서울에서 น้ำชา")
 @example("´")
 @example("a ´ b ´")
-def test_a_note_is_found_by_every_word_of_its_own(database: Database, body: str) -> None:
+def test_a_note_is_found_by_every_word_of_its_own(database: SqliteEngine, body: str) -> None:
     with database.writing() as db:
-        db.remove_words(1)
+        remove_note(db, 1)
         words = TextTokens(tokenize(searchable(body)))
         builder = SegmentBuilder()
         builder.add(NoteTokens(1, TextTokens(()), TextTokens(()), [words]))
-        db.add_words(builder)
+        add_notes(db, builder)
         for word in unique_words(body):
             assert found(db, word) == [1], word
 
 
-def test_the_file_name_is_searched_where_the_title_is_another(database: Database) -> None:
+def test_the_file_name_is_searched_where_the_title_is_another(database: SqliteEngine) -> None:
     with database.writing() as db:
         body = "---\ntitle: Minutes\ndescription: of the assembly\naliases: [Thing]\n---\nBody.\n"
         put(db, 1, body, "x/2026-01-24 Skovgaard.md")
@@ -147,13 +150,12 @@ def test_the_file_name_is_searched_where_the_title_is_another(database: Database
             assert found(db, question) == [1], question
 
 
-def test_only_texts_without_a_vector_are_given_to_the_embedder(database: Database) -> None:
+def test_only_texts_without_a_vector_are_given_to_the_embedder(database: SqliteEngine) -> None:
     with database.writing() as db:
         asked = put(db, 1, "# One\n\nalpha\n\nbeta\n")
         assert {line for _, text_ in asked for line in text_.split("\n")} >= {"alpha", "beta"}
-        hashes = dict(db.execute("SELECT id, hash FROM places"))
-        rows = ((id_, hashes[id_], b"v") for id_, _ in asked)
-        db.executemany("INSERT INTO vectors (id, hash, vector) VALUES (?, ?, ?)", rows)
+        db.vectors.create(1)
+        db.vectors.write((id_, b"v") for id_, _ in asked)
         assert put(db, 1, "---\nrating: 5\n---\n# One\n\nalpha\n\nbeta\n") == []
         again = [text_ for _, text_ in put(db, 1, "# One\n\nalpha\n\ngamma\n")]
         assert "One\ngamma" in again and "One\nalpha" not in again

@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from simplemem.errors import SimplememError
-from simplemem.index import sync, vectors
+from simplemem.index import embeddings, sync
 from simplemem.index.audit import dump
-from simplemem.index.database import open_database
+from simplemem.index.sqlite.database import open_engine
 from simplemem.providers.embed import embedder_named
 from simplemem.providers.wordllama import WordLlama
 from simplemem.settings.model import Settings
@@ -146,7 +146,7 @@ _LESS = {
 
 def rows_of(index: Path) -> list[tuple[Any, ...]]:
     """All that an index holds, as it lies on the disk."""
-    database = open_database(index, nullcontext)
+    database = open_engine(index, nullcontext)
     try:
         with database.reading() as db:
             return list(dump(db))
@@ -552,9 +552,9 @@ class AVaultWithVectors(AVault):
     def try_another_embedder(self, who: int, finish: bool) -> None:
         """Its vectors take the place of ours, until ours are made again."""
         step = self.stores[who]._core
-        vectors.adopt(step.index.database, _HALF)
+        embeddings.adopt(step.index.database, _HALF)
         if finish:
-            vectors.Filling(step.vault, step.index.database, _HALF).run()
+            embeddings.Filling(step.vault, step.index.database, _HALF).run()
         self.embedded = False
 
     @rule(who=st.integers(0, 1))

@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from index.terms.vault_of_words import term_index
 
-from simplemem.index.database import open_database
 from simplemem.index.door import AnyOf, Standing, Term
+from simplemem.index.sqlite.database import open_engine
 from simplemem.index.terms.small_segment import SegmentBuilder
 from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
+from simplemem.index.terms.writer import add_notes
 from simplemem.note.stems import MARKS, stems_of
 from simplemem.search.forms import with_forms
 from simplemem.search.query import Query, read_query
@@ -85,21 +87,21 @@ class Words:
     """The words of some notes as the index has them. Notes are numbered from 1."""
 
     def __init__(self, *texts: str) -> None:
-        self._database = open_database(Path(tempfile.mkdtemp()) / "index.db", nullcontext)
+        self._database = open_engine(Path(tempfile.mkdtemp()) / "index.db", nullcontext)
         builder = SegmentBuilder()
         for number, text in enumerate(texts, 1):
             words = TextTokens(tokenize(text))
             builder.add(NoteTokens(number, TextTokens(()), words, ()))
         with self._database.writing() as db:
-            db.add_words(builder)
+            add_notes(db, builder)
 
     def vocabulary(self, asked: Sequence[AnyOf]) -> tuple[list[int], Standing]:
         with self._database.reading() as db:
-            return db.term_index().vocabulary(db, asked), Standing(0, (), {})
+            return term_index(db).vocabulary(db, asked), Standing(0, (), {})
 
     def found(self, terms: Sequence[Term]) -> list[int]:
         with self._database.reading() as db:
-            matches = db.term_index().leg(db, "note", terms, 100, None)
+            matches = term_index(db).leg(db, "note", terms, 100, None)
         return sorted(match.note for match in matches)
 
 

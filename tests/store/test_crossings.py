@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from simplemem.index.sidecar import Sidecar
-from simplemem.index.vectors import VectorsInMemory
+from simplemem.index.vectors import NearestNotes
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -84,9 +84,9 @@ def test_what_is_near_in_meaning_is_found_once_and_kept(
     harbour: EnhancedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compared: list[object] = []
-    nearest = VectorsInMemory.nearest
+    nearest = NearestNotes.find
     monkeypatch.setattr(
-        VectorsInMemory, "nearest", lambda *given: compared.append(given) or nearest(*given)
+        NearestNotes, "find", lambda *given: compared.append(given) or nearest(*given)
     )
     near = harbour.related("n3")
     assert len(near) == 3 and harbour.related("n3") == near and len(compared) == 1

@@ -1,5 +1,8 @@
-"""A vault's tables in PostgreSQL: one schema, rebuilt beside itself and renamed into place. One process writes at a
-time, for as long as a transaction takes; readers wait for nobody. A server that is away is said, and asked again."""
+"""The PostgreSQL engine: one schema per vault, rebuilt beside itself and renamed into place.
+
+One process writes at a time, for as long as a transaction takes. Readers wait for nobody. While the
+server is away, Unavailable is raised, and the next use asks it again (docs/internals/engines.md).
+"""
 
 from __future__ import annotations
 
@@ -7,240 +10,293 @@ import hashlib
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import psycopg
 from psycopg import errors, sql
 from psycopg.conninfo import conninfo_to_dict
 
 from simplemem.errors import Invalid, Unavailable
-from simplemem.index.connection import SET_META
-from simplemem.index.engine import Damaged, Replaced
-from simplemem.index.postgres import near
-from simplemem.index.postgres.connection import Connection, Connections, Cursor
+from simplemem.index.engine import SET_META, Damaged, Engine, Replaced, Row, StatementFailed, Value
+from simplemem.index.postgres.connection import (
+    DIALECT,
+    ConnectionPool,
+    PostgresConnection,
+    PostgresCursor,
+)
 from simplemem.index.postgres.lease import LEADER, Lease, leader_in, renew
 from simplemem.index.terms.integrity import find_damage
-from simplemem.index.terms.query_terms import SegmentCache
 from simplemem.index.terms.writer import merge_segments
 
 T = TypeVar("T")
-SHAPE = "7"  # of the tables; another's are made anew
-_SCHEMA = Path(__file__).with_name("schema.sql")
-_SPOKEN = {  # what the tables of the sidecar are in PostgreSQL's words; it too compares text byte by byte
-    "TEXT": 'TEXT COLLATE "C"', "BLOB": "BYTEA", " WITHOUT ROWID": "",
-    "INTEGER PRIMARY KEY AUTOINCREMENT": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "INTEGER": "BIGINT",
-    "(key)": "USING hash (key)", "(title_key)": "USING hash (title_key)",  # longer than a B-tree takes
-}  # fmt: skip
-_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_LOOK = "SELECT key, value FROM meta WHERE key IN ('made', 'state')"
-_PAUSE = 30.0  # seconds for which a replica that failed is not asked
+SCHEMA = "8"  # the version of the tables; those of another version are made anew
+_OWN_STATEMENTS = Path(__file__).with_name("schema.sql")
+_BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_SELECT_STATE = "SELECT key, value FROM meta WHERE key IN ('made', 'state')"
+_PAUSE_SECONDS = 30.0  # for which a replica that failed is not asked
+_LARGE_TABLES = ("notes", "places", "tags", "tag_pairs", "links", "terms")
 
 
 class _Behind(Exception):
     """A replica has not reached what this process has seen."""
 
 
-class PostgresDatabase:
-    """One vault's tables. `path` is where this machine keeps what only it needs. What only reads is asked of a `replica`,
-    where there is one that has reached all that this process has seen."""
+class PostgresEngine:
+    """The index of one vault in one schema of a server. Guards the connections of all threads.
 
-    most_held = (
-        256_000_000  # numbers of passages that are compared one by one: of a million of 256 numbers
-    )
+    `path` is where this machine keeps what only it needs. Reads are asked of a replica, where there is
+    one that has reached all that this process has seen.
+    """
+
+    # Numbers of passages that are compared one by one: a million vectors of 256 numbers.
+    max_compared_numbers = 256_000_000
 
     def __init__(self, url: str, schema: str, path: Path, replica: str = "") -> None:
-        self.url, self.schema, self.path = url, schema, path
+        self.url = url
+        self.schema = schema
+        self.path = path
         self.place = f"{address_of(url)}, schema {schema}"
-        segment_cache = SegmentCache()
-        self._primary = Connections(url, schema, segment_cache)
-        self._replica = (
-            Connections(replica, schema, segment_cache, is_of_replica=True) if replica else None
-        )
-        self._replica_place = address_of(replica, "index.replica") if replica else ""
+        self.generation = 0
+        self._primary = ConnectionPool(url, schema)
+        self._replica: ConnectionPool | None = None
+        self._replica_place = ""
+        if replica:
+            self._replica = ConnectionPool(replica, schema, is_of_replica=True)
+            self._replica_place = address_of(replica, "index.replica")
         self._replica_rests_until = 0.0
         self._local = threading.local()
         self._guard = threading.Lock()
-        self.generation, self._has_grown = 0, False
-        self._made, self._newest = (
-            "",
-            0,
-        )  # which tables they are, once the server has answered, and their last state
-        with suppress(Unavailable), _errors_as_ours():
+        self._has_grown = False
+        self._made = ""  # which tables they are, once the server has answered
+        self._newest_state = 0
+        with suppress(Unavailable), _translating_errors():
             self._connect()
 
     @property
     def engine(self) -> str:
-        """Its name and version, and what reads are asked of."""
+        """Its name and version, and what answers reads."""
+        name = self._primary.engine
         if self._replica is None:
-            return self._primary.engine
-        rests = time.monotonic() < self._replica_rests_until
-        return f"{self._primary.engine}; its replica {self._replica_place} {'does not answer' if rests else 'answers reads'}"
+            return name
+        is_resting = time.monotonic() < self._replica_rests_until
+        state = "does not answer" if is_resting else "answers reads"
+        return f"{name}; its replica {self._replica_place} {state}"
 
-    def _prepare(self, db: Connection, *, anew: bool = False) -> None:
-        """Make the tables if there are none, or others than ours. Cold starts of many servers meet here."""
+    @property
+    def vector_storage(self) -> str:
+        """How it keeps vectors, for people."""
+        with self.reading() as db:
+            storage = db.vectors.storage
+        return {
+            "halfvec": "halfvec of pgvector",
+            "bytea": "bytes, compared in memory (pgvector is not available)",
+        }.get(storage, "none yet")
+
+    # -- connections
+
+    def _prepare(self, db: PostgresConnection, *, anew: bool = False) -> None:
+        """Make the tables if there are none, or others than ours.
+
+        Many servers that start at the same moment meet here.
+        """
         with self._locked(db):
-            there = db.execute("SELECT to_regclass(?)", (f"{self.schema}.meta",)).get
-            shape = there and db.execute("SELECT value FROM meta WHERE key = 'shape'").get
-            if anew or shape != SHAPE:
-                name = sql.Identifier(self.schema).as_string()
-                number = leader_in(db)[0] if there else 0  # none is used twice
-                for each in (f"DROP SCHEMA IF EXISTS {name} CASCADE", f"CREATE SCHEMA {name}"):
-                    db.execute(each)
-                Cursor(db.raw).execute(_tables())
-                facts = {
-                    "shape": SHAPE,
-                    "made": uuid.uuid4().hex,
-                    "state": "0",
-                    LEADER: f"{number} 0",
-                }
-                db.executemany(SET_META, facts.items())
+            is_there = db.execute("SELECT to_regclass($1)", (f"{self.schema}.meta",)).get
+            version = None
+            if is_there:
+                version = db.execute("SELECT value FROM meta WHERE key = 'shape'").get
+            if anew or version != SCHEMA:
+                # No number of a leader is used twice.
+                number = leader_in(db)[0] if is_there else 0
+                self._make_tables(db, number)
         self._made = str(db.execute("SELECT value FROM meta WHERE key = 'made'").get)
 
-    def _connect(self) -> Connection:
-        """This thread's connection, to tables that are there."""
-        db = self._primary.ours()
+    def _make_tables(self, db: PostgresConnection, leader_number: int) -> None:
+        name = sql.Identifier(self.schema).as_string()
+        db.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE")
+        db.execute(f"CREATE SCHEMA {name}")
+        PostgresCursor(db.raw).execute(DIALECT.schema())
+        PostgresCursor(db.raw).execute(_OWN_STATEMENTS.read_text(encoding="utf-8"))
+        facts = {
+            "shape": SCHEMA,
+            "made": uuid.uuid4().hex,
+            "state": "0",
+            LEADER: f"{leader_number} 0",
+        }
+        db.executemany(SET_META, facts.items())
+
+    def _connect(self) -> PostgresConnection:
+        """Return this thread's connection to the primary, after making the tables."""
+        db = self._primary.connection()
         if not self._made:
             self._prepare(db)
         return db
 
-    def connection(self) -> Connection:
-        """This thread's connection."""
-        with _errors_as_ours():
+    def connection(self) -> PostgresConnection:
+        """Return this thread's connection to the primary."""
+        with _translating_errors():
             return self._connect()
 
-    def _look(self, db: Connection, answer: Cursor | None = None) -> None:
-        """Notice what others did: another transaction, or other tables in the place of ours."""
-        found = dict((answer or db.execute(_LOOK)).fetchall())
-        db.seen = found["made"], found["state"]
+    def refresh(self) -> None:
+        """Notice, as far as connecting tells it, whether the tables are there."""
+        self.connection()
+
+    def close(self) -> None:
+        """Close every connection. No other thread may be using them."""
+        self._primary.close()
+        if self._replica is not None:
+            self._replica.close()
+
+    # -- what others did
+
+    def _look(self, db: PostgresConnection, answer: PostgresCursor | None = None) -> None:
+        """Notice another transaction, or other tables in the place of ours."""
+        if answer is None:
+            answer = db.execute(_SELECT_STATE)
+        facts = dict(answer.fetchall())
+        db.seen = facts["made"], facts["state"]
         self._see(db)
 
-    def _see(self, db: Connection) -> None:
-        made, state = db.seen[0], int(db.seen[1])
+    def _see(self, db: PostgresConnection) -> None:
+        made = db.seen[0]
+        state = int(db.seen[1])
         with self._guard:
-            if db.is_of_replica and (made != self._made or state < self._newest):
-                db.seen = "", ""  # so that the next question looks before it asks
+            is_behind = made != self._made or state < self._newest_state
+            if db.is_of_replica and is_behind:
+                db.seen = "", ""  # so that the next query looks before it asks
                 raise _Behind
             if made != self._made:
-                self._made, self._newest = made, 0
+                self._made = made
+                self._newest_state = 0
                 self.generation += 1
-            self._newest = max(self._newest, state)
+            self._newest_state = max(self._newest_state, state)
 
-    def rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a query."""
-        with _errors_as_ours():
+    # -- reading
+
+    def rows(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
+        """Return the rows of one statement."""
+        with _translating_errors():
             db = self._connect()
             if not db.in_transaction:
                 db.settle()
             return db.execute(statement, values).fetchall()
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """One snapshot for several queries."""
-        with _errors_as_ours():
+    def reading(self) -> Iterator[PostgresConnection]:
+        """Open one snapshot for several statements."""
+        with _translating_errors():
             db = self._connect()
             if db.in_transaction:
                 yield db
                 return
             db.send_ahead()
-            with self._transaction(db, _READ):
+            with self._transaction(db, _BEGIN_READING):
                 self._look(db)
                 yield db
 
-    def answer(self, ask: Callable[[Connection], T]) -> T:
-        """Ask in one snapshot: of a replica if it is up to date, else of the primary."""
-        with _errors_as_ours():
+    def answer(self, ask: Callable[[PostgresConnection], T]) -> T:
+        """Return what `ask` finds in one snapshot: of a replica if it is up to date, else of the primary."""
+        with _translating_errors():
             db = self._connect()
             if db.in_transaction:
                 return ask(db)
             if self._replica is not None and time.monotonic() >= self._replica_rests_until:
                 try:
-                    return self._answer(self._replica.ours(), ask)
+                    return self._answer(self._replica.connection(), ask)
                 except (_Behind, errors.UndefinedTable, errors.SerializationFailure):
                     pass  # it has not these tables yet, or took away what was being read
                 except psycopg.Error:
-                    self._replica_rests_until = time.monotonic() + _PAUSE
+                    self._replica_rests_until = time.monotonic() + _PAUSE_SECONDS
             return self._answer(db, ask)
 
-    def _answer(self, db: Connection, ask: Callable[[Connection], T]) -> T:
-        """Ask on the strength of what was seen last, and again if that is no longer so: whoever looked first would wait
-        for one answer more."""
-        whose = self.generation
+    def _answer(self, db: PostgresConnection, ask: Callable[[PostgresConnection], T]) -> T:
+        """Ask as if nobody had written since this connection looked last, and again if somebody has.
+
+        To look first would cost one round trip more per query.
+        """
+        generation = self.generation
         while True:
-            before = db.seen
+            seen_before = db.seen
             db.send_ahead()
-            with self._transaction(db, _READ):
-                if not any(before):
+            with self._transaction(db, _BEGIN_READING):
+                if not any(seen_before):
                     self._look(db)
-                    before = db.seen
-                seen = db.execute(_LOOK)
+                    seen_before = db.seen
+                state = db.execute(_SELECT_STATE)
                 try:
-                    found = ask(db)
-                except (LookupError, TypeError, ValueError):  # of two states that do not fit
-                    self._look(db, seen)
-                    if db.seen == before:
+                    result = ask(db)
+                except (LookupError, ValueError, Damaged):  # what is known is of an older state
+                    self._look(db, state)
+                    if db.seen == seen_before:
                         raise
                 else:
-                    self._look(db, seen)
-            if self.generation != whose:
+                    self._look(db, state)
+            if self.generation != generation:
                 raise Replaced
-            if db.seen == before:
-                return found
+            if db.seen == seen_before:
+                return result
+
+    # -- writing
 
     @contextmanager
-    def writing(self, generation: int | None = None) -> Iterator[Connection]:
-        """One transaction, re-entrant in a thread: the outermost commits. Others wait for it. With the `generation` that
-        was read before, Replaced in any other."""
-        with _errors_as_ours():
+    def writing(self, generation: int | None = None) -> Iterator[PostgresConnection]:
+        """Open one transaction, re-entrant in a thread: the outermost commits. Others wait for it.
+
+        Raises Replaced if the index is no longer the one of `generation`, and Unavailable if this
+        thread led the servers and another leads now.
+        """
+        with _translating_errors():
             db = self._connect()
             if db.in_transaction:
                 yield db
                 return
             with self._locked(db):
                 self._look(db)
-                if (ours := getattr(self._local, "fence", 0)) and ours != leader_in(db)[0]:
-                    hint = "This server continues as a follower. Nothing needs to be done."
+                leader_number = getattr(self._local, "leader_number", 0)
+                if leader_number and leader_number != leader_in(db)[0]:
                     raise Unavailable(
-                        "another server is the leader now, and nothing was written", hint=hint
+                        "another server is the leader now, and nothing was written",
+                        hint="This server continues as a follower. Nothing needs to be done.",
                     )
                 if generation not in (None, self.generation):
                     raise Replaced
                 yield db
-                if ours:
-                    renew(db, ours)
-                db.seen = db.seen[0], str(int(db.seen[1]) + 1)
+                if leader_number:
+                    renew(db, leader_number)
+                made, state = db.seen
+                db.seen = made, str(int(state) + 1)
                 db.execute(SET_META, ("state", db.seen[1]))
             self._see(db)
 
     @contextmanager
-    def exclusively(self) -> Iterator[Connection]:
-        """A transaction as `writing`, of which no reader need know."""
-        with _errors_as_ours():
+    def exclusively(self) -> Iterator[PostgresConnection]:
+        """Open a transaction as `writing` does, of which no reader need know."""
+        with _translating_errors():
             db = self._connect()
             with self._locked(db):
                 yield db
 
     @contextmanager
-    def _locked(self, db: Connection) -> Iterator[None]:
+    def _locked(self, db: PostgresConnection) -> Iterator[None]:
+        """Open a transaction that holds the lock of this vault's tables."""
+        digest = hashlib.sha256(self.schema.encode()).digest()
+        number = int.from_bytes(digest[:8], "big", signed=True)
         db.settle()
         with self._transaction(db, "BEGIN"):
-            lock = hashlib.sha256(self.schema.encode()).digest()[:8]
-            db.execute(
-                "SELECT pg_advisory_xact_lock(?::bigint)",
-                (int.from_bytes(lock, "big", signed=True),),
-            )
+            db.execute("SELECT pg_advisory_xact_lock($1::bigint)", (number,))
             yield
 
     @contextmanager
-    def _transaction(self, db: Connection, begin: str) -> Iterator[None]:
+    def _transaction(self, db: PostgresConnection, begin: str) -> Iterator[None]:
         db.raw.execute(begin, prepare=False)
         db.in_transaction = True
         try:
             yield
             db.end()
         except BaseException:
+            db.vectors.forget()
             with suppress(psycopg.Error):
                 db.settle()
             try:
@@ -251,151 +307,156 @@ class PostgresDatabase:
         finally:
             db.in_transaction = False
 
-    def leadership(self) -> Lease:
-        """The lead of these tables."""
-        return Lease(self)
-
-    def fence(self, number: int) -> None:
-        """What this thread writes is refused from when another leader than the one of this number is there; 0: never."""
-        self._local.fence = number
-
     def meta(self, key: str) -> str | None:
-        with (
-            self.reading() as db
-        ):  # which looks: a replica that has not reached this is not asked from now on
-            found = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).get
-        return None if found is None else str(found)
+        """Return a fact about the index itself.
+
+        A replica that has not reached the snapshot that is read here is not asked from now on.
+        """
+        with self.reading() as db:
+            value = db.execute("SELECT value FROM meta WHERE key = $1", (key,)).get
+        return None if value is None else str(value)
 
     def set_meta(self, key: str, value: str) -> None:
+        """Store a fact about the index itself."""
         with self.writing() as db:
             db.execute(SET_META, (key, value))
 
+    # -- the lead
+
+    def leadership(self) -> Lease:
+        """Return the lead of these tables."""
+        return Lease(self)
+
+    def fence(self, leader_number: int) -> None:
+        """Refuse what this thread writes once another leader than this one leads; 0: never."""
+        self._local.leader_number = leader_number
+
+    # -- upkeep
+
     def expect_much(self) -> None:
-        """What the server knows of its tables will be of no use."""
+        """Remember that what the server knows of the sizes of its tables will soon be wrong."""
         self._has_grown = True
 
     def fold(self, generation: int | None = None) -> None:
-        """Merge segments of words, as many a transaction as are of a like size."""
+        """Merge segments of the term index, if many have come together."""
         merge_segments(self, generation)
-        if self._has_grown:  # else it would plan for empty tables until it looks by itself
+        if self._has_grown:
+            # Otherwise the server would plan for empty tables until it looks by itself.
             self._has_grown = False
-            for table in (
-                "notes",
-                "places",
-                "tags",
-                "tag_pairs",
-                "links",
-                "terms",
-            ):
+            for table in _LARGE_TABLES:
                 self.rows(f"ANALYZE {table}")
 
-    def checkpoint(self, _most: int = 0) -> None:
-        """After some were put: the words of single notes are merged once there are many."""
+    def checkpoint(self, *, is_bulk: bool = False) -> None:  # noqa: ARG002  (there is no log to fold)
+        """Merge segments of the term index, and make the index of vectors once there are many."""
         self.fold()
-        with _errors_as_ours():
+        with _translating_errors():
             db = self._connect()
             db.settle()
-            if near.build(db, self.most_held):
-                self.set_meta("vectors", "indexed")  # for others to notice
+            if db.vectors.build_index(self.max_compared_numbers):
+                self.set_meta("vectors", "indexed")  # a write, so that others notice
 
     def check(self) -> list[str]:
-        """What is wrong with the tables, as far as the server sees."""
+        """Return what is wrong with the tables, as far as the server and the term index see it."""
         try:
             with self.reading() as db:
                 return find_damage(db)
-        except (Unavailable, Damaged) as error:
+        except (Unavailable, Damaged, StatementFailed) as error:
             return [str(error)]
+
+    # -- other tables
 
     def discard(self) -> None:
         """Put empty tables in the place of these."""
-        with _errors_as_ours():
+        with _translating_errors():
             self._prepare(self._connect(), anew=True)
         self.generation += 1
 
-    def beside(self) -> PostgresDatabase:
-        """Empty tables, private to this process until `replace_with` puts them in the place of these."""
-        return PostgresDatabase(
-            self.url, f"{self.schema[:40]}_new_{uuid.uuid4().hex[:8]}", self.path
-        )
+    def beside(self) -> PostgresEngine:
+        """Return empty tables that are private to this process until `replace_with` takes them."""
+        schema = f"{self.schema[:40]}_new_{uuid.uuid4().hex[:8]}"
+        return PostgresEngine(self.url, schema, self.path)
+
+    def replace_with(self, fresh: Engine) -> None:
+        """Put tables from `beside` in the place of these."""
+        assert isinstance(fresh, PostgresEngine)
+        fresh.checkpoint()  # with an index of its vectors, if ours may have one
+        fresh.close()
+        ours = sql.Identifier(self.schema).as_string()
+        theirs = sql.Identifier(fresh.schema).as_string()
+        with _translating_errors():
+            db = self._connect()
+            with self._locked(db):
+                if db.execute("SELECT to_regclass($1)", (f"{self.schema}.meta",)).get:
+                    # No number of a leader is used twice.
+                    db.execute(f"""
+                        INSERT INTO {theirs}.meta
+                        SELECT * FROM {ours}.meta WHERE key = '{LEADER}'
+                        ON CONFLICT (key) DO NOTHING""")
+                db.execute(f"DROP SCHEMA IF EXISTS {ours} CASCADE")
+                db.execute(f"ALTER SCHEMA {theirs} RENAME TO {ours}")
+            self._look(db)
 
     def drop(self) -> None:
-        """Remove them."""
-        with _errors_as_ours():
+        """Remove the tables, and close every connection."""
+        with _translating_errors():
             db = self._connect()
             db.settle()
             db.execute(f"DROP SCHEMA IF EXISTS {sql.Identifier(self.schema).as_string()} CASCADE")
         self.close()
 
     def size(self) -> int:
-        """Bytes on disk."""
-        statement = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relnamespace = to_regnamespace(?)"
+        """Return their bytes on disk."""
+        statement = """
+            SELECT sum(pg_total_relation_size(oid)) FROM pg_class
+            WHERE relnamespace = to_regnamespace($1)"""
         return int(self.rows(statement, (self.schema,))[0][0] or 0)
-
-    def replace_with(self, fresh: Any) -> None:
-        """Put these completely built tables in the place of ours."""
-        fresh.checkpoint()  # with an index of its vectors, if ours may have one
-        fresh.close()
-        ours, theirs = (
-            sql.Identifier(self.schema).as_string(),
-            sql.Identifier(fresh.schema).as_string(),
-        )
-        with _errors_as_ours():
-            db = self._connect()
-            with self._locked(db):
-                if db.execute(
-                    "SELECT to_regclass(?)", (f"{self.schema}.meta",)
-                ).get:  # no number is used twice
-                    copied = f"SELECT * FROM {ours}.meta WHERE key = '{LEADER}'"
-                    db.execute(f"INSERT INTO {theirs}.meta {copied} ON CONFLICT (key) DO NOTHING")
-                db.execute(f"DROP SCHEMA IF EXISTS {ours} CASCADE")
-                db.execute(f"ALTER SCHEMA {theirs} RENAME TO {ours}")
-            self._look(db)
-
-    def close(self) -> None:
-        """Close every connection. Call when no other thread is using them."""
-        self._primary.close()
-        if self._replica is not None:
-            self._replica.close()
-
-
-def _tables() -> str:
-    """The tables of the sidecar but for its words, and then our own."""
-    common = _SCHEMA.parents[1].joinpath(_SCHEMA.name).read_text(encoding="utf-8")
-    for ours, theirs in _SPOKEN.items():
-        common = common.replace(ours, theirs)
-    return common + _SCHEMA.read_text(encoding="utf-8")
 
 
 def address_of(url: str, setting: str = "index.engine") -> str:
-    """An address as it may be shown: whom it is asked as, and where. Whatever else it holds may be a secret."""
+    """Return an address as it may be shown: user, host, port and database, and no secret.
+
+    Raises Invalid, which does not quote it, if it is no address.
+    """
     try:
         parts = conninfo_to_dict(url)
-    except psycopg.ProgrammingError:  # whose message quotes it
-        hint = "Write postgresql://USER@HOST/DATABASE, and put the password in ~/.pgpass or PGPASSWORD."
+    except psycopg.ProgrammingError:  # its message quotes the address
         raise Invalid(
-            f"the setting {setting} does not name the address of a PostgreSQL database", hint=hint
+            f"the setting {setting} does not name the address of a PostgreSQL database",
+            hint="Write postgresql://USER@HOST/DATABASE, and put the password in ~/.pgpass or "
+            "PGPASSWORD.",
         ) from None
-    user, host, port, name = (
-        str(parts.get(key) or "") for key in ("user", "host", "port", "dbname")
-    )
-    return f"postgresql://{user and f'{user}@'}{host}{port and f':{port}'}/{name}"
+    user = str(parts.get("user") or "")
+    port = str(parts.get("port") or "")
+    host = str(parts.get("host") or "")
+    database = str(parts.get("dbname") or "")
+    credentials = f"{user}@" if user else ""
+    server = f"{host}:{port}" if port else host
+    return f"postgresql://{credentials}{server}/{database}"
 
 
 @contextmanager
-def _errors_as_ours() -> Iterator[None]:
-    """A server that is away or busy is Unavailable, tables that are not there are Damaged."""
+def _translating_errors() -> Iterator[None]:
+    """Turn psycopg's errors into ours.
+
+    A server that is away or busy is Unavailable, tables that are not there are Damaged, and what is
+    left is StatementFailed.
+    """
     try:
         yield
     except (errors.UndefinedTable, errors.InvalidSchemaName, errors.UndefinedColumn) as error:
         raise Damaged(str(error)) from error
     except errors.InsufficientPrivilege as error:
-        hint = "Each vault needs its own schema and role: docs/engine.md has the SQL. The notes are safe."
         raise Unavailable(
-            f"the database of the index refuses this user ({error})", hint=hint
+            f"the database of the index refuses this user ({error})",
+            hint="Each vault needs its own schema and role: docs/engine.md has the SQL. "
+            "The notes are safe.",
         ) from error
     except (psycopg.OperationalError, errors.IdleInTransactionSessionTimeout) as error:
-        hint = "Check that the database of `index.engine` is running and that this user may connect. The notes are safe."
-        said = str(error).strip().partition("\n")[0]
+        first_line = str(error).strip().partition("\n")[0]
         raise Unavailable(
-            f"the database of the index does not answer ({said})", hint=hint
+            f"the database of the index does not answer ({first_line})",
+            hint="Check that the database of `index.engine` is running and that this user may "
+            "connect. The notes are safe.",
         ) from error
+    except psycopg.Error as error:
+        raise StatementFailed(str(error)) from error

@@ -1,64 +1,75 @@
-"""Who of several servers leads: the one whose name stands in the database, for as long as it says so now and then. Each
-leader has a number, and a transaction of one that was replaced is refused (a fencing token)."""
+"""Which of several servers leads: the one whose number is in the database and was renewed lately.
+
+Each leader has a number. A transaction of one that was replaced is refused (a fencing token).
+"""
 
 from __future__ import annotations
 
 import time
-from contextlib import suppress
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, suppress
+from typing import Protocol
 
 from simplemem.errors import Unavailable
-from simplemem.index.connection import SET_META
-from simplemem.index.engine import Damaged
+from simplemem.index.engine import SET_META, Connection, Damaged
 
-if TYPE_CHECKING:
-    from simplemem.index.postgres.connection import Connection
-    from simplemem.index.postgres.database import PostgresDatabase
-
-SECONDS = 8.0  # without a word: then another leads
-_RENEWED = 2.0
+LEASE_SECONDS = 8.0  # without a renewal; then another leads
+_RENEWAL_SECONDS = 2.0
 LEADER = "leader"  # in `meta`: a number, and until when its holder leads by the database's clock
 
 
-class Lease:
-    """The lead of one vault's tables, asked for by one thread."""
+class _Tables(Protocol):
+    """What a lease needs of the engine."""
 
-    def __init__(self, database: PostgresDatabase) -> None:
-        self._database, self._number, self._said_at = database, 0, 0.0
+    def exclusively(self) -> AbstractContextManager[Connection]: ...
+
+    def fence(self, leader_number: int) -> None: ...
+
+
+class Lease:
+    """The lead of one vault's tables, asked for by one thread. Guards the number of this leader."""
+
+    def __init__(self, tables: _Tables) -> None:
+        self._tables = tables
+        self._number = 0  # 0: this process does not lead
+        self._renewed_at = 0.0
 
     def take_or_keep(self) -> bool:
-        """Whether we lead, taking the lead if nobody has it."""
-        if self._number and time.monotonic() - self._said_at < _RENEWED:
+        """Return whether this process leads, after taking the lead if nobody has it."""
+        if self._number and time.monotonic() - self._renewed_at < _RENEWAL_SECONDS:
             return True
-        ours, self._number = self._number, 0
-        with suppress(Unavailable, Damaged), self._database.exclusively() as db:
+        old_number = self._number
+        self._number = 0
+        with suppress(Unavailable, Damaged), self._tables.exclusively() as db:
             number, until = leader_in(db)
-            if number == ours or not 0 <= until - _now(db) <= SECONDS:  # or its clock was put back
-                self._number = ours if number == ours and ours else number + 1
+            is_ours = old_number != 0 and number == old_number
+            remaining = until - _now(db)
+            # More remains than a lease lasts if the database's clock was put back.
+            is_free = not 0 <= remaining <= LEASE_SECONDS
+            if number == old_number or is_free:
+                self._number = old_number if is_ours else number + 1
                 renew(db, self._number)
-                self._said_at = time.monotonic()
-        self._database.fence(self._number)
+                self._renewed_at = time.monotonic()
+        self._tables.fence(self._number)
         return self._number > 0
 
     def release(self) -> None:
-        """Let another lead."""
-        with suppress(Unavailable, Damaged), self._database.exclusively() as db:
+        """Let another process lead."""
+        with suppress(Unavailable, Damaged), self._tables.exclusively() as db:
             if self._number and leader_in(db)[0] == self._number:
-                db.execute(SET_META, (LEADER, f"{self._number} 0"))
+                db.execute(SET_META, (LEADER, f"{self._number} 0")).fetchall()
         self._number = 0
-        self._database.fence(0)
+        self._tables.fence(0)
 
 
 def renew(db: Connection, number: int) -> None:
-    """The leader of this number is there."""
-    db.execute(SET_META, (LEADER, f"{number} {_now(db) + SECONDS}"))
+    """Let the leader of this number lead from now on for the time of a lease."""
+    db.execute(SET_META, (LEADER, f"{number} {_now(db) + LEASE_SECONDS}")).fetchall()
 
 
 def leader_in(db: Connection) -> tuple[int, float]:
-    """Who leads, and until when."""
-    number, until = (
-        db.execute("SELECT value FROM meta WHERE key = ?", (LEADER,)).get or "0 0"
-    ).split()
+    """Return the number of the leader, and until when it leads."""
+    value = db.execute("SELECT value FROM meta WHERE key = $1", (LEADER,)).get
+    number, until = str(value or "0 0").split()
     return int(number), float(until)
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from simplemem.index.engine import Connection
 from simplemem.index.terms.integrity import read_all_terms
 from simplemem.index.terms.merging import Source, read_source
 from simplemem.index.terms.segment import Documents, Integers, Postings
 from simplemem.index.terms.writer import list_segments
-
-if TYPE_CHECKING:
-    from simplemem.index.connection import Connection
 
 # Odd numbers that spread sums of places over all 64 bits.
 _MIX_NOTE = np.uint64(0x9E3779B97F4A7C15)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from simplemem.index.engine import Damaged
+from simplemem.index.engine import Connection, Damaged
 from simplemem.index.terms.merging import Source, read_source
 from simplemem.index.terms.segment import Postings, postings_from_rows
 from simplemem.index.terms.writer import list_segments
-
-if TYPE_CHECKING:
-    from simplemem.index.connection import Connection
 
 _TERMS_AT_ONCE = 20_000
 
@@ -54,7 +51,7 @@ def read_all_terms(db: Connection, source: Source) -> Iterator[Postings]:
 
     sql = """
         SELECT term, postings, positions FROM terms
-        WHERE segment_id = ? AND term > ? ORDER BY term LIMIT ?"""
+        WHERE segment_id = $1 AND term > $2 ORDER BY term LIMIT $3"""
     last = ""
     while True:
         rows: Any = db.execute(sql, (source.number, last, _TERMS_AT_ONCE)).fetchall()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from simplemem.index.connection import SET_META
+from simplemem.index.engine import SET_META, Connection, Engine, IntegerList, Value, read_integer
 from simplemem.index.terms.segment import (
     Documents,
     Integers,
@@ -33,17 +33,14 @@ from simplemem.index.terms.writer import (
     new_number,
 )
 
-if TYPE_CHECKING:
-    from simplemem.index.connection import Connection, Tables
-
 _MAX_CHUNK_BYTES = 16_000_000  # of postings that are merged in one transaction
 
 _INSERT_TERM = """
     INSERT INTO terms (segment_id, term, notes, blocks, postings, positions)
-    VALUES (?, ?, ?, ?, ?, ?)"""
+    VALUES ($1, $2, $3, $4, $5, $6)"""
 
 
-def merge_all(database: Tables, generation: int | None, max_packed: int) -> None:
+def merge_all(database: Engine, generation: int | None, max_packed: int) -> None:
     """Do what `merge_segments` promises."""
     is_finished = False
     while not is_finished:
@@ -94,10 +91,10 @@ def read_source(db: Connection, number: int) -> Source:
     The segment must exist. Raises Damaged if its bytes cannot be unpacked.
     """
     row: Any = db.execute(
-        "SELECT documents, packed FROM segments WHERE segment_id = ?", (number,)
+        "SELECT documents, packed FROM segments WHERE segment_id = $1", (number,)
     ).fetchone()
     documents = Documents.unpack(row[0])
-    sql = "SELECT note_id FROM deleted_notes WHERE segment_id = ?"
+    sql = "SELECT note_id FROM deleted_notes WHERE segment_id = $1"
     deleted = [note_id for (note_id,) in db.execute(sql, (number,))]
     is_indexed = ~np.isin(documents.note_ids, deleted)
     packed = None if row[1] is None else Postings.unpack(row[1])
@@ -125,7 +122,7 @@ class _Merge:
     """Writes one segment in place of several, a range of terms per transaction."""
 
     def __init__(
-        self, database: Tables, chosen: Sequence[SegmentFacts], generation: int | None
+        self, database: Engine, chosen: Sequence[SegmentFacts], generation: int | None
     ) -> None:
         self._database = database
         self._numbers = [segment.number for segment in chosen]
@@ -150,7 +147,7 @@ class _Merge:
                 return self._replace(db, sources, documents, number, row_count)
         finally:
             with self._database.writing(self._generation) as db:
-                sql = "DELETE FROM meta WHERE key = ? AND value = ?"
+                sql = "DELETE FROM meta WHERE key = $1 AND value = $2"
                 db.execute(sql, (MERGE, str(number))).fetchall()
 
     def _write_terms(self, sources: Sequence[Source], documents: Documents, number: int) -> int:
@@ -195,7 +192,7 @@ class _Merge:
             sizes = 5 * source.packed.posting_counts.astype(np.int64) + 2 * occurrences
             return list(zip(source.packed.terms, sizes.tolist(), strict=True))
 
-        sql = "SELECT term, length(postings) + length(positions) FROM terms WHERE segment_id = ?"
+        sql = "SELECT term, length(postings) + length(positions) FROM terms WHERE segment_id = $1"
         with self._database.reading() as db:
             rows: Any = db.execute(sql, (source.number,)).fetchall()
         return [(term, size) for term, size in rows]
@@ -212,7 +209,8 @@ class _Merge:
 
         If not, its rows belong to no segment, and will be removed.
         """
-        rows = int(db.execute("SELECT count(*) FROM terms WHERE segment_id = ?", (number,)).get)
+        sql = "SELECT count(*) FROM terms WHERE segment_id = $1"
+        rows = read_integer(db.execute(sql, (number,)))
         if rows != row_count or not _are_there(db, self._numbers):
             return False
 
@@ -221,10 +219,10 @@ class _Merge:
             for source in sources
             for note_id in source.documents.note_ids[~source.is_indexed]
         }
-        sql = """
+        sql = f"""
             SELECT segment_id, note_id, words, blocks, block_words FROM deleted_notes
-            WHERE segment_id IN (SELECT value FROM carray(:ids))"""
-        deleted: Any = db.execute(sql, {"ids": db.many(self._numbers)}).fetchall()
+            WHERE {db.dialect.in_integers("segment_id", "$1")}"""
+        deleted: Any = db.execute(sql, (IntegerList(self._numbers),)).fetchall()
         deleted_since = [
             (number, note_id, *sizes)
             for old_number, note_id, *sizes in deleted
@@ -244,17 +242,17 @@ def _read_terms(db: Connection, source: Source, after: str, until: str | None) -
         last = len(terms) if until is None else bisect_right(terms, until)
         return source.packed.slice(bisect_right(terms, after), last)
 
-    is_in_range = "term > :after" if until is None else "term > :after AND term <= :until"
+    is_in_range = "term > $2" if until is None else "term > $2 AND term <= $3"
     sql = f"""
         SELECT term, postings, positions FROM terms
-        WHERE segment_id = :segment AND {is_in_range} ORDER BY term"""
-    values = {"segment": source.number, "after": after}
+        WHERE segment_id = $1 AND {is_in_range} ORDER BY term"""
+    values: list[Value] = [source.number, after]
     if until is not None:
-        values["until"] = until
+        values.append(until)
     rows: Any = db.execute(sql, values).fetchall()
     return postings_from_rows(rows)
 
 
 def _are_there(db: Connection, numbers: Sequence[int]) -> bool:
-    sql = "SELECT count(*) FROM segments WHERE segment_id IN (SELECT value FROM carray(:ids))"
-    return int(db.execute(sql, {"ids": db.many(numbers)}).get) == len(numbers)
+    sql = f"SELECT count(*) FROM segments WHERE {db.dialect.in_integers('segment_id', '$1')}"
+    return read_integer(db.execute(sql, (IntegerList(numbers),))) == len(numbers)

@@ -10,11 +10,11 @@ from collections import OrderedDict
 from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from simplemem.index.connection import LAST
+from simplemem.index.engine import LAST, Connection, IntegerList, TextList, Value
 from simplemem.index.terms.occurrences import (
     Occurrences,
     make_occurrences,
@@ -24,9 +24,6 @@ from simplemem.index.terms.occurrences import (
 )
 from simplemem.index.terms.segment import Documents, Integers, Postings, find_sorted
 from simplemem.index.terms.tokens import Phrase
-
-if TYPE_CHECKING:
-    from simplemem.index.connection import Connection
 
 _MAX_BYTES = 48_000_000  # of occurrences in memory
 
@@ -140,10 +137,10 @@ def _size_of(occurrences: Occurrences | None) -> int:
 
 
 def _read_segments(db: Connection, numbers: Sequence[int]) -> list[Segment]:
-    sql = """
+    sql = f"""
         SELECT segment_id, documents, packed FROM segments
-        WHERE segment_id IN (SELECT value FROM carray(:ids))"""
-    rows: Any = db.execute(sql, {"ids": db.many(numbers)}).fetchall()
+        WHERE {db.dialect.in_integers("segment_id", "$1")}"""
+    rows: Any = db.execute(sql, (IntegerList(numbers),)).fetchall()
     return [
         Segment(
             number,
@@ -379,25 +376,24 @@ class QueryTerms:
 
 def _select_terms(db: Connection, parts: Sequence[Part], needs: dict[str, _Need]) -> Iterable[Any]:
     """Query the rows of terms. Postings and positions that are not needed are NULL."""
-    sql = """
+    has_deleted_notes = db.dialect.in_integers("segment_id", "$2")
+    needs_positions = db.dialect.in_texts("term", "$3")
+    sql = f"""
         SELECT segment_id, term, notes, blocks,
-               CASE WHEN notes <= :max_notes
-                      OR segment_id IN (SELECT value FROM carray(:with_deleted))
-                      OR term IN (SELECT value FROM carray(:with_positions))
+               CASE WHEN notes <= $1 OR {has_deleted_notes} OR {needs_positions}
                     THEN postings END,
-               CASE WHEN term IN (SELECT value FROM carray(:with_positions)) THEN positions END
+               CASE WHEN {needs_positions} THEN positions END
         FROM terms
-        WHERE segment_id IN (SELECT value FROM carray(:segments))
-          AND term IN (SELECT value FROM carray(:terms))"""
+        WHERE {db.dialect.in_integers("segment_id", "$4")} AND {db.dialect.in_texts("term", "$5")}"""
     max_notes = next(iter(needs.values())).max_notes
     with_deleted = [part.segment.number for part in parts if part.deleted_notes]
-    values = {
-        "max_notes": 2**62 if max_notes is None else max_notes,
-        "with_deleted": db.many(with_deleted),
-        "with_positions": db.many([term for term, need in needs.items() if need.positions] or [""]),
-        "segments": db.many([part.segment.number for part in parts]),
-        "terms": db.many(list(needs)),
-    }
+    values: list[Value] = [
+        2**62 if max_notes is None else max_notes,
+        IntegerList(with_deleted),
+        TextList(term for term, need in needs.items() if need.positions),
+        IntegerList(part.segment.number for part in parts),
+        TextList(needs),
+    ]
     return db.execute(sql, values)
 
 
@@ -408,10 +404,9 @@ def _select_prefix(
     positions = "positions" if need.positions else "NULL"
     sql = f"""
         SELECT segment_id, term, notes, blocks, postings, {positions} FROM terms
-        WHERE segment_id IN (SELECT value FROM carray(:ids))
-          AND term >= :first AND term < :after"""
-    numbers = [part.segment.number for part in parts]
-    return db.execute(sql, {"ids": db.many(numbers), "first": prefix, "after": prefix + LAST})
+        WHERE {db.dialect.in_integers("segment_id", "$1")} AND term >= $2 AND term < $3"""
+    numbers = IntegerList(part.segment.number for part in parts)
+    return db.execute(sql, (numbers, prefix, prefix + LAST))
 
 
 def _facts_of(

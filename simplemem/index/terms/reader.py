@@ -6,7 +6,7 @@ Scores are exact and the same for every engine: every note that holds one of the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from simplemem.index.door import (
     Term,
     as_values,
 )
+from simplemem.index.engine import Connection
 from simplemem.index.places import BLOCK, SHIFT
 from simplemem.index.terms.format import Sizes
 from simplemem.index.terms.query_terms import Part, QueryTerms, SegmentCache
@@ -37,9 +38,6 @@ from simplemem.index.terms.scores import (
 )
 from simplemem.index.terms.segment import Integers, expand, find_sorted
 from simplemem.index.terms.tokens import Phrase, phrases_of
-
-if TYPE_CHECKING:
-    from simplemem.index.connection import Connection
 
 _BLOCK_NUMBER_MASK = BLOCK - 1
 

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simplemem.index.connection import LAST
-from simplemem.index.engine import Damaged
+from simplemem.index.engine import LAST, Damaged
 from simplemem.index.terms.format import FIRST_BLOCK, MAX_COUNT, SUMMARY, TITLE, Sizes
 from simplemem.index.terms.small_segment import PackedSegment, SegmentBuilder
 

@@ -13,13 +13,11 @@ import math
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from simplemem.index.engine import Connection, Engine, IntegerList, read_integer
 from simplemem.index.terms.format import Sizes
 from simplemem.index.terms.small_segment import SegmentBuilder, find_note, pack_small_segment
-
-if TYPE_CHECKING:
-    from simplemem.index.connection import Connection, Tables
 
 _MERGED_AT_ONCE = 12  # segments of a similar size become one; sizes are similar up to this factor
 MAX_PACKED_NOTES = 2_000  # in segments of one row; a query reads all of such a segment
@@ -33,10 +31,10 @@ MERGE = "merge"  # in `meta`: the number of the segment that a merge is writing
 
 _INSERT_SEGMENT = """
     INSERT INTO segments (segment_id, notes, words, blocks, block_words, documents, packed)
-    VALUES (?, ?, ?, ?, ?, ?, ?)"""
+    VALUES ($1, $2, $3, $4, $5, $6, $7)"""
 INSERT_DELETED = """
     INSERT INTO deleted_notes (segment_id, note_id, words, blocks, block_words)
-    VALUES (?, ?, ?, ?, ?)"""
+    VALUES ($1, $2, $3, $4, $5)"""
 
 
 def add_notes(db: Connection, builder: SegmentBuilder) -> None:
@@ -63,15 +61,15 @@ def add_notes(db: Connection, builder: SegmentBuilder) -> None:
 
 def remove_note(db: Connection, note_id: int) -> None:
     """Remove the words of a note, if the index has them. For a write transaction."""
-    sql = "SELECT segment_id FROM deleted_notes WHERE note_id = ?"
+    sql = "SELECT segment_id FROM deleted_notes WHERE note_id = $1"
     deleted_from = {int(number) for (number,) in db.execute(sql, (note_id,))}
     segments: Any = db.execute("SELECT segment_id, notes, documents FROM segments").fetchall()
     for number, notes, documents in segments:
         sizes = None if number in deleted_from else find_note(documents, note_id)
         if sizes is None:
             continue
-        sql = "SELECT count(*) FROM deleted_notes WHERE segment_id = ?"
-        if notes == 1 + int(db.execute(sql, (number,)).get):
+        sql = "SELECT count(*) FROM deleted_notes WHERE segment_id = $1"
+        if notes == 1 + read_integer(db.execute(sql, (number,))):
             delete_segments(db, [number])
         else:
             row = (number, note_id, sizes.words, sizes.blocks, sizes.block_words)
@@ -81,8 +79,8 @@ def remove_note(db: Connection, note_id: int) -> None:
 def delete_segments(db: Connection, numbers: Sequence[int]) -> None:
     """Delete segments. The rows of their terms are left, and belong to no segment."""
     for table in ("deleted_notes", "segments"):
-        sql = f"DELETE FROM {table} WHERE segment_id IN (SELECT value FROM carray(:ids))"
-        db.execute(sql, {"ids": db.many(numbers)}).fetchall()
+        sql = f"DELETE FROM {table} WHERE {db.dialect.in_integers('segment_id', '$1')}"
+        db.execute(sql, (IntegerList(numbers),)).fetchall()
 
 
 def insert_segment(
@@ -101,9 +99,9 @@ def new_number(db: Connection) -> int:
     while True:
         number = secrets.randbits(_SEGMENT_BITS)
         sql = """
-            SELECT 1 FROM segments WHERE segment_id = :number
-            UNION ALL SELECT 1 FROM terms WHERE segment_id = :number LIMIT 1"""
-        if db.execute(sql, {"number": number}).fetchone() is None:
+            SELECT 1 FROM segments WHERE segment_id = $1
+            UNION ALL SELECT 1 FROM terms WHERE segment_id = $1 LIMIT 1"""
+        if db.execute(sql, (number,)).fetchone() is None:
             return number
 
 
@@ -170,7 +168,7 @@ def is_small(chosen: Sequence[SegmentFacts], max_packed: int = MAX_PACKED_NOTES)
 
 
 def merge_segments(
-    database: Tables, generation: int | None = None, max_packed: int = MAX_PACKED_NOTES
+    database: Engine, generation: int | None = None, max_packed: int = MAX_PACKED_NOTES
 ) -> None:
     """Merge segments until there is no need.
 
@@ -188,36 +186,36 @@ def merge_segments(
     _remove_orphaned_rows(database, generation)
 
 
-def _remove_orphaned_rows(database: Tables, generation: int | None) -> None:
+def _remove_orphaned_rows(database: Engine, generation: int | None) -> None:
     """Delete the rows of terms that belong to no segment, some per transaction."""
     while True:
         with database.reading() as db:
             number = _find_orphan(db)
             if number is None:
                 return
-            sql = "SELECT term FROM terms WHERE segment_id = ? ORDER BY term LIMIT 1 OFFSET ?"
+            sql = "SELECT term FROM terms WHERE segment_id = $1 ORDER BY term LIMIT 1 OFFSET $2"
             first_to_stay = db.execute(sql, (number, _ORPHANED_ROWS_AT_ONCE)).get
 
         with database.writing(generation) as db:
             if _find_orphan(db) is None:
                 return
             if first_to_stay is None:
-                db.execute("DELETE FROM terms WHERE segment_id = ?", (number,)).fetchall()
+                db.execute("DELETE FROM terms WHERE segment_id = $1", (number,)).fetchall()
             else:
-                sql = "DELETE FROM terms WHERE segment_id = ? AND term < ?"
+                sql = "DELETE FROM terms WHERE segment_id = $1 AND term < $2"
                 db.execute(sql, (number, first_to_stay)).fetchall()
 
 
 def _find_orphan(db: Connection) -> int | None:
     """Return a segment number in `terms` of which there is no segment, and none is being written."""
     known = {int(number) for (number,) in db.execute("SELECT segment_id FROM segments")}
-    written: str | None = db.execute("SELECT value FROM meta WHERE key = ?", (MERGE,)).get
+    written: str | None = db.execute("SELECT value FROM meta WHERE key = $1", (MERGE,)).get
     if written is not None:
         known.add(int(written))
 
     number = -1
     while True:
-        sql = "SELECT min(segment_id) FROM terms WHERE segment_id > ?"
+        sql = "SELECT min(segment_id) FROM terms WHERE segment_id > $1"
         next_number: int | None = db.execute(sql, (number,)).get
         if next_number is None or next_number not in known:
             return next_number

@@ -21,7 +21,7 @@ from bare_client import Bare
 from postgres import Server, differences_from_anew, needs_postgres, running, served
 
 from simplemem.errors import NotFound, Unavailable
-from simplemem.index.postgres.database import PostgresDatabase
+from simplemem.index.postgres.database import PostgresEngine
 from simplemem.index.sync import Sync
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
@@ -211,7 +211,7 @@ def test_a_password_that_is_changed_makes_no_other_index(tmp_path: Path) -> None
 
 def test_one_leads_until_it_says_nothing_and_is_then_refused(tmp_path: Path) -> None:
     with running() as url:
-        one, other = (PostgresDatabase(url, "lead", tmp_path / "index.db") for _ in range(2))
+        one, other = (PostgresEngine(url, "lead", tmp_path / "index.db") for _ in range(2))
         first, second = one.leadership(), other.leadership()
         assert first.take_or_keep() and not second.take_or_keep() and first.take_or_keep()
         with one.exclusively() as db:  # eight seconds without a word
@@ -227,7 +227,7 @@ def test_one_leads_until_it_says_nothing_and_is_then_refused(tmp_path: Path) -> 
         with pytest.raises(Unavailable, match="another server is the leader"):
             one.set_meta("kept", "no")
         second.release()
-        third = PostgresDatabase(url, "lead", tmp_path / "index.db")
+        third = PostgresEngine(url, "lead", tmp_path / "index.db")
         assert third.leadership().take_or_keep()
         for each in (one, other, fresh, third):
             each.close()
@@ -235,7 +235,7 @@ def test_one_leads_until_it_says_nothing_and_is_then_refused(tmp_path: Path) -> 
 
 def test_one_leads_after_the_tables_were_made_anew_or_a_clock_was_put_back(tmp_path: Path) -> None:
     with running() as url:
-        one, other = (PostgresDatabase(url, "lead", tmp_path / "index.db") for _ in range(2))
+        one, other = (PostgresEngine(url, "lead", tmp_path / "index.db") for _ in range(2))
         first, second = one.leadership(), other.leadership()
         assert first.take_or_keep()
         other.discard()

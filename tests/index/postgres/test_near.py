@@ -15,8 +15,8 @@ from simplemem.store import EnhancedStore
 
 pytestmark = needs_postgres
 if PROGRAMS is not None:
-    from simplemem.index.postgres import near
-    from simplemem.index.postgres.database import PostgresDatabase
+    from simplemem.index.postgres import vectors
+    from simplemem.index.postgres.database import PostgresEngine
 
 WORDS = """harbour crane anchor sail storm captain cargo plum orchard honey bee market bread oven flour violin concert
     choir melody painter canvas museum marble doctor fever clinic bandage tax invoice ledger contract judge court train
@@ -55,7 +55,7 @@ def opened(vault: Path, engine: str = "") -> EnhancedStore:
 
 
 def indexes(store: EnhancedStore) -> list[str]:
-    sql = "SELECT indexname FROM pg_indexes WHERE schemaname = ? AND indexdef LIKE '%hnsw%'"
+    sql = "SELECT indexname FROM pg_indexes WHERE schemaname = $1 AND indexdef LIKE '%hnsw%'"
     database = store._core.index.database
     return [name for (name,) in database.rows(sql, (database.schema,))]  # type: ignore[attr-defined]
 
@@ -73,16 +73,16 @@ def nearest(store: EnhancedStore, note: str, narrow: Narrow) -> dict[str, tuple[
 def test_nearly_all_of_the_nearest_are_found_each_as_near_as_by_comparing_all(
     vault: Path, url: str, narrow: Narrow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(PostgresDatabase, "most_held", 10_000)
-    monkeypatch.setattr(near, "_FEW", 10)
+    monkeypatch.setattr(PostgresEngine, "max_compared_numbers", 10_000)
+    monkeypatch.setattr(vectors, "_MAX_COMPARED_NOTES", 10)
     with opened(vault) as sidecar, opened(vault, url) as postgres:
-        assert indexes(postgres) == ["vectors_near_256"]
+        assert indexes(postgres) == ["vectors_near"]
         held, wanted = 0, 0
         for k in range(0, 400, 20):
             exact, found = (
                 nearest(store, f"b/n{k + 1}.md", narrow) for store in (sidecar, postgres)
             )
-            assert len(found) == len(exact) and postgres._core.index._vectors._seen == (
+            assert len(found) == len(exact) and postgres._core.index._nearest._state == (
                 None,
                 -1,
             )  # nothing in memory
@@ -100,7 +100,7 @@ def test_vectors_of_a_size_that_is_compared_have_no_index(vault: Path, url: str)
 def test_the_index_follows_every_change_and_comes_back_with_a_rebuild(
     vault: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(PostgresDatabase, "most_held", 10_000)
+    monkeypatch.setattr(PostgresEngine, "max_compared_numbers", 10_000)
     with opened(vault, url) as store, opened(vault, url) as other:
         (vault / "twin.md").write_bytes((vault / "b/n1.md").read_bytes())
         store.sync()
@@ -109,7 +109,4 @@ def test_the_index_follows_every_change_and_comes_back_with_a_rebuild(
         store.delete("twin")
         assert "twin.md" not in nearest(other, "b/n1.md", Narrow())
         store.sync(rebuild=True)
-        assert (
-            indexes(other) == ["vectors_near_256"]
-            and len(nearest(other, "b/n1.md", Narrow())) == 20
-        )
+        assert indexes(other) == ["vectors_near"] and len(nearest(other, "b/n1.md", Narrow())) == 20

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from index.terms.vault_of_words import term_index
 from postgres import PROGRAMS, differences_from_anew, needs_postgres, running
 
 from simplemem.errors import SimplememError
 from simplemem.index.door import Narrow, Question, Term
+from simplemem.index.engine import Connection, IntegerList, Row, TextList
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
@@ -21,7 +23,6 @@ pytestmark = needs_postgres
 if PROGRAMS is not None:
     import psycopg
 
-    from simplemem.index.postgres.connection import translated
 
 WORDS = "plum pear sailing sailed harbour harbours Kiel-Canal naïve 東京都 設定 snake_case HTTPServer über don't".split()
 TAGS = ("fruit", "status/done", "Ann Lee", "trip")
@@ -301,7 +302,7 @@ def test_words_that_were_merged_count_as_before(both: Both) -> None:
     both.each()
     database = both.engine._core.index.database
     with database.reading() as db:
-        assert db.term_index().sizes.notes == 40
+        assert term_index(db).sizes.notes == 40
     assert database.rows("SELECT count(*) FROM segments")[0][0] < 40
     both.alike(chance)
 
@@ -389,25 +390,42 @@ def test_two_stores_write_at_once_and_both_are_found(contract: Both) -> None:
     contract.as_made_anew()
 
 
-@pytest.mark.parametrize(
-    ("said", "meant"),
-    [
-        ("SELECT ? WHERE a = ?", "SELECT $1 WHERE a = $2"),
-        ("a = ?1 OR b > ?1 || '/'", "a = $1 OR b > $1 || '/'"),
-        (
-            "x = :b AND y = :a AND z = :b AND w = ':c?'",
-            "x = $1 AND y = $2 AND z = $1 AND w = ':c?'",
-        ),
-        ("n.id IN (SELECT value FROM carray(?))", "n.id = ANY ($1::bigint[])"),
-        ("path IN (SELECT value FROM carray(?))", "path = ANY ($1::text[])"),
-        (
-            "FROM carray(:ids) n CROSS JOIN places p",
-            "FROM unnest($1::bigint[]) AS n(value) CROSS JOIN places p",
-        ),
-    ],
-)
-def test_statements_are_said_in_the_other_engines_words(said: str, meant: str) -> None:
-    assert translated(said)[0] == meant
+def test_lists_are_bound_alike_in_both_engines(contract: Both) -> None:
+    """What a dialect returns selects the same rows in each: integers, texts, empty lists, ranges."""
+    for name in ("apple", "pear", "plum"):
+        (contract.root / f"{name}.md").write_text(f"The {name} ripens.\n")
+    answers = []
+    for store in (contract.sidecar, contract.engine):
+        store.sync()
+        with store._core.index.database.reading() as db:
+            dialect = db.dialect
+            path_of = dict(db.execute("SELECT id, path FROM notes"))
+            texts = ["plum.md", "apple.md", "none.md", "it's $1"]
+
+            def select(condition: str, values: object, db: Connection = db) -> list[Row]:
+                sql = f"SELECT path FROM notes WHERE {condition} ORDER BY path"
+                return db.execute(sql, (values,)).fetchall()  # type: ignore[arg-type]
+
+            source = dialect.rows_for_each_integer(
+                "$1", "n", "places p", "p.id >= n.value << 20 AND p.id < (n.value + 1) << 20"
+            )
+            places = db.execute(f"SELECT p.id FROM {source} ORDER BY p.id", (IntegerList(path_of),))
+            values = db.execute(
+                f"SELECT t.value FROM {dialect.texts('$1', 't')} ORDER BY 1", (TextList(texts),)
+            )
+            answers.append(
+                [
+                    select(dialect.in_texts("path", "$1"), TextList(texts)),
+                    select(dialect.in_texts("path", "$1"), TextList(())),
+                    select(f"NOT ({dialect.in_texts('path', '$1')})", TextList(texts)),
+                    select(dialect.in_integers("id", "$1"), IntegerList(list(path_of)[:2])),
+                    select(dialect.in_integers("id", "$1"), IntegerList(())),
+                    [(path_of[place >> 20], place & 0xFFFFF) for (place,) in places],
+                    values.fetchall(),
+                ]
+            )
+    assert answers[0] == answers[1]
+    assert [len(answer) for answer in answers[0]][:5] == [2, 0, 1, 2, 0]
 
 
 def test_a_note_that_simplemem_created_is_no_conflict_copy_there_either(contract: Both) -> None:

@@ -16,11 +16,12 @@ from index.terms.vault_of_words import (
     open_index,
     put_notes,
     remove_notes,
+    term_index,
 )
 
 from simplemem.index import door
-from simplemem.index.database import Database, open_database
 from simplemem.index.door import Match, Question, Term
+from simplemem.index.sqlite.database import SqliteEngine, open_engine
 from simplemem.index.terms.writer import list_segments, merge_segments
 
 NOTES = 240
@@ -30,7 +31,7 @@ NOTES = 240
 class Filled:
     """An index and full-text tables of the same notes."""
 
-    database: Database
+    database: SqliteEngine
     full_text: FullText
     ids: list[int]
 
@@ -123,7 +124,7 @@ def test_notes_and_blocks_have_the_scores_of_full_text_search(
     chance = random.Random(5)
     compared = 0
     with filled.database.reading() as db:
-        index = db.term_index(NOTES)
+        index = term_index(db, NOTES)
         for _ in range(40):
             terms = draw_terms(chance)
             few = chance.sample(filled.ids, 25)
@@ -145,7 +146,7 @@ def _scores(matches: list[Match]) -> dict[int, float]:
 def test_counts_are_those_of_full_text_search(filled: Filled) -> None:
     chance = random.Random(6)
     with filled.database.reading() as db:
-        index = db.term_index(NOTES)
+        index = term_index(db, NOTES)
         assert index.sizes.notes == len(filled.ids)
         for _ in range(60):
             for term in (*_single_words(chance), *_pairs(chance), *_beginnings(chance)):
@@ -157,7 +158,7 @@ def test_counts_are_those_of_full_text_search(filled: Filled) -> None:
 def test_the_notes_that_hold_one_word_of_a_group_are_counted_once(filled: Filled) -> None:
     chance = random.Random(7)
     with filled.database.reading() as db:
-        index = db.term_index(NOTES)
+        index = term_index(db, NOTES)
         for _ in range(30):
             groups = [_single_words(chance), _pairs(chance), _beginnings(chance)]
             some = chance.sample(filled.ids, 30)
@@ -171,7 +172,7 @@ def test_the_notes_that_hold_one_word_of_a_group_are_counted_once(filled: Filled
 def test_a_limit_keeps_the_best(filled: Filled) -> None:
     terms = [Term((word,)) for word in WORDS[:5]]
     with filled.database.reading() as db:
-        index = db.term_index(NOTES)
+        index = term_index(db, NOTES)
         every = index.leg(db, "note", terms, NOTES, None)
         assert index.leg(db, "note", terms, 30, None) == every[:30]
 
@@ -180,7 +181,7 @@ def test_the_best_form_of_a_word_counts_and_none_for_more_than_the_word(filled: 
     word, stem = Term((WORDS[0],)), Term((WORDS[40],), stem_of=(WORDS[0],))
     bare_stem = Term((WORDS[40],))
     with filled.database.reading() as db:
-        index = db.term_index(NOTES)
+        index = term_index(db, NOTES)
         total = index.sizes.notes
         holders = [index.count(db, "note", term) for term in (word, bare_stem)]
         share = door.idf(total, max(holders)) / door.idf(total, holders[1])
@@ -202,7 +203,7 @@ def test_words_that_most_notes_hold_are_not_scored_and_no_note_is_passed_over(
     chance = random.Random(8)
     common = Term((WORDS[0],))
     with filled.database.reading() as db:
-        index = db.term_index(NOTES)
+        index = term_index(db, NOTES)
         assert 2 * index.count(db, "note", common) > NOTES
         for _ in range(20):
             terms = [common, *_single_words(chance)]
@@ -220,8 +221,8 @@ def test_a_phrase_is_found_though_one_of_its_words_is_in_most_notes(
     for other in WORDS[1:8]:
         pair = Term((WORDS[0], other))
         expected = len(filled.full_text.scores("note", [pair]))
-        unread = open_database(filled.database.path, nullcontext)
+        unread = open_engine(filled.database.path, nullcontext)
         with closing(unread), unread.reading() as db:
-            assert db.term_index(NOTES).count(db, "note", pair) == expected
+            assert term_index(db, NOTES).count(db, "note", pair) == expected
         found += expected
     assert found > 20

@@ -8,11 +8,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from index.terms.vault_of_words import draw_note, open_index, put_notes, remove_notes
+from index.terms.vault_of_words import draw_note, open_index, put_notes, remove_notes, term_index
 
-from simplemem.index.database import Database
 from simplemem.index.door import Match, Term
 from simplemem.index.engine import Replaced
+from simplemem.index.sqlite.database import SqliteEngine
 from simplemem.index.terms import merging, writer
 from simplemem.index.terms.comparison import describe_terms
 from simplemem.index.terms.integrity import find_damage
@@ -27,29 +27,29 @@ PLUM = Term(("plum",))
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
+def database(tmp_path: Path) -> Iterator[SqliteEngine]:
     with closing(open_index(tmp_path)) as opened:
         yield opened
 
 
-def _put(database: Database, *names: str, body: str = "plum pear") -> dict[str, int]:
+def _put(database: SqliteEngine, *names: str, body: str = "plum pear") -> dict[str, int]:
     with database.writing() as db:
         return put_notes(db, {name: f"{body} {name}" for name in names})
 
 
-def _holders(database: Database, term: Term = PLUM) -> set[int]:
+def _holders(database: SqliteEngine, term: Term = PLUM) -> set[int]:
     with database.reading() as db:
-        matches: list[Match] = db.term_index().leg(db, "note", [term], 1000, None)
+        matches: list[Match] = term_index(db).leg(db, "note", [term], 1000, None)
     return {match.note for match in matches}
 
 
-def _segments(database: Database) -> list[SegmentFacts]:
+def _segments(database: SqliteEngine) -> list[SegmentFacts]:
     with database.reading() as db:
         assert find_damage(db) == []
         return list_segments(db)
 
 
-def test_single_notes_are_merged_before_there_are_many_segments(database: Database) -> None:
+def test_single_notes_are_merged_before_there_are_many_segments(database: SqliteEngine) -> None:
     ids = set()
     for number in range(200):
         ids |= set(_put(database, f"n{number}").values())
@@ -57,7 +57,9 @@ def test_single_notes_are_merged_before_there_are_many_segments(database: Databa
     assert _holders(database) == ids
 
 
-def test_a_note_that_changes_again_and_again_leaves_no_segment_behind(database: Database) -> None:
+def test_a_note_that_changes_again_and_again_leaves_no_segment_behind(
+    database: SqliteEngine,
+) -> None:
     for number in range(100):
         _put(database, "a", body=f"plum x{number}")
     assert len(_segments(database)) < 24
@@ -65,7 +67,7 @@ def test_a_note_that_changes_again_and_again_leaves_no_segment_behind(database: 
     assert _holders(database, Term(("x98",))) == set()
 
 
-def test_when_all_notes_are_removed_no_segment_is_left(database: Database) -> None:
+def test_when_all_notes_are_removed_no_segment_is_left(database: SqliteEngine) -> None:
     ids = _put(database, *(f"n{number}" for number in range(30)))
     merge_segments(database, max_packed=0)
     with database.writing() as db:
@@ -76,7 +78,7 @@ def test_when_all_notes_are_removed_no_segment_is_left(database: Database) -> No
     assert database.rows("SELECT count(*) FROM deleted_notes") == [(0,)]
 
 
-def test_merged_terms_have_rows_and_say_the_same(database: Database) -> None:
+def test_merged_terms_have_rows_and_say_the_same(database: SqliteEngine) -> None:
     chance = random.Random(1)
     for batch in range(3):
         with database.writing() as db:
@@ -90,7 +92,7 @@ def test_merged_terms_have_rows_and_say_the_same(database: Database) -> None:
 
 
 def test_a_merge_in_small_ranges_of_terms_says_the_same(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: SqliteEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chance = random.Random(2)
     for batch in range(3):
@@ -111,7 +113,7 @@ def test_a_merge_in_small_ranges_of_terms_says_the_same(
 
 
 def test_what_is_written_during_a_merge_is_kept(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: SqliteEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = _put(database, *(f"n{number}" for number in range(30)))
     written: dict[str, int] = {}
@@ -133,7 +135,7 @@ def test_what_is_written_during_a_merge_is_kept(
 
 
 def test_the_next_merge_removes_what_an_interrupted_one_left(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: SqliteEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = _put(database, *(f"n{number}" for number in range(30)))
 
@@ -153,7 +155,7 @@ def test_the_next_merge_removes_what_an_interrupted_one_left(
 
 
 def test_a_merge_whose_segments_another_process_merged_replaces_nothing(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: SqliteEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = _put(database, *(f"n{number}" for number in range(30)))
     ranges = merging._Merge._ranges
@@ -173,17 +175,17 @@ def test_a_merge_whose_segments_another_process_merged_replaces_nothing(
     assert database.rows("SELECT count(DISTINCT segment_id) FROM terms") == [(1,)]
 
 
-def test_a_merge_ends_when_another_index_took_the_place(database: Database) -> None:
+def test_a_merge_ends_when_another_index_took_the_place(database: SqliteEngine) -> None:
     _put(database, *(f"n{number}" for number in range(30)))
     with pytest.raises(Replaced):
         merge_segments(database, database.generation + 1, max_packed=0)
 
 
-def test_a_rolled_back_write_leaves_nothing_in_memory(database: Database) -> None:
+def test_a_rolled_back_write_leaves_nothing_in_memory(database: SqliteEngine) -> None:
     ids = _put(database, "a")
     with pytest.raises(KeyError), database.writing() as db:
         put_notes(db, {"b": "plum"})
-        assert len(db.term_index().leg(db, "note", [PLUM], 10, None)) == 2
+        assert len(term_index(db).leg(db, "note", [PLUM], 10, None)) == 2
         raise KeyError
     assert _holders(database) == set(ids.values())
 

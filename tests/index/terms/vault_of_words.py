@@ -10,9 +10,12 @@ from pathlib import Path
 import apsw
 
 from simplemem.index import notes, text
-from simplemem.index.database import Connection, Database, open_database
 from simplemem.index.door import Stat, Term
+from simplemem.index.engine import Connection
 from simplemem.index.notes import Rows
+from simplemem.index.sqlite.database import SqliteEngine, open_engine
+from simplemem.index.terms.query_terms import SegmentCache
+from simplemem.index.terms.reader import TermIndex
 from simplemem.note.note import read_note
 
 WORDS = [
@@ -40,9 +43,14 @@ def draw_note(chance: random.Random) -> str:
     return header + "\n\n".join(paragraphs) + "\n"
 
 
-def open_index(folder: Path) -> Database:
+def open_index(folder: Path) -> SqliteEngine:
     """Return an empty index."""
-    return open_database(folder / "index.db", nullcontext)
+    return open_engine(folder / "index.db", nullcontext)
+
+
+def term_index(db: Connection, known_notes: int = 0) -> TermIndex:
+    """Return the term index as it is now, in a vault of so many notes."""
+    return TermIndex(db, SegmentCache(), known_notes)
 
 
 def put_notes(db: Connection, texts: dict[str, str]) -> dict[str, int]:

@@ -1,0 +1,339 @@
+"""Vectors in PostgreSQL: a table of pgvector's `halfvec`, or of bytes where pgvector is not installed.
+
+Beyond the size up to which a server compares all vectors in its memory, an HNSW index of pgvector
+chooses passages. It may miss a few of the nearest.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import psycopg
+
+from simplemem.index.engine import Cursor, IntegerList, Value
+from simplemem.index.places import BLOCK, SHIFT
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_MAX_DIMENSION = 4_000  # of a vector in an index of pgvector
+_MIN_VERSION = (0, 8)  # of pgvector: an index that goes on until a filter has let enough pass
+_MAX_COMPARED_NOTES = 5_000  # that a filter leaves: comparing them costs less than the index does
+_PASSAGES_PER_NOTE = 4  # that are read for each note that is looked for
+_INDEXED_PASSAGES_PER_NOTE = 1.5  # with the index, which costs more per passage
+_MIN_INDEXED_PASSAGES = 40
+_MAX_INDEXED_PASSAGES = 1_000
+# If a filter leaves so large a share of the notes, the index chooses among all; of a smaller share it
+# chooses among them.
+_LARGE_SHARE = 0.5
+_HEADER_BYTES = 4  # of a halfvec on the wire: how many numbers follow, two bytes each
+
+_INDEX = "vectors_near"
+_IS_PASSAGE = f"(id & {BLOCK}) = 0"
+_CREATE_INDEX = f"""
+    CREATE INDEX CONCURRENTLY {_INDEX} ON vectors
+    USING hnsw (vector public.halfvec_cosine_ops) WHERE {_IS_PASSAGE}"""
+_SELECT_INDEX = """
+    SELECT i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+    WHERE i.indrelid = to_regclass('vectors') AND c.relname = $1"""
+_SELECT_TYPE = """
+    SELECT format_type(atttypid, NULL) FROM pg_attribute
+    WHERE attrelid = to_regclass('vectors') AND attname = 'vector'"""
+_LOCK = "to_regclass('vectors')::oid::bigint"
+
+
+class _Statements(Protocol):
+    """What is needed of a connection."""
+
+    def execute(self, statement: str, values: Sequence[Value] = ()) -> Cursor: ...
+
+    def executemany(self, statement: str, rows: Iterable[Sequence[Value]]) -> None: ...
+
+    def state(self) -> object: ...
+
+
+class PostgresVectors:
+    """The vectors of one index, through one connection.
+
+    Remembers, for one state of the index, of which type the vectors are and whether they are indexed.
+    """
+
+    def __init__(self, db: _Statements) -> None:
+        self._db = db
+        self._facts: tuple[object, str, bool] | None = None
+
+    def _look(self) -> tuple[str, bool]:
+        """Return the type of the vectors, "" if there is no table, and whether they are indexed."""
+        state = self._db.state()
+        if self._facts is None or self._facts[0] != state:
+            type_of_column = self._db.execute(_SELECT_TYPE)
+            is_valid = self._db.execute(_SELECT_INDEX, (_INDEX,))
+            name = str(type_of_column.get or "")
+            self._facts = state, name.rpartition(".")[2], bool(is_valid.get)
+        return self._facts[1:]
+
+    def forget(self) -> None:
+        """Look again: this transaction has changed the table, or was rolled back."""
+        self._facts = None
+
+    @property
+    def storage(self) -> str:
+        """The type of the column: `halfvec` or `bytea`; "" before the first vector."""
+        return self._look()[0]
+
+    @property
+    def _is_halfvec(self) -> bool:
+        return self.storage == "halfvec"
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether there is an index of passages."""
+        return self._look()[1]
+
+    def create(self, dimension: int) -> None:
+        """Make the table for vectors of this width, if it is not there."""
+        self.forget()
+        if self._look()[0]:
+            return
+        is_halfvec = dimension <= _MAX_DIMENSION and self._has_extension()
+        column = f"public.halfvec({dimension})" if is_halfvec else "BYTEA"
+        self._db.execute(
+            f"CREATE TABLE vectors (id BIGINT PRIMARY KEY, vector {column} NOT NULL)"
+        ).fetchall()
+        self.forget()
+
+    def _has_extension(self) -> bool:
+        """Return whether pgvector can be used, after installing it if this user may."""
+        sql = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+        if self._db.execute(sql).get is None:
+            self._db.execute("SAVEPOINT before_extension").fetchall()
+            try:
+                self._db.execute("CREATE EXTENSION vector SCHEMA public").fetchall()
+            except psycopg.Error:  # not installed, not for this user, or another server was faster
+                self._db.execute("ROLLBACK TO before_extension").fetchall()
+        version = str(self._db.execute(sql).get or "0")
+        return tuple(int(number) for number in version.split(".")[:2]) >= _MIN_VERSION
+
+    def clear(self) -> None:
+        """Remove all vectors, and their index."""
+        self._db.execute("DROP TABLE IF EXISTS vectors").fetchall()
+        self.forget()
+
+    def write(self, vectors: Iterable[tuple[int, bytes]]) -> None:
+        """Store the vectors of places, in place of those that they have."""
+        rows = list(vectors)
+        if not rows:
+            return
+        is_halfvec = self._is_halfvec
+        mark = "$2::text::public.halfvec" if is_halfvec else "$2"
+        sql = f"""
+            INSERT INTO vectors (id, vector) VALUES ($1, {mark})
+            ON CONFLICT (id) DO UPDATE SET vector = excluded.vector"""
+        if is_halfvec:
+            self._db.executemany(sql, [(place, _as_text(vector)) for place, vector in rows])
+        else:
+            self._db.executemany(sql, rows)
+
+    def remove(self, note_id: int) -> None:
+        """Remove the vectors of a note."""
+        if self._look()[0]:
+            sql = "DELETE FROM vectors WHERE id >= $1 AND id < $2"
+            self._db.execute(sql, (note_id << SHIFT, (note_id + 1) << SHIFT)).fetchall()
+
+    def read(self, places: Sequence[int]) -> dict[int, bytes]:
+        """Return the vectors of those places that have one."""
+        if not places or not self._look()[0]:
+            return {}
+        sql = "SELECT id, vector FROM vectors WHERE id = ANY ($1::bigint[])"
+        return dict(self._decoded(self._db.execute(sql, (IntegerList(places),))))
+
+    def read_notes(self, note_ids: Iterable[int], *, blocks: bool) -> Iterable[tuple[int, bytes]]:
+        """Return the places and vectors of the passages of notes, or of their blocks, in order."""
+        if not self._look()[0]:
+            return ()
+        first, after = (BLOCK, 1 << SHIFT) if blocks else (0, BLOCK)
+        # A subquery that is not pulled up makes the server look up the rows of each note.
+        sql = f"""
+            SELECT v.id, v.vector FROM unnest($1::bigint[]) AS n(value) CROSS JOIN LATERAL (
+                SELECT id, vector FROM vectors
+                WHERE id >= (n.value << {SHIFT}) + {first} AND id < (n.value << {SHIFT}) + {after}
+                OFFSET 0
+            ) v ORDER BY v.id"""
+        return self._decoded(self._db.execute(sql, (IntegerList(note_ids),)))
+
+    def read_all(self, *, blocks: bool) -> tuple[array[int], bytearray]:
+        """Return the places of all passages or blocks, and their vectors in a row."""
+        places, vectors = array("q"), bytearray()
+        if self._look()[0]:
+            sql = f"SELECT id, vector FROM vectors WHERE (id & {BLOCK}) = $1 ORDER BY id"
+            for place, vector in self._decoded(self._db.execute(sql, (BLOCK if blocks else 0,))):
+                places.append(place)
+                vectors += vector
+        return places, vectors
+
+    def _decoded(self, rows: Cursor) -> Iterator[tuple[int, bytes]]:
+        """Return rows with their vectors as bytes. They are read when they are iterated."""
+        is_halfvec = self._is_halfvec
+        for place, vector in rows:
+            yield place, _as_bytes(vector) if is_halfvec else vector
+
+    def count(self) -> int:
+        """Return how many vectors there are."""
+        if not self._look()[0]:
+            return 0
+        return int(self._db.execute("SELECT count(*) FROM vectors").get)
+
+    # -- the nearest
+
+    def nearest_notes(
+        self, query: bytes, note_ids: Sequence[int] | None, limit: int
+    ) -> list[int] | None:
+        """Return notes, all of `limit` notes with the nearest passages among them; None if it cannot.
+
+        The index of pgvector, if there is one, may miss a few.
+        """
+        if not self._is_halfvec:
+            return None
+        if not any(query):
+            return [] if self.is_indexed else None
+        if note_ids is not None and len(note_ids) <= _MAX_COMPARED_NOTES:
+            return self._nearest_of(query, note_ids, limit)
+        if self.is_indexed:
+            return self._nearest_by_index(query, note_ids, limit)
+        return self._nearest_of_all(query, note_ids, limit)
+
+    def _nearest_of(self, query: bytes, note_ids: Sequence[int], limit: int) -> list[int]:
+        """Compare all passages of some notes."""
+        if len(note_ids) <= limit:
+            return list(note_ids)
+        sql = f"""
+            SELECT n.value FROM unnest($1::bigint[]) AS n(value) CROSS JOIN LATERAL (
+                SELECT vector FROM vectors
+                WHERE id >= n.value << {SHIFT} AND id < (n.value << {SHIFT}) + {BLOCK} OFFSET 0
+            ) v
+            GROUP BY n.value
+            ORDER BY min(v.vector OPERATOR(public.<=>) $2::text::public.halfvec), n.value
+            LIMIT $3"""
+        values = IntegerList(note_ids), _as_text(query), limit + 1
+        return [note_id for (note_id,) in self._db.execute(sql, values)]
+
+    def _nearest_of_all(
+        self, query: bytes, note_ids: Sequence[int] | None, limit: int
+    ) -> list[int] | None:
+        """Compare all passages."""
+        count = _PASSAGES_PER_NOTE * limit
+        sql = f"""
+            SELECT id >> {SHIFT} FROM vectors WHERE {_IS_PASSAGE} {_among(note_ids, "$3")}
+            ORDER BY vector OPERATOR(public.<=>) $1::text::public.halfvec LIMIT $2"""
+        values: list[Value] = [_as_text(query), count]
+        if note_ids is not None:
+            values.append(IntegerList(note_ids))
+        rows = self._db.execute(sql, values).fetchall()
+        notes = list(dict.fromkeys(note_id for (note_id,) in rows))
+        return notes if len(rows) < count or len(notes) > limit else None
+
+    def _nearest_by_index(
+        self, query: bytes, note_ids: Sequence[int] | None, limit: int
+    ) -> list[int]:
+        """Return the notes of the nearest passages, as the index sees them."""
+        count = max(_MIN_INDEXED_PASSAGES, int(_INDEXED_PASSAGES_PER_NOTE * limit))
+        # The share of all notes, of which few were removed.
+        share = 1.0 if note_ids is None else len(note_ids) / max(note_ids)
+        is_large_share = share >= _LARGE_SHARE
+        if is_large_share:
+            count = int(count / share)
+        count = min(count, _MAX_INDEXED_PASSAGES)
+
+        # The more the index looks at, the fewer it misses, at little cost.
+        settings = """
+            SELECT set_config('hnsw.ef_search', $1, true),
+                   set_config('hnsw.iterative_scan', 'relaxed_order', true)"""
+        is_among = "" if is_large_share else _among(note_ids, "$2")
+        sql = f"""
+            SELECT id >> {SHIFT} FROM vectors WHERE {_IS_PASSAGE} {is_among}
+            ORDER BY vector OPERATOR(public.<=>) $1::text::public.halfvec LIMIT {count}"""
+        values: list[Value] = [_as_text(query)]
+        if not is_large_share:
+            values.append(IntegerList(note_ids or ()))
+        # Both are sent before an answer is read: one round trip.
+        answers = [
+            self._db.execute(settings, (str(_MAX_INDEXED_PASSAGES),)),
+            self._db.execute(sql, values),
+        ]
+        _, rows = [answer.fetchall() for answer in answers]
+        notes = list(dict.fromkeys(note_id for (note_id,) in rows))
+        if note_ids is None or not is_large_share:
+            return notes
+        return [note_id for note_id in notes if note_id in set(note_ids)]
+
+    # -- the index
+
+    def build_index(self, max_numbers: int) -> bool:
+        """Make the index of passages, if they hold more numbers than that. Returns whether it did.
+
+        Not in a transaction. Another server may be making it: then this one leaves it alone.
+        """
+        if not self._is_index_due(max_numbers):
+            return False
+        with suppress(psycopg.Error):  # not for this user: all are compared
+            if not self._db.execute(f"SELECT pg_try_advisory_lock({_LOCK})").get:
+                return False
+            try:
+                # One that is not valid was left by a server that died.
+                self._db.execute(f"DROP INDEX IF EXISTS {_INDEX}").fetchall()
+                megabytes = min(4_000, 100 + max_numbers * 4 // 1_000_000)
+                self._db.execute(f"SET maintenance_work_mem = '{megabytes}MB'").fetchall()
+                self._db.execute(_CREATE_INDEX).fetchall()
+                return True
+            finally:
+                self._db.execute("RESET maintenance_work_mem").fetchall()
+                self._db.execute(f"SELECT pg_advisory_unlock({_LOCK})").fetchall()
+                self.forget()
+        return False
+
+    def _is_index_due(self, max_numbers: int) -> bool:
+        self.forget()
+        if not self._is_halfvec or self.is_indexed:
+            return False
+        sql = """
+            SELECT pg_table_size('vectors'), (SELECT max(dimension) FROM vector_space),
+                   NOT EXISTS (SELECT 1 FROM notes WHERE embedded = 0),
+                   (SELECT reltuples FROM pg_class WHERE oid = to_regclass('vectors'))"""
+        row = self._db.execute(sql).fetchone()
+        assert row is not None
+        bytes_on_disk, dimension, is_complete, known_rows = row
+        if is_complete and known_rows < 0:
+            # The server would plan for an empty table until it looks by itself.
+            self._db.execute("ANALYZE vectors").fetchall()
+        if not dimension or not is_complete or bytes_on_disk <= 2 * max_numbers:
+            return False
+        max_passages = max_numbers // dimension + 1
+        sql = f"""
+            SELECT count(*) FROM (SELECT 1 FROM vectors WHERE {_IS_PASSAGE} LIMIT $1) p"""
+        passages = int(self._db.execute(sql, (max_passages,)).get)
+        return passages >= int(max_passages)
+
+
+def _among(note_ids: Sequence[int] | None, mark: str) -> str:
+    """Return the condition that a vector is of one of some notes.
+
+    They are looked up in a hash: `= ANY` in a prepared statement goes through them for each row.
+    """
+    if note_ids is None:
+        return ""
+    return f"AND (id >> {SHIFT} IN (SELECT unnest({mark}::bigint[]))) IS TRUE"
+
+
+def _as_text(vector: bytes) -> str:
+    """Return a vector as pgvector reads it."""
+    numbers: NDArray[np.int8] = np.frombuffer(vector, np.int8)
+    return str(numbers.tolist())
+
+
+def _as_bytes(halfvec: bytes) -> bytes:
+    """Return the numbers of a halfvec, as it comes over the wire, in 8 bits each."""
+    return np.frombuffer(halfvec, ">f2", offset=_HEADER_BYTES).astype(np.int8).tobytes()
