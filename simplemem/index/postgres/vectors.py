@@ -226,8 +226,9 @@ class PostgresVectors:
     ) -> list[int] | None:
         """Compare all passages."""
         count = _PASSAGES_PER_NOTE * limit
+        is_among = _among(note_ids, "$3")
         sql = f"""
-            SELECT id >> {SHIFT} FROM vectors WHERE {_IS_PASSAGE} {_among(note_ids, "$3")}
+            SELECT id >> {SHIFT} FROM vectors WHERE {_IS_PASSAGE} {is_among}
             ORDER BY vector OPERATOR(public.<=>) $1::text::public.halfvec LIMIT $2"""
         values: list[Value] = [_as_text(query), count]
         if note_ids is not None:
