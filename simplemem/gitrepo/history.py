@@ -22,6 +22,7 @@ from simplemem.gitrepo.repository import (
     one_line,
     read_text,
 )
+from simplemem.note.dates import format_moment
 
 _MAX_WALK_SECONDS = 10.0  # through commits; nobody waits longer for a history
 _MAX_TIMESTAMP = 253_402_300_799  # the end of the year 9999, where `datetime` ends
@@ -187,7 +188,7 @@ def _describe(
         path=new_name.removeprefix(checkout.prefix),
         old_path=None if old_name is None else old_name.removeprefix(checkout.prefix),
         op=_operation(old_name, old_file, new_file),
-        when=datetime.fromtimestamp(timestamp, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        when=format_moment(datetime.fromtimestamp(timestamp, UTC)),
         who=one_line(commit.author.name),
         subject=one_line(subject),
         versions=set(_VERSION_TRAILER.findall(commit.message)),

@@ -6,7 +6,6 @@ import json
 import re
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from itertools import chain
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ from simplemem.index.places import BLOCK, SHIFT
 from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
 from simplemem.index.terms.writer import remove_note
 from simplemem.note.code_names import parts_of_names
+from simplemem.note.dates import file_time, sortable_time
 from simplemem.note.fingerprints import text_hash, text_key
 from simplemem.note.languages import language_of
 from simplemem.note.names import base_name
@@ -92,28 +92,14 @@ def understood(path: str, note: Note, stat: Stat) -> Understood:
 
 def head_of(path: str, note: Note, mtime_ns: int) -> Head:
     """What a note says of itself. It changed last when its header says so, or its file where that is newer."""
-    try:  # as notes write times: local, to the second, without an offset
-        changed = datetime.fromtimestamp(mtime_ns / 1e9).isoformat(timespec="seconds")  # noqa: DTZ006
-    except (OverflowError, OSError, ValueError):
-        changed = "1970-01-01T00:00:00"
+    changed = file_time(mtime_ns)
     title, description, type_ = (
         note.text_property(key) or "" for key in ("title", "description", "type")
     )
-    created, modified = (instant(note.text_property(key)) or "" for key in ("created", "modified"))
+    created, modified = (
+        sortable_time(note.text_property(key)) or "" for key in ("created", "modified")
+    )
     return Head(title or base_name(path), description, type_, created, max(modified, changed))
-
-
-def instant(text: str | None) -> str | None:
-    """A date or time as a note has it, in the form that sorts: `2026-01-24T12:00:00`. None for anything else."""
-    if not text or len(text) > 40:
-        return None
-    try:
-        found = datetime.fromisoformat(text.strip().replace(" ", "T", 1))
-        if found.tzinfo is not None:
-            found = found.astimezone(UTC).astimezone().replace(tzinfo=None)
-    except (OverflowError, OSError, ValueError):
-        return None
-    return found.isoformat(timespec="seconds") if found.year >= 1000 else None
 
 
 def units(note_id: int, read: Understood) -> Iterator[tuple[int, Unit, str]]:

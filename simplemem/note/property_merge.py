@@ -7,11 +7,11 @@ could not be read.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import datetime
 from typing import Final, NamedTuple
 
 from simplemem.errors import SimplememError
+from simplemem.note.dates import parse_moment
 from simplemem.note.header import find_key, read_header
 from simplemem.note.line_merge import LINE, mark_conflict, take_only_change
 from simplemem.note.properties import remove_property, set_property
@@ -173,8 +173,8 @@ def _contains(items: list[object], item: object) -> bool:
 
 def _merge_times(name: str, current: object, other: object) -> object:
     """Return the later time of "modified", the earlier of "created"; _CONFLICT if not both are."""
-    current_time = _read_time(current)
-    other_time = _read_time(other)
+    current_time = _parse_time(current)
+    other_time = _parse_time(other)
     if current_time is None or other_time is None:
         return _CONFLICT
 
@@ -185,14 +185,11 @@ def _merge_times(name: str, current: object, other: object) -> object:
     return other
 
 
-def _read_time(value: object) -> datetime | None:
-    """Return the time that a value states, in the local time zone if it names none, else None."""
+def _parse_time(value: object) -> datetime | None:
+    """Return the time that a value states; None if it is no text, or no time."""
     if not isinstance(value, str):
         return None
-    iso_text = value.strip().replace(" ", "T", 1)
-    with suppress(ValueError, OverflowError, OSError):
-        return datetime.fromisoformat(iso_text).astimezone()
-    return None
+    return parse_moment(value)
 
 
 def mark_properties(header: MergedHeader, names: tuple[str, str], newline: str) -> str:

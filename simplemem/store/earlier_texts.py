@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.index.changes import ChangeTable
+from simplemem.note.date_phrases import read_when
+from simplemem.note.dates import format_log_time
 from simplemem.note.formatting import well_formed
 from simplemem.note.names import clean_reference, path_of
 from simplemem.search.dates import read_when
@@ -120,8 +122,7 @@ class EarlierTexts:
 
     def moment_at(self, when: datetime) -> Moment:
         """Return the moment of a time."""
-        in_utc = when.astimezone(UTC).isoformat(timespec="milliseconds")
-        text = in_utc.replace("+00:00", "Z")
+        text = format_log_time(when)
         return Moment(self._changes.last_before(text), text)
 
     def note_at(self, path: str, at: str, *, start: bool = False, name: str = "") -> NoteThen:

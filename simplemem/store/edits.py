@@ -8,11 +8,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any, NamedTuple
 
 from simplemem.errors import Invalid
-from simplemem.note.dates import local
+from simplemem.note.dates import format_local_time, format_moment, local_now
 from simplemem.note.header import find_key, read_header
 from simplemem.note.lines import newline_of
 from simplemem.note.note import Note
@@ -290,13 +290,13 @@ def _in_notation_of(old: object, now: str) -> str:
 
     moment = datetime.fromisoformat(now).astimezone()
     if match["offset"] == "Z":
-        return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return format_moment(moment)
     return moment.isoformat(timespec="seconds")
 
 
 def now() -> str:
     """Return the current local time to the second, as the properties of notes have it."""
-    return local().strftime("%Y-%m-%dT%H:%M:%S")
+    return format_local_time(local_now())
 
 
 def encoded(text: str) -> bytes:

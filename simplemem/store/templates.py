@@ -6,7 +6,7 @@ from typing import Unpack
 
 from simplemem.errors import NotFound
 from simplemem.models import By, Saved
-from simplemem.note.dates import local
+from simplemem.note.dates import local_now
 from simplemem.note.names import check_name, name_of, path_of
 from simplemem.obsidian.templates import fill_template
 from simplemem.store.vault_index import (
@@ -45,7 +45,7 @@ class TemplateNotes:
     def daily(self, **by: Unpack[By]) -> Saved:
         """Return today's daily note; create it from its template if it does not exist."""
         conventions = self._obsidian.current
-        name = conventions.daily_note(local())
+        name = conventions.daily_note(local_now())
         file = self._reader.file(path_of(name))
         if file is not None:
             return self._editor.report_unchanged(file)
@@ -68,7 +68,7 @@ class TemplateNotes:
             source = self._vault.read(self._template_path(template))
             text = source.data.decode("utf-8", "surrogateescape")
         title = name.rsplit("/", 1)[-1]
-        text = fill_template(text, title, local(), self._obsidian.current)
+        text = fill_template(text, title, local_now(), self._obsidian.current)
 
         data = text.encode("utf-8", "surrogateescape")
         with self._writer.lock():

@@ -27,7 +27,7 @@ from simplemem.index.notes import is_note, stat_of
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync, collector_at_rest
 from simplemem.models import By, IndexState
-from simplemem.note.dates import local
+from simplemem.note.dates import local_now
 from simplemem.note.formatting import counted, well_formed
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.note.similar import similar_names
@@ -759,7 +759,7 @@ class NameResolver:
 
     def _path_of_daily_note(self) -> str:
         """Return the path of today's daily note. Raises NotFound if there is none."""
-        daily_note = self._obsidian.current.daily_note(local())
+        daily_note = self._obsidian.current.daily_note(local_now())
         path = path_of(daily_note)
         if not self._reader.exists(path):
             hint = "Append to `daily` to create it."

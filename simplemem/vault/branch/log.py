@@ -20,6 +20,7 @@ from pygit2.enums import SortMode
 
 from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.gitrepo.repository import one_line
+from simplemem.note.dates import format_log_time
 from simplemem.note.paths import parent
 from simplemem.obsidian.settings import CONVENTION_FILES
 from simplemem.vault.branch.repository import Branch
@@ -203,7 +204,7 @@ def _read_trailers(trailers: dict[str, str], timestamp: int) -> list[Version]:
     malformed.
     """
     first = int(trailers["Version"].removeprefix("v"))
-    when = datetime.fromtimestamp(timestamp, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    when = format_log_time(datetime.fromtimestamp(timestamp, UTC))
     versions = []
     for number, (op, path, new_path) in enumerate(json.loads(trailers["Steps"]), start=first):
         version = Version(

@@ -38,7 +38,7 @@ def test_a_moment_that_is_named_is_now(
 ) -> None:
     at(said)
     assert dates.now() == dates.now() == meant and dates.now().utcoffset() == timedelta(0)
-    assert dates.local() == meant.astimezone().replace(tzinfo=None)
+    assert dates.local_now() == meant.astimezone().replace(tzinfo=None)
 
 
 def test_without_one_it_is_the_real_time(at: Callable[[str], None]) -> None:
