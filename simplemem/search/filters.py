@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from simplemem.errors import Invalid
 from simplemem.index.door import Narrow
 from simplemem.models import Filter
-from simplemem.note.dates import local
+from simplemem.note.date_phrases import read_when
+from simplemem.note.dates import local_now
 from simplemem.note.formatting import well_formed
 from simplemem.note.names import compare_key
 from simplemem.search.dates import read_when
@@ -111,4 +112,4 @@ def _well_formed_items(items: Mapping[str, str]) -> dict[str, str]:
 
 def _moment(text: str, *, end: bool = False) -> str:
     """Return the moment that a date means, or with `end` the end of its period; "" for no date."""
-    return read_when(text, local(), end=end) if text else ""
+    return read_when(text, local_now(), end=end) if text else ""

@@ -23,9 +23,9 @@ from simplemem.index.door import (
     Standing,
 )
 from simplemem.index.sidecar import Sidecar
-from simplemem.index.text import instant
 from simplemem.models import Filter, Found, Hit
-from simplemem.note.dates import local
+from simplemem.note.date_phrases import days_in
+from simplemem.note.dates import local_now, sortable_time
 from simplemem.note.names import name_of
 from simplemem.note.plain_text import plain_text
 from simplemem.search import judgement, rank
@@ -244,7 +244,7 @@ class NoteRanker:
             signals = rank.beside(signals, "named", rank.NAMED_WEIGHT * best_share, matches.named)
 
         coverage = self._coverage_for(query, candidates.mode)
-        days = days_in(query.text, local())
+        days = days_in(query.text, local_now())
         depth = limit
         if coverage is not None:
             depth = max(depth, rank.COVERED_NOTES)
@@ -482,7 +482,9 @@ class Search:
 
     def _with_author(self, hit: Hit) -> Hit:
         author = self._authors.last_author(hit.sha256)
-        return replace(hit, authors=(author.name or author.kind,), written=instant(author.when))
+        return replace(
+            hit, authors=(author.name or author.kind,), written=sortable_time(author.when)
+        )
 
 
 def _checked_mode(mode: str) -> Mode:
