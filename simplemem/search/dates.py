@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from simplemem.errors import Invalid
 from simplemem.index.door import Row
-from simplemem.index.text import instant
-from simplemem.note.dates import date_in_name
+from simplemem.note.dates import date_in_name, sortable_time
 from simplemem.note.names import base_name
 
 # The days that a query names change the order of this many of the best notes; they filter nothing.
@@ -150,7 +149,7 @@ def _day_or_second(text: str) -> _Period:
 
     Raises ValueError or OverflowError for any other text.
     """
-    start = datetime.fromisoformat(instant(text.upper()) or "")
+    start = datetime.fromisoformat(sortable_time(text.upper()) or "")
     length = _DAY if len(text) == len("2026-01-24") else timedelta(seconds=1)
     return _Period(start, start + length)
 
