@@ -198,7 +198,7 @@ def _days_of_month(match: re.Match[str], follows_preposition: bool) -> list[str]
     return [f"{iso_month}-{int(day):02d}" if day else iso_month]
 
 
-def date_in_title(title: str) -> str:
+def full_day_in(title: str) -> str:
     """Return the first full day in a title as an ISO day; "" if there is none.
 
     A full day is `8 May, 2023` or `2023-05-08`.

@@ -11,7 +11,6 @@ from simplemem.note.date_phrases import read_when
 from simplemem.note.dates import local_now
 from simplemem.note.formatting import well_formed
 from simplemem.note.names import compare_key
-from simplemem.search.dates import read_when
 from simplemem.search.needs import Authors, NameResolver
 from simplemem.search.query import Query
 

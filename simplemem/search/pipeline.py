@@ -30,7 +30,7 @@ from simplemem.note.names import name_of
 from simplemem.note.plain_text import plain_text
 from simplemem.search import judgement, rank
 from simplemem.search.conditions import ConditionChecker
-from simplemem.search.dates import DATED_NOTES, DATED_WEIGHT, belongs_to_day, days_in
+from simplemem.search.dates import DATED_NOTES, DATED_WEIGHT, belongs_to_day
 from simplemem.search.excerpt import choose_excerpt, quoted_heading
 from simplemem.search.filters import ANY_AUTHOR, FilterResolver
 from simplemem.search.forms import with_forms

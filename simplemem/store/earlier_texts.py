@@ -17,7 +17,6 @@ from simplemem.note.date_phrases import read_when
 from simplemem.note.dates import format_log_time
 from simplemem.note.formatting import well_formed
 from simplemem.note.names import clean_reference, path_of
-from simplemem.search.dates import read_when
 from simplemem.store.git_history import GitHistory
 from simplemem.store.vault_index import NoteReader
 from simplemem.vault.folder.history import History
