@@ -156,7 +156,10 @@ def _linked_file(link: Link, source: str, files_named: FilesNamed) -> str | None
 def _target_after_moves(
     link: Link, source: str, moves: Moves, before: FilesNamed, after: FilesNamed
 ) -> LinkTarget | None:
-    """Return where a link has to lead to mean the same file; None if it does so already."""
+    """Return where a link has to lead after the moves so that it means the same file.
+
+    Returns None if it does so already, or meant no file before.
+    """
     old_path = _linked_file(link, source, before)
     if old_path is None:
         return None

@@ -123,7 +123,11 @@ class NoteReranker:
         return texts
 
     def _text_of(self, ranking: Ranking, note: NoteId, *, is_remote: bool) -> str | None:
-        """Return a note's title, headings and best passage; None if it must be left out."""
+        """Return a note's title, headings and best passage, for the reranker.
+
+        Returns None if the file is gone or has changed since it was ranked, or if the note is
+        private and the reranker is remote.
+        """
         details = ranking.details[note]
         row = details.row
         try:

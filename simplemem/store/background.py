@@ -165,9 +165,10 @@ class Background:
         return self._scanned.wait(timeout)
 
     def wait_until_ready(self, *, vectors: bool) -> None:
-        """Wait until the vault is indexed, with `vectors` also embedded, but for small work only.
+        """Wait until the vault is indexed, with `vectors` also embedded.
 
-        Returns at once in the background thread itself.
+        Waits only for work that takes seconds, so it may return before. Returns at once in the
+        background thread itself.
         """
         if threading.current_thread() is self._thread or self._stop.is_set():
             return

@@ -163,7 +163,10 @@ def _notes_that_may_link(
 
 
 def _longest_word(name: str) -> str:
-    """Return the part of a name that is written the same in every link to it; "" if there is none."""
+    """Return the longest word of a name: every link to it contains the word as it is.
+
+    Returns "" for a name without words.
+    """
     return max(_BETWEEN_WORDS.split(compare_key(name)), key=len)
 
 
