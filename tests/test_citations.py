@@ -24,6 +24,8 @@ SOURCES = sorted(
 
 # A page of the repository, perhaps with a heading: docs/internals/links.md#moves
 _PAGE = re.compile(r"\b(?:docs|tests|bench)/[\w./-]+\.md(?:#[\w-]*)?")
+# What only a name of the code looks like: snake_case, CamelCase, a constant or a dotted name.
+_IDENTIFIER = re.compile(r"_|[a-z][A-Z]|\.|^[A-Z]")
 _FAULT = re.compile(r"\bF[0-9]{1,2}\b")
 _FAULT_RANGE = re.compile(r"\bF(?P<first>[0-9]{1,2})(?:-| to )F(?P<last>[0-9]{1,2})\b")
 
@@ -38,6 +40,17 @@ _OUTSIDE = re.compile(
       | \b[GI][0-9]{1,2}\b
       | \b(?:HM|SI|SM)-[0-9]{1,2}\b""",
     re.VERBOSE,
+)
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(REPOSITORY).as_posix()
+
+
+of_every_page = pytest.mark.parametrize(
+    "page",
+    sorted([*REPOSITORY.glob("*.md"), *REPOSITORY.joinpath("docs").rglob("*.md")]),
+    ids=name_of,
 )
 
 
@@ -60,12 +73,19 @@ def test_no_page_outside_the_repository_is_cited() -> None:
     assert outside == []
 
 
-@pytest.mark.parametrize("page", sorted(INTERNALS.glob("*.md")), ids=lambda page: page.name)
-def test_every_file_that_a_page_about_internals_names_exists(page: Path) -> None:
+@of_every_page
+def test_every_file_that_a_page_names_exists(page: Path) -> None:
     named = re.findall(r"`([\w./-]+/(?:[\w.-]+\.(?:py|sql|md|tsv))?)`", page.read_text("utf-8"))
     own = [name for name in named if name.partition("/")[0] in top_level_names()]
     roots = (REPOSITORY, REPOSITORY / "simplemem", REPOSITORY / "tests")
     assert [name for name in own if not any((root / name).exists() for root in roots)] == []
+
+
+@pytest.mark.parametrize("page", sorted(INTERNALS.glob("[!e]*.md")), ids=lambda page: page.name)
+def test_every_name_of_the_code_that_a_page_about_internals_cites_exists(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    cited = [name for name in re.findall(r"`([A-Za-z_][\w.]*)`", text) if _IDENTIFIER.search(name)]
+    assert [name for name in cited if not words_of_the_code().issuperset(name.split("."))] == []
 
 
 @pytest.mark.parametrize(
@@ -94,10 +114,6 @@ def test_a_page_outside_the_repository_would_be_found(text: str) -> None:
 )
 def test_a_page_of_the_repository_may_be_cited(text: str) -> None:
     assert not _OUTSIDE.search(text)
-
-
-def name_of(path: Path) -> str:
-    return path.relative_to(REPOSITORY).as_posix()
 
 
 def cited_text(path: Path, *patterns: re.Pattern[str]) -> str:
@@ -143,6 +159,13 @@ def exists(citation: str) -> bool:
     name, mark, heading = citation.partition("#")
     page = REPOSITORY / name
     return page.is_file() and (not mark or heading in headings_of(page))
+
+
+@cache
+def words_of_the_code() -> frozenset[str]:
+    sources = [path for path in SOURCES if path.is_relative_to(REPOSITORY / "simplemem")]
+    texts = [path.read_text(encoding="utf-8") for path in sources]
+    return frozenset(word for text in texts for word in re.findall(r"\w+", text))
 
 
 @cache
