@@ -152,7 +152,7 @@ def batch_ratio(vault: Path) -> tuple[float, float]:
             spent["entities"].append(time.process_time() - began)
             drafts = [Draft(f"plain/note {turn} {k}.md", sample) for k in range(100)]
             began = time.process_time()
-            store.bench.change(lambda drafts=drafts: drafts, who="", tool="bench", reason="")
+            store.extension.change(lambda drafts=drafts: drafts, who="", tool="bench", reason="")
             spent["notes"].append(time.process_time() - began)
     return 1000 * min(spent["entities"]), 1000 * min(spent["notes"])
 

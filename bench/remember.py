@@ -110,13 +110,13 @@ def speed(number: int) -> None:
             said = f"The {things[k % 10]} {k} of {places[k // 10 % 20]} stands in shed {k // 7}"
             (notes / f"{said}.md").write_text(f"{said}.\n", encoding="utf-8")
         store.sync()
-        store.bench.expect_more()
+        store.extension.expect_more()
         memories.atoms("ann")
         narrowed, asked = Filter(prefix="atoms/ann/"), "where does the anvil of Southham stand"
 
         def step() -> None:
             stem = f"atoms/ann/step {time.monotonic_ns()}"
-            store.bench.change(
+            store.extension.change(
                 lambda: [Draft(f"{stem} {k}.md", f"Step {stem} {k}\n") for k in range(2)],
                 tool="bench",
             )

@@ -101,8 +101,8 @@ def read_questions(file: Path) -> Questions:
 
 def make_questions(store: EnhancedStore, size: int, seed: int) -> Questions:
     """At most `size` questions, one a note, each kind as often as the others. Private notes are not asked for."""
-    paths = sorted(item.path for item in store.bench.every())
-    reads = store.bench.read(sorted({*paths} - store.bench.private(paths)))
+    paths = sorted(item.path for item in store.extension.list_all())
+    reads = store.extension.read(sorted({*paths} - store.extension.private_among(paths)))
     notes = {name_of(read.path): read_note(read.text.encode()) for read in reads}
     counts = Counter(
         stem for name, note in notes.items() for stem in _stems(f"{name}\n{note.text}")
@@ -223,9 +223,9 @@ def run(
                     "none",
                 ):  # what was paid for is not paid for again
                     copy.sync(progress=progress, embed=False)
-                    copy.bench.take_vectors(store.bench)
+                    copy.extension.take_vectors(store.extension)
                 copy.sync(progress=progress)
-                copy.bench.expect_more()
+                copy.extension.expect_more()
                 outcomes, whys = zip(*(_outcome(copy, question) for question in asked), strict=True)
             row = {"name": label, "questions": len(asked)} | {
                 key: _mean([o[key] for o in outcomes]) for key in QUALITY
@@ -246,8 +246,8 @@ def run(
 
 def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> list[Pair]:
     """Copy the notes without what is held out of them. Returns what can be asked: nothing about private notes."""
-    paths = {name_of(path): path for path in store.bench.indexed()}
-    private = {name_of(path) for path in store.bench.private(list(paths.values()))}
+    paths = {name_of(path): path for path in store.extension.indexed()}
+    private = {name_of(path) for path in store.extension.private_among(list(paths.values()))}
     asked, texts, untitled = list[Pair](), defaultdict[str, list[str]](list), set[str]()
     for pair in questions.pairs:
         about = {each.note for each in pair.held_out}
@@ -260,7 +260,7 @@ def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> list[P
                 ]
                 untitled |= {each.note} if each.what == "title" else set()
     renamed: dict[str, str] = {}
-    for read in store.bench.read(paths.values()):
+    for read in store.extension.read(paths.values()):
         name, text = name_of(read.path), read.text
         if name in texts:
             text = without(text, texts[name], title=name in untitled)

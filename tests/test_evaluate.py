@@ -279,4 +279,4 @@ def test_every_note_of_a_large_vault_is_taken_in(tmp_path: Path) -> None:
         (tmp_path / f"n{number}.md").write_text(f"word{number}\n", encoding="utf-8")
     with EnhancedStore(tmp_path, Settings.model_validate({"embed": {"provider": "none"}})) as store:
         store.sync()
-        assert len(store.bench.every()) == make_questions(store, 10, 1).notes == 1005
+        assert len(store.extension.list_all()) == make_questions(store, 10, 1).notes == 1005

@@ -44,7 +44,7 @@ def init(
             raise Invalid(
                 why, hint="The vault needs a few notes with distinct titles and sentences."
             )
-        file = out or store.bench.folder() / FILE
+        file = out or store.extension.folder() / FILE
     write_questions(file, questions)
     counts = dict(Counter(pair.kind for pair in questions.pairs))
     of_kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items())

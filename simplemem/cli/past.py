@@ -250,7 +250,7 @@ def redo(vault: VaultOption = None) -> Answer:
     $ simplemem redo"""
     with opened(vault) as store:
         finish()
-        return _undone(store.undo(store.last_step(undone=True), who=WHO, tool="redo"))
+        return _undone(store.undo(store.next_to_undo(undone=True), who=WHO, tool="redo"))
 
 
 @command(commands, "Vault")
@@ -288,7 +288,7 @@ def sync(vault: VaultOption = None) -> Answer:
 def _undo_one(store: EnhancedStore, what: str | None) -> Answer:
     """Undo the last change, or the one that is named. A conflict names the command that goes on."""
     try:
-        version = store.last_step() if what is None else what
+        version = store.next_to_undo() if what is None else what
         return _undone(store.undo(version, who=WHO, tool="undo"))
     except Conflict as error:
         restore_at = error.details.get("restore_at")

@@ -55,7 +55,7 @@ class _ServerLock:
     """The file lock of a vault as the local server uses it."""
 
     def __init__(self, store: EnhancedStore) -> None:
-        self._lock = store.bench.turn(".simplemem/server.lock")
+        self._lock = store.extension.lock_file(".simplemem/server.lock")
 
     def try_acquire(self) -> bool:
         return self._lock.take_or_keep()

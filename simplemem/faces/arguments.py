@@ -202,7 +202,7 @@ def to_change(store: EnhancedStore, name: str) -> str:
     found = store.resolve(name)
     if is_named(found, name):
         return found
-    former = store.bench.find_former_note(name)
+    former = store.extension.find_former_note(name)
     if former is None or (former.current_name is None and not former.is_deleted):
         return found
     error = former.error()

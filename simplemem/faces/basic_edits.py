@@ -135,7 +135,7 @@ def write_note(vault: Project, a: Any) -> Reply[Result]:
     new, did = {"permalink": vault.address(path)} | given, "created"
     replaced = ""
     try:
-        if a.overwrite and vault.store.bench.is_taken(path):
+        if a.overwrite and vault.store.extension.exists(path):
             did, note, body = "updated", vault.store.read(name), f"\n{content}" if content else ""
             replaced = vault.replace(
                 note,
@@ -147,7 +147,7 @@ def write_note(vault: Project, a: Any) -> Reply[Result]:
         else:
             vault.session.record_whole_write(vault.store.create(name, content, new, **vault.caller))
     except AlreadyExists:
-        if vault.store.bench.is_taken(path):
+        if vault.store.extension.exists(path):
             facts = {
                 "title": a.title,
                 "permalink": new["permalink"],
@@ -297,7 +297,7 @@ def _below(vault: Project, a: Any) -> list[str]:
     start = a.identifier.removeprefix("memory://").strip("/") + "/"
     return [
         each.name
-        for each in vault.store.bench.every(Filter(prefix=start))
+        for each in vault.store.extension.list_all(Filter(prefix=start))
         if each.path.startswith(start)
     ]
 
@@ -325,8 +325,8 @@ def delete_note(vault: Project, a: Any) -> Reply[Result]:
         if not (names := _below(vault, a)):
             error = "Directory not found or empty: no files matched"
             raise vault.refused("no_files_delete", error, **_all([], []) | {"deleted": False})
-        paths, bytes_of = [path_of(name) for name in names], vault.store.bench.bytes_of
-        vault.store.bench.change(
+        paths, bytes_of = [path_of(name) for name in names], vault.store.extension.bytes_of
+        vault.store.extension.change(
             lambda: [Draft(path, None, bytes_of(path)) for path in paths], **vault.caller
         )
         return vault.reply("directory_deleted", _all(names, paths))
@@ -385,7 +385,7 @@ def move_note(vault: Project, a: Any) -> Reply[Result]:
             )
         old = len(a.identifier.removeprefix("memory://").strip("/"))
         new_paths = {path_of(name): path_of(to.strip("/") + name[old:]) for name in names}
-        moved = vault.store.bench.move(new_paths, **vault.caller)
+        moved = vault.store.extension.move(new_paths, **vault.caller)
         vault.session.record_step(vault.store, moved[0].version)
         return vault.reply("directory_moved", facts | _all(names, [note.path for note in moved]))
     try:

@@ -191,7 +191,7 @@ def search_notes(vault: Project, a: Any) -> Reply[Result]:
     )
     by_link = a.search_type == "permalink" or "://" in query
     if by_link or not mode or not words:
-        scores = {each.name: 0.0 for each in vault.store.bench.every(narrow)}
+        scores = {each.name: 0.0 for each in vault.store.extension.list_all(narrow)}
     else:
         most = MOST if properties or types or kinds != {"entity"} else min(MOST, part.stop + 1)
         found = vault.store.search(words, filter=narrow, limit=most, mode=mode, own_scores=True)
@@ -272,7 +272,7 @@ def build_context(vault: Project, a: Any) -> Reply[Result]:
         paths = [path for link, path in links if fnmatchcase(link, inner)]
     with suppress(NotFound):
         paths = paths or [vault.find(wanted).path]
-    recent = {each.path for each in vault.store.bench.every(Filter(since=since))}
+    recent = {each.path for each in vault.store.extension.list_all(Filter(since=since))}
     results, near = list[Data](), list[Data]()
     for note in (vault.store.read(name_of(path)) for path in paths[part]):
         row, seen = vault.row(note), [] if a.compact else [*vault.rows(note, ["observation"])]
@@ -343,7 +343,7 @@ def list_directory(vault: Project, a: Any) -> Reply[Result]:
         raise Invalid(f"depth must be between 1 and 10, got {a.depth}")
     place, part, glob = a.dir_name.removeprefix("./").strip("/"), _page(a), a.file_name_glob or "*"
     start, folders, files = f"{place}/" if place else "", set[str](), list[Any]()
-    for each in vault.store.bench.every(Filter(prefix=start)):
+    for each in vault.store.extension.list_all(Filter(prefix=start)):
         if each.path.startswith(start):
             *above, name = each.path[len(start) :].split("/")
             folders |= {"/".join(above[: k + 1]) for k in range(min(len(above), a.depth))}

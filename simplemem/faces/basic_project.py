@@ -23,7 +23,7 @@ from simplemem.models import Filter, Memory
 from simplemem.note.dates import parse_moment
 from simplemem.note.names import name_of, path_of
 from simplemem.note.note import read_note
-from simplemem.store import Carried, Draft, EnhancedStore
+from simplemem.store import BatchResult, Draft, EnhancedStore
 
 CONTRACT: Final = tomllib.loads(
     Path(__file__).with_name("basic_memory.toml").read_text(encoding="utf-8")
@@ -120,15 +120,16 @@ class Project:
     """One store, for one call."""
 
     def __init__(self, store: EnhancedStore, caller: Caller, asked: Any, session: Session) -> None:
-        self.store, self.caller, self.asked, made = store, caller, asked, store.bench.made
+        self.store, self.caller, self.asked, made = store, caller, asked, store.extension.services
         self.session = session
         if store.state().state == "indexing":  # what is not there yet is not to be called absent
-            store.bench.catch_up()
+            store.extension.catch_up()
         if (
             "basic-memory" not in made
         ):  # the prefix of the permalinks that the notes have: those of old have none
             held = (
-                (link, slug(path)) for link, path in store.bench.with_property("permalink").items()
+                (link, slug(path))
+                for link, path in store.extension.with_property("permalink").items()
             )
             made["basic-memory"] = next(
                 (link.removesuffix(own) for link, own in held if link.endswith(own)), "main/"
@@ -160,11 +161,11 @@ class Project:
             ).items:
                 return self.store.read(held[0].name)
         wanted = wanted.removeprefix(self.prefix).removesuffix(".md")
-        taken = self.store.bench.is_taken(path_of(wanted))
+        taken = self.store.extension.exists(path_of(wanted))
         path = (
             None
             if taken
-            else {slug(each): each for each in self.store.bench.indexed()}.get(slug(wanted))
+            else {slug(each): each for each in self.store.extension.indexed()}.get(slug(wanted))
         )
         return self.store.read(name_of(path) if path else self.store.resolve(wanted))
 
@@ -174,8 +175,10 @@ class Project:
 
     def links(self) -> dict[str, str]:
         """Every permalink with its path."""
-        own = {path: link for link, path in self.store.bench.with_property("permalink").items()}
-        return {own.get(path) or self.address(path): path for path in self.store.bench.indexed()}
+        own = {path: link for link, path in self.store.extension.with_property("permalink").items()}
+        return {
+            own.get(path) or self.address(path): path for path in self.store.extension.indexed()
+        }
 
     def row(self, note: Memory, score: float = 0.0) -> Data:
         """Everything that answers say of a note."""
@@ -285,7 +288,7 @@ class Project:
     def _meant(self, raw: str, source: str) -> str | None:
         """Where a link leads: as Obsidian has it, else to a title or permalink."""
         target = raw.split("|")[0].split("#")[0].strip()
-        if (path := self.store.bench.meant([(target, source)])[0]) is None:
+        if (path := self.store.extension.resolve_links([(target, source)])[0]) is None:
             with suppress(SimplememError):
                 return self.find(target).path
         return path
@@ -386,7 +389,7 @@ class Project:
 
     def _rewrite(
         self, note: Memory, stale: str, make: Callable[[str], str], expected: str | None
-    ) -> Carried:
+    ) -> BatchResult:
         def draft() -> Sequence[Draft]:
             now = self.store.read(note.name)
             if expected not in (None, now.sha256):
@@ -396,7 +399,7 @@ class Project:
                     "currentChecksum": now.sha256,
                 }
                 raise self.refused(stale, "NOTE_REVISION_CONFLICT", **row)
-            read_note(self.store.bench.bytes_of(now.path) or b"").check_editable(now.name)
+            read_note(self.store.extension.bytes_of(now.path) or b"").check_editable(now.name)
             return [Draft(now.path, make(now.text), now.text)]
 
-        return self.store.bench.change(draft, **self.caller)
+        return self.store.extension.change(draft, **self.caller)

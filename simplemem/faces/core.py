@@ -287,7 +287,7 @@ def move_memory(
     try:
         found = arguments.to_change(store, name)
     except NotFound:  # the same move may be asked for again because its answer was lost
-        former = store.bench.find_former_note(name)
+        former = store.extension.find_former_note(name)
         current_name = former.current_name if former is not None else None
         if current_name is None or compare_key(current_name) != compare_key(new_name):
             raise
@@ -414,7 +414,7 @@ def undo_change(
         )
         raise Invalid("preview works only with by and since", hint=hint)
     # A memory may be called 2026, and that is no version.
-    undone = store.undo(version or store.last_step(name), reason=reason, **caller)
+    undone = store.undo(version or store.next_to_undo(name), reason=reason, **caller)
     session.record_step(store, undone.version)
     first = render.line(undone.what[:1].upper() + undone.what[1:] + ".", 4096)
     there = f"Its name is {render.name_of(undone.name)}." if undone.sha256 else ""

@@ -93,7 +93,7 @@ def get_entity_embedding(
     entity = graph.entity(entity_name)
     if entity is None:
         return Reply(f"Entity not found: {entity_name}")
-    if (found := store.bench.vector_of(entity.path)) is None:
+    if (found := store.extension.vector_of(entity.path)) is None:
         return Reply(f"No embedding found for entity: {entity_name}")
     shown = {
         "entityName": entity_name,
@@ -212,7 +212,7 @@ def found_by_meaning(
     wanted = {
         each.path: each for each in entities_there if not types or each.type.casefold() in types
     }
-    alike = store.bench.likeness(query, wanted.keys())
+    alike = store.extension.likeness(query, wanted.keys())
     scores = alike.scores(weight_of_meaning, min_similarity)
     best = sorted(scores, key=lambda path: -scores[path][0])[:limit]
     entities = tuple(wanted[path] for path in best)

@@ -494,13 +494,15 @@ def export_graph(store: EnhancedStore, knowledge: Knowledge, form: Form = "html"
 
 def _exported(store: EnhancedStore, knowledge: Knowledge, form: str) -> Reply[Any]:
     """A file in `.simplemem/exports/`, where nothing takes it for a note; small data stands in the answer too."""
-    store.bench.must_be_writable()
+    store.extension.must_be_writable()
     text, count = export_text(store, form), len(knowledge.entries())
     data, ending = (
         text.encode("utf-8", "backslashreplace"),
         {"d3": "-d3.json", "cytoscape": "-cytoscape.json"},
     )
-    path = store.bench.side(f"exports/knowledge{ending.get(form, f'.{form}')}").replace(data)
+    path = store.extension.side_file(f"exports/knowledge{ending.get(form, f'.{form}')}").replace(
+        data
+    )
     shown = text if form != "html" and len(text) <= _MOST_CHARACTERS else ""
     facts = {"path": str(path), "format": form, "entries": count, "bytes": len(data)}
     facts |= {"content": shown} if shown else {}
@@ -520,7 +522,7 @@ INSIGHT: tuple[Tool, ...] = (
 @tool("Cache statistics", manner=MANNER)
 def get_cache_stats(store: EnhancedStore) -> Reply[CacheStats]:
     """Show how many vectors are stored, and their size."""
-    facts, embedding = store.stats(), store.bench.embedding()
+    facts, embedding = store.stats(), store.extension.embedding()
     size, embedder = facts["vectors"], embedding["in_use"]
     shown = {
         "in_use": size > 0,
@@ -535,7 +537,7 @@ def get_cache_stats(store: EnhancedStore) -> Reply[CacheStats]:
 @tool("Clear the cache", writes=True, destructive=True, manner=MANNER)
 def clear_cache(store: EnhancedStore) -> Reply[Cleared]:
     """Does nothing: there is no cache."""
-    store.bench.must_be_writable()
+    store.extension.must_be_writable()
     said = f"Nothing to clear. {_NO_CACHE}"
     return Reply(said, {"cleared": 0, "says": said})
 

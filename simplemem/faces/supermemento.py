@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from simplemem.kinds.atoms.keeping import Memories
     from simplemem.kinds.documents.ingest import Documents
     from simplemem.kinds.graph.graph import KnowledgeGraph
-    from simplemem.store import Bench, EnhancedStore
+    from simplemem.store import EnhancedStore, ExtensionAPI
 
 _TAG: Final = also("container_tag", "user_id", "scope")
 Tag = Annotated[str, about("the user it belongs to"), _TAG]
@@ -55,13 +55,13 @@ Alike = TypedDict("Alike", {
 })  # fmt: skip
 
 
-def _counted(bench: Bench, found: Reply[Any]) -> Data:
+def _counted(extension: ExtensionAPI, found: Reply[Any]) -> Data:
     """The data of an answer, when which entities it names was noted."""
     from simplemem.kinds.kind import StateLog
 
     data: Data = json.loads(found.text)
     if names := [each["name"] for each in data["entities"]]:
-        log = StateLog[None](bench, "state/found.jsonl", lambda: None, lambda *_: None)
+        log = StateLog[None](extension, "state/found.jsonl", lambda: None, lambda *_: None)
         log.add({"at": now().isoformat(timespec="seconds"), "entities": names})
     return data
 
@@ -81,7 +81,7 @@ _GRAPH: Final = {each.name: each for each in verbs.graph_tools(_RULES, *_VERBS)}
 @wraps(_GRAPH["search_nodes"].run)
 def _search_nodes(graph: KnowledgeGraph, **more: Any) -> Reply[Any]:
     found = _GRAPH["search_nodes"].run(graph=graph, **more)
-    _counted(graph.bench, found)
+    _counted(graph.extension, found)
     return found
 
 
@@ -111,7 +111,7 @@ def semantic_search(
     weight = semantic_weight if hybrid_search else 1.0
     about_entities = (query, int(limit), min_similarity, entity_types, weight, owner)
     reply = memento.found_by_meaning(store, graph, *about_entities)
-    data: Any = _counted(store.bench, reply)
+    data: Any = _counted(store.extension, reply)
     more: Any = {
         "rerank": rerank,
         "rewrite": rewrite_query,

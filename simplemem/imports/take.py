@@ -26,7 +26,7 @@ from simplemem.note.names import (
     name_of,
 )
 from simplemem.note.properties import remove_property
-from simplemem.store import Carried, Draft, EnhancedStore
+from simplemem.store import BatchResult, Draft, EnhancedStore
 
 _MOST_BYTES = 1_000_000_000  # that are written at once
 _MOST_ENDING = 20  # characters of a file's name behind the dot
@@ -65,7 +65,7 @@ def plan(
     """What would become of what a reader found, below a folder ("" for the vault itself)."""
     if folder := folder.strip("/"):
         check_name(folder)
-    store.bench.catch_up()
+    store.extension.catch_up()
     planner = _Planner(store, folder)
     for each in found:
         if isinstance(each, Left):
@@ -82,30 +82,30 @@ def plan(
     return Plan(kind, file, folder, tuple(drafts), *counts, tuple(planner.left))
 
 
-def take(store: EnhancedStore, planned: Plan, **by: Unpack[By]) -> Carried:
+def take(store: EnhancedStore, planned: Plan, **by: Unpack[By]) -> BatchResult:
     """Carry a plan out, all or nothing. Conflict where a note was changed since it was made."""
     name = planned.file.replace("\\", "/").rstrip("/").rpartition("/")[2]
     by = {"tool": "import", "reason": f"import of {name} ({planned.kind})", **by}
-    return store.bench.change(lambda: planned.drafts, **by)
+    return store.extension.change(lambda: planned.drafts, **by)
 
 
 class _Planner:
     """First where everything lands, then what the notes say there, with links led to each other."""
 
     def __init__(self, store: EnhancedStore, folder: str) -> None:
-        self.store, self.bench, self.folder = store, store.bench, folder
+        self.store, self.extension, self.folder = store, store.extension, folder
         self.left: list[Left] = []
         self.new: dict[str, Item] = {}  # by their paths, as the next
         self._again: dict[str, Item] = {}
         self.there = self._bytes = 0
         self._landed: dict[str, str] = {}  # by where it was
         self._sources = set[str]()
-        self._known = self.bench.with_property(SOURCE)
+        self._known = self.extension.with_property(SOURCE)
         self._numbers = defaultdict[str, int](
             lambda: 2
         )  # that are free, by the paths that many would have
         self._places = dict[str, str]()  # what lies there; "" for a folder
-        for path in self.bench.files():
+        for path in self.extension.files():
             self._settle(path)
 
     def _settle(self, path: str) -> None:
@@ -127,10 +127,12 @@ class _Planner:
             self._sources.add(item.source)
             data = item.data.encode() if isinstance(item.data, str) else item.data
             if item.path.lower().endswith(".md"):
-                if len(data) > self.bench.max_note_bytes:
+                if len(data) > self.extension.max_note_bytes:
                     raise Invalid("it is larger than index.max_note_mb")
                 if self.store.settings.write.secrets == "refuse":
-                    self.bench.judge(name_of(item.path), "", data.decode("utf-8", "replace"))
+                    self.extension.check_text(
+                        name_of(item.path), "", data.decode("utf-8", "replace")
+                    )
             if path := self._known.get(item.source, "") if item.source else "":
                 self._again[path] = item
             else:
@@ -147,7 +149,7 @@ class _Planner:
             if (key := compare_key(path)) not in self._places:
                 self._numbers[wanted] = number + 1
                 break
-            if not item.source and self.bench.bytes_of(there := self._places[key]) == item.data:
+            if not item.source and self.extension.bytes_of(there := self._places[key]) == item.data:
                 self.there += 1
                 return there
         else:
@@ -167,7 +169,7 @@ class _Planner:
     def drafts(self) -> list[Draft]:
         """What is to be written: new notes, and those whose record says something else now."""
         drafts = [Draft(path, self._led(item, path), at=item.at) for path, item in self.new.items()]
-        for path, text, sha256, _ in self.bench.read(self._again):
+        for path, text, sha256, _ in self.extension.read(self._again):
             item = self._again[path]
             with self._or_left(item):
                 if (now_said := self._said_now(item, path, text, sha256)) == text:

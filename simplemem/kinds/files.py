@@ -44,7 +44,7 @@ def _command(do: Callable[..., str]) -> Callable[..., str]:
 
 @_command
 def view(store: EnhancedStore, path: str, by: By, view_range: list[int] | None = None) -> str:  # noqa: ARG001
-    store.bench.catch_up()
+    store.extension.catch_up()
     inside = _inside(path)
     if inside and (file := _file(store, inside)) is not None:
         lines = _read(store, file, path).text.split("\n")
@@ -123,11 +123,13 @@ def insert(store: EnhancedStore, path: str, insert_line: int, insert_text: str, 
 def delete(store: EnhancedStore, path: str, by: By) -> str:
     if not (inside := _inside(path)):
         raise Invalid("Cannot delete the /memories directory itself")
-    store.bench.catch_up()
+    store.extension.catch_up()
     if not (paths := _paths(store, inside)):
         raise Invalid(f"The path {path} does not exist")
     _change(
-        store, lambda: [Draft(each.path, None, each.text) for each in store.bench.read(paths)], by
+        store,
+        lambda: [Draft(each.path, None, each.text) for each in store.extension.read(paths)],
+        by,
     )
     return f"Successfully deleted {path}"
 
@@ -137,7 +139,7 @@ def rename(store: EnhancedStore, old_path: str, new_path: str, by: By) -> str:
     old, new = _inside(old_path), _inside(new_path)
     if not old:
         raise Invalid("Cannot rename the /memories directory itself")
-    store.bench.catch_up()
+    store.extension.catch_up()
     if not new or _file(store, new) is not None or _below(store, new):
         raise Invalid(f"The destination {new_path} already exists")
     if new.startswith(f"{old}/"):
@@ -152,7 +154,9 @@ def rename(store: EnhancedStore, old_path: str, new_path: str, by: By) -> str:
 
     old_folder, new_folder = f"{FOLDER}/{old}", f"{FOLDER}/{new}"
     with _conflicts_in_words():
-        store.bench.move({path: new_folder + path.removeprefix(old_folder) for path in paths}, **by)
+        store.extension.move(
+            {path: new_folder + path.removeprefix(old_folder) for path in paths}, **by
+        )
     return f"Successfully renamed {old_path} to {new_path}"
 
 
@@ -182,7 +186,7 @@ def _file(store: EnhancedStore, inside: str) -> str | None:
     path = _stored(inside)
     return (
         path
-        if well_formed(path) == path and "\0" not in path and store.bench.is_taken(path)
+        if well_formed(path) == path and "\0" not in path and store.extension.exists(path)
         else None
     )
 
@@ -191,7 +195,7 @@ def _paths(store: EnhancedStore, inside: str) -> list[str]:
     """The files that a path names: itself, or all below it."""
     file = _file(store, inside)
     return (
-        [each.path for each in store.bench.entries_below(f"{FOLDER}/{inside}")]
+        [each.path for each in store.extension.entries_below(f"{FOLDER}/{inside}")]
         if file is None
         else [file]
     )
@@ -201,7 +205,7 @@ def _below(store: EnhancedStore, inside: str) -> dict[str, int]:
     """The files below a folder as they are shown, with their sizes."""
     folder = f"{FOLDER}/{inside}".rstrip("/")
     try:
-        entries = store.bench.entries_below(folder)
+        entries = store.extension.entries_below(folder)
     except SimplememError:  # a name that no folder has
         return {}
     start = len(inside) + 1 if inside else 0
@@ -209,7 +213,7 @@ def _below(store: EnhancedStore, inside: str) -> dict[str, int]:
 
 
 def _read(store: EnhancedStore, file: str, path: str) -> Read:
-    read = next(iter(store.bench.read([file])), None)
+    read = next(iter(store.extension.read([file])), None)
     if read is None:
         raise Invalid(
             f"The file {path} no longer exists (may have been deleted or renamed concurrently)."
@@ -240,7 +244,7 @@ def _edit(store: EnhancedStore, path: str, change: Callable[[str], str], by: By)
 
 def _change(store: EnhancedStore, draft: Callable[[], list[Draft]], by: By) -> None:
     with _conflicts_in_words():
-        store.bench.change(draft, **by)
+        store.extension.change(draft, **by)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.note import Note, read_note
 from simplemem.note.properties import remove_property, set_property
 from simplemem.note.yaml_writer import render_header
-from simplemem.store import Bench, Carried, Draft, Mark, Read
+from simplemem.store import BatchResult, Draft, ExtensionAPI, Mark, Read
 
 if TYPE_CHECKING:
     from simplemem.providers.chat import Chat
@@ -103,7 +103,7 @@ class ChangeSet:
     """The notes that one change touches, as they are and as they shall be."""
 
     def __init__(self, shelf: Shelf[Any]) -> None:
-        self.bench = shelf.bench
+        self.extension = shelf.extension
         self._shelf = shelf
         self._before: dict[str, str | bytes] = {}
         self._after: dict[str, str | bytes | None] = {}
@@ -112,9 +112,9 @@ class ChangeSet:
         """The text of an item's note as this change has made it so far. Conflict when the shelf holds another."""
         if isinstance(text := self._after.get(path), str):
             return text
-        read = next(iter(self.bench.read([path])), None)
+        read = next(iter(self.extension.read([path])), None)
         if read is None or read.sha256 != self._shelf.items[path].sha256:
-            self.bench.look_at([path])
+            self.extension.look_at([path])
             self._shelf.take(
                 [read] if read is not None else [], gone=[path] if read is None else []
             )
@@ -132,9 +132,9 @@ class ChangeSet:
     def put(self, path: str, text: str | bytes) -> None:
         """Give a note this text; one whose text was not asked for is new. Bytes are a file that is no note."""
         if isinstance(text, bytes):
-            if (there := self.bench.bytes_of(path)) is not None:
+            if (there := self.extension.bytes_of(path)) is not None:
                 self._before[path] = there
-        elif len(text.encode("utf-8", "replace")) > (most := self.bench.max_note_bytes):
+        elif len(text.encode("utf-8", "replace")) > (most := self.extension.max_note_bytes):
             raise TooLong(
                 f"{name_of(path)} would have more than {most:,} bytes",
                 hint="Split it, then try again.",
@@ -170,7 +170,7 @@ class ChangeSet:
 
         Nothing happens where there is no such file.
         """
-        data = self.bench.bytes_of(path)
+        data = self.extension.bytes_of(path)
         if data is None:
             return
         self._before[path] = data
@@ -188,8 +188,8 @@ S = TypeVar("S", bound=ChangeSet)
 class Shelf(Generic[T]):
     """The items of a vault. Whoever looks at them does so while `reading`."""
 
-    def __init__(self, bench: Bench, kind: Kind[T]) -> None:
-        self.bench = bench
+    def __init__(self, extension: ExtensionAPI, kind: Kind[T]) -> None:
+        self.extension = extension
         self.kind = kind
         self.lock = threading.RLock()
         self.items: dict[str, T] = {}
@@ -202,7 +202,7 @@ class Shelf(Generic[T]):
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Hold the shelf, with all that was saved up to now."""
-        self.bench.catch_up()
+        self.extension.catch_up()
         with self.lock:
             self.refresh()
             yield
@@ -218,7 +218,7 @@ class Shelf(Generic[T]):
         draft: Callable[[S], R],
         by: By,
         make: Callable[[Any], S] = ChangeSet,  # type: ignore[assignment]
-    ) -> tuple[R, Carried]:
+    ) -> tuple[R, BatchResult]:
         """Write a draft on what the vault holds now as one step, again when a note is saved meanwhile; both answers."""
         answers: list[R] = []
         drafts: list[Draft] = []
@@ -230,9 +230,9 @@ class Shelf(Generic[T]):
             drafts[:] = step.drafts()
             return drafts
 
-        self.bench.catch_up()
+        self.extension.catch_up()
         with self.lock:
-            carried = self.bench.change(attempt, **by)
+            carried = self.extension.change(attempt, **by)
             shas = {each.path: each.sha256 or "" for each in carried.written}
             written = [Read(path, text, shas[path], "") for path, text in carried.texts.items()]
             gone = [each.path for each in drafts if each.text is None]
@@ -249,13 +249,13 @@ class Shelf(Generic[T]):
 
     def refresh(self) -> None:
         """Read what changed since this was last asked."""
-        noticed = self.bench.since(self.mark)
+        noticed = self.extension.since(self.mark)
         if noticed.mark == self.mark:
             return
         changed = {each.path: each for each in noticed.notes}
         came, gone = changed.keys() - self._notes, set[str]()
         if len(self._notes) + len(came) != noticed.count:
-            gone = self._notes - (changed.keys() if noticed.whole else self.bench.indexed())
+            gone = self._notes - (changed.keys() if noticed.whole else self.extension.indexed())
         names = {path: parse_conflict_name(path) for path, note in changed.items() if note.is_copy}
         copies = {
             path for path, name in names.items() if name is not None and name.certain
@@ -272,7 +272,7 @@ class Shelf(Generic[T]):
         ]
         if self.mark is not None and (wanted or gone & self.items.keys()):
             self.outside_changes += 1
-        self.take(self.bench.read(sorted(wanted)), gone=gone | copies, came=came | copies)
+        self.take(self.extension.read(sorted(wanted)), gone=gone | copies, came=came | copies)
         self.mark = noticed.mark  # whatever failed before this is noticed again
 
     def take(
@@ -317,7 +317,7 @@ class Keeper:
 
     def __init__(self, store: EnhancedStore) -> None:
         self._store = weakref.ref(store)
-        self.bench, self.settings = store.bench, store.settings
+        self.extension, self.settings = store.extension, store.settings
 
     @property
     def store(self) -> EnhancedStore:
@@ -328,7 +328,7 @@ class Keeper:
     @property
     def chat(self) -> Chat | None:
         """The model that the settings name, one for all who ask; None when they name none."""
-        llm, made = self.settings.llm, self.bench.made
+        llm, made = self.settings.llm, self.extension.services
         if "chat" not in made and llm.provider != "none" and llm.model.strip():
             from simplemem.providers.chat import Chat
 
@@ -346,7 +346,7 @@ class Keeper:
     @classmethod
     def of(cls, store: EnhancedStore) -> Self:
         """The one of this store."""
-        made: dict[Any, Self] = store.bench.made
+        made: dict[Any, Self] = store.extension.services
         return made.get(cls) or made.setdefault(cls, cls(store))
 
     def free(self, step: ChangeSet, name: str, *, between: str, ending: str = ".md") -> str:
@@ -356,13 +356,13 @@ class Keeper:
         return next(path for path in paths if not (step.has(path) or self._is_taken(path)))
 
     def _is_taken(self, path: str) -> bool:
-        others = self.bench.files_called(path.rpartition("/")[2])
-        return compare_key(path) in map(compare_key, others) or self.bench.is_taken(path)
+        others = self.extension.files_called(path.rpartition("/")[2])
+        return compare_key(path) in map(compare_key, others) or self.extension.exists(path)
 
     def link_text(self, path: str, block: str = "") -> str:
         """A link to a note, or to a block of it, by the note's bare name where that is unique."""
         name = base_name(path)
-        others = [each for each in self.bench.files_called(f"{name}.md") if each != path]
+        others = [each for each in self.extension.files_called(f"{name}.md") if each != path]
         return f"[[{path.removesuffix('.md') if others else name}{block and f'#^{block}'}]]"
 
 
@@ -371,10 +371,14 @@ class StateLog(Generic[M]):
     processes. `fold` takes one into the state. Where nothing can be written, nothing is added."""
 
     def __init__(
-        self, bench: Bench, name: str, empty: Callable[[], M], fold: Callable[[M, Line], None]
+        self,
+        extension: ExtensionAPI,
+        name: str,
+        empty: Callable[[], M],
+        fold: Callable[[M, Line], None],
     ) -> None:
-        self._bench = bench
-        self._file = bench.side(name)
+        self._extension = extension
+        self._file = extension.side_file(name)
         self._empty, self._fold = empty, fold
         self._guard = threading.RLock()
         self._state = empty()
@@ -393,7 +397,7 @@ class StateLog(Generic[M]):
 
     def add(self, line: Line) -> None:
         """Add a line; it is lost where others have the log for long."""
-        if not self._bench.read_only:
+        if not self._extension.read_only:
             with (
                 self._guard,
                 suppress(OSError, SimplememError),
@@ -405,7 +409,7 @@ class StateLog(Generic[M]):
     @contextmanager
     def held(self, patience: float) -> Iterator[Callable[[Line], None]]:
         """Hold the log: whoever else wants to add to it waits. Yields what adds a line and has it on the disk."""
-        self._bench.must_be_writable()
+        self._extension.must_be_writable()
         with self._guard, self._file.locked(patience) as has_turn:
             if not has_turn:
                 raise Unavailable(

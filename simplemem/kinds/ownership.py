@@ -25,7 +25,9 @@ def notes_of_users(store: EnhancedStore, paths: Iterable[str]) -> set[str]:
     asked = set(paths)
     elsewhere = {path for path in asked if not is_in_a_folder_of_users(path)}
     shared = {
-        read.path for read in store.bench.read(sorted(elsewhere)) if not _names_a_user(read.text)
+        read.path
+        for read in store.extension.read(sorted(elsewhere))
+        if not _names_a_user(read.text)
     }
     return asked - shared
 

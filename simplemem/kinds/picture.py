@@ -99,7 +99,7 @@ def drawing_of_store(
     private: bool = False,
 ) -> Drawing:
     """A vault's graph to draw, and beside it the notes its entities relate to, or all; private ones without text."""
-    every = store.bench.every()
+    every = store.extension.list_all()
     told: dict[str, dict[str, Any]] = {each.path: {"tags": list(each.tags)} for each in every}
     drawn = [each if texts else replace(each, observations=()) for each in graph.entities]
     inspected = store.inspect()
@@ -113,8 +113,8 @@ def drawing_of_store(
         )
         drawn += [Entity(each.title, kind, path=each.path, is_note=True) for each, kind in others]
     wanted = {each.path for each in drawn} if texts else set()
-    withheld = set() if private else store.bench.private(wanted)
-    for read in store.bench.read(sorted(wanted - withheld)):
+    withheld = set() if private else store.extension.private_among(wanted)
+    for read in store.extension.read(sorted(wanted - withheld)):
         text = read.text[read_header(read.text).body_start :].strip("\r\n").replace("\r\n", "\n")
         told.setdefault(read.path, {})["text"] = text
     for path in wanted:

@@ -175,7 +175,7 @@ def _memory(store: EnhancedStore, ident: str, scope: str) -> Atom | Document:
     if not notes:
         raise NotFound(f"there is no memory {ident[:80]!r}")
     # An id is frontmatter, which others may have copied: the note that the log knows longest is meant.
-    oldest = min(notes, key=lambda note: store.bench.first_version(note.path))
+    oldest = min(notes, key=lambda note: store.extension.first_version(note.path))
     return documents.find_memory(ident, oldest.scope)
 
 

@@ -76,9 +76,9 @@ async def call(
     def work() -> Reply[Any]:
         store = view.door.store()
         before(store)
-        store.bench.take_notices()  # of an earlier call in this thread
+        store.extension.take_notices()  # of an earlier call in this thread
         reply = carry_out(tool, view.door, arguments, "", grant)
-        return replace(reply, notices=tuple(store.bench.take_notices()))
+        return replace(reply, notices=tuple(store.extension.take_notices()))
 
     return await view.door.run(work, writes=tool.writes)
 

@@ -166,10 +166,10 @@ def perform(
             door.store().reach(after)
         store = door.store()
         before = "" if tool.writes else store.commit()  # no later than what is answered
-        store.bench.take_notices()  # of an earlier call in this thread
+        store.extension.take_notices()  # of an earlier call in this thread
         reply = carry_out(tool, door, sent, who, granted, session)
         result = _result(reply.text, reply.data(), is_error=False)
-        for notice in store.bench.take_notices():
+        for notice in store.extension.take_notices():
             if notice not in reply.text:  # the format of some profiles has no place for a warning
                 result.content.append(types.TextContent(type="text", text=line(notice, 600)))
         if commit := door.store().commit(written=True) if tool.writes else before:

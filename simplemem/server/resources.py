@@ -391,7 +391,7 @@ class Resources:
         if not self.hides_users(store):
             return uris
         paths = {uri: path_of(name_in(uri)) for uri in uris if uri not in (CHANGES, _THE_LIST)}
-        there = [path for path in paths.values() if store.bench.is_taken(path)]
+        there = [path for path in paths.values() if store.extension.exists(path)]
         hidden = notes_of_users(store, there)
         return [uri for uri in uris if uri not in paths or paths[uri] in set(there) - hidden]
 

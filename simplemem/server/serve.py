@@ -72,7 +72,7 @@ class Door:
         """The same, for whoever holds the lock."""
         if self._store is None:
             self._store = self._opening()
-            self._store.bench.expect_more()
+            self._store.extension.expect_more()
             for listener in self._listeners:
                 self._store.on_change(listener)
         return self._store
@@ -305,7 +305,7 @@ def sweep(door: Door, root: Path) -> None:
     def recover() -> None:
         with suppress(SimplememError, OSError):  # the first call of a tool is told
             if not (store := door.store()).read_only:
-                store.bench.recover()
+                store.extension.recover()
 
     with suppress(OSError):
         if any(name.startswith(".simplemem-") for name in os.listdir(root)):

@@ -1,20 +1,21 @@
-"""One vault, for every interface: what stands above knows this, and nothing behind it."""
+"""One vault, as every interface uses it: what the packages above the store may import from it."""
 
 from simplemem.index.door import Mark, Progress, SyncReport
 from simplemem.search.judgement import falling_scores
 from simplemem.search.packing import Piece
-from simplemem.store.bench import Answers, Bench, Carried, Draft, Likeness, Read, as_words
+from simplemem.store.batch import BatchResult, Draft
 from simplemem.store.edits import now
+from simplemem.store.extension import Answers, ExtensionAPI, Likeness, Read, as_words
 from simplemem.store.store import EnhancedStore, open_store
 from simplemem.vault.folder.disk import ConcurrentWrite, change_file, write_file
 
 __all__ = [
     "Answers",
-    "Bench",
-    "Carried",
+    "BatchResult",
     "ConcurrentWrite",
     "Draft",
     "EnhancedStore",
+    "ExtensionAPI",
     "Likeness",
     "Mark",
     "Piece",
@@ -27,4 +28,4 @@ __all__ = [
     "now",
     "open_store",
     "write_file",
-]  # fmt: skip
+]

@@ -383,7 +383,7 @@ class ConflictCopies:
                 wishes.insert(0, FileChange.update(copy.original, note_sha256, data))
             else:
                 self._check_unchanged(copy, note_sha256)
-            written, _ = self._writer.carry_out(wishes, change_by(by, "conflicts"))
+            written, _ = self._writer.apply_changes(wishes, change_by(by, "conflicts"))
 
         digest = (written[0].sha256 if is_rewritten else note_sha256) or ""
         results = []

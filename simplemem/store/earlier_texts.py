@@ -1,7 +1,7 @@
 """The texts that notes had at a moment: a version, a date or a commit.
 
 A moment is a place in the order of the change log. When an edit was made outside simplemem is not
-known, so a text of a moment may be uncertain: `NoteThen.doubt` says so.
+known, so a text of a moment may be uncertain: `EarlierNote.doubt` says so.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from simplemem.vault.folder.history import History
 from simplemem.vault.values import File, sha256
 from simplemem.vault.versions import Version
 
-GONE = "the text is no longer kept"
+TEXT_NOT_KEPT = "the text is no longer kept"
 _OUTSIDE = "it was changed outside simplemem at an unknown time"
 _BEFORE = re.compile(r"\s*before\s+(?=v?[0-9])", re.IGNORECASE)
 _VERSION = re.compile(r"v?[0-9]{1,15}")
@@ -44,7 +44,7 @@ class Moment(NamedTuple):
     before: bool = False
 
 
-class NoteThen(NamedTuple):
+class EarlierNote(NamedTuple):
     """One path at a moment, and what is uncertain about it; "" if nothing is.
 
     Without `sha256` there was no note. Without `data` its text is no longer kept.
@@ -124,7 +124,7 @@ class EarlierTexts:
         text = format_log_time(when)
         return Moment(self._changes.last_before(text), text)
 
-    def note_at(self, path: str, at: str, *, start: bool = False, name: str = "") -> NoteThen:
+    def note_at(self, path: str, at: str, *, start: bool = False, name: str = "") -> EarlierNote:
         """Return a note as it was at a version, date or commit, followed back through its moves.
 
         `path` is its current path, `name` the one that it is asked for by. At a version
@@ -133,7 +133,7 @@ class EarlierTexts:
         """
         if self._commits.means_commit(at):
             old_path, data = self._commits.text_at_commit(path, at)
-            return NoteThen(old_path, sha256(data), data)
+            return EarlierNote(old_path, sha256(data), data)
 
         moment = self.moment_of(at, start=start)
         paths = [path]
@@ -155,7 +155,7 @@ class EarlierTexts:
         then, _ = self._note_between(path, _Neighbours(last, first_after), moment)
         return then
 
-    def _note_at_version(self, moment: Moment, paths: list[str]) -> NoteThen | None:
+    def _note_at_version(self, moment: Moment, paths: list[str]) -> EarlierNote | None:
         """Return a note as the version of a moment left or met it; None for another note."""
         version = moment.version
         if version is None:
@@ -169,10 +169,10 @@ class EarlierTexts:
                 digest = new_sha256 or version.after or old_sha256
             if path in paths and digest is not None:
                 data = self.text_of(digest, path)
-                return NoteThen(path, digest, data, GONE if data is None else "")
+                return EarlierNote(path, digest, data, TEXT_NOT_KEPT if data is None else "")
         return None
 
-    def notes_then(self, when: Moment | datetime) -> Iterator[tuple[NoteThen, bool]]:
+    def notes_at(self, when: Moment | datetime) -> Iterator[tuple[EarlierNote, bool]]:
         """Yield every note that the log names as it was at a moment, and whether it differs now."""
         moment = self.moment_at(when) if isinstance(when, datetime) else when
         last = dict[str, Version]()
@@ -191,7 +191,7 @@ class EarlierTexts:
 
     def _note_between(
         self, path: str, neighbours: _Neighbours, moment: Moment
-    ) -> tuple[NoteThen, bool]:
+    ) -> tuple[EarlierNote, bool]:
         """Return what was at a path between two changes of it, and whether it differs now."""
         current = self.file_now(path)
         current_sha256 = None if current is None else current.sha256
@@ -216,8 +216,8 @@ class EarlierTexts:
         differs = digest != current_sha256
         data = self._text_then(digest, current, differs=differs)
         if digest is not None and data is None:
-            doubts.append(GONE)
-        return NoteThen(path, digest, data, "; ".join(doubts)), differs
+            doubts.append(TEXT_NOT_KEPT)
+        return EarlierNote(path, digest, data, "; ".join(doubts)), differs
 
     def _text_then(
         self, digest: str | None, current: File | None, *, differs: bool
@@ -292,7 +292,7 @@ def _is_same_operation(version: Version | None, other: Version | None) -> bool:
     return version.group == other.group
 
 
-def nothing_there(name: str, at: str, then: NoteThen) -> NotFound:
+def nothing_there(name: str, at: str, then: EarlierNote) -> NotFound:
     """Return the error for a note that did not exist at a moment, or whose text is lost."""
     message = f"the text of {name} at {at} is no longer kept"
     if then.sha256 is None:

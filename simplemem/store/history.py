@@ -18,7 +18,7 @@ from simplemem.models import BlamedLine, Difference, HistoryEntry
 from simplemem.note.diff import LONG_DIFF, blame, lines_of, unified_diff
 from simplemem.note.formatting import well_formed
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
-from simplemem.store.earlier_texts import GONE, EarlierTexts, is_version_id
+from simplemem.store.earlier_texts import TEXT_NOT_KEPT, EarlierTexts, is_version_id
 from simplemem.store.git_history import GitHistory
 from simplemem.store.vault_index import NameResolver, NoteReader
 from simplemem.vault.source import NoteSource
@@ -148,7 +148,7 @@ class NoteHistory:
         entries = []
         for _, group in groupby(changes, attrgetter("group")):
             operation = list(group)[::-1]
-            entry = self._entry_of(main_of(operation), diff=False)
+            entry = self._entry_of(main_change_of(operation), diff=False)
             entries.append(replace(entry, version=operation[0].id, notes=len(operation)))
         return tuple(entries)
 
@@ -345,7 +345,7 @@ def _is_our_own(commit: NoteCommit, groups: set[str]) -> bool:
     return bool(commit.versions) and groups.issuperset(commit.versions)
 
 
-def main_of(step: Sequence[Version]) -> Version:
+def main_change_of(step: Sequence[Version]) -> Version:
     """Return the change of an operation that its others follow.
 
     It is the move, if there is one: the links that it rewrites are changes of the same operation.
@@ -388,7 +388,7 @@ def _difference(
     titles = (f"{old_name} ({labels[0]})", f"{new_name} ({labels[1]})")
     difference = _diff_of(old, new, titles)
     if not difference and old != new and not doubt:
-        doubt = GONE if difference is None else "the texts are too large to compare"
+        doubt = TEXT_NOT_KEPT if difference is None else "the texts are too large to compare"
     return Difference(
         name=old_name,
         new_name=new_name,

@@ -99,6 +99,6 @@ def mend(core: Core, mending: Mending, **by: Unpack[By]) -> Mended:
     ]
     by["reason"] = by.get("reason") or "fixed unresolved links"
     with core.vault.lock():
-        written, warnings = core.parts.writer.carry_out(file_changes, change_by(by, "doctor"))
+        written, warnings = core.parts.writer.apply_changes(file_changes, change_by(by, "doctor"))
     changed_paths = tuple(result.path for result in written)
     return Mended(written[0].version, changed_paths, (*mending.unmended, *warnings))

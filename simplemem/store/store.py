@@ -48,9 +48,9 @@ from simplemem.search.pipeline import SearchRequest
 from simplemem.settings.find_vault import find_vault
 from simplemem.settings.loading import load_settings
 from simplemem.settings.model import Settings
-from simplemem.store.bench import Bench
 from simplemem.store.conflicts import Keep
 from simplemem.store.core import Core
+from simplemem.store.extension import ExtensionAPI
 from simplemem.store.factory import make_parts
 from simplemem.store.listeners import Listener
 from simplemem.store.read import NoteText
@@ -141,7 +141,7 @@ class EnhancedStore:
         self.root = self._parts.root
         self.settings = self._parts.settings
         self.read_only = self._parts.read_only
-        self.bench = Bench(self._core)
+        self.extension = ExtensionAPI(self._core)
 
     def __enter__(self) -> Self:
         return self
@@ -610,13 +610,13 @@ class EnhancedStore:
         return self._opened.parts.commits.trouble
 
     @_checks_arguments
-    def last_step(self, name: str | None = None, *, undone: bool = False) -> str:
+    def next_to_undo(self, name: str | None = None, *, undone: bool = False) -> str:
         """Return the version to undo next; if `undone`, the undo to take back (redo) next.
 
         It is of one note or of all. Raises NotFound if there is none. An undo can be taken back
         only if nothing else was changed since.
         """
-        return self._opened.parts.undo.last_step(name, undone=undone)
+        return self._opened.parts.undo.next_to_undo(name, undone=undone)
 
     @_checks_arguments
     def undo(self, version_or_name: str, **by: Unpack[By]) -> Undone:

@@ -192,7 +192,7 @@ def _write_merge(
         return ""
     reason = f"merge of {str(exchange.theirs.id)[:10]} from {exchange.remote}"
     change = change_by({"reason": reason, **by}, "sync")
-    written, _ = core.parts.writer.carry_out(changes, change)
+    written, _ = core.parts.writer.apply_changes(changes, change)
     return written[0].version
 
 

@@ -20,7 +20,7 @@ from simplemem.obsidian.link_edits import Moves
 from simplemem.settings.model import Settings
 from simplemem.store.earlier_texts import EarlierTexts, is_version_id, nothing_there
 from simplemem.store.git_history import GitHistory
-from simplemem.store.history import NoteHistory, main_of
+from simplemem.store.history import NoteHistory, main_change_of
 from simplemem.store.text_checks import check_text
 from simplemem.store.unseen import check_unseen_links
 from simplemem.store.vault_index import IndexKeeper, NoteReader, NoteWriter, change_by
@@ -78,7 +78,7 @@ class Undo:
         with self._writer.lock():
             changes = self._changes.step(version.group)
             self._check_unseen_links(changes)
-            main_change = main_of(changes)
+            main_change = main_change_of(changes)
             description = self._describe_undo(main_change, len(changes))
 
             reason = f"undoes {changes[0].id}"
@@ -103,11 +103,11 @@ class Undo:
         `change` is the main change of the operation, which has `change_count` changes.
         """
         verb = "undid"
-        undone_id = undone_by(change)
+        undone_id = undone_version(change)
         if undone_id:
             verb = "redid"
             undone_changes = self._changes.step(self._changes.find(undone_id).group)
-            change = main_of(undone_changes)
+            change = main_change_of(undone_changes)
 
         noun = _NOUNS.get(change.op, change.op)
         description = f"{verb} the {noun} of {name_of(change.path)}"
@@ -194,7 +194,7 @@ class Undo:
             if not is_note and is_version_id(version_or_name):
                 no_version.hint = self._newest_version_hint()
                 raise
-        return self._changes.find(self.last_step(version_or_name))
+        return self._changes.find(self.next_to_undo(version_or_name))
 
     def _newest_version_hint(self) -> str:
         """Return a hint that names the newest visible version, and where the others are listed."""
@@ -203,7 +203,7 @@ class Undo:
             return "The history is empty."
         return f"The newest version is {newest[0].id}; memory_history lists the latest."
 
-    def last_step(self, name: str | None = None, *, undone: bool = False) -> str:
+    def next_to_undo(self, name: str | None = None, *, undone: bool = False) -> str:
         """Return the version to undo next; if `undone`, the undo to take back (redo) next.
 
         It is of one note or of all. Raises NotFound if there is none. An undo can be taken
@@ -255,7 +255,7 @@ class Undo:
 
             current_sha256 = None if current is None else current.sha256
             wish = FileChange("restore", target, before=current_sha256, data=then.data)
-            results, _ = self._writer.carry_out([wish], change_by(by, "restore"))
+            results, _ = self._writer.apply_changes([wish], change_by(by, "restore"))
             written = results[0]
 
         warnings = list[str]()
@@ -346,7 +346,7 @@ class Undo:
         return None
 
 
-def undone_by(version: Version) -> str:
+def undone_version(version: Version) -> str:
     """Return the version that this change undid; "" if it is no undo, or an undo by author."""
     if version.op != "undo":
         return ""
@@ -380,7 +380,7 @@ def _undo_to_redo(operations: _Operations) -> str | None:
         newest = operations[group][0]
         if newest.op != "undo":
             return None
-        target = undone_by(newest)
+        target = undone_version(newest)
         is_redo = target in operations and operations[target][0].op == "undo"
         if not is_redo:
             return group
@@ -400,7 +400,7 @@ def _in_effect(operations: _Operations) -> Iterator[str]:
 
         if changes[0].op != "undo":
             continue
-        target = undone_by(changes[0])
+        target = undone_version(changes[0])
         if target:
             undone_groups.add(target)
             continue

@@ -17,7 +17,7 @@ from simplemem.index.changes import ChangeTable, is_called
 from simplemem.models import By, LeftAsIs, UndoneMany, UndoneNote
 from simplemem.note.names import name_of
 from simplemem.obsidian.link_edits import Moves
-from simplemem.store.earlier_texts import GONE, EarlierTexts
+from simplemem.store.earlier_texts import TEXT_NOT_KEPT, EarlierTexts
 from simplemem.store.unseen import would_break_unseen_links
 from simplemem.store.vault_index import NoteWriter, change_by
 from simplemem.vault.source import NoteSource
@@ -118,7 +118,7 @@ class UndoByAuthor:
                 return plan
 
             reason = change.get("reason") or f"everything by {by} since {since}"
-            written, _ = self._writer.carry_out(
+            written, _ = self._writer.apply_changes(
                 wishes, change_by({**change, "reason": reason}, "undo")
             )
         return replace(plan, version=written[0].version)
@@ -202,7 +202,7 @@ class UndoByAuthor:
         if later:
             return later
         if change.original is not None and self._texts.text_of(change.original) is None:
-            return GONE
+            return TEXT_NOT_KEPT
 
         rules = self._access
         if rules.is_partial and self._is_changed_with_hidden_note(change):

@@ -827,7 +827,7 @@ class NoteWriter:
         """Exclude other writers of the vault, in this process and in others."""
         return self._vault.lock()
 
-    def carry_out(
+    def apply_changes(
         self, wishes: Sequence[FileChange], change: Author
     ) -> tuple[list[WriteResult], list[str]]:
         """Change files as one operation under the vault's lock, and index them.

@@ -72,7 +72,7 @@ def test_a_directory_is_deleted_as_one_step(vault: Path) -> None:
     asked(vault, take_all_steps)
     assert not list(vault.glob("old/**/*.md"))
     with open_store(vault) as store:
-        store.undo(store.last_step())
+        store.undo(store.next_to_undo())
     assert {path.name for path in vault.glob("old/**/*.md")} == {
         "Ginger Cake.md",
         "Tea- A Guide.md",
@@ -107,7 +107,7 @@ def test_a_directory_is_moved_as_one_step_or_not_at_all(
     assert {path.name: path.read_text() for path in vault.glob("old/*.md")} == {
         f"{name}.md": "See [[old/b]].\n" for name in "abcd"
     }
-    ask.store.undo(ask.store.last_step())
+    ask.store.undo(ask.store.next_to_undo())
     assert {path.name for path in vault.glob("docs/*.md")} == {"a.md", "b.md", "c.md", "d.md"}
     assert not list(vault.glob("old/*.md"))
 

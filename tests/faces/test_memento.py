@@ -266,7 +266,7 @@ def test_dates_and_versions_of_entities_and_relations_agree_with_their_history(
     assert uses["metadata"] == {"createdAt": uses["createdAt"], "updatedAt": uses["validFrom"]}
     memento.store.undo("graph/Postgres")
     memento.store.undo(
-        memento.store.last_step(undone=True)
+        memento.store.next_to_undo(undone=True)
     )  # and all is as it was when it was read
     assert len(memento.json("get_entity_history", entityName="Postgres")) == 4
 

@@ -46,7 +46,7 @@ def planned(store: EnhancedStore, *agents: str, **how: Any) -> Plan:
 
 
 def notes(store: EnhancedStore) -> dict[str, str]:
-    every = [each.path for each in planned(store).drafts] or list(store.bench.files())
+    every = [each.path for each in planned(store).drafts] or list(store.extension.files())
     return {
         str(store.read(path[:-3]).frontmatter["agent"]): store.read(path[:-3]).content
         for path in every
@@ -85,7 +85,7 @@ def test_a_note_says_where_it_comes_from_and_secrets_are_masked(
     store: EnhancedStore, home: Path
 ) -> None:
     take(store, planned(store, "claude-code"))
-    (path,) = store.bench.files()
+    (path,) = store.extension.files()
     header = store.read(path[:-3]).frontmatter
     assert path.startswith("archive/sessions/2026/11/2026-11-23 Why does the parser fail")
     assert (header["type"], header["project"], header["private"]) == (
@@ -125,7 +125,7 @@ def test_a_session_that_went_on_is_written_again_unless_its_note_was_edited(
     )
     (codex,) = [
         path
-        for path in store.bench.files()
+        for path in store.extension.files()
         if "codex" in store.read(path[:-3]).frontmatter["source"]
     ]
     store.update(codex[:-3], append="My own remark.")

@@ -285,7 +285,7 @@ def test_who_wins_is_decided_in_this_order(
     )
     analysis = look(*pair)
     monkeypatch.setattr(
-        analysis.store.bench, "is_by_hand", lambda path, _: is_by_hand and path == pair[1].path
+        analysis.store.extension, "is_by_hand", lambda path, _: is_by_hand and path == pair[1].path
     )
     (found,) = analysis.contradictions()
     assert (found.data["winner"], found.data["why"]) == (winner, why)

@@ -147,10 +147,10 @@ def test_every_change_can_be_undone_and_a_folder_goes_and_moves_as_one(
     assert ours(store, command="view", path="/memories/archive/d/b.txt").endswith(
         "     1\td/b.txt\n     2\t"
     )
-    store.undo(store.last_step())
+    store.undo(store.next_to_undo())
     ours(store, command="delete", path="/memories/d")
     assert not list((store.root / "memories").rglob("*.md"))
-    store.undo(store.last_step())
+    store.undo(store.next_to_undo())
     assert {each: each.read_bytes() for each in (store.root / "memories").rglob("*.md")} == before
 
 

@@ -27,7 +27,7 @@ KIND = Kind("papers", "paper", lambda read: Paper(read.path, read.sha256), lambd
 
 
 def papers(store: EnhancedStore) -> Shelf[Paper]:
-    return store.bench.made.setdefault("papers", Shelf(store.bench, KIND))
+    return store.extension.services.setdefault("papers", Shelf(store.extension, KIND))
 
 
 def keep(
@@ -48,8 +48,8 @@ def test_the_file_is_written_to_the_byte_beside_the_note_that_links_to_it(
     carried = keep(plain_store)
     assert (plain_store.root / PDF).read_bytes() == DATA and carried.texts.keys() == {NOTE}
     assert papers(plain_store).items.keys() == {NOTE} and not carried.warnings
-    assert plain_store.bench.meant([("Plan.pdf", NOTE)]) == [PDF]
-    assert [each.path for each in plain_store.bench.every()] == [NOTE]  # a file is no note
+    assert plain_store.extension.resolve_links([("Plan.pdf", NOTE)]) == [PDF]
+    assert [each.path for each in plain_store.extension.list_all()] == [NOTE]  # a file is no note
     with papers(plain_store).reading():
         assert papers(plain_store).items.keys() == {NOTE}
 
@@ -67,13 +67,13 @@ def test_one_undo_takes_back_both_and_another_brings_them_back(plain_store: Enha
 def test_a_file_that_is_there_is_replaced_and_comes_back(plain_store: EnhancedStore) -> None:
     keep(plain_store)
     version = keep(plain_store, b"\x00new", "Another plan.\n").written[0].version
-    assert plain_store.bench.bytes_of(PDF) == b"\x00new"
+    assert plain_store.extension.bytes_of(PDF) == b"\x00new"
     plain_store.undo(version)
     assert (
-        plain_store.bench.bytes_of(PDF) == DATA
+        plain_store.extension.bytes_of(PDF) == DATA
         and "Plan.pdf" in (plain_store.root / NOTE).read_text()
     )
-    assert plain_store.bench.bytes_of("papers/none.pdf") is None
+    assert plain_store.extension.bytes_of("papers/none.pdf") is None
 
 
 def test_the_same_file_again_is_no_change(plain_store: EnhancedStore) -> None:
@@ -98,12 +98,12 @@ def test_a_file_that_another_program_changes_meanwhile_is_looked_at_again(
 
     def draft(step: ChangeSet) -> None:
         step.put(PDF, b"ours")
-        seen.append(plain_store.bench.bytes_of(PDF))
+        seen.append(plain_store.extension.bytes_of(PDF))
         if len(seen) == 1:
             (plain_store.root / PDF).write_bytes(b"theirs")
 
     papers(plain_store).change(draft, {})
-    assert seen == [DATA, b"theirs"] and plain_store.bench.bytes_of(PDF) == b"ours"
+    assert seen == [DATA, b"theirs"] and plain_store.extension.bytes_of(PDF) == b"ours"
 
 
 def test_another_store_holds_the_same_after_the_step(

@@ -194,7 +194,7 @@ class Past(RuleBasedStateMachine):
             if not number:
                 continue
             then = list(
-                self.store._parts.texts.notes_then(self.store._parts.texts.moment_of(f"v{number}"))
+                self.store._parts.texts.notes_at(self.store._parts.texts.moment_of(f"v{number}"))
             )
             told = {path: data for path, data in now.items() if path in named}
             for note, differs in then:

@@ -55,7 +55,7 @@ def act(memories: Memories, root: Path, kind: str, scope: str, text: str, number
         before = files(root)
         added = memories.add(scope, [Statement(text), Statement(TEXTS[number])][: 1 + number % 2])
         if files(root) != before and number % 3 == 0:
-            memories.store.undo(memories.store.last_step())
+            memories.store.undo(memories.store.next_to_undo())
             assert files(root) == before, added
         return
     for one in memories.atoms(scope, expired=True)[number : number + 1]:

@@ -156,11 +156,11 @@ def test_one_page_that_has_nothing_to_do_with_a_question_is_no_answer(
     store.sync()
     assert not store.search("queso").hits
     assert store.search("\u00bfQui\u00e9n gan\u00f3 la liga?").notice == NO_WORD_HELD
-    found = store.bench.answers(
+    found = store.extension.answers(
         "\u00bfQui\u00e9n gan\u00f3 la liga?", ["lighthouse.md"], 5, passages=5
     )
     assert found.only_nearest and found.quality < 0.3
-    assert not store.bench.answers(
+    assert not store.extension.answers(
         "Who is the keeper of the lighthouse?", ["lighthouse.md"], 5
     ).only_nearest
 

@@ -27,7 +27,7 @@ def kitchen(store: EnhancedStore, write: Write) -> EnhancedStore:
 
 def test_only_the_notes_that_are_given_are_ranked(kitchen: EnhancedStore) -> None:
     given = ["a/window.md", "a/garlic.md"]
-    found = kitchen.bench.answers("which window seat on flights?", given, 10)
+    found = kitchen.extension.answers("which window seat on flights?", given, 10)
     assert next(iter(found.notes)) == "a/window.md" and found.notes.keys() <= set(given)
     assert list(found.notes.values()) == sorted(found.notes.values(), reverse=True)
     assert (
@@ -39,7 +39,7 @@ def test_only_the_notes_that_are_given_are_ranked(kitchen: EnhancedStore) -> Non
 
 
 def test_passages_come_best_first_with_where_they_stand(kitchen: EnhancedStore) -> None:
-    found = kitchen.bench.answers(
+    found = kitchen.extension.answers(
         "At which gate is the window seat?", ["a/long.md", "a/window.md"], 5, passages=3
     )
     best = next(piece for piece in found.passages if piece.name == "a/long")
@@ -51,7 +51,7 @@ def test_of_no_notes_nothing_is_asked(
     kitchen: EnhancedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Sidecar, "ask", lambda *given: pytest.fail("the index is asked"))
-    assert kitchen.bench.answers("window", [], 5, passages=3).notes == {}
+    assert kitchen.extension.answers("window", [], 5, passages=3).notes == {}
 
 
 @pytest.mark.parametrize(
@@ -67,21 +67,23 @@ def test_of_no_notes_nothing_is_asked(
 )
 def test_a_question_is_words_only(kitchen: EnhancedStore, question: str) -> None:
     given = ["a/window.md", "a/garlic.md"]
-    assert next(iter(kitchen.bench.answers(question, given, 5).notes)) == "a/window.md"
-    assert kitchen.bench.likeness(question, given).words.keys() == {"a/window.md"}
+    assert next(iter(kitchen.extension.answers(question, given, 5).notes)) == "a/window.md"
+    assert kitchen.extension.likeness(question, given).words.keys() == {"a/window.md"}
 
 
 def test_the_index_is_asked_once(kitchen: EnhancedStore, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     ask = Sidecar.ask
     monkeypatch.setattr(Sidecar, "ask", lambda *given: asked.append(given) or ask(*given))
-    kitchen.bench.answers("which window seat?", ["a/window.md", "a/long.md"], 5, passages=3)
+    kitchen.extension.answers("which window seat?", ["a/window.md", "a/long.md"], 5, passages=3)
     assert len(asked) == 1
 
 
 def test_the_most_alike_are_the_best_of_all_that_are(kitchen: EnhancedStore) -> None:
     given = ["a/window.md", "a/garlic.md", "a/long.md"]
-    every, few = (kitchen.bench.likeness("window seats on flights", given, most) for most in (0, 1))
+    every, few = (
+        kitchen.extension.likeness("window seats on flights", given, most) for most in (0, 1)
+    )
     assert (
         len(every.meaning) == 3 and max(every.meaning, key=every.meaning.__getitem__) in few.meaning
     )
@@ -91,7 +93,7 @@ def test_the_most_alike_are_the_best_of_all_that_are(kitchen: EnhancedStore) -> 
 def test_what_ends_with_the_store_ends_before_its_index(store: EnhancedStore, write: Write) -> None:
     write("tea.md", "Oolong.\n")
     left: list[int] = []
-    store.bench.on_close(lambda: left.append(len(store.bench.every())))
+    store.extension.on_close(lambda: left.append(len(store.extension.list_all())))
     store.sync()
     store.close()
     assert left == [1]

@@ -11,7 +11,7 @@ import pytest
 
 from simplemem.errors import AlreadyExists, Ambiguous, Invalid, NotFound
 from simplemem.store import EnhancedStore
-from simplemem.store.earlier_texts import NoteThen
+from simplemem.store.earlier_texts import EarlierNote
 
 Write = Callable[[str, str | bytes], Path]
 DAY = 86_400
@@ -180,7 +180,7 @@ def dated(vault: Path, *whens: str) -> None:
     log.write_bytes("".join(spelled).encode())
 
 
-def at(store: EnhancedStore, path: str, moment: str) -> NoteThen:
+def at(store: EnhancedStore, path: str, moment: str) -> EarlierNote:
     return store._parts.texts.note_at(path, moment)
 
 
@@ -192,7 +192,7 @@ def text_at(store: EnhancedStore, path: str, moment: str) -> str | None:
 def differing(store: EnhancedStore, moment: str) -> dict[str, bytes | None]:
     return {
         then.path: then.data
-        for then, differs in store._parts.texts.notes_then(store._parts.texts.moment_of(moment))
+        for then, differs in store._parts.texts.notes_at(store._parts.texts.moment_of(moment))
         if differs
     }
 
@@ -206,7 +206,7 @@ def test_a_note_is_given_as_it_was_on_a_day(vault: Path, plain_store: EnhancedSt
     assert text_at(plain_store, "n.md", "2026-01-05") == "one", "a day is over at its end"
     assert text_at(plain_store, "n.md", "2026-02") == "two"
     assert text_at(plain_store, "n.md", "2026-03-06") == "three"
-    assert at(plain_store, "n.md", "2026") == NoteThen("n.md", None, None)
+    assert at(plain_store, "n.md", "2026") == EarlierNote("n.md", None, None)
 
 
 @pytest.mark.parametrize("moment", ["2 hours ago", "10 minutes ago"])
@@ -231,7 +231,7 @@ def test_an_edit_from_outside_is_placed_by_the_files_own_time_or_said_to_be_unsu
     file = write("n.md", "theirs")
     os.utime(file, (1_772_000_000, 1_772_000_000))  # 25 February 2026
     plain_store.sync()
-    assert at(plain_store, "n.md", "2026-03-01") == NoteThen(
+    assert at(plain_store, "n.md", "2026-03-01") == EarlierNote(
         "n.md", at(plain_store, "n.md", "now").sha256, b"theirs"
     )
     then = at(plain_store, "n.md", "2026-02-01")

@@ -170,7 +170,7 @@ def test_undo_twice_undoes_two_steps_and_redo_goes_forward(
         states.append(files(vault))
 
     def undo(*, redo: bool = False) -> str:
-        return grown.undo(grown.last_step(undone=redo)).what
+        return grown.undo(grown.next_to_undo(undone=redo)).what
 
     for _ in range(2):
         assert [undo(), files(vault)] == ["undid the deletion of gone", states[2]]
@@ -214,14 +214,14 @@ def test_after_an_undo_by_author_the_next_undo_goes_further_back(
     theirs = files(vault)
     grown.undo_all("claude-ai", "v7", who="me", reason="it was wrong")
     assert files(vault) == mine
-    assert grown.last_step() == "v000006", "the change before theirs"
-    assert grown.undo(grown.last_step(undone=True)).what and files(vault) == theirs, (
+    assert grown.next_to_undo() == "v000006", "the change before theirs"
+    assert grown.undo(grown.next_to_undo(undone=True)).what and files(vault) == theirs, (
         "redo brings their changes again"
     )
-    assert grown.undo(grown.last_step()).what.startswith("undid the move of moved to away")
-    assert grown.undo(grown.last_step()).what == "undid the change of edited"
+    assert grown.undo(grown.next_to_undo()).what.startswith("undid the move of moved to away")
+    assert grown.undo(grown.next_to_undo()).what == "undid the change of edited"
     assert files(vault) == mine
-    assert grown.undo(grown.last_step()).what == "undid the change of kept"
+    assert grown.undo(grown.next_to_undo()).what == "undid the change of kept"
 
 
 def test_an_undo_of_one_note_after_an_undo_by_author_goes_further_back(

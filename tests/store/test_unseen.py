@@ -180,9 +180,9 @@ def test_a_link_to_one_of_the_notes_that_move_together_stops_them_all(
     }
     with opened(**rules) as store:
         store.sync()
-        check_refused(vault, lambda: store.bench.move(new_paths))
+        check_refused(vault, lambda: store.extension.move(new_paths))
         del new_paths["team/trip/rome.md"]
-        assert [moved.name for moved in store.bench.move(new_paths)] == [
+        assert [moved.name for moved in store.extension.move(new_paths)] == [
             "team/past/athens",
             "team/past/paris",
         ]

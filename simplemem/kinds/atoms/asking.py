@@ -41,7 +41,7 @@ class Ruling(NamedTuple):
 
 def _ask(keeper: Keeper, chat: Chat, task: str, said: Mapping[str, Any]) -> Any:
     """The answer to one question; that it was asked is logged, without a text."""
-    log = StateLog[None](keeper.bench, "state/decisions.jsonl", lambda: None, lambda *_: None)
+    log = StateLog[None](keeper.extension, "state/decisions.jsonl", lambda: None, lambda *_: None)
     began, outcome = time.monotonic(), "answered"
     try:
         return chat.ask(_QUESTIONS[task], said)

@@ -34,7 +34,7 @@ from simplemem.note.dates import format_moment, now
 from simplemem.note.note import read_note
 from simplemem.note.privacy import private_reason
 from simplemem.note.scopes import check_scope
-from simplemem.store import Bench, Carried
+from simplemem.store import BatchResult, ExtensionAPI
 from simplemem.store import now as local_stamp
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ class Added(NamedTuple):
 class _Atoms(Shelf[Atom]):
     """The statements of a vault by scope: those that time may end, and the others."""
 
-    def __init__(self, bench: Bench) -> None:
-        super().__init__(bench, ATOM)
+    def __init__(self, extension: ExtensionAPI) -> None:
+        super().__init__(extension, ATOM)
         self.scopes: dict[str, tuple[dict[str, Atom], dict[str, Atom]]] = {}
 
     def place(self, item: Atom) -> None:
@@ -83,7 +83,7 @@ class Memories(Keeper):
 
     def __init__(self, store: Any) -> None:
         super().__init__(store)
-        self.shelf = _Atoms(store.bench)
+        self.shelf = _Atoms(store.extension)
 
     def atoms(self, scope: str | None, *, expired: bool = False) -> list[Atom]:
         """What holds now in a scope, or in all; with `expired` what no longer does too."""
@@ -105,7 +105,7 @@ class Memories(Keeper):
     def holds(self, atom: Atom, at: datetime) -> bool:
         """Whether a statement holds; a derived one does not outlive what it was derived from."""
         paths = (
-            self.bench.meant([(link, atom.path) for link in atom.derived_from])
+            self.extension.resolve_links([(link, atom.path) for link in atom.derived_from])
             if atom.derived_from
             else ()
         )
@@ -171,7 +171,7 @@ class Memories(Keeper):
         rules, path = self.settings.embed.private, f"{place_of(scope, text)}.md"
         if self.chat is None or private_reason(path, read_note(text.encode()), rules):
             return None
-        return None if source and self.bench.private([source]) else self.chat
+        return None if source and self.extension.private_among([source]) else self.chat
 
     def _advice(self, scope: str, text: str, source: str, added: Added) -> list[Ruling]:
         """What a model says of a statement that no rule decides; never asked while the vault is held."""
@@ -182,7 +182,7 @@ class Memories(Keeper):
         from simplemem.kinds.atoms.asking import classify
 
         verdict, _, near = self.decide(text, self.atoms(scope))
-        private = self.bench.private([atom.path for atom, _ in near])
+        private = self.extension.private_among([atom.path for atom, _ in near])
         shown = [atom for atom, _ in near if atom.path not in private]
         try:
             return classify(self, chat, text, shown) if verdict.event == "ADD" and shown else []
@@ -195,7 +195,7 @@ class Memories(Keeper):
     ) -> tuple[Verdict, Atom | None, list[tuple[Atom, float]]]:
         """What the rules say of a statement among those that hold, of which one, and which are how near in meaning."""
         wanted, by_path = to_forget(text), {each.path: each for each in held}
-        alike = self.bench.likeness(text, by_path, _NEAREST)
+        alike = self.extension.likeness(text, by_path, _NEAREST)
         best = (
             sorted(each, key=each.__getitem__, reverse=True)[:_NEAREST]
             for each in (alike.meaning, alike.words)
@@ -221,7 +221,7 @@ class Memories(Keeper):
             verdict = Verdict("DELETE", rule="rule:forget")
         return verdict, target, near
 
-    def update(self, id_: str, text: str, scope: str, **by: Unpack[By]) -> Carried:
+    def update(self, id_: str, text: str, scope: str, **by: Unpack[By]) -> BatchResult:
         """Give a statement other words; its id stays, and the history has the old ones."""
         text = " ".join(
             clean_text(text, "content", _MOST_CHARACTERS, "Give a shorter one.").split()
@@ -238,7 +238,7 @@ class Memories(Keeper):
 
         return self.shelf.change(draft, by)[1]
 
-    def forget(self, id_: str, scope: str, **by: Unpack[By]) -> Carried:
+    def forget(self, id_: str, scope: str, **by: Unpack[By]) -> BatchResult:
         """Put a statement into the trash."""
         path = self.find(id_, scope).path
 
@@ -255,7 +255,7 @@ class Memories(Keeper):
     def disputing(self, atoms: Sequence[Atom]) -> dict[str, str]:
         """Return the paths of those of `atoms` that are disputed, each with the path of what disputes it."""
         disputed = [atom for atom in atoms if atom.is_disputed and atom.disputed_by]
-        paths = self.bench.meant([(atom.disputed_by, atom.path) for atom in disputed])
+        paths = self.extension.resolve_links([(atom.disputed_by, atom.path) for atom in disputed])
         return {atom.path: path for atom, path in zip(disputed, paths, strict=True) if path}
 
     def newest_first(self, atoms: Sequence[Atom]) -> list[Atom]:
@@ -276,7 +276,7 @@ class Memories(Keeper):
         disputed = [
             each for each in self.shelf.items.values() if each.disputed_by and not each.problem
         ]
-        causes = self.bench.meant([(each.disputed_by, each.path) for each in disputed])
+        causes = self.extension.resolve_links([(each.disputed_by, each.path) for each in disputed])
         for atom, cause in zip(disputed, causes, strict=True):
             if cause == path and atom.is_disputed:
                 step.set(atom.path, **_UNDISPUTED)
@@ -292,7 +292,7 @@ class Memories(Keeper):
         The caller holds the shelf.
         """
         sourced = [atom for atom in self.shelf.items.values() if atom.source]
-        paths = self.bench.meant([(atom.source, atom.path) for atom in sourced])
+        paths = self.extension.resolve_links([(atom.source, atom.path) for atom in sourced])
         return [atom for atom, path in zip(sourced, paths, strict=True) if path == source]
 
     def forget_drawn(self, source: str, is_gone: Callable[[Atom], bool], **by: Unpack[By]) -> None:

@@ -43,7 +43,7 @@ def profile_of(
     parts = {key: memories.newest_first(atoms) for key, atoms in parts.items()}
     wrote = (
         bool(held or regenerate)
-        and not memories.bench.read_only
+        and not memories.extension.read_only
         and _write(memories, scope, parts, by)
     )
     return {
@@ -71,13 +71,13 @@ def _write(memories: Memories, scope: str, parts: dict[str, list[Atom]], by: By)
             else []
         )
 
-    return bool(memories.bench.change(draft, **by).written)
+    return bool(memories.extension.change(draft, **by).written)
 
 
 def _note_of(memories: Memories, scope: str) -> tuple[str, str | None]:
     """The path and the text of a scope's profile; no text where there is none yet. One that says none is its name's."""
     number, path = 1, f"{PROFILE.folder}/{folder_of(scope)}.md"
-    while (read := next(memories.bench.read([path]), None)) is not None:
+    while (read := next(memories.extension.read([path]), None)) is not None:
         header = read_header(read.text)
         if read.problem or header.problem:
             raise Unreadable(f"{path} cannot be changed", hint="Fix its frontmatter in an editor.")

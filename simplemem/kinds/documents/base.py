@@ -56,11 +56,13 @@ class KnowledgeBase(Keeper):
         self._beside: EnhancedStore | None = None
         if not self._prefix:
             beside = EnhancedStore(
-                base, self.settings.model_copy(update={"db": None}), read_only=self.bench.read_only
+                base,
+                self.settings.model_copy(update={"db": None}),
+                read_only=self.extension.read_only,
             )
-            self.bench.on_close(beside.close)
+            self.extension.on_close(beside.close)
             beside.start()
-            self.bench = beside.bench
+            self.extension = beside.extension
             self._beside = beside
 
     @property
@@ -83,11 +85,13 @@ class KnowledgeBase(Keeper):
 
     def query(self, question: str, limit: int) -> tuple[list[Passage], str]:
         """Return the passages for a question, best first, and a notice where none of them answers it."""
-        self.bench.catch_up()
+        self.extension.catch_up()
         sources = {
-            name_of(path): path for path in self.bench.indexed() if path.startswith(self._prefix)
+            name_of(path): path
+            for path in self.extension.indexed()
+            if path.startswith(self._prefix)
         }
-        found = self.bench.answers(question, [*sources.values()], limit, passages=limit)
+        found = self.extension.answers(question, [*sources.values()], limit, passages=limit)
         # The best passage has the score 1 among its like, however far it is from the question.
         scores = falling_scores(found.quality * piece.score for piece in found.passages)
         passages: list[Passage] = [
@@ -117,7 +121,7 @@ class KnowledgeBase(Keeper):
             )
 
         def draft() -> list[Draft]:
-            before = self.bench.bytes_of(path)
+            before = self.extension.bytes_of(path)
             current = hashlib.sha256(before).hexdigest() if before is not None else None
             if (
                 known
@@ -132,7 +136,7 @@ class KnowledgeBase(Keeper):
                 )
             return [Draft(path, content, before)]
 
-        written = self.bench.change(draft, **by).written[0]
+        written = self.extension.change(draft, **by).written[0]
         replaced = written.previous_sha256 if written.changed else None
         return FileChange(
             written.sha256 or "", written.previous_sha256 is None, replaced, written.version

@@ -33,7 +33,7 @@ from simplemem.note.note import read_note
 from simplemem.note.passages import cut_passages
 from simplemem.note.properties import remove_property, set_property
 from simplemem.note.scopes import check_scope, folder_of, scope_of
-from simplemem.store import Carried, Read
+from simplemem.store import BatchResult, Read
 from simplemem.store import now as local_stamp
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class MemoryChange(NamedTuple):
     """A memory as it is after a change, or was before its deletion, and the step that was written."""
 
     memory: Atom | Document
-    step: Carried
+    step: BatchResult
 
 
 class Documents(Keeper):
@@ -144,14 +144,14 @@ class Documents(Keeper):
 
     def __init__(self, store: EnhancedStore) -> None:
         super().__init__(store)
-        self.shelf = Shelf[Document](store.bench, DOCUMENT)
+        self.shelf = Shelf[Document](store.extension, DOCUMENT)
         self.memories = memories_of(store)
         self._ending, self._worker = threading.Event(), threading.Thread()
         self._turn, self._next = (
             threading.Lock(),
             threading.Semaphore(),
         )  # one is at work, one more may wait
-        self.bench.on_close(self._end)
+        self.extension.on_close(self._end)
         self._draw_later()
 
     def documents(self, scope: str | None) -> list[Document]:
@@ -334,7 +334,7 @@ class Documents(Keeper):
         """The path of the file that was kept beside a document, "" if it has none of its own."""
         if not document.original:
             return ""
-        [path] = self.bench.meant([(link_in(document.original), document.path)])
+        [path] = self.extension.resolve_links([(link_in(document.original), document.path)])
         folder = f"{DOCUMENT.folder}/{folder_of(document.scope)}/files/"
         is_shared = any(
             each.original == document.original
@@ -345,7 +345,7 @@ class Documents(Keeper):
 
     def _text_of(self, path: str) -> str:
         """The body of a document's note, "" if there is none."""
-        read = next(self.bench.read([path]), None)
+        read = next(self.extension.read([path]), None)
         return "" if read is None else read.text[read_header(read.text).body_start :].strip()
 
     def _keep(self, new: Document, by: By) -> tuple[Document, Added, bool]:
@@ -427,7 +427,7 @@ class Documents(Keeper):
         path = there.path if there else self.free(step, place, between=" ")
         if new.file is not None:
             stem, (ending, data) = "/files/".join(name_of(path).rsplit("/", 1)), new.file
-            if there is None or self.bench.meant([(link_in(there.original), path)]) != [
+            if there is None or self.extension.resolve_links([(link_in(there.original), path)]) != [
                 original := f"{stem}{ending}"
             ]:
                 original = self.free(
@@ -437,7 +437,7 @@ class Documents(Keeper):
             name = original.rpartition("/")[2]
             new = replace(
                 new,
-                original=f"[[{name if {*self.bench.files_called(name)} <= {original} else original}]]",
+                original=f"[[{name if {*self.extension.files_called(name)} <= {original} else original}]]",
             )
         id_, title = (
             (there.id, there.title)
@@ -454,7 +454,7 @@ class Documents(Keeper):
         """Keep what a document states, and forget what was drawn from it and is there no longer."""
         path = document.path
         text = self._text_of(path)
-        chat = None if self.bench.private([path]) else self.chat
+        chat = None if self.extension.private_among([path]) else self.chat
         changed = [] if document.source_url else [sentence for sentence, _ in changes_in(text)]
         changed = [
             sentence for sentence in changed if self.memories.doubts(document.scope, sentence)
@@ -491,7 +491,7 @@ class Documents(Keeper):
 
     def _is_in(self, text: str, atom: Atom) -> bool:
         """Whether a text says a statement, or the words that it was drawn from."""
-        note = next((each.text for each in self.bench.read([atom.path])), "")
+        note = next((each.text for each in self.extension.read([atom.path])), "")
         quote = " ".join(line[1:] for line in note.splitlines() if line.startswith(">"))
         said = (" ".join(each.split()).casefold() for each in (atom.statement, quote))
         return any(each and each in " ".join(text.split()).casefold() for each in said)
@@ -527,7 +527,7 @@ class Documents(Keeper):
         )
 
     def _draw_later(self) -> None:
-        if not self.bench.read_only and self._next.acquire(blocking=False):
+        if not self.extension.read_only and self._next.acquire(blocking=False):
             self._worker = threading.Thread(
                 target=self._draw_waiting, name="simplemem-documents", daemon=True
             )
@@ -538,7 +538,7 @@ class Documents(Keeper):
         tried, by = set[str](), By(who=self.chat.method if self.chat else "", tool="ingest")
         with self._turn, suppress(SimplememError):
             self._next.release()
-            with self.bench.side("state/documents.jsonl").locked(1.0) as has_turn:
+            with self.extension.side_file("state/documents.jsonl").locked(1.0) as has_turn:
                 while has_turn and not self._ending.is_set():
                     waiting = (
                         e

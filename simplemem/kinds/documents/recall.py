@@ -73,7 +73,10 @@ def recall(store: EnhancedStore, asked: Asked) -> Recalled:
     """What answers a question."""
     documents, steps = documents_of(store), list[Step]()
     scope = None if asked.scope is None else check_scope(asked.scope)
-    question, bench = well_formed(asked.query[:_MOST_QUESTION]).replace("\0", " "), documents.bench
+    question, bench = (
+        well_formed(asked.query[:_MOST_QUESTION]).replace("\0", " "),
+        documents.extension,
+    )
 
     def note(step: str, used: object, why: str) -> None:
         steps.append({"step": step, "used": bool(used), "why": why})
@@ -218,7 +221,7 @@ def _hits_of(
     texts: Mapping[str, Document],
 ) -> list[Hit]:
     """Return statements as hits, each with the document that it was drawn from."""
-    origins = documents.bench.meant([(atom.source, atom.path) for atom in atoms])
+    origins = documents.extension.resolve_links([(atom.source, atom.path) for atom in atoms])
     return [
         _hit(
             scores[atom.path],
@@ -372,7 +375,7 @@ def answered(documents: Documents, query: str, found: Recalled) -> tuple[str | N
     """An answer with citations by the model, who gave it, and why there is none."""
     if documents.chat is None or not found.hits:
         return None, "none", ""
-    private = documents.bench.private(hit.path for hit in found.hits)
+    private = documents.extension.private_among(hit.path for hit in found.hits)
     shown = [
         (_marked(hit), hit.atom and hit.atom.valid_from)
         for hit in found.hits
@@ -410,7 +413,7 @@ def rows_of(store: EnhancedStore, atoms: Sequence[Atom]) -> list[Row]:
         )
         if link
     ]
-    paths = documents.bench.meant([(link, atom.path) for atom, link in links])
+    paths = documents.extension.resolve_links([(link, atom.path) for atom, link in links])
     linked = {
         key: ids.get((key[0].scope, path or "")) for key, path in zip(links, paths, strict=True)
     }

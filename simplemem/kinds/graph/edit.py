@@ -264,10 +264,10 @@ class GraphEdit(ChangeSet):
 
         def is_taken(path: str) -> bool:
             stem = base_name(path)
-            called = self.bench.files_called(stem) or self.bench.files_called(f"{stem}.md")
+            called = self.extension.files_called(stem) or self.extension.files_called(f"{stem}.md")
             is_anothers = self._stems.get(compare_key(stem), entity.name) != entity.name
             awaited = self._graph.is_awaited(stem, entity.name)
-            return bool(is_anothers or awaited or called or self.bench.is_taken(path))
+            return bool(is_anothers or awaited or called or self.extension.exists(path))
 
         owner = "" if self._owner in (None, SHARED) else self._owner or ""
         path = file_for(entity.name, is_taken, owner)
@@ -280,7 +280,7 @@ class GraphEdit(ChangeSet):
         """A link to the page or note of a name; to what is not there yet a link, or a literal."""
         page, new = self._graph.named(name, self._owner), self._new.get(name)
         if (page is None or page.is_stub) and (new is None or new[3]):
-            to = self.bench.meant([(name, source)])[0] if _carries(name) else ""
+            to = self.extension.resolve_links([(name, source)])[0] if _carries(name) else ""
             if to is None or (page is not None and to == page.path):
                 return (
                     f"[[{name}]]"
@@ -295,7 +295,7 @@ class GraphEdit(ChangeSet):
         else:
             assert page is not None
             shorter = (base_name(page.path), name_of(page.path))
-            meant = self.bench.meant([(each, source) for each in shorter])
+            meant = self.extension.resolve_links([(each, source) for each in shorter])
             target = next(
                 (each for each, to in zip(shorter, meant, strict=True) if to == page.path),
                 page.path,

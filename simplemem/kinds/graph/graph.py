@@ -56,7 +56,7 @@ class KnowledgeGraph(Shelf[GraphPage]):
     """The entities of a vault, their observations and relations. May be used from several threads."""
 
     def __init__(self, store: EnhancedStore) -> None:
-        super().__init__(store.bench, ENTITY)
+        super().__init__(store.extension, ENTITY)
         self._named = defaultdict[str, set[str]](set)  # pages by their names
         self._linking = defaultdict[str, set[str]](set)  # ... by the names that they link to
         self._into = defaultdict[object, set[str]](
@@ -135,7 +135,7 @@ class KnowledgeGraph(Shelf[GraphPage]):
 
     def page_at(self, path: str) -> GraphPage | None:
         """A note as a page, whether or not it is part of the graph."""
-        return self.items.get(path) or next(map(self.kind.read, self.bench.read([path])), None)
+        return self.items.get(path) or next(map(self.kind.read, self.extension.read([path])), None)
 
     def pointing_at(self, path: str, name: str) -> list[GraphPage]:
         """The pages with a relation to a page of this name, or to the name alone."""
@@ -179,7 +179,9 @@ class KnowledgeGraph(Shelf[GraphPage]):
         """What the relations of some pages lead to; as if only the files `among` were there."""
         bonds = [(page.path, bond) for page in pages for bond in page.bonds]
         meant = iter(
-            self.bench.meant([(bond.link, path) for path, bond in bonds if bond.link], among)
+            self.extension.resolve_links(
+                [(bond.link, path) for path, bond in bonds if bond.link], among
+            )
         )
         ties: dict[str, list[Tie]] = {}
         for path, bond in bonds:
@@ -230,7 +232,7 @@ class KnowledgeGraph(Shelf[GraphPage]):
                 self._into[tie.path or (None, tie.name)].add(path)
             touched |= {tie.path for tie in (*old, *new) if tie.path is not None}
         wanted = sorted(path for path in touched if path not in self.items and self.is_needed(path))
-        drawn = [self.kind.read(read) for read in self.bench.read(wanted)]
+        drawn = [self.kind.read(read) for read in self.extension.read(wanted)]
         for page in drawn:
             self.place(page)
         idle = [
@@ -285,8 +287,8 @@ class KnowledgeGraph(Shelf[GraphPage]):
 
     def _states_of(self, store: EnhancedStore, path: str) -> States:
         """A page after each change of it, and when and by whom it was made. Read once until it changes."""
-        newest = store.bench.last_version()
-        for version in store.bench.changes(after=self._upto) if newest != self._upto else ():
+        newest = store.extension.last_version()
+        for version in store.extension.changes(after=self._upto) if newest != self._upto else ():
             self._states.pop(version.path, None)
             self._states.pop(version.new_path or "", None)
         self._upto = newest
@@ -334,8 +336,8 @@ class KnowledgeGraph(Shelf[GraphPage]):
     def at(self, when: datetime) -> Graph:
         """The graph as it was at a moment, as far as the history tells: also what was deleted since."""
         with self.reading():
-            pages, files = dict(self.items), set(self.bench.indexed())
-        for then in (then for then, differs in self.bench.notes_then(when) if differs):
+            pages, files = dict(self.items), set(self.extension.indexed())
+        for then in (then for then, differs in self.extension.notes_at(when) if differs):
             pages.pop(then.path, None)
             files.discard(then.path)
             if then.data is not None and then.path.lower().endswith(".md"):
@@ -364,5 +366,5 @@ def _key(target: str) -> str:
 
 def graph_of(store: EnhancedStore) -> KnowledgeGraph:
     """The graph of a store: one for all who ask."""
-    made: dict[str, KnowledgeGraph] = store.bench.made
+    made: dict[str, KnowledgeGraph] = store.extension.services
     return made.get("graph") or made.setdefault("graph", KnowledgeGraph(store))

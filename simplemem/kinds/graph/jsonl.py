@@ -104,7 +104,7 @@ def import_file(
     meanwhile wait."""
     path = os.path.abspath(file)
     record = StateLog[set[str]](
-        store.bench, "imports.jsonl", set, lambda files, line: files.add(str(line.get("file")))
+        store.extension, "imports.jsonl", set, lambda files, line: files.add(str(line.get("file")))
     )
     with nullcontext() if dry_run else record.held(_PATIENCE) as add:
         if once and path in record.state():
@@ -113,8 +113,8 @@ def import_file(
             data = file.read_bytes()
         except OSError as error:
             raise Unavailable(f"{file} cannot be read: {error.strerror}") from error
-        graph, broken = read(data, store.bench.max_note_bytes)
-        last, kept = store.bench.last_version(), graph_of(store)
+        graph, broken = read(data, store.extension.max_note_bytes)
+        last, kept = store.extension.last_version(), graph_of(store)
         by = By(who=who, tool="import", reason=f"import of {file.name}")
         new = kept.new_of(graph) if add is None else kept.take_in(graph, **by)
         counts = dict(zip(("entities", "relations", "observations"), new, strict=True))
@@ -122,7 +122,7 @@ def import_file(
             "entities_there": len(graph.entities) - new[0],
             "relations_there": len(graph.relations) - new[1],
         }
-        since = f"v{last + 1}" if store.bench.last_version() > last else ""
+        since = f"v{last + 1}" if store.extension.last_version() > last else ""
         if add is not None:
             add(
                 {

@@ -81,7 +81,7 @@ class Analysis:
         self.knowledge = knowledge_of(store)
         self.reads = self.knowledge.reads()
         self._by_hand: dict[str, bool] = {}
-        embedder = store.bench.embedder
+        embedder = store.extension.embedder
         self.method = f"embedding ({embedder})" if embedder else "nothing (there are no vectors)"
 
     @cached_property
@@ -89,7 +89,7 @@ class Analysis:
         """A row for each entry that holds; zeros, which are near to nothing, where there is no vector."""
         import numpy as np
 
-        vectors = self.store.bench.vectors_of([entry.path for entry in self.standing])
+        vectors = self.store.extension.vectors_of([entry.path for entry in self.standing])
         width = max(map(len, vectors.values()), default=1)
         rows = [vectors.get(entry.path) or [0.0] * width for entry in self.standing]
         return np.array(rows, np.float32).reshape(-1, width)
@@ -183,7 +183,7 @@ class Analysis:
     def _is_by_hand(self, entry: KnowledgeEntry) -> bool:
         """Whether a person gave an entry its text; the history is asked once for each, however many pairs it is in."""
         if entry.path not in self._by_hand:
-            self._by_hand[entry.path] = self.store.bench.is_by_hand(entry.path, entry.sha256)
+            self._by_hand[entry.path] = self.store.extension.is_by_hand(entry.path, entry.sha256)
         return self._by_hand[entry.path]
 
     def _disagreeing(self) -> Iterator[tuple[str, tuple[int, int], str, str, str]]:
@@ -421,14 +421,16 @@ def analysis_of(store: EnhancedStore, notes: str = "") -> Analysis:
         return Analysis(store, knowledge_of(store).entries())
     kind = wanted[5:].strip() if wanted.casefold().startswith("type:") else ""
     folder = "" if kind or wanted in ("*", "/") else wanted.rstrip("/*") + "/"
-    listed = {each.path: each for each in store.bench.every(Filter(type=kind, prefix=folder))}
+    listed = {
+        each.path: each for each in store.extension.list_all(Filter(type=kind, prefix=folder))
+    }
     entries = [
         replace(
             read_entry(*read[:3]),
             created=listed[read.path].created or "",
             modified=listed[read.path].modified,
         )
-        for read in store.bench.read(sorted(listed))
+        for read in store.extension.read(sorted(listed))
     ]
     named = (
         f"notes of type {kind}"

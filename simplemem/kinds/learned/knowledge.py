@@ -59,11 +59,11 @@ class Knowledge(Keeper):
 
     def __init__(self, store: EnhancedStore) -> None:
         super().__init__(store)
-        self.shelf = Shelf(store.bench, LEARNED)
+        self.shelf = Shelf(store.extension, LEARNED)
         self.took: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=1000))
         """Milliseconds of the last answers of each tool in this process."""
         self._reads: StateLog[Reads] = StateLog(
-            store.bench, "state/access.jsonl", dict, _count_line
+            store.extension, "state/access.jsonl", dict, _count_line
         )
 
     def entries(self) -> list[KnowledgeEntry]:
@@ -89,7 +89,7 @@ class Knowledge(Keeper):
     def leading_to(self, some: Sequence[KnowledgeEntry]) -> Related:
         """The relations of some entries to others."""
         links = [(entry, tie) for entry in some for tie in entry.ties]
-        meant = self.bench.meant([(tie.link, entry.path) for entry, tie in links])
+        meant = self.extension.resolve_links([(tie.link, entry.path) for entry, tie in links])
         found: Related = {entry.path: [] for entry in some}
         for (entry, tie), path in zip(links, meant, strict=True):
             if path in self.shelf.items:
@@ -324,7 +324,7 @@ class Knowledge(Keeper):
 
     def _superseder_of(self, entry: KnowledgeEntry) -> str | None:
         """The path of the entry that took the place of another."""
-        [path] = self.bench.meant([(entry.superseded_by, entry.path)])
+        [path] = self.extension.resolve_links([(entry.superseded_by, entry.path)])
         return path
 
     @staticmethod
@@ -405,7 +405,7 @@ def hits_of_kind(
             size *= 4
         if len(hits) >= enough:
             break
-    embedder = store.bench.embedder
+    embedder = store.extension.embedder
     method = f"words and meaning ({embedder})" if found.mode != "text" and embedder else "words"
     degraded = found.degraded
     if hits and all(notices):

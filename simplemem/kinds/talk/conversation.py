@@ -137,7 +137,7 @@ class Conversation(Keeper):
 
     def __init__(self, store: EnhancedStore) -> None:
         super().__init__(store)
-        self.shelf = Shelf(store.bench, _TALK)
+        self.shelf = Shelf(store.extension, _TALK)
         self.governor = Governor()
 
     def items(self, kind: type[T]) -> list[T]:
@@ -195,7 +195,9 @@ class Conversation(Keeper):
         ):
             return None
         current, decision = self.decide(saying, self.items(Block))
-        private = self.bench.private(each.path for each in {*decision.ranked, current} if each)
+        private = self.extension.private_among(
+            each.path for each in {*decision.ranked, current} if each
+        )
         shown = {each.id: each for each in decision.ranked if each.path not in private}
         if not (decision.is_close and shown) or (current and current.path in private):
             return None
@@ -385,7 +387,7 @@ class Conversation(Keeper):
                 for each in every
                 if each in ripe or (each.status == "closed" and not each.problem)
             ]
-            private = self.bench.private(each.path for each in unread)
+            private = self.extension.private_among(each.path for each in unread)
             try:
                 for block in unread:
                     read.extend(_facts_read(chat, block) if block.path not in private else ())

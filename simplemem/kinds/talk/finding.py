@@ -64,8 +64,8 @@ def remembered(talk: Conversation, query: str, limit: int = 5) -> Recalled:
     if asked.strip() and blocks:
         told, only = as_words(_telling(asked, blocks.values())), Filter(type=TOPIC.type)
         found = talk.store.search(told, filter=only, limit=limit)
-        if found.mode != "text" and talk.bench.embedder:
-            answer["method"] += f" and meaning ({talk.bench.embedder})"
+        if found.mode != "text" and talk.extension.embedder:
+            answer["method"] += f" and meaning ({talk.extension.embedder})"
         if found.notice and found.hits:
             is_whole = told == as_words(asked)  # else a name was left out, which topics do contain
             answer["degraded"] = found.notice if is_whole else NOTHING_FOUND

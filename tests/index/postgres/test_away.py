@@ -148,7 +148,7 @@ CHANGES: dict[str, Callable[[EnhancedStore, str], object]] = {
     "move": lambda store, at: store.move(f"{at}a", f"c/{at}d"),
     "delete": lambda store, at: store.delete(f"{at}a"),
     "undo": lambda store, at: store.undo(f"{at}b"),
-    "redo": lambda store, at: store.undo(store.last_step(f"{at}b", undone=True)),
+    "redo": lambda store, at: store.undo(store.next_to_undo(f"{at}b", undone=True)),
     "restore": lambda store, at: store.restore(f"{at}gone"),
     "relation": lambda store, at: graph_of(store).create_relations(
         [Relation(f"{at}a", "knows", f"{at}b")]

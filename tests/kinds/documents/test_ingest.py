@@ -118,7 +118,7 @@ def test_what_a_document_states_in_the_first_person_is_a_statement_that_links_to
         atom.statement.rstrip(".") == "I prefer releases on Tuesdays"
         and atom.memory_type == "preference"
     )
-    assert store.bench.meant([(atom.source, atom.path)]) == [f"{made['name']}.md"]
+    assert store.extension.resolve_links([(atom.source, atom.path)]) == [f"{made['name']}.md"]
 
 
 @pytest.mark.parametrize(("title", "name"), [

@@ -238,7 +238,7 @@ def test_a_block_is_private_once_a_model_reads_a_credential_in_it(tmp_path: Path
         talk.garden("Club")
         assert (
             len(
-                talk.bench.private(
+                talk.extension.private_among(
                     [talk.find("Club").path, *(each.path for each in talk.items(Fact))]
                 )
             )

@@ -193,11 +193,11 @@ def test_a_copied_block_is_ambiguous_and_a_wrong_id_names_near_ones(talk: Conver
 def test_a_credential_is_private_with_the_block_it_was_said_in(talk: Conversation) -> None:
     stored = tell(talk, KEY, topic="Tide clock")
     kept = [talk.find(stored["block_id"]).path, *(each.path for each in talk.items(Fact))]
-    assert len(kept) == 2 and talk.bench.private(kept) == set(kept)
+    assert len(kept) == 2 and talk.extension.private_among(kept) == set(kept)
     given = tell(
         talk, "Here it is.", "2026-11-20T09:01:00Z", topic="Wifi", facts=[("wifi password", "abc")]
     )
-    assert talk.bench.private([talk.find(given["block_id"]).path])
+    assert talk.extension.private_among([talk.find(given["block_id"]).path])
     pasted = tell(
         talk,
         "Why is this refused?",
@@ -205,7 +205,7 @@ def test_a_credential_is_private_with_the_block_it_was_said_in(talk: Conversatio
         topic="CI",
         response=f"Is ghp_{TOKEN} old?",
     )
-    assert talk.bench.private([talk.find(pasted["block_id"]).path])
+    assert talk.extension.private_among([talk.find(pasted["block_id"]).path])
 
 
 def test_a_vault_that_refuses_secrets_refuses_a_turn_with_one(tmp_path: Path) -> None:

@@ -1,0 +1,142 @@
+"""Write several files as one change: all of them or none, with one undo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from simplemem.errors import Conflict
+from simplemem.note.header import read_header
+from simplemem.note.names import check_name, name_of
+from simplemem.note.scopes import check_scope_is_own
+from simplemem.store.core import Core
+from simplemem.store.edits import encoded, now, stamp_modified
+from simplemem.store.text_checks import check_text
+from simplemem.vault.values import Author, FileChange, WriteResult, sha256
+
+_MAX_RETRIES = 50  # while others change the same notes
+
+
+class Draft(NamedTuple):
+    """What a file is to become.
+
+    `text` is the new text of a note, None to delete it; another file has bytes. `before` is the
+    text that the draft was made from, None for a new file. A note whose `before` is bytes is
+    written as it is, without a new `modified`.
+    """
+
+    path: str
+    text: str | bytes | None
+    before: str | bytes | None = None
+    at: float | None = None  # the modification time in seconds, if it is not now
+
+
+class BatchResult(NamedTuple):
+    """What was written: a result per file, the new texts of the notes by path, and warnings."""
+
+    written: tuple[WriteResult, ...]
+    texts: dict[str, str]
+    warnings: tuple[str, ...]
+
+
+class BatchWriter:
+    """Writes drafts to the vault of a store. Guards no state of its own."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._settings = core.settings
+        self._access = core.vault.access
+
+    def write(self, make_drafts: Callable[[], Sequence[Draft]], author: Author) -> BatchResult:
+        """Make drafts and write them while the vault is locked.
+
+        If one of the files changed meanwhile, the drafts are made again. Raises Conflict if the
+        new drafts are the same ones, or the files keep changing.
+        """
+        previous: Sequence[Draft] | None = None
+        with self._core.vault.lock():
+            for retries_left in range(_MAX_RETRIES, -1, -1):
+                drafts: Sequence[Draft] = ()
+                try:
+                    drafts = make_drafts()
+                    return self._write(drafts, author)
+                except Conflict:
+                    # The same drafts would end in the same way.
+                    if not retries_left or drafts is previous:
+                        raise
+                    previous = drafts
+                    self._core.look_at(draft.path for draft in drafts)
+        raise AssertionError("unreachable")
+
+    def _write(self, drafts: Sequence[Draft], author: Author) -> BatchResult:
+        """Write drafts. Raises Conflict, with nothing written, if a file is not as it was."""
+        core = self._core
+        core.must_be_writable()
+        warnings = list[str]()
+        changes = list[FileChange]()
+        for draft in drafts:
+            warnings += self._check(draft)
+            changes.append(_file_change(draft))
+        written = core.vault.carry_out(changes, author) if changes else []
+
+        attachments = {draft.path for draft in drafts if isinstance(draft.text, bytes)}
+        if attachments:  # first: notes link to them
+            warnings += core.indexed(attachments, lambda: core.look_at(attachments))
+        texts = {
+            change.path: change.data
+            for change in changes
+            if change.data is not None and change.path not in attachments
+        }
+        deleted = [change.path for change in changes if change.gone]
+        warnings += core.parts.indexer.index(texts, written, gone=deleted)
+
+        decoded = {path: data.decode() for path, data in texts.items()}
+        return BatchResult(tuple(written), decoded, tuple(warnings))
+
+    def _check(self, draft: Draft) -> list[str]:
+        """Return warnings about secrets in a draft.
+
+        Raises Invalid for an illegal name, or if the draft puts its note into a scope that is
+        hidden from this store; TooLong for a text that is too long.
+        """
+        name = name_of(draft.path)
+        warnings = list[str]()
+        if draft.before is None:
+            check_name(name)
+            warnings += check_text(self._settings, "", "", name)
+        if isinstance(draft.text, str):
+            old_text = _decode(draft.before)
+            if self._access.is_partial:
+                old_properties = read_header(old_text).properties
+                new_properties = read_header(draft.text).properties
+                hides = self._access.hides
+                check_scope_is_own(draft.path, old_properties, new_properties, hides)
+            warnings += check_text(self._settings, name, old_text, draft.text)
+        return warnings
+
+
+def _file_change(draft: Draft) -> FileChange:
+    """Return the change of a file that makes it what a draft says."""
+    old_sha256 = None
+    if draft.before is not None:
+        old_sha256 = sha256(_encode(draft.before))
+    if draft.text is None:
+        return FileChange.update(draft.path, old_sha256 or "", None)
+
+    text = draft.text
+    has_changed = isinstance(draft.before, str) and text != draft.before
+    if isinstance(text, str) and draft.at is None and has_changed:
+        text = stamp_modified(text, now())
+    return replace(FileChange.update(draft.path, old_sha256, _encode(text)), at=draft.at)
+
+
+def _encode(text: str | bytes) -> bytes:
+    return text if isinstance(text, bytes) else encoded(text)
+
+
+def _decode(text: str | bytes | None) -> str:
+    """Return the text of a file; "" if there is none."""
+    if isinstance(text, bytes):
+        return text.decode("utf-8", "replace")
+    return text or ""
