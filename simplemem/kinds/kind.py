@@ -26,7 +26,7 @@ from simplemem.note.yaml_writer import render_header
 from simplemem.store import BatchResult, Draft, ExtensionAPI, Mark, Read
 
 if TYPE_CHECKING:
-    from simplemem.providers.chat import Chat
+    from simplemem.providers.api import ChatModel
     from simplemem.store import EnhancedStore
 
 M = TypeVar("M")
@@ -326,11 +326,11 @@ class Keeper:
         return store
 
     @property
-    def chat(self) -> Chat | None:
+    def chat(self) -> ChatModel | None:
         """The model that the settings name, one for all who ask; None when they name none."""
         llm, made = self.settings.llm, self.extension.services
         if "chat" not in made and llm.provider != "none" and llm.model.strip():
-            from simplemem.providers.chat import Chat
+            from simplemem.providers.chat import ServiceChatModel
 
             about = (
                 llm.provider,
@@ -340,8 +340,8 @@ class Keeper:
                 llm.timeout_seconds,
                 llm.max_calls_per_hour,
             )
-            made.setdefault("chat", Chat(*about))
-        return cast("Chat | None", made.get("chat"))
+            made.setdefault("chat", ServiceChatModel(*about))
+        return cast("ChatModel | None", made.get("chat"))
 
     @classmethod
     def of(cls, store: EnhancedStore) -> Self:

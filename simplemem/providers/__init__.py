@@ -1,1 +1,4 @@
-"""Embedders and rerankers: services, and the word vectors of a wheel. No message carries a key or a note's text."""
+"""Models: embedders, rerankers and chat models behind services, and the bundled word vectors.
+
+No message of theirs contains a key or the text of a note.
+"""

@@ -1,5 +1,7 @@
-"""A language model, asked for JSON of a given shape: OpenAI's protocol or Ollama's. Secrets are taken out of whatever is
-sent, an hour has a number of calls, and whatever is not the shape that was asked for is no answer."""
+"""A chat model behind a service, asked for JSON of a given shape.
+
+The service has OpenAI's protocol or Ollama's.
+"""
 
 from __future__ import annotations
 
@@ -13,45 +15,18 @@ from typing import Any
 from simplemem.errors import Unavailable
 from simplemem.note.secrets import find_secrets
 from simplemem.note.text_edits import apply_edits
-from simplemem.providers.client import Key, KeySource, Refused, ServiceClient, address_of
+from simplemem.providers.addresses import parse_address
+from simplemem.providers.api import ChatQuestion, RequestRefused
+from simplemem.providers.client import ServiceClient
+from simplemem.providers.keys import Key, KeySource
 
 _HOMES = {"openai": "https://api.openai.com/v1", "ollama": "http://localhost:11434"}
+_SECONDS_PER_HOUR = 3600
+_JSON_TYPES = {"text": "string", "number": "number", "yes": "boolean"}
 
 
-def redacted(value: Any) -> Any:
-    """A value for the wire, without what looks like a secret in any of its texts."""
-    if isinstance(value, str):
-        return apply_edits(
-            value, ((each.start, each.end, "[redacted]") for each in find_secrets(value))
-        )
-    if isinstance(value, Mapping):
-        return {key: redacted(each) for key, each in value.items()}
-    return [redacted(each) for each in value] if isinstance(value, (list, tuple)) else value
-
-
-def _schema(shape: Any) -> dict[str, Any]:
-    """The schema of a shape: a text, number or yes, with "?" also null; several words are the only ones that may be;
-    [one] is a list of such, {} an object."""
-    if isinstance(shape, Mapping):
-        properties = {name: _schema(each) for name, each in shape.items()}
-        return {
-            "type": "object",
-            "properties": properties,
-            "required": [*shape],
-            "additionalProperties": False,
-        }
-    if isinstance(shape, list):
-        return (
-            {"type": "string", "enum": shape}
-            if len(shape) > 1
-            else {"type": "array", "items": _schema(shape[0])}
-        )
-    kind = {"text": "string", "number": "number", "yes": "boolean"}[shape.rstrip("?")]
-    return {"type": [kind, "null"] if shape.endswith("?") else kind}
-
-
-class Chat:
-    """One model. It is asked nothing yet."""
+class ServiceChatModel:
+    """A chat model behind a service. Guards the number of calls per hour, which limits the cost."""
 
     def __init__(
         self,
@@ -62,76 +37,139 @@ class Chat:
         timeout: float = 30,
         per_hour: int = 120,
     ) -> None:
-        address, self._is_ollama = (
-            address_of(url or _HOMES[provider], "llm.url"),
-            provider == "ollama",
-        )
-        self.name, self.method = f"{model} at {address.host}", f"llm:{model}"
-        self._model, self._timeout, self._per_hour = model, timeout, per_hour
-        ours = Key(
-            key,
-            setting="llm.api_key",
-            otherwise="" if url.strip() or self._is_ollama else "OPENAI_API_KEY",
-        )
-        self._client = ServiceClient(self.name, address, ours, timeout=timeout, section="llm")
-        self._calls: deque[float] = deque(maxlen=max(1, per_hour))
-        self._guard = threading.Lock()
+        """Create a chat model, without connecting. Raises Invalid for a bad address."""
+        address = parse_address(url or _HOMES[provider], "llm.url")
+        self._is_ollama = provider == "ollama"
+        self.name = f"{model} at {address.host}"
+        self.method = f"llm:{model}"
+        self._model = model
+        self._timeout = timeout
 
-    def ask(self, question: Mapping[str, Any], said: Mapping[str, Any], seconds: float = 0) -> Any:
-        """The object that answers a question (in which words it is `told`, the `shape` of its answer), with the properties
-        of the shape and no other. What anybody said goes as one JSON object, never as instructions. Unavailable in all
-        other cases, and after so many seconds."""
-        schema, content = _schema(question["shape"]), json.dumps(redacted(said), ensure_ascii=False)
-        told = " ".join(question["told"].split())
-        messages = [{"role": "system", "content": told}, {"role": "user", "content": content}]
-        request: dict[str, Any] = {"model": self._model, "messages": messages}
-        ends = time.monotonic() + (seconds or self._timeout)
+        is_home = not url.strip()
+        key_variable = "OPENAI_API_KEY" if is_home and not self._is_ollama else ""
+        service_key = Key(key, setting="llm.api_key", otherwise=key_variable)
+        self._client = ServiceClient(
+            self.name, address, service_key, timeout=timeout, section="llm"
+        )
+        self._per_hour = per_hour
+        self._call_times: deque[float] = deque(maxlen=max(1, per_hour))
+        self._lock = threading.Lock()
+
+    def ask(
+        self, question: ChatQuestion, content: Mapping[str, object], seconds: float = 0
+    ) -> dict[str, Any]:
+        """Return the answer to a question about `content`.
+
+        `content` is sent as one JSON object, without secrets, and never as instructions. Raises
+        Unavailable if there is no answer of the right shape in time: within `seconds`, or within
+        the limit of the settings if they are 0.
+        """
+        shape = question["shape"]
+        instructions = " ".join(question["told"].split())
+        user_message = json.dumps(redact(content), ensure_ascii=False)
+        request: dict[str, Any] = {
+            "model": self._model,
+            "messages": [
+                {"role": "system", "content": instructions},
+                {"role": "user", "content": user_message},
+            ],
+        }
+        deadline = time.monotonic() + (seconds or self._timeout)
+
         if self._is_ollama:
-            more = {"format": schema, "stream": False, "options": {"temperature": 0}}
-            answer = self._answer("/api/chat", request | more, ends)
+            message = self._ask_ollama(request, _schema_of(shape), deadline)
         else:
-            strict = {
-                "type": "json_schema",
-                "json_schema": {"name": "answer", "strict": True, "schema": schema},
-            }
-            request["temperature"] = 0
-            try:
-                answer = self._answer(
-                    "/chat/completions", request | {"response_format": strict}, ends
-                )
-            except Refused:  # a server that knows no schemas knows JSON
-                answer = self._answer(
-                    "/chat/completions",
-                    request | {"response_format": {"type": "json_object"}},
-                    ends,
-                )
+            message = self._ask_openai(request, _schema_of(shape), deadline)
+        return self._parse(message, shape)
+
+    def _ask_ollama(
+        self, request: dict[str, Any], schema: dict[str, Any], deadline: float
+    ) -> object:
+        request |= {"format": schema, "stream": False, "options": {"temperature": 0}}
+        return self._call("/api/chat", request, deadline)
+
+    def _ask_openai(
+        self, request: dict[str, Any], schema: dict[str, Any], deadline: float
+    ) -> object:
+        request["temperature"] = 0
+        json_schema = {"name": "answer", "strict": True, "schema": schema}
+        strict_format = {"type": "json_schema", "json_schema": json_schema}
         try:
-            found = json.loads(
-                (answer if self._is_ollama else answer["choices"][0])["message"]["content"]
+            answer = self._call(
+                "/chat/completions", {**request, "response_format": strict_format}, deadline
             )
+        except RequestRefused:
+            # A server that knows no schemas knows JSON.
+            json_format = {"type": "json_object"}
+            answer = self._call(
+                "/chat/completions", {**request, "response_format": json_format}, deadline
+            )
+        return answer
+
+    def _parse(self, answer: Any, shape: Mapping[str, object]) -> dict[str, Any]:
+        try:
+            choice = answer if self._is_ollama else answer["choices"][0]
+            value = json.loads(choice["message"]["content"])
         except (KeyError, IndexError, TypeError, ValueError, RecursionError):
             raise Unavailable(f"{self.name} did not answer in JSON") from None
-        if not isinstance(found, dict) or found.keys() != question["shape"].keys():
+        if not isinstance(value, dict) or value.keys() != shape.keys():
             raise Unavailable(
                 f"{self.name} returned an answer that does not have the requested shape"
             )
-        return found
+        return value
 
-    def _answer(self, path: str, request: Mapping[str, Any], ends: float) -> Any:
-        """What the service answers. Refused when the calls of this hour are spent: nothing is wrong with the service."""
+    def _call(self, path: str, request: Mapping[str, Any], deadline: float) -> Any:
+        """Return the answer of the service. Each attempt counts as a call of this hour."""
 
         def attempt(seconds: float) -> Any:
-            with self._guard:
-                now = time.monotonic()
-                if not self._per_hour or (
-                    len(self._calls) == self._per_hour and now - self._calls[0] <= 3600
-                ):
-                    hint = "Wait, or raise llm.max_calls_per_hour."
-                    raise Refused(
-                        f"{self.name} has reached the limit of {self._per_hour} calls per hour",
-                        hint=hint,
-                    )
-                self._calls.append(now)
+            self._count_call()
             return self._client.attempt(path, request, seconds)
 
-        return self._client.patience.call(attempt, ends)
+        return self._client.retry_policy.call(attempt, deadline)
+
+    def _count_call(self) -> None:
+        """Raise RequestRefused if the calls of this hour are used up.
+
+        The service works, so this must not open its circuit breaker.
+        """
+        with self._lock:
+            now = time.monotonic()
+            is_full = len(self._call_times) == self._per_hour
+            if not self._per_hour or (is_full and now - self._call_times[0] <= _SECONDS_PER_HOUR):
+                raise RequestRefused(
+                    f"{self.name} has reached the limit of {self._per_hour} calls per hour",
+                    hint="Wait, or raise llm.max_calls_per_hour.",
+                )
+            self._call_times.append(now)
+
+
+def redact(value: object) -> Any:
+    """Return a JSON value without what looks like a secret in its texts."""
+    if isinstance(value, str):
+        secrets = [(secret.start, secret.end, "[redacted]") for secret in find_secrets(value)]
+        return apply_edits(value, secrets)
+    if isinstance(value, Mapping):
+        return {key: redact(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [redact(item) for item in value]
+    return value
+
+
+def _schema_of(shape: Any) -> dict[str, Any]:
+    """Return the JSON schema of a shape (`ChatQuestion`)."""
+    if isinstance(shape, Mapping):
+        return {
+            "type": "object",
+            "properties": {name: _schema_of(item) for name, item in shape.items()},
+            "required": list(shape),
+            "additionalProperties": False,
+        }
+    if isinstance(shape, list):
+        if len(shape) > 1:
+            return {"type": "string", "enum": shape}
+        return {"type": "array", "items": _schema_of(shape[0])}
+
+    json_type = _JSON_TYPES[shape.rstrip("?")]
+    if shape.endswith("?"):
+        return {"type": [json_type, "null"]}
+    return {"type": json_type}

@@ -1,4 +1,4 @@
-"""Voyage, asked by its own package `voyageai` (the extra `voyage`), which is imported at the first use."""
+"""The client of Voyage, which uses its package `voyageai` (the extra `voyage`)."""
 
 from __future__ import annotations
 
@@ -8,51 +8,80 @@ from collections.abc import Mapping
 from typing import Any
 
 from simplemem.errors import Unavailable
-from simplemem.providers.client import VOYAGE, Passing, ServiceClient
+from simplemem.providers.addresses import VOYAGE_URL, Address
+from simplemem.providers.client import ServiceClient, is_web_page
+from simplemem.providers.keys import Key
+from simplemem.providers.retry import TransientError
 
 
 class VoyageClient(ServiceClient):
-    """Its resources, through any proxy of the environment, with errors in our words: its own repeat what was sent."""
+    """Sends requests with the resources of `voyageai`, through any proxy of the environment.
 
-    def __init__(self, *service: Any, **more: Any) -> None:
+    Errors are ours: those of the package repeat what was sent.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        address: Address,
+        key: Key,
+        *,
+        timeout: float = 30.0,
+        section: str = "embed",
+    ) -> None:
+        """Create a client. Raises Unavailable if the package is not installed."""
         if importlib.util.find_spec("voyageai") is None:
-            way = "Install it with `pip install 'simplemem-vault[voyage]'`."
-            raise Unavailable("the provider voyage needs the package voyageai", hint=way)
-        super().__init__(*service, **more)
+            raise Unavailable(
+                "the provider voyage needs the package voyageai",
+                hint="Install it with `pip install 'simplemem-vault[voyage]'`.",
+            )
+        super().__init__(name, address, key, timeout=timeout, section=section)
 
     def attempt(self, path: str, payload: Mapping[str, Any], seconds: float) -> Any:
-        """The rows of one answer. The package's own client forgets which vector belongs to which text."""
-        import requests
+        """Send a request once, and return the rows of the answer. `path` names the resource.
+
+        The client class of the package is not used: it loses which vector belongs to which text.
+        """
+        import requests  # with voyageai: 1 s
         import voyageai
 
-        if (key := self.key.value()) is None:
-            way = f"Set {self.key.setting}, or the environment variable VOYAGE_API_KEY."
-            raise Unavailable(f"{self.name} needs a key", hint=way)
-        logging.getLogger("voyage").setLevel(logging.WARNING)  # it would log every text it sends
-        voyageai.requestssession = (
-            voyageai.requestssession or requests.Session()
-        )  # one connection for all threads
-        try:
-            base = (
-                None if self.address.url == VOYAGE else self.address.url
-            )  # at home the key says which it is
-            asked = {**payload, "api_key": key, "base_url": base, "request_timeout": seconds}
-            return {"data": [dict(row) for row in getattr(voyageai, path).create(**asked).data]}
-        except Exception as error:  # noqa: BLE001 - the package's own, and what it stumbles over in an answer
-            status, body = (
-                getattr(error, "http_status", None),
-                str(getattr(error, "http_body", None) or "").encode(),
+        key = self.key.value()
+        if key is None:
+            raise Unavailable(
+                f"{self.name} needs a key",
+                hint=f"Set {self.key.setting}, or the environment variable VOYAGE_API_KEY.",
             )
-            if isinstance(error, voyageai.error.Timeout):
-                raise Passing("no answer in time") from None
-            if isinstance(error, voyageai.error.APIConnectionError):
-                raise Passing("it cannot be reached or the connection was interrupted") from None
-            if body.lstrip()[:1] == b"<":
-                raise Unavailable(
-                    f"{self.name} answered with a web page where JSON was expected"
-                ) from None
-            if status is None or 200 <= status < 300:
-                raise Passing("its answer does not follow the protocol or is incomplete") from None
-            raise self.failure_of(
-                status, getattr(error, "headers", {}), body, payload, key
-            ) from None
+        # It would log every text that it sends.
+        logging.getLogger("voyage").setLevel(logging.WARNING)
+        if not voyageai.requestssession:
+            voyageai.requestssession = requests.Session()  # one connection for all threads
+
+        # For Voyage itself, the package chooses the address by the kind of the key.
+        base_url = None if self.address.url == VOYAGE_URL else self.address.url
+        arguments = {
+            **payload,
+            "api_key": key,
+            "base_url": base_url,
+            "request_timeout": seconds,
+        }
+        try:
+            rows = getattr(voyageai, path).create(**arguments).data
+            return {"data": [dict(row) for row in rows]}
+        except Exception as error:  # noqa: BLE001 - strange answers make the package fail anyhow
+            raise self._translate(error, payload, key) from None
+
+    def _translate(self, error: Exception, payload: Mapping[str, Any], key: str) -> Unavailable:
+        import voyageai
+
+        if isinstance(error, voyageai.error.Timeout):
+            return TransientError("no answer in time")
+        if isinstance(error, voyageai.error.APIConnectionError):
+            return TransientError("it cannot be reached or the connection was interrupted")
+
+        status = getattr(error, "http_status", None)
+        body = str(getattr(error, "http_body", None) or "").encode()
+        if is_web_page(body):
+            return self.unexpected_page()
+        if status is None or 200 <= status < 300:
+            return TransientError("its answer does not follow the protocol or is incomplete")
+        return self.error_for(status, getattr(error, "headers", {}), body, payload, key)

@@ -1,240 +1,208 @@
-"""The default embedder: WordLlama's word vectors, read from its two data files, which lie in `model/` with their
-licence. A text's vector is the mean of its tokens' vectors. Never downloads anything."""
+"""The default embedder: WordLlama's word vectors, which are in `model/` with their licence.
+
+The vector of a text is the sum of the vectors of its tokens, scaled. Nothing is downloaded.
+"""
 
 from __future__ import annotations
 
-import heapq
 import json
-import re
 import struct
 import threading
-from array import array
 from collections.abc import Sequence
-from functools import cache, cached_property, lru_cache
-from itertools import accumulate, chain, count, pairwise
+from functools import cache
+from itertools import accumulate, chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simplemem.errors import Unavailable
 from simplemem.note.formatting import well_formed
+from simplemem.providers.api import IsCancelled, never_cancelled
+from simplemem.providers.tokenizer import Tokenizer
 
+# numpy is imported where it is used: it takes 70 ms, and a search by words does without vectors.
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from simplemem.providers.client import Stopped
-
 _FOLDER = Path(__file__).with_name("model")
-_WEIGHTS, _TOKENIZER = "l2_supercat_256.safetensors", "l2_supercat_tokenizer_config.json"
-_WIDTH = 256
+_WEIGHTS = "l2_supercat_256.safetensors"
+_TOKENIZER = "l2_supercat_tokenizer_config.json"
+_DIMENSIONS = 256
 _MAX_CHARACTERS = 20_000  # of one text; passages are far shorter
-_MAX_WORDS = 50_000  # remembered while many texts are embedded; 50 MB at most
-_MAX_WORDS_BETWEEN = (
-    4_000  # and once few texts come again, as a server gets them for as long as it lives: 4 MB
-)
-_AT_ONCE = 500  # words whose vectors are summed
-_FEW = 256  # texts: the passages of a long note
-_SPACE = "\u2581"
-_PIECES = re.compile(f"\n|{_SPACE}*[^{_SPACE}\n]+|{_SPACE}+")
-_SPECIAL = {"<unk>": 0, "<s>": 1, "</s>": 2}  # what these spell in a text is one token
-_SPECIALS = re.compile("(<unk>|<s>|</s>)")
-_FIRST_BYTE = 3  # the token of the byte 0
-_WORDS_CUT = 10_000  # whose tokens are remembered, in a twentieth of that
+_BATCH = 4096
+# Remembered word vectors take 1 kB each: 50 MB while many texts are embedded, and 4 MB in a server
+# that embeds a few now and then, for as long as it lives.
+_MAX_WORDS = 50_000
+_MAX_WORDS_BETWEEN = 4_000
+_FEW_TEXTS = 256  # the passages of a long note
+_WORDS_PER_STEP = 500  # whose vectors are summed at once
+_TINY = 1e-12  # instead of a division by zero
 
 
 class WordLlama:
-    """256 dimensions, no network, no GPU. No token reaches across a space: the sum of a word's tokens is kept."""
+    """An embedder without network or GPU.
+
+    No token reaches across a space, so a text is the sum of its words. Guards the vectors of the
+    words that were seen, for all threads.
+    """
 
     name = "wordllama-l2-supercat-256"
     remote = False
-    dimension: int | None = _WIDTH
-    batch = 4096
+    dimension: int | None = _DIMENSIONS
+    batch = _BATCH
     reads_sentences = False
 
     def __init__(self) -> None:
+        """Load the model. Raises Unavailable if its files cannot be read."""
         import numpy as np
 
         try:
-            with (_FOLDER / _WEIGHTS).open(
-                "rb"
-            ) as file:  # a safetensors file: a length, a JSON header, the numbers
-                (length,) = struct.unpack("<Q", file.read(8))
-                tensor = json.loads(file.read(length))["embedding.weight"]
-            start, shape = 8 + length + tensor["data_offsets"][0], tuple(tensor["shape"])
-            self._weights: NDArray[np.float16] = np.memmap(
-                _FOLDER / _WEIGHTS, np.float16, "r", start, shape
-            )
+            self._weights = _map_weights(_FOLDER / _WEIGHTS)
             self._tokenizer = Tokenizer(_FOLDER / _TOKENIZER)
         except OSError as error:
-            hint = "Install simplemem again, or set embed.provider to none."
             raise Unavailable(
-                "the word vectors that come with simplemem cannot be read", hint=hint
+                "the word vectors that come with simplemem cannot be read",
+                hint="Install simplemem again, or set embed.provider to none.",
             ) from error
         self._lock = threading.Lock()
-        self._rows: dict[str, int] = {}
-        self._sums: NDArray[np.float32] = np.empty((_MAX_WORDS, _WIDTH), np.float32)
+        self._rows: dict[str, int] = {}  # of a word in `_sums`
+        # The operating system provides memory only for the rows that are written.
+        self._sums: NDArray[np.float32] = np.empty((_MAX_WORDS, _DIMENSIONS), np.float32)
 
-    def documents(self, texts: Sequence[str], *, stopped: Stopped = lambda: False) -> list[bytes]:  # noqa: ARG002
-        """One vector a text; a text without a known word gives zeros, which are near to nothing."""
+    def documents(
+        self,
+        texts: Sequence[str],
+        *,
+        stopped: IsCancelled = never_cancelled,  # noqa: ARG002 - nothing is awaited
+    ) -> list[bytes]:
+        """Return one vector per text; zeros, which resemble nothing, if it has no known word."""
         import numpy as np
 
-        sums = self._summed(texts)
+        sums = self._sum_texts(texts)
         largest = np.abs(sums).max(axis=1, keepdims=True)
-        return [
-            row.tobytes()
-            for row in np.rint(sums / np.maximum(largest, 1e-12) * 127).astype(np.int8)
-        ]
+        scaled = np.rint(sums / np.maximum(largest, _TINY) * 127)
+        return [row.tobytes() for row in scaled.astype(np.int8)]
 
-    def unit(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The same at length one, and not rounded."""
-        import numpy as np
-
-        sums = self._summed(texts)
-        sums /= np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
-        return sums
-
-    def _summed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        import numpy as np
-
-        split = [well_formed(text[:_MAX_CHARACTERS]).split() for text in texts]
-        sums = np.zeros((len(texts), _WIDTH), np.float32)
-        with self._lock:
-            rows, words = self._known(split)
-            for k, found in enumerate(split):
-                if found:
-                    words.take([rows[word] for word in found], 0).sum(axis=0, out=sums[k])
-        return sums
-
-    def query(self, text: str, *, deadline: float | None = None) -> bytes:  # noqa: ARG002 - no wait is that short
+    def query(self, text: str, *, deadline: float | None = None) -> bytes:  # noqa: ARG002
+        """Return the vector of a query. It takes less than a millisecond, whatever the deadline."""
         return self.documents([text])[0]
 
-    def words(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Single words, without blanks in them, as vectors of unit length; zeros for a word of no known piece."""
-        import numpy as np
+    def unit(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of texts at length one, not rounded to bytes."""
+        return _normalize(self._sum_texts(texts))
 
-        with self._lock:
-            rows, sums = self._known([words])
-            found: NDArray[np.float32] = sums.take([rows[word] for word in words], 0)
-        found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
-        return found
+    def words(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of words without spaces at length one; zeros for unknown words."""
+        return _normalize(self._word_vectors(words))
 
     def lengths(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Return how long the vector of each word is: the model gives long ones to words that tell much."""
+        """Return how long the vector of each word is: long ones belong to words that tell much."""
         import numpy as np
 
-        with self._lock:
-            rows, sums = self._known([words])
-            found: NDArray[np.float32] = sums.take([rows[word] for word in words], 0)
-        lengths: NDArray[np.float32] = np.linalg.norm(found, axis=1)
+        lengths: NDArray[np.float32] = np.linalg.norm(self._word_vectors(words), axis=1)
         return lengths
 
-    def close(self) -> None:
-        """The mapped weights go with the last who uses them."""
-
     def count_tokens(self, text: str) -> int:
-        """How many tokens of this tokenizer a text is."""
+        """Return the number of tokens in a text, by the tokenizer of this model."""
         return self._tokenizer.count(well_formed(text))
 
-    def _known(self, split: Sequence[Sequence[str]]) -> tuple[dict[str, int], NDArray[np.float32]]:
-        """Every word's row, those seen for the first time added."""
+    def close(self) -> None:
+        """Do nothing: the mapped weights are released with the last object that uses them."""
+
+    def _sum_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the sum of the word vectors of each text."""
         import numpy as np
 
-        asked = dict.fromkeys(word for words in split for word in words)
-        fresh = [word for word in asked if word not in self._rows]
-        if len(self._rows) + len(fresh) > (
-            _MAX_WORDS_BETWEEN if len(split) <= _FEW else len(self._sums)
-        ):
-            if len(self._rows) > 2 * _MAX_WORDS_BETWEEN or len(asked) > len(self._sums):
-                # The system gives memory only for rows that are written, and has that of many back.
-                self._sums = np.empty((max(_MAX_WORDS, len(asked)), _WIDTH), np.float32)
-            self._rows, fresh = {}, list(asked)
-        for some in (fresh[at : at + _AT_ONCE] for at in range(0, len(fresh), _AT_ONCE)):
-            tokens, first = list(map(self._tokenizer.tokens, some)), len(self._rows)
-            weights, starts = (
-                self._weights.take(list(chain(*tokens)), 0),
-                [0, *accumulate(map(len, tokens[:-1]))],
-            )
-            np.add.reduceat(
-                weights, starts, dtype=np.float32, out=self._sums[first : first + len(some)]
-            )
-            self._rows |= zip(some, count(first))
+        words_of_texts = [well_formed(text[:_MAX_CHARACTERS]).split() for text in texts]
+        sums = np.zeros((len(texts), _DIMENSIONS), np.float32)
+        with self._lock:
+            rows, word_sums = self._load_words(words_of_texts)
+            for index, words in enumerate(words_of_texts):
+                if words:
+                    text_rows = [rows[word] for word in words]
+                    word_sums.take(text_rows, 0).sum(axis=0, out=sums[index])
+        return sums
+
+    def _word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of words, as they are in the model."""
+        with self._lock:
+            rows, sums = self._load_words([words])
+            vectors: NDArray[np.float32] = sums.take([rows[word] for word in words], 0)
+        return vectors
+
+    def _load_words(
+        self, words_of_texts: Sequence[Sequence[str]]
+    ) -> tuple[dict[str, int], NDArray[np.float32]]:
+        """Compute the vectors of new words. Return the rows of all words, and the vectors."""
+        distinct_words = dict.fromkeys(chain.from_iterable(words_of_texts))
+        new_words = [word for word in distinct_words if word not in self._rows]
+
+        max_words = len(self._sums)
+        if len(words_of_texts) <= _FEW_TEXTS:
+            max_words = _MAX_WORDS_BETWEEN
+        if len(self._rows) + len(new_words) > max_words:
+            self._forget_words(len(distinct_words))
+            new_words = list(distinct_words)
+
+        for start in range(0, len(new_words), _WORDS_PER_STEP):
+            self._add_words(new_words[start : start + _WORDS_PER_STEP])
         return self._rows, self._sums
+
+    def _forget_words(self, needed: int) -> None:
+        """Forget all word vectors, and make room for as many as are needed."""
+        import numpy as np
+
+        is_large = len(self._rows) > 2 * _MAX_WORDS_BETWEEN
+        if is_large or needed > len(self._sums):
+            # A new array gives the written memory back to the operating system.
+            self._sums = np.empty((max(_MAX_WORDS, needed), _DIMENSIONS), np.float32)
+        self._rows = {}
+
+    def _add_words(self, words: Sequence[str]) -> None:
+        """Sum the token vectors of each word, and remember the sums."""
+        import numpy as np
+
+        tokens = [self._tokenizer.tokens(word) for word in words]
+        weights = self._weights.take(list(chain.from_iterable(tokens)), 0)
+        starts = [0, *accumulate(map(len, tokens[:-1]))]
+        first_row = len(self._rows)
+        np.add.reduceat(
+            weights,
+            starts,
+            dtype=np.float32,
+            out=self._sums[first_row : first_row + len(words)],
+        )
+        self._rows.update(zip(words, count(first_row)))
+
+
+def _map_weights(path: Path) -> NDArray[np.float16]:
+    """Map the token vectors of a safetensors file: a length, a JSON header, the numbers."""
+    import numpy as np
+
+    with path.open("rb") as file:
+        (header_length,) = struct.unpack("<Q", file.read(8))
+        tensor = json.loads(file.read(header_length))["embedding.weight"]
+    start = 8 + header_length + tensor["data_offsets"][0]
+    return np.memmap(path, np.float16, "r", start, tuple(tensor["shape"]))
+
+
+def _normalize(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Scale vectors to length one, in place; zeros stay zeros."""
+    import numpy as np
+
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), _TINY)
+    return vectors
 
 
 def shared_wordllama() -> WordLlama:
-    """Return the one instance of this process: each takes some 15 MB, and a server may have a store for each user."""
+    """Return the one instance of this process.
+
+    Each takes some 15 MB, and a server may have one store per user. Raises Unavailable if the files
+    of the model cannot be read.
+    """
     return _wordllama_of(_FOLDER)
 
 
 @cache
 def _wordllama_of(_folder: Path) -> WordLlama:
     return WordLlama()
-
-
-class Tokenizer:
-    """Byte pair encoding: the pair that was learned first is joined first, never across a space or a line break."""
-
-    def __init__(self, path: Path) -> None:
-        model = json.loads(path.read_bytes())["model"]
-        self._ids: dict[str, int] = model["vocab"]
-        self._merges: list[str] = model["merges"]
-        self._size = lru_cache(maxsize=20_000)(lambda piece: len(self._joined(piece)))
-        self.tokens = lru_cache(maxsize=_WORDS_CUT)(lambda word: array("H", self._tokens(word)))
-
-    @cached_property
-    def _ranks(self) -> dict[str, int]:
-        """The pairs by what was learned first. A question of whole tokens needs none of them."""
-        return {pair: rank for rank, pair in enumerate(self._merges)}
-
-    def _tokens(self, word: str) -> list[int]:
-        """The tokens of a text without a space, as it stands after one."""
-        tokens: list[int] = []
-        for part in filter(None, _SPECIALS.split(word)):
-            known = _SPECIAL.get(
-                part, self._ids.get(_SPACE + part)
-            )  # a whole token is what joining its parts ends in
-            tokens += self._joined(_SPACE + part) if known is None else [known]
-        return tokens
-
-    def count(self, text: str) -> int:
-        """How many tokens a text is."""
-        parts = (
-            one if one in _SPECIAL else _SPACE + one.replace(" ", _SPACE)
-            for one in _SPECIALS.split(text)
-            if one
-        )
-        return sum(
-            1 if part in _SPECIAL else sum(map(self._size, _PIECES.findall(part))) for part in parts
-        )
-
-    def _joined(self, text: str) -> list[int]:
-        parts, end, ranks = list(text), len(text), self._ranks
-        # Neighbours that are a pair, by rank and then from the left. A part that was joined to the one before it is "".
-        pairs = [
-            (rank, at, left, right)
-            for at, (left, right) in enumerate(pairwise(parts))
-            if (rank := ranks.get(f"{left} {right}")) is not None
-        ]
-        heapq.heapify(pairs)
-        before, after = list(range(-1, end - 1)), list(range(1, end + 1))
-        while pairs:
-            _, at, left, right = heapq.heappop(pairs)
-            follower = after[at]
-            if parts[at] != left or follower == end or parts[follower] != right:
-                continue  # one of the two is part of another by now
-            parts[at], parts[follower] = left + right, ""
-            after[at] = after[follower]
-            if after[at] < end:
-                before[after[at]] = at
-            for start in (before[at], at):
-                if start >= 0 and after[start] < end:
-                    left, right = parts[start], parts[after[start]]
-                    if (rank := ranks.get(f"{left} {right}")) is not None:
-                        heapq.heappush(pairs, (rank, start, left, right))
-        tokens: list[int] = []
-        for part in filter(None, parts):
-            known = self._ids.get(part)  # a character that no token holds is its bytes
-            tokens += (
-                [known] if known is not None else [_FIRST_BYTE + byte for byte in part.encode()]
-            )
-        return tokens

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 from simplemem.index.changes import Origin
 from simplemem.index.door import QueryVector, Row, Standing
 from simplemem.models import IndexState
-from simplemem.providers.embed import Embedder
+from simplemem.providers.api import Embedder
 from simplemem.search.rank import Coverage
 
 T = TypeVar("T")

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from simplemem.errors import SimplememError
 from simplemem.index.door import NoteId
 from simplemem.note.privacy import is_private_by_rule
-from simplemem.providers.rerank import Reranker, from_0_to_1
+from simplemem.providers.api import Reranker
+from simplemem.providers.reranking import ServiceReranker, from_0_to_1
 from simplemem.search.needs import NoteReader
 from simplemem.search.rank import Ranked, passage_around
 from simplemem.search.ranking import Ranking, RerankedNote, Reranking
@@ -175,7 +176,9 @@ def _reranker_of(settings: Settings) -> Reranker:
         if key is None and settings.voyage_ai.api_key is not None:
             key = settings.voyage_ai.api_key
             key_setting = "voyage_ai.api_key"
-    return Reranker(rerank.provider, url=rerank.url, model=model, key=key, key_setting=key_setting)
+    return ServiceReranker(
+        rerank.provider, url=rerank.url, model=model, key=key, key_setting=key_setting
+    )
 
 
 def _with_failure(ranking: Ranking, failure: str) -> Ranking:

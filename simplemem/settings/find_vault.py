@@ -73,7 +73,7 @@ def find_existing_vault(flag: str | Path | None = None) -> Path:
 
 
 def similar_folder(missing: Path) -> Path | None:
-    """Return the folder beside a missing one with the most similar name; None if none is similar."""
+    """Return the folder beside a missing one whose name is most similar; None if none is."""
     try:
         names = [
             entry.name

@@ -110,7 +110,7 @@ def _upwards(folder: str) -> Iterator[str]:
 
 
 def _is_within(folder: str, outer: str) -> bool:
-    """Return whether a folder is `outer` or below it. Links are followed, and case as on the disk."""
+    """Return whether a folder is `outer` or below it, with links followed and case as on disk."""
     inner_path = os.path.normcase(os.path.realpath(folder))
     outer_path = os.path.normcase(os.path.realpath(outer))
     return inner_path == outer_path or inner_path.startswith(os.path.join(outer_path, ""))
@@ -125,7 +125,7 @@ def _has_markdown(folder: str) -> bool:
 
 
 def _has_markdown_below(folder: str) -> bool:
-    """Return whether there is a Markdown file among the first entries of a folder and those below."""
+    """Return whether a folder or those below contain Markdown, by their first entries."""
     folders = [folder]
     entry_count = 0
     for current in folders:  # grows meanwhile: nearer folders come first

@@ -27,13 +27,15 @@ class SearchSettings(Section):
     limit: int = setting(5, "number of hits that a search returns", ge=1, le=100)
     lexical_weight: float = setting(
         0.6,
-        "weight of words against meaning: 1 ranks by words alone, 0 by meaning alone; `simplemem eval` compares values",
+        "weight of words against meaning: 1 ranks by words alone, 0 by meaning alone; "
+        "`simplemem eval` compares values",
         ge=0,
         le=1,
     )
     archive: Names = setting(
         ("archive/sessions/",),
-        "folders that searches and lists leave out unless a query contains `archive:` or a filter names the folder",
+        "folders that searches and lists leave out unless a query contains `archive:` or a "
+        "filter names the folder",
     )
     snippet_characters: int = setting(
         300, "length of the passage shown with each hit, in characters", ge=40, le=4000
@@ -45,7 +47,8 @@ class EmbedSettings(Section):
 
     provider: Literal["wordllama", "voyage", "openai", "ollama", "none"] = setting(
         "wordllama",
-        "the embedder, which makes the vectors for search by meaning; wordllama needs no network (docs/services.md)",
+        "the embedder, which makes the vectors for search by meaning; wordllama needs no "
+        "network (docs/services.md)",
         ("wordllama", "none"),
     )
     model: str = setting(
@@ -64,7 +67,8 @@ class EmbedSettings(Section):
     )
     dimensions: int | None = setting(
         None,
-        "numbers per vector, if the model can shorten its vectors; fewer take less space, but search finds slightly less",
+        "numbers per vector, if the model can shorten its vectors; fewer take less space, but "
+        "search finds slightly less",
         "no",
         eg=512,
         ge=8,
@@ -94,7 +98,8 @@ class EmbedSettings(Section):
     )
     keep_alive: str = setting(
         "",
-        "how long Ollama keeps the model in memory after a request, such as 30m; if empty, Ollama decides",
+        "how long Ollama keeps the model in memory after a request, such as 30m; if empty, "
+        "Ollama decides",
     )
     private: Names = setting(
         (),
@@ -104,7 +109,8 @@ class EmbedSettings(Section):
     )
     query_seconds: float = setting(
         2.0,
-        "seconds that a search waits for the vector of its query; after that it searches by words alone",
+        "seconds that a search waits for the vector of its query; after that it searches by "
+        "words alone",
         gt=0,
         le=60,
     )
@@ -121,7 +127,8 @@ class HistorySettings(Section):
     )
     keep_mb: int = setting(
         100,
-        "megabytes that the earlier texts may take; above that, the oldest are deleted even before keep_days have passed",
+        "megabytes that the earlier texts may take; above that, the oldest are deleted even "
+        "before keep_days have passed",
         ge=1,
         le=10_000_000,
     )
@@ -145,11 +152,12 @@ class GitSettings(Section):
 
 
 class SyncSettings(Section):
-    """Whether a server exchanges changes with the remote of the repository, like `simplemem sync`."""
+    """Whether a server exchanges changes with the remote, as `simplemem sync` does."""
 
     every: float = setting(
         0.0,
-        "interval, in minutes, at which a running server does what `simplemem sync` does; 0 means never",
+        "interval, in minutes, at which a running server does what `simplemem sync` does; 0 "
+        "means never",
         "no",
         eg=10.0,
         ge=0,
@@ -162,7 +170,8 @@ class BranchSettings(Section):
 
     repository: str = setting(
         "",
-        "git repository with the vault as a branch: the path of a bare repository, or an address (docs/branch.md)",
+        "git repository with the vault as a branch: the path of a bare repository, or an "
+        "address (docs/branch.md)",
         "no",
         eg="ssh://git@example.org/memory.git",
     )
@@ -174,39 +183,43 @@ class IndexSettings(Section):
 
     max_note_mb: float = setting(
         5.0,
-        "megabytes above which a note is not indexed, so searches do not find it; `stats` lists these notes",
+        "megabytes above which a note is not indexed, so searches do not find it; `stats` lists "
+        "these notes",
         gt=0,
         le=64,
     )
     scan_minutes: float = setting(
         5.0,
-        "minutes between two comparisons of all notes with the index, which find edits that watching missed",
+        "minutes between two comparisons of all notes with the index, which find edits that "
+        "watching missed",
         ge=0.05,
         le=1_000_000,
     )
     engine: SecretSource = setting(
         None,
-        "PostgreSQL database for the index, instead of a SQLite file: its address, or the environment variable or file "
-        "that contains the address (docs/engine.md)",
+        "PostgreSQL database for the index, instead of a SQLite file: its address, or the "
+        "environment variable or file that contains the address (docs/engine.md)",
         "no",
         eg="postgresql://memory@db/memory",
     )
     replica: SecretSource = setting(
         None,
-        "read replica of the index database, for searches: its address, or the variable or file that contains the address",
+        "read replica of the index database, for searches: its address, or the variable or file "
+        "that contains the address",
         "no",
         eg="postgresql://memory@db2/memory",
     )
     schema_name: str = setting(
         "",
-        "PostgreSQL schema that contains the index; if empty, its name is made from the vault's folder name and path",
+        "PostgreSQL schema that contains the index; if empty, its name is made from the vault's "
+        "folder name and path",
         "no",
         pattern="^[a-z_][a-z0-9_]{0,40}$|^$",
     )
     watch: Literal["auto", "poll", "off"] = setting(
         "auto",
-        "how a server notices edits: auto asks the operating system, poll compares the files regularly "
-        "(for network drives), off waits for the next comparison of all notes",
+        "how a server notices edits: auto asks the operating system, poll compares the files "
+        "regularly (for network drives), off waits for the next comparison of all notes",
     )
 
 
@@ -215,7 +228,8 @@ class WriteSettings(Section):
 
     durability: Literal["full", "fast"] = setting(
         "full",
-        "`full` waits until a write is on the disk; `fast` does not, so a power cut can lose the last writes",
+        "`full` waits until a write is on the disk; `fast` does not, so a power cut can lose "
+        "the last writes",
     )
     secrets: Literal["off", "warn", "refuse"] = setting(
         "warn", "what happens to a write that adds a password, key or token", "narrower"
@@ -274,8 +288,8 @@ class LlmSettings(Section):
 
     provider: Literal["none", "openai", "ollama"] = setting(
         "none",
-        "the language model for conversations and facts; openai means any service with OpenAI's protocol "
-        "(docs/services.md)",
+        "the language model for conversations and facts; openai means any service with OpenAI's "
+        "protocol (docs/services.md)",
         ("none",),
     )
     url: str = setting("", "address of the service, such as http://localhost:1234/v1", "no")
@@ -318,7 +332,8 @@ class DocumentSettings(Section):
     )
     knowledge_base: Path | None = setting(
         None,
-        "folder of Markdown files, in the vault or elsewhere, that two additional tools search and add to",
+        "folder of Markdown files, in the vault or elsewhere, that two additional tools search "
+        "and add to",
         "no",
         eg="~/handbook",
     )
@@ -332,7 +347,8 @@ class HttpSettings(Section):
 
     url: str = setting(
         "",
-        "address of the web page, to which the profile `chatgpt` links notes; if empty, it links them to Obsidian",
+        "address of the web page, to which the profile `chatgpt` links notes; if empty, it "
+        "links them to Obsidian",
         "no",
         eg="https://memory.example.org",
     )
@@ -356,7 +372,8 @@ class HttpSettings(Section):
     )
     oauth_user_claim: str = setting(
         "",
-        "claim whose value is the only user_id that a token may access; if empty, tokens may access all users",
+        "claim whose value is the only user_id that a token may access; if empty, tokens may "
+        "access all users",
         "no",
         eg="email",
     )
@@ -402,11 +419,13 @@ class Settings(Section):
     no_delete: bool = setting(False, "agents cannot delete notes (docs/trust.md)", "narrower")
     log_level: Literal["debug", "info", "warning", "error"] = setting(
         "warning",
-        "lowest level of the messages that a server writes to stderr; info adds a line per HTTP request",
+        "lowest level of the messages that a server writes to stderr; info adds a line per HTTP "
+        "request",
     )
     max_memory_length: int | None = setting(
         None,
-        "longest memory in the profile `simplemem`, in characters of text; 0 means no limit, unset means 2500",
+        "longest memory in the profile `simplemem`, in characters of text; 0 means no limit, "
+        "unset means 2500",
         eg=2500,
     )
     search: SearchSettings = SearchSettings()

@@ -161,7 +161,7 @@ def declarations(section: type[Section], prefix: str = "") -> Iterator[tuple[str
 
 
 def pydantic_fields(section: type[Section]) -> Iterator[tuple[str, FieldInfo]]:
-    """Yield the settings of a section by their dotted names, with types and bounds as in pydantic."""
+    """Yield the settings of a section by their dotted names, with pydantic's types and bounds."""
     for name, field in _model_of(section).model_fields.items():
         if section.declared[name].is_section:
             for inner_name, inner_field in pydantic_fields(type(field.default)):

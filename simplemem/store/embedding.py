@@ -22,7 +22,8 @@ from simplemem.index.engine import Damaged, Engine
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.text import Waiting
 from simplemem.note.words import without_stop_words
-from simplemem.providers.embed import Choice, Embedder, ServiceEmbedder, embedder_named
+from simplemem.providers.api import Embedder
+from simplemem.providers.embeddings import EmbedderConfig, ServiceEmbedder, create_embedder
 from simplemem.providers.wordllama import WordLlama
 from simplemem.search.rank import Coverage
 from simplemem.settings.model import Settings
@@ -94,7 +95,7 @@ class Embedding:
 
     def _load(self) -> LoadedEmbedder:
         try:
-            embedder = embedder_named(self._settings.embed.provider, choice_of(self._settings))
+            embedder = create_embedder(self._settings.embed.provider, choice_of(self._settings))
         except SimplememError as error:
             _LOG.warning("no embedder: %s", error)
             return LoadedEmbedder(None, f"Searching by words only: {error.message}.")
@@ -395,7 +396,7 @@ class Embedding:
         return max(0, counts.notes - counts.waiting)
 
 
-def choice_of(settings: Settings) -> Choice:
+def choice_of(settings: Settings) -> EmbedderConfig:
     """Return the settings `embed.*` as providers take them.
 
     For Voyage, the settings of the original simplemem, `voyage_ai.*`, fill the gaps.
@@ -406,7 +407,7 @@ def choice_of(settings: Settings) -> Choice:
     if embed.provider == "voyage":
         model = model or settings.voyage_ai.model
         api_key = api_key or settings.voyage_ai.api_key
-    return Choice(
+    return EmbedderConfig(
         model=model,
         url=embed.url,
         api_key=api_key,

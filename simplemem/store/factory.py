@@ -16,7 +16,7 @@ from simplemem.index.engine import Engine
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sqlite.database import open_engine
 from simplemem.index.sync import Sync
-from simplemem.providers.client import Key
+from simplemem.providers.keys import Key
 from simplemem.settings.loading import load_settings
 from simplemem.settings.model import Settings
 from simplemem.store.catch_up import CatchUp

@@ -7,19 +7,19 @@ from chat_service import ChatService
 from embedding_service import HANGS_UP, PAGE, failing, slow
 
 from simplemem.errors import Invalid, Unavailable
-from simplemem.providers.chat import Chat, redacted
+from simplemem.providers.chat import ServiceChatModel, redact
 
 QUESTION = {"told": "Answer.", "shape": {"answer": "text"}}
 
 
-def ask(chat: Chat, said: object = "hello", seconds: float = 5.0) -> object:
+def ask(chat: ServiceChatModel, said: object = "hello", seconds: float = 5.0) -> object:
     return chat.ask(QUESTION, {"said": said}, seconds)
 
 
 @pytest.mark.parametrize(("provider", "path"), [("openai", "/v1"), ("ollama", "")])
 def test_both_protocols_ask_for_the_shape(provider: str, path: str) -> None:
     with ChatService(lambda said: {"answer": said["said"].upper()}) as service:
-        assert ask(Chat(provider, "m", url=service.url + path)) == {"answer": "HELLO"}
+        assert ask(ServiceChatModel(provider, "m", url=service.url + path)) == {"answer": "HELLO"}
         sent = service.asked[0].json
     wanted = (
         sent["format"] if provider == "ollama" else sent["response_format"]["json_schema"]["schema"]
@@ -34,7 +34,7 @@ def test_both_protocols_ask_for_the_shape(provider: str, path: str) -> None:
 def test_a_server_without_schemas_is_asked_for_json() -> None:
     with ChatService(lambda _: {"answer": "yes"}) as service:
         service.knows_schemas = False
-        assert ask(Chat("openai", "m", url=service.url)) == {"answer": "yes"}
+        assert ask(ServiceChatModel("openai", "m", url=service.url)) == {"answer": "yes"}
         assert [each.json["response_format"]["type"] for each in service.asked] == [
             "json_schema",
             "json_object",
@@ -46,7 +46,7 @@ def test_a_server_without_schemas_is_asked_for_json() -> None:
 )
 def test_an_answer_of_another_shape_is_none(said: str) -> None:
     with ChatService(lambda _: said) as service, pytest.raises(Unavailable, match="answer"):
-        ask(Chat("openai", "m", url=service.url))
+        ask(ServiceChatModel("openai", "m", url=service.url))
 
 
 @pytest.mark.parametrize("bad", [HANGS_UP, PAGE, failing(500), failing(401), slow(30)])
@@ -54,12 +54,12 @@ def test_a_service_that_does_not_answer_is_unavailable_in_time(bad: object) -> N
     with ChatService(lambda _: {"answer": "yes"}) as service:
         service.always = bad  # type: ignore[assignment]
         with pytest.raises(Unavailable):
-            ask(Chat("openai", "m", url=service.url), seconds=0.5)
+            ask(ServiceChatModel("openai", "m", url=service.url), seconds=0.5)
 
 
 def test_an_hour_has_so_many_calls_whatever_came_of_them() -> None:
     with ChatService(lambda _: "prose") as service:
-        chat = Chat("openai", "m", url=service.url, per_hour=3)
+        chat = ServiceChatModel("openai", "m", url=service.url, per_hour=3)
         for _ in range(6):
             with pytest.raises(Unavailable) as refused:
                 ask(chat)
@@ -69,11 +69,14 @@ def test_an_hour_has_so_many_calls_whatever_came_of_them() -> None:
 def test_no_secret_is_sent() -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
     with ChatService(lambda _: {"answer": "yes"}) as service:
-        ask(Chat("openai", "m", url=service.url), [f"my token is {secret}.", {"deep": secret}])
+        ask(
+            ServiceChatModel("openai", "m", url=service.url),
+            [f"my token is {secret}.", {"deep": secret}],
+        )
         assert secret not in service.received.decode() and "[redacted]" in service.said()[-1]
-    assert redacted({"a": ["nothing", 1, None]}) == {"a": ["nothing", 1, None]}
+    assert redact({"a": ["nothing", 1, None]}) == {"a": ["nothing", 1, None]}
 
 
 def test_an_address_that_holds_a_key_is_refused() -> None:
     with pytest.raises(Invalid, match=r"llm\.url"):
-        Chat("openai", "m", url="http://me:key@127.0.0.1/v1")
+        ServiceChatModel("openai", "m", url="http://me:key@127.0.0.1/v1")

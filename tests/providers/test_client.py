@@ -13,19 +13,23 @@ from waiting import eventually
 
 from simplemem.errors import Unavailable
 from simplemem.providers import client as module
-from simplemem.providers.client import Key, Patience, ServiceClient, address_of, quoted
+from simplemem.providers.addresses import parse_address
+from simplemem.providers.client import ServiceClient
+from simplemem.providers.keys import Key
+from simplemem.providers.quoting import quote_error
+from simplemem.providers.retry import RetryPolicy
 
 REQUEST = {"model": "m", "input": ["crane"]}
 
 
 def remote(service: EmbeddingService, timeout: float = 30.0, attempts: int = 4) -> ServiceClient:
-    client = ServiceClient("the service", address_of(f"{service.url}/v1"), Key(None))
-    client.patience = Patience("the service", timeout=timeout, attempts=attempts)
+    client = ServiceClient("the service", parse_address(f"{service.url}/v1"), Key(None))
+    client.retry_policy = RetryPolicy("the service", timeout=timeout, attempts=attempts)
     return client
 
 
 def asked_of(client: ServiceClient, path: str = "/x") -> Any:
-    return client.patience.call(lambda seconds: client.attempt(path, REQUEST, seconds))
+    return client.retry_policy.call(lambda seconds: client.attempt(path, REQUEST, seconds))
 
 
 @pytest.mark.parametrize("compressed", [False, True])
@@ -35,7 +39,7 @@ def test_an_answer_over_the_limit_is_not_read(
     body = json.dumps(["x" * 100] * 50_000).encode()
     headers = {"Content-Encoding": "gzip"} if compressed else {}
     service.always = Answer(200, gzip.compress(body) if compressed else body, headers)
-    monkeypatch.setattr(module, "_MOST_MB", 1)
+    monkeypatch.setattr(module, "_MAX_ANSWER_MB", 1)
     with pytest.raises(Unavailable, match="more than 1 MB"):
         asked_of(remote(service), "/embeddings")
     assert len(service.asked) == 1
@@ -63,7 +67,7 @@ def test_a_redirect_is_not_followed_with_the_key(service: EmbeddingService) -> N
     with EmbeddingService() as elsewhere:
         service.always = Answer(307, b"", {"Location": f"{elsewhere.url}/v1/embeddings"})
         keyed = ServiceClient(
-            "the service", address_of(service.url), Key(SecretStr("sk-1234567890"))
+            "the service", parse_address(service.url), Key(SecretStr("sk-1234567890"))
         )
         with pytest.raises(Unavailable, match="has moved to another address"):
             asked_of(keyed)
@@ -92,7 +96,7 @@ SENT = {"model": "tiny-embedder", "input": [NOTE, "short"], "encoding_format": "
     ],
 )
 def test_the_sentence_is_found_in_every_shape_in_use(answer: bytes, shown: str) -> None:
-    assert quoted(answer, SENT, KEY) == shown
+    assert quote_error(answer, SENT, KEY) == shown
 
 
 @pytest.mark.parametrize(
@@ -106,7 +110,7 @@ def test_the_sentence_is_found_in_every_shape_in_use(answer: bytes, shown: str) 
     ],
 )
 def test_a_sentence_that_repeats_what_was_sent_is_not_passed_on(sentence: str) -> None:
-    assert quoted(json.dumps({"error": {"message": sentence}}).encode(), SENT, KEY) == ""
+    assert quote_error(json.dumps({"error": {"message": sentence}}).encode(), SENT, KEY) == ""
 
 
 @pytest.mark.parametrize(
@@ -114,12 +118,12 @@ def test_a_sentence_that_repeats_what_was_sent_is_not_passed_on(sentence: str) -
     [f"wrong key {KEY}", f"Bearer {KEY}", "no key pa-AbCdEfGhIjKlMnOp", "sk-abc***xyz123"],
 )
 def test_a_key_is_left_out_even_one_that_is_not_ours(sentence: str) -> None:
-    shown = quoted(json.dumps({"error": sentence}).encode(), SENT, KEY)
+    shown = quote_error(json.dumps({"error": sentence}).encode(), SENT, KEY)
     assert not any(part in shown for part in (KEY, KEY[3:], "AbCdEf", "xyz123"))
-    assert quoted(b'{"error": "who is swordfish?"}', SENT, "swordfish") == "who is …?"
+    assert quote_error(b'{"error": "who is swordfish?"}', SENT, "swordfish") == "who is …?"
 
 
 def test_a_key_at_the_end_of_what_is_read_is_not_shown_by_half() -> None:
     key = "zx81" + "Q7w9" * 6
     body = ("It was sent: " + "compost heap turning " * 30)[:488] + " " + key
-    assert "zx81" not in quoted(body.encode(), {"input": ["compost heap turning " * 40]}, key)
+    assert "zx81" not in quote_error(body.encode(), {"input": ["compost heap turning " * 40]}, key)

@@ -24,8 +24,8 @@ from embedding_service import (
 from pydantic import SecretStr
 
 from simplemem.errors import Invalid, Unavailable
-from simplemem.providers.client import Refused
-from simplemem.providers.embed import Choice, Embedder, embedder_named, prefixes_of
+from simplemem.providers.api import Embedder, RequestRefused
+from simplemem.providers.embeddings import EmbedderConfig, create_embedder, prefixes_of
 
 TEXTS = [
     "the harbour crane was repaired",
@@ -36,7 +36,7 @@ KEY = "sk-test-0123456789abcdefghij"
 
 
 def named(provider: str = "openai", **choice: Any) -> Embedder:
-    found = embedder_named(provider, Choice(**choice))
+    found = create_embedder(provider, EmbedderConfig(**choice))
     assert found is not None
     return found
 
@@ -214,10 +214,10 @@ def test_one_text_that_is_refused_says_nothing_about_the_service(service: Embedd
     service.refuses = lambda text: "endless" in text
     embedder = openai(service)
     service.next(failing(500, "input (992 tokens) is too large to process"))  # as llama.cpp says it
-    with pytest.raises(Refused, match="too large to process"):
+    with pytest.raises(RequestRefused, match="too large to process"):
         embedder.documents(TEXTS)
     for _ in range(6):
-        with pytest.raises(Refused, match="an input is too long"):
+        with pytest.raises(RequestRefused, match="an input is too long"):
             embedder.documents(["crane", "an endless passage"])
     assert embedder.documents(["crane"])
     assert len(service.asked) == 8  # a refusal is not asked again

@@ -8,7 +8,7 @@ import pytest
 from pydantic import SecretStr
 
 from simplemem.errors import Unavailable
-from simplemem.providers.client import Key
+from simplemem.providers.keys import Key
 
 SECRET = "sk-0123456789abcdef"
 

@@ -9,15 +9,16 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from simplemem.errors import Unavailable
-from simplemem.providers import client as module
-from simplemem.providers.client import Passing, Patience, Refused
+from simplemem.providers import retry as module
+from simplemem.providers.api import RequestRefused
+from simplemem.providers.retry import RetryPolicy, TransientError
 
 
 class Fails:
     """An attempt that fails so many times, then answers."""
 
     def __init__(
-        self, times: int, failure: Callable[[], Exception] = lambda: Passing("busy")
+        self, times: int, failure: Callable[[], Exception] = lambda: TransientError("busy")
     ) -> None:
         self.times = times
         self.calls = 0
@@ -30,14 +31,14 @@ class Fails:
         return f"answer {self.calls}"
 
 
-def patience(attempts: int = 4) -> Patience:
-    return Patience("the service", first_wait=0.001, attempts=attempts)
+def patience(attempts: int = 4) -> RetryPolicy:
+    return RetryPolicy("the service", first_wait=0.001, attempts=attempts)
 
 
 @pytest.fixture
 def short_rests(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(module, "_REST", 0.2)
-    monkeypatch.setattr(module, "_LONGEST_REST", 0.4)
+    monkeypatch.setattr(module, "_PAUSE_SECONDS", 0.2)
+    monkeypatch.setattr(module, "_MAX_PAUSE_SECONDS", 0.4)
     yield
 
 
@@ -49,7 +50,7 @@ def test_what_passes_is_tried_again_and_what_does_not_is_not() -> None:
     assert stubborn.calls == 4
     for failure in (
         lambda: Unavailable("wrong key"),
-        lambda: Refused("too long"),
+        lambda: RequestRefused("too long"),
         lambda: RuntimeError("a bug"),
     ):
         for_good = Fails(9, failure)
@@ -61,7 +62,7 @@ def test_what_passes_is_tried_again_and_what_does_not_is_not() -> None:
 def test_a_service_that_wants_to_be_left_alone_for_long_is_given_up_at_once_with_what_it_said() -> (
     None
 ):
-    attempt, waiting = Fails(1, lambda: Passing("429", retry_after=3600)), patience()
+    attempt, waiting = Fails(1, lambda: TransientError("429", retry_after=3600)), patience()
     with pytest.raises(Unavailable) as caught:
         waiting.call(attempt)
     assert (attempt.calls, caught.value.details["retry_after"]) == (1, 3600)
@@ -86,7 +87,7 @@ def test_a_wish_to_stop_is_heard_during_an_attempt_and_between_two() -> None:
     with pytest.raises(Unavailable, match="was cancelled"):
         patience().call(lambda _: released.wait(30), stopped=lambda: True)
     released.set()
-    attempt = Fails(9, lambda: Passing("429", retry_after=30))
+    attempt = Fails(9, lambda: TransientError("429", retry_after=30))
     with pytest.raises(Unavailable, match="was cancelled"):
         patience().call(attempt, stopped=lambda: attempt.calls > 0)
     assert attempt.calls == 1
@@ -112,8 +113,8 @@ def test_after_some_failed_calls_it_is_left_alone_then_tried_and_used_again(
 def test_refusals_and_stops_say_nothing_about_the_service() -> None:
     waiting = patience(attempts=1)
     for _ in range(5):
-        with pytest.raises(Refused):
-            waiting.call(Fails(1, lambda: Refused("too long")))
+        with pytest.raises(RequestRefused):
+            waiting.call(Fails(1, lambda: RequestRefused("too long")))
         with pytest.raises(Unavailable, match="was cancelled"):
             waiting.call(lambda _: time.sleep(0.3), stopped=lambda: True)
     assert waiting.call(Fails(0)) == "answer 1"

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from rerank_service import WRONG, RerankService
 
 from simplemem.errors import Unavailable
-from simplemem.providers.rerank import Reranker, from_0_to_1
+from simplemem.providers.reranking import ServiceReranker, from_0_to_1
 
 
 @pytest.fixture
@@ -27,12 +27,12 @@ QUERY = "cold valve"
 KEY = "sk-test-0123456789abcdefghij"
 
 
-def reranker(url: str, model: str = "", **more: object) -> Reranker:
-    return Reranker("http", url=url, model=model, **more)  # type: ignore[arg-type]
+def reranker(url: str, model: str = "", **more: object) -> ServiceReranker:
+    return ServiceReranker("http", url=url, model=model, **more)  # type: ignore[arg-type]
 
 
 @pytest.fixture(params=["cohere", "tei"])
-def asking(request: pytest.FixtureRequest, service: RerankService) -> Iterator[Reranker]:
+def asking(request: pytest.FixtureRequest, service: RerankService) -> Iterator[ServiceReranker]:
     made = (
         reranker(service.cohere, "rerank-v3.5")
         if request.param == "cohere"
@@ -42,11 +42,11 @@ def asking(request: pytest.FixtureRequest, service: RerankService) -> Iterator[R
     made.close()
 
 
-def scored(asking: Reranker, seconds: float = 10.0) -> list[float]:
+def scored(asking: ServiceReranker, seconds: float = 10.0) -> list[float]:
     return asking.scores(QUERY, TEXTS, time.monotonic() + seconds)
 
 
-def test_each_text_gets_its_score_whatever_order_they_come_in(asking: Reranker) -> None:
+def test_each_text_gets_its_score_whatever_order_they_come_in(asking: ServiceReranker) -> None:
     assert scored(asking) == [0.0, 1.0, 0.5]
 
 
@@ -85,7 +85,7 @@ def test_its_name_says_which_model_and_where_and_only_this_machine_is_not_remote
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG.keys())
 def test_an_answer_that_is_not_whole_is_no_answer(
-    service: RerankService, asking: Reranker, wrong: Answer
+    service: RerankService, asking: ServiceReranker, wrong: Answer
 ) -> None:
     service.always = wrong
     with pytest.raises(Unavailable) as refused:

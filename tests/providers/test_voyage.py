@@ -13,8 +13,9 @@ from pydantic import SecretStr
 from rerank_service import RerankService
 
 from simplemem.errors import Unavailable
-from simplemem.providers.embed import Choice, Embedder, embedder_named
-from simplemem.providers.rerank import Reranker
+from simplemem.providers.api import Embedder
+from simplemem.providers.embeddings import EmbedderConfig, create_embedder
+from simplemem.providers.reranking import ServiceReranker
 
 pytestmark = pytest.mark.skipif(
     find_spec("voyageai") is None, reason="the package voyageai is not installed"
@@ -29,7 +30,7 @@ TEXTS = [
 
 def voyage(service: EmbeddingService, **more: Any) -> Embedder:
     choice = {"url": f"{service.url}/v1", "api_key": SecretStr(KEY), "timeout_seconds": 20.0} | more
-    found = embedder_named("voyage", Choice(**choice))
+    found = create_embedder("voyage", EmbedderConfig(**choice))
     assert found is not None
     return found
 
@@ -88,7 +89,7 @@ def test_an_extra_that_is_not_installed_is_named_with_the_command_that_brings_it
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    for make in (lambda: embedder_named("voyage"), lambda: Reranker("voyage", model="m")):
+    for make in (lambda: create_embedder("voyage"), lambda: ServiceReranker("voyage", model="m")):
         with pytest.raises(Unavailable, match="needs the package voyageai") as caught:
             make()
         assert "simplemem-vault[voyage]" in caught.value.hint
@@ -105,7 +106,9 @@ def test_a_reranker_scores_each_text_and_counts_as_remote_as_a_proxy_may_lie_bet
     texts = ["the tide in the harbour", "a valve froze in cold air", "the cold harbour crane"]
     with RerankService() as service, RerankService() as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)
-        made = Reranker("voyage", url=service.voyage, model="rerank-2.5-lite", key=SecretStr(KEY))
+        made = ServiceReranker(
+            "voyage", url=service.voyage, model="rerank-2.5-lite", key=SecretStr(KEY)
+        )
         assert made.remote and made.scores("cold valve", texts, time.monotonic() + 10) == [
             0.0,
             1.0,

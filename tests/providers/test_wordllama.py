@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from simplemem.providers import wordllama
-from simplemem.providers.wordllama import Tokenizer, WordLlama
+from simplemem.providers.tokenizer import Tokenizer
+from simplemem.providers.wordllama import WordLlama
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
@@ -107,7 +108,7 @@ def test_more_words_than_are_remembered_change_no_vector(
     monkeypatch: pytest.MonkeyPatch, embedder: WordLlama, few: int
 ) -> None:
     monkeypatch.setattr(wordllama, "_MAX_WORDS" if few < 4 else "_MAX_WORDS_BETWEEN", 20)
-    monkeypatch.setattr(wordllama, "_FEW", few)
+    monkeypatch.setattr(wordllama, "_FEW_TEXTS", few)
     forgetful = WordLlama()
     chosen = random.Random(5)
     for _ in range(20):

@@ -12,7 +12,7 @@ from embedding_service import WELL, EmbeddingService, failing
 from postgres import needs_postgres, running
 from waiting import PATIENCE, eventually
 
-from simplemem.providers.client import Key
+from simplemem.providers.keys import Key
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 from simplemem.store.embedding import choice_of

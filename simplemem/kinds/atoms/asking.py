@@ -19,7 +19,7 @@ from simplemem.kinds.kind import Keeper, StateLog
 from simplemem.note.dates import now
 from simplemem.note.fingerprints import text_hash
 from simplemem.note.words import count_tokens
-from simplemem.providers.chat import Chat
+from simplemem.providers.api import ChatModel
 
 _MOST_FACTS, _MOST_FACT, _MOST_ANSWER = 50, 1000, 4000  # characters but for the first
 _MOST_SENT, _OVERLAP = 6000, 200  # tokens of one request
@@ -39,7 +39,7 @@ class Ruling(NamedTuple):
     method: str
 
 
-def _ask(keeper: Keeper, chat: Chat, task: str, said: Mapping[str, Any]) -> Any:
+def _ask(keeper: Keeper, chat: ChatModel, task: str, said: Mapping[str, Any]) -> Any:
     """The answer to one question; that it was asked is logged, without a text."""
     log = StateLog[None](keeper.extension, "state/decisions.jsonl", lambda: None, lambda *_: None)
     began, outcome = time.monotonic(), "answered"
@@ -75,7 +75,7 @@ def _sureness(row: Mapping[str, str]) -> float:
     return 0.5
 
 
-def extract(keeper: Keeper, chat: Chat, text: str) -> tuple[list[Statement], str]:
+def extract(keeper: Keeper, chat: ChatModel, text: str) -> tuple[list[Statement], str]:
     """Return the statements that a model reads in a text, and a remark on how it was read.
 
     An empty list is an answer: the text states nothing. Unavailable when the model lists statements, and none of
@@ -121,7 +121,7 @@ def _end_of(row: Mapping[str, str]) -> datetime | None:
     return end if is_stated else None
 
 
-def _statement_of(row: Mapping[str, str], chat: Chat) -> Statement:
+def _statement_of(row: Mapping[str, str], chat: ChatModel) -> Statement:
     """Return the statement that a model's row tells of."""
     slot = Slot(row["subject"], row["relation"], row["object"]) if row["relation"] else None
     return Statement(
@@ -143,7 +143,7 @@ def _portions(text: str) -> list[str]:
     return [text[at : at + size] for at in range(0, max(1, len(text) - both), size - both)]
 
 
-def classify(keeper: Keeper, chat: Chat, new: str, existing: Sequence[Atom]) -> list[Ruling]:
+def classify(keeper: Keeper, chat: ChatModel, new: str, existing: Sequence[Atom]) -> list[Ruling]:
     """What a model says that a new statement does to those that are there."""
     ids = {str(number): atom for number, atom in enumerate(existing, 1)}
     said = {
@@ -160,7 +160,7 @@ def classify(keeper: Keeper, chat: Chat, new: str, existing: Sequence[Atom]) -> 
 
 
 def answer(
-    keeper: Keeper, chat: Chat, question: str, memories: Sequence[tuple[str, datetime | None]]
+    keeper: Keeper, chat: ChatModel, question: str, memories: Sequence[tuple[str, datetime | None]]
 ) -> str:
     """The answer that a model gives from memories, citing some of them; "" when it gives none."""
     ids = {str(number): each for number, each in enumerate(memories, 1)}
@@ -174,7 +174,7 @@ def answer(
     return said.strip() if isinstance(said, str) and is_cited and len(said) <= _MOST_ANSWER else ""
 
 
-def rewrite(keeper: Keeper, chat: Chat, question: str) -> str:
+def rewrite(keeper: Keeper, chat: ChatModel, question: str) -> str:
     """A question in the words that an answer might have, for searching only."""
     found = _ask(keeper, chat, "rewrite", {"question": question})
     terms = found["terms"] if isinstance(found["terms"], list) else []

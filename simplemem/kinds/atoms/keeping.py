@@ -39,7 +39,7 @@ from simplemem.store import now as local_stamp
 
 if TYPE_CHECKING:
     from simplemem.kinds.atoms.asking import Ruling
-    from simplemem.providers.chat import Chat
+    from simplemem.providers.api import ChatModel
 
 _MOST_CHARACTERS: Final = 1_000_000
 _FEW: Final = 200  # statements of a scope that are all compared
@@ -166,7 +166,7 @@ class Memories(Keeper):
         deciders = (each["rule"] for each in added.events if each["rule"].startswith("llm:"))
         return added._replace(reconciliation=next(deciders, "rules"))
 
-    def model_for(self, scope: str, text: str, source: str = "") -> Chat | None:
+    def model_for(self, scope: str, text: str, source: str = "") -> ChatModel | None:
         """The model that may be told a text: none what will be private, or was drawn from what is."""
         rules, path = self.settings.embed.private, f"{place_of(scope, text)}.md"
         if self.chat is None or private_reason(path, read_note(text.encode()), rules):

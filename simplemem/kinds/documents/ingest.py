@@ -37,7 +37,7 @@ from simplemem.store import BatchResult, Read
 from simplemem.store import now as local_stamp
 
 if TYPE_CHECKING:
-    from simplemem.providers.chat import Chat
+    from simplemem.providers.api import ChatModel
     from simplemem.store import EnhancedStore
 
 _MOST_CHARACTERS, _MOST_TITLE, _MOST_NAME = 1_000_000, 200, 100
@@ -497,7 +497,7 @@ class Documents(Keeper):
         return any(each and each in " ".join(text.split()).casefold() for each in said)
 
     def _stated(
-        self, chat: Chat | None, text: str, by_rules: list[str]
+        self, chat: ChatModel | None, text: str, by_rules: list[str]
     ) -> tuple[list[Statement], str, str]:
         """Return what a text states, by the model or else by rules; which model; and a remark, or why it did not.
 
@@ -510,7 +510,7 @@ class Documents(Keeper):
         statements, remark = answer
         return statements, method, remark
 
-    def asked(self, chat: Chat | None, task: str, *said: Any) -> tuple[Any, str, str]:
+    def asked(self, chat: ChatModel | None, task: str, *said: Any) -> tuple[Any, str, str]:
         """What the model says to a task, None for nothing of use; who it is; and why that is so."""
         if chat is None:
             return None, "none", "no model is configured"

@@ -49,7 +49,7 @@ from simplemem.note.words import unique_words
 from simplemem.store import Read, now
 
 if TYPE_CHECKING:
-    from simplemem.providers.chat import Chat
+    from simplemem.providers.api import ChatModel
     from simplemem.store import EnhancedStore
 
 T = TypeVar("T")
@@ -402,7 +402,7 @@ class Conversation(Keeper):
         return done
 
 
-def _facts_read(chat: Chat, block: Block) -> Iterator[_Facts]:
+def _facts_read(chat: ChatModel, block: Block) -> Iterator[_Facts]:
     """What a model reads in the turns of a block that none has read, as far as it quotes them literally, in portions of
     what one question may hold. Unavailable when it cannot be asked."""
     turns = [turn for turn in block.turns if turn.mark > block.facts_read]

@@ -1,0 +1,105 @@
+"""The interfaces of embedders, rerankers and chat models, for the code that uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, TypedDict
+
+from simplemem.errors import Unavailable
+
+IsCancelled: TypeAlias = Callable[[], bool]
+"""Is called now and then while a service is awaited; True ends the wait."""
+
+
+def never_cancelled() -> bool:
+    """Return False: the caller waits for as long as it takes."""
+    return False
+
+
+class RequestRefused(Unavailable):
+    """The service works but refuses this request: a text is too long, or a value unknown to it."""
+
+
+class Embedder(Protocol):
+    """Makes vectors of texts. A vector has one signed byte per dimension."""
+
+    name: str
+    """Names the vector space: everything that a stored vector depends on. Vectors of different
+    names are never compared."""
+    dimension: int | None
+    """None if it is only known after the first answer. Later answers must agree with it."""
+    remote: bool
+    """Whether texts leave this machine."""
+    batch: int
+    """The number of texts in one request."""
+    reads_sentences: bool
+    """Whether it should get whole sentences. An embedder that averages words should get a query
+    without its stop words."""
+
+    def documents(self, texts: Sequence[str], *, stopped: IsCancelled = ...) -> list[bytes]:
+        """Return one vector per text. A text without words gets zeros, which resemble nothing.
+
+        Raises RequestRefused if the service refuses just these texts, and Unavailable if it fails
+        or if `stopped` returns True.
+        """
+        ...
+
+    def query(self, text: str, *, deadline: float | None = None) -> bytes:
+        """Return the vector of a search query.
+
+        Raises Unavailable if it is not there by the deadline, which is a `time.monotonic()`.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close the connections. A later request opens new ones."""
+        ...
+
+
+class Reranker(Protocol):
+    """Scores how well passages answer a query."""
+
+    name: str
+    """What messages call it."""
+    remote: bool
+    """Whether texts leave this machine."""
+
+    def scores(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:
+        """Return one score per text, on the provider's own scale; the higher, the better.
+
+        Raises Unavailable if they are not there by the deadline, which is a `time.monotonic()`.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close the connections. A later request opens new ones."""
+        ...
+
+
+class ChatQuestion(TypedDict):
+    """A task for a chat model."""
+
+    told: str
+    """The instructions."""
+    shape: Mapping[str, Any]
+    """The names and types of an answer: "text", "number" or "yes", with "?" if it may be null;
+    several strings, one of which it must be; [type] for a list; a mapping for an object."""
+
+
+class ChatModel(Protocol):
+    """Answers questions about texts with an object of a given shape."""
+
+    name: str
+    """What messages call it."""
+    method: str
+    """What is recorded with notes that are made of its answers."""
+
+    def ask(
+        self, question: ChatQuestion, content: Mapping[str, object], seconds: float = 0
+    ) -> dict[str, Any]:
+        """Return the answer to a question about `content`.
+
+        Raises Unavailable if there is no answer of the right shape in time: within `seconds`, or
+        within the limit of the settings if they are 0.
+        """
+        ...

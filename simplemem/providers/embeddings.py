@@ -1,0 +1,367 @@
+"""Embedders by name, and those behind a service: how each protocol asks for vectors and answers.
+
+Creating an embedder sends nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from simplemem.errors import Invalid, SimplememError, Unavailable
+from simplemem.note.formatting import counted, well_formed
+from simplemem.providers.addresses import VOYAGE_URL, Address, parse_address
+from simplemem.providers.api import Embedder, IsCancelled, RequestRefused, never_cancelled
+from simplemem.providers.client import create_client
+from simplemem.providers.keys import Key, KeySource
+
+Purpose: TypeAlias = Literal["document", "query"]
+
+_MAX_CACHED_QUERIES = 100
+_MAX_CHARACTERS = 6_000  # of one text; passages are far shorter, and models read little more
+_ANY_WORD = "memory"  # is sent where a vector is needed and there is no text
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderConfig:
+    """How to reach an embedder: the settings `embed.*`. Empty ones mean the provider's default."""
+
+    model: str = ""
+    url: str = ""
+    api_key: KeySource = None
+    dimensions: int | None = None
+    batch: int | None = None
+    timeout_seconds: float = 60.0
+    query_prefix: str | None = None
+    document_prefix: str | None = None
+    keep_alive: str = ""
+
+
+def create_embedder(name: str, config: EmbedderConfig | None = None) -> Embedder | None:
+    """Return the embedder of a provider; None for "none".
+
+    Raises Invalid if the settings are not usable, and Unavailable if a file or package is missing.
+    """
+    if name == "wordllama":
+        from simplemem.providers.wordllama import shared_wordllama
+
+        return shared_wordllama()
+    if name in _PROTOCOLS:
+        return ServiceEmbedder(name, config or EmbedderConfig())
+    return None
+
+
+# What models expect before a text
+
+
+class _Prefixes(NamedTuple):
+    query: str
+    document: str
+
+
+_REPRESENT = "Represent this sentence for searching relevant passages: "
+_INSTRUCT = (
+    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
+)
+# From the models' own pages. Without them, a model finds markedly less, and the services that run
+# such models do not add them.
+_KNOWN_PREFIXES = (
+    (re.compile(r"nomic-embed-text"), _Prefixes("search_query: ", "search_document: ")),
+    (
+        re.compile(r"embedding-?gemma"),
+        _Prefixes("task: search result | query: ", "title: none | text: "),
+    ),
+    (re.compile(r"qwen3-embedding"), _Prefixes(_INSTRUCT, "")),
+    (re.compile(r"e5.*instruct"), _Prefixes(_INSTRUCT, "")),
+    (re.compile(r"(^|[-_/])(multilingual-)?e5-"), _Prefixes("query: ", "passage: ")),
+    (re.compile(r"mxbai-embed-large|arctic-embed(?!2|.*v2)"), _Prefixes(_REPRESENT, "")),
+    (re.compile(r"arctic-embed"), _Prefixes("query: ", "")),
+    (re.compile(r"bge-(small|base|large)-en"), _Prefixes(_REPRESENT, "")),
+)
+
+
+def prefixes_of(
+    model: str, query: str | None = None, document: str | None = None
+) -> dict[Purpose, str]:
+    """Return what is put before a query and a document for a model.
+
+    `query` and `document` are the settings, which override what is known of the model.
+    """
+    prefixes = _Prefixes("", "")
+    for pattern, known in _KNOWN_PREFIXES:
+        if pattern.search(model.lower()):
+            prefixes = known
+            break
+
+    if query is not None:
+        prefixes = prefixes._replace(query=query)
+    if document is not None:
+        prefixes = prefixes._replace(document=document)
+    return {"query": prefixes.query, "document": prefixes.document}
+
+
+# Services
+
+
+class _Protocol(NamedTuple):
+    """How one kind of service is asked."""
+
+    home: str  # the address of the service that the protocol was made for
+    model: str  # the default there
+    batch: int
+    path: str
+    request: Mapping[str, Any]  # is part of every request
+    key_variable: str = ""  # its key is for `home` alone
+    dimensions_field: str = "dimensions"
+
+
+_PROTOCOLS = {
+    # LM Studio, vLLM, llama.cpp and the /v1 of Ollama too
+    "openai": _Protocol(
+        home="https://api.openai.com/v1",
+        model="text-embedding-3-small",
+        batch=64,
+        path="/embeddings",
+        request={"encoding_format": "float"},
+        key_variable="OPENAI_API_KEY",
+    ),
+    "ollama": _Protocol(
+        home="http://localhost:11434",
+        model="nomic-embed-text",
+        batch=32,
+        path="/api/embed",
+        request={"truncate": True},
+    ),
+    "voyage": _Protocol(
+        home=VOYAGE_URL,
+        model="voyage-3.5",
+        batch=128,
+        path="Embedding",
+        request={"truncation": True},
+        key_variable="VOYAGE_API_KEY",
+        dimensions_field="output_dimension",
+    ),
+}
+
+
+class ServiceEmbedder:
+    """An embedder behind a service: batches, prefixes, empty texts, checked answers.
+
+    Remembers the vectors of the last queries, because the pages of one search ask for the same.
+    """
+
+    reads_sentences = True
+
+    def __init__(self, provider: str, config: EmbedderConfig) -> None:
+        """Create an embedder, without connecting. Raises Invalid, and Unavailable for Voyage."""
+        protocol = _PROTOCOLS[provider]
+        address = parse_address(config.url or protocol.home)
+        is_home = address.url == protocol.home
+        if not config.model and not is_home and provider == "openai":
+            raise Invalid(
+                f"the setting embed.model is needed for {address.url}",
+                hint=(
+                    "Set it to the name under which the service lists the model, "
+                    "for example at /v1/models."
+                ),
+            )
+
+        model = config.model or protocol.model
+        self._provider = provider
+        self._path = protocol.path
+        self._prefixes = prefixes_of(model, config.query_prefix, config.document_prefix)
+        self._request: dict[str, Any] = {**protocol.request, "model": model}
+        if config.keep_alive and provider == "ollama":
+            self._request["keep_alive"] = config.keep_alive
+        if config.dimensions is not None:
+            self._request[protocol.dimensions_field] = config.dimensions
+
+        self.name = self._vector_space(model, address, is_home, config.dimensions)
+        self.remote = provider == "voyage" or not address.is_local
+        self.batch = max(1, config.batch or protocol.batch)
+        self.dimension = config.dimensions
+
+        may_use_variable = is_home or provider == "voyage"
+        key = Key(config.api_key, otherwise=protocol.key_variable if may_use_variable else "")
+        self._client = create_client(
+            provider, self.name, address, key, timeout=config.timeout_seconds
+        )
+        self.close = self._client.close
+        self._query_vectors: dict[str, bytes] = {}
+
+    def _vector_space(
+        self, model: str, address: Address, is_home: bool, dimensions: int | None
+    ) -> str:
+        """Return a name that contains everything that a stored vector depends on."""
+        if self._provider == "ollama":
+            model = model.removesuffix(":latest")
+        name = f"{self._provider}/{model}"
+        if not is_home:
+            name += f" at {address.host}"
+        if dimensions is not None:
+            name += f" in {dimensions} dimensions"
+        prefix = self._prefixes["document"]
+        if prefix:
+            name += f" after {json.dumps(prefix)}"
+        return name
+
+    def documents(
+        self, texts: Sequence[str], *, stopped: IsCancelled = never_cancelled
+    ) -> list[bytes]:
+        """Return one vector per text, requested in batches. A text without words gets zeros."""
+        distinct_texts = [text for text in dict.fromkeys(texts) if text.strip()]
+        vectors: dict[str, bytes] = {}
+        for start in range(0, len(distinct_texts), self.batch):
+            batch = distinct_texts[start : start + self.batch]
+            batch_vectors = self._request_vectors(batch, "document", stopped=stopped)
+            vectors.update(zip(batch, batch_vectors, strict=True))
+
+        if self.dimension is None and texts:
+            # All texts are empty, and nothing says yet how many zeros a vector has.
+            self._request_vectors([_ANY_WORD], "document", stopped=stopped)
+        zeros = bytes(self.dimension or 0)
+        return [vectors.get(text) or zeros for text in texts]
+
+    def query(self, text: str, *, deadline: float | None = None) -> bytes:
+        """Return the vector of a query, by the deadline (a `time.monotonic()`)."""
+        vector = self._query_vectors.get(text)
+        if vector is not None:
+            return vector
+
+        sent_text = text if text.strip() else _ANY_WORD
+        (vector,) = self._request_vectors([sent_text], "query", deadline)
+        self._query_vectors[text] = vector
+        if len(self._query_vectors) > _MAX_CACHED_QUERIES:
+            oldest = next(iter(self._query_vectors))
+            self._query_vectors.pop(oldest, None)
+        return vector
+
+    def _request_vectors(
+        self,
+        texts: list[str],
+        purpose: Purpose,
+        deadline: float | None = None,
+        stopped: IsCancelled = never_cancelled,
+    ) -> list[bytes]:
+        prefix = self._prefixes[purpose]
+        inputs = [well_formed(prefix + text[:_MAX_CHARACTERS]) for text in texts]
+        request = {**self._request, "input": inputs}
+        if self._provider == "voyage":
+            request["input_type"] = purpose
+
+        def attempt(seconds: float) -> list[bytes]:
+            answer = self._client.attempt(self._path, request, seconds)
+            return _vectors_in(answer, len(inputs), self.dimension, self.name)
+
+        try:
+            vectors = self._client.retry_policy.call(attempt, deadline, stopped)
+        except SimplememError as error:
+            if self._provider == "ollama" and error.details.get("status") == 404:
+                pull = f"`ollama pull {request['model']}` downloads the model"
+                error.hint = f"{pull}; `ollama list` lists the installed models."
+            raise
+        self.dimension = self.dimension or len(vectors[0])
+        return vectors
+
+
+# Answers
+
+
+def _vectors_in(answer: object, count: int, dimension: int | None, name: str) -> list[bytes]:
+    """Return the vectors of an answer to `count` texts, each scaled to its own largest number.
+
+    Raises Unavailable if they are not as many, or not of this dimension.
+    """
+    rows = _rows_in_order(answer, name)
+    if len(rows) != count:
+        raise Unavailable(
+            f"{name} returned {counted(len(rows), 'vector')} for {counted(count, 'text')}"
+        )
+    _check_dimensions(rows, dimension, name)
+
+    vectors = [_as_numbers(row, name) for row in rows]
+    sizes = [_size_of(vector) for vector in vectors]
+    _check_sizes(sizes, name)
+    return [_scale(vector, size) for vector, size in zip(vectors, sizes, strict=True)]
+
+
+def _rows_in_order(answer: object, name: str) -> list[object]:
+    """Return the vectors of an answer in the order of the texts. OpenAI's rows say their index."""
+    fields: Mapping[str, Any] = answer if isinstance(answer, dict) else {}
+    embeddings = fields.get("embeddings")
+    if isinstance(embeddings, list):
+        return embeddings
+
+    rows = fields.get("data")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise Unavailable(
+            f"{name} returned an answer without vectors",
+            hint=(
+                "Leave /embeddings out of embed.url. For Ollama, leave out /v1 too, "
+                "as in http://localhost:11434."
+            ),
+        )
+    indexes = [row.get("index") for row in rows]
+    if any(index is not None for index in indexes):
+        numbers = sorted(index for index in indexes if isinstance(index, int))
+        if numbers != list(range(len(rows))):
+            raise Unavailable(f"{name} does not say which vector belongs to which text")
+        rows = sorted(rows, key=lambda row: int(row["index"]))
+    return [row.get("embedding") for row in rows]
+
+
+def _check_dimensions(rows: Sequence[object], dimension: int | None, name: str) -> None:
+    """Raise Unavailable unless all rows are lists of this length, or of one length."""
+    lengths = {len(row) if isinstance(row, list) else 0 for row in rows}
+    expected = dimension or max(lengths, default=0)
+    if lengths == {expected} and expected:
+        return
+    wrong = min(lengths - {expected} or lengths)
+    raise Unavailable(
+        f"{name} returned a vector of {wrong} dimensions where {expected or 'some'} were expected",
+        hint="If the model has changed, set embed.model to its name.",
+    )
+
+
+def _as_numbers(row: Any, name: str) -> array[float]:
+    try:
+        return array("d", (math.nan if number is None else number for number in row))
+    except (ValueError, TypeError, OverflowError) as error:
+        raise Unavailable(
+            f"{name} returned vectors that contain values other than numbers"
+        ) from error
+
+
+def _size_of(vector: array[float]) -> float:
+    """Return the largest absolute value in a vector; NaN if not all values are finite."""
+    if not all(map(math.isfinite, vector)):
+        return math.nan
+    return max(map(abs, vector))
+
+
+def _check_sizes(sizes: Sequence[float], name: str) -> None:
+    """Raise an error if a vector has no direction.
+
+    A few such vectors are the fault of their texts, which RequestRefused says. If all of several
+    are bad, the service is.
+    """
+    bad_sizes = [size for size in sizes if not size > 0]
+    if not bad_sizes:
+        return
+    problem = "of zeros only"
+    if any(map(math.isnan, bad_sizes)):
+        problem = "with NaN or infinity in it"
+    texts = f"{counted(len(bad_sizes), 'text')} of {len(sizes)}"
+    message = f"{name} returned a vector {problem} for {texts}"
+    if len(sizes) > 1 and len(bad_sizes) == len(sizes):
+        raise Unavailable(message)
+    raise RequestRefused(message)
+
+
+def _scale(vector: array[float], size: float) -> bytes:
+    return array("b", [round(number / size * 127) for number in vector]).tobytes()

@@ -1,0 +1,84 @@
+"""Quote what a service says about a failure, without keys and texts that it repeats."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_MAX_BODY_BYTES = 20_000
+_MAX_READ_CHARACTERS = 500
+_MAX_SHOWN_CHARACTERS = 200
+_MAX_NESTING = 4
+_MESSAGE_FIELDS = ("error", "message", "msg", "detail", "errors", "title")
+_TEXT_FIELDS = ("input", "query", "texts", "documents")  # of a request
+# A run of so many characters that is also in the request was taken from it.
+_RUN = 12
+_MIN_RUN = 3
+_KEY_SHAPED = re.compile(
+    r"\b(?:sk|pa|pk|rk|hf|key|Bearer)[-_ ][\w*.-]{6,}|\b[A-Za-z0-9_-]{40,}", re.ASCII
+)
+
+
+def quote_error(body: bytes, request: Mapping[str, Any], key: str | None) -> str:
+    """Return the message in the body of a failed request as one short line; "" if there is none.
+
+    It contains neither the key nor anything that looks like one. If it repeats a text of the
+    request, the result is "".
+    """
+    message = _find_message(body)
+    if key:
+        # Before the message is cut: half a key is not recognized.
+        message = message.replace(key, "…")
+    sentence = _one_line(message[:_MAX_READ_CHARACTERS])
+    if any(_repeats(sentence, text) for text in _texts_of(request)):
+        return ""
+
+    sentence = _KEY_SHAPED.sub("…", sentence)
+    if len(sentence) > _MAX_SHOWN_CHARACTERS:
+        sentence = sentence[: _MAX_SHOWN_CHARACTERS - 1].rstrip() + "…"
+    return sentence
+
+
+def _find_message(body: bytes) -> str:
+    """Return the message in a JSON answer, or a plain text; "" for a web page.
+
+    Services answer {"error": {"message"}}, {"error": "…"}, {"message"} or {"detail": [{"msg"}]}.
+    """
+    text = body[:_MAX_BODY_BYTES].decode("utf-8", "replace")
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        is_page = text.lstrip().startswith("<")
+        return "" if is_page else text
+
+    for _ in range(_MAX_NESTING):
+        if isinstance(value, dict):
+            candidates = [value[name] for name in _MESSAGE_FIELDS if value.get(name)]
+            value = candidates[0] if candidates else ""
+        elif isinstance(value, list):
+            value = value[0] if value else ""
+    return value if isinstance(value, str) else ""
+
+
+def _one_line(text: str) -> str:
+    printable = "".join(character if character.isprintable() else " " for character in text)
+    return " ".join(printable.split())
+
+
+def _texts_of(request: Mapping[str, Any]) -> Iterator[str]:
+    for field in _TEXT_FIELDS:
+        value = request.get(field) or ()
+        texts = [value] if isinstance(value, str) else value
+        for text in texts:
+            yield " ".join(str(text).split())
+
+
+def _repeats(sentence: str, text: str) -> bool:
+    """Return whether a sentence contains a part of a text, or a short text as a whole."""
+    size = min(_RUN, len(text))
+    if size < _MIN_RUN:
+        return False
+    starts = range(len(sentence) - size + 1)
+    return any(sentence[start : start + size] in text for start in starts)

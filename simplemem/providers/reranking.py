@@ -1,0 +1,127 @@
+"""Rerankers behind a service: Voyage, or any endpoint like those of Cohere or TEI."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from simplemem.errors import Invalid, Unavailable
+from simplemem.providers.addresses import VOYAGE_URL, parse_address
+from simplemem.providers.client import create_client
+from simplemem.providers.keys import Key, KeySource
+
+
+class ServiceReranker:
+    """A reranker behind a service.
+
+    With a model, it is asked as Cohere is (also Jina, vLLM, Infinity and llama.cpp); without one,
+    as text-embeddings-inference, which serves one model.
+    """
+
+    def __init__(
+        self,
+        provider: str,
+        *,
+        url: str = "",
+        model: str = "",
+        key: KeySource = None,
+        key_setting: str = "rerank.api_key",
+    ) -> None:
+        """Create a reranker, without connecting. Raises Invalid, and Unavailable for Voyage."""
+        is_voyage = provider == "voyage"
+        self._model = model.strip()
+        address = parse_address(_endpoint(url, is_voyage), "rerank.url")
+        if is_voyage:
+            self.name = f"voyage/{self._model}"
+        elif self._model:
+            self.name = f"{self._model} at {address.host}"
+        else:
+            self.name = address.host
+
+        self.remote = is_voyage or not address.is_local
+        self._is_voyage = is_voyage
+        key_variable = "VOYAGE_API_KEY" if is_voyage else ""
+        service_key = Key(key, setting=key_setting, otherwise=key_variable)
+        self._client = create_client(provider, self.name, address, service_key, section="rerank")
+        self.close = self._client.close
+
+    def scores(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:
+        """Return one score per text, on the provider's own scale.
+
+        Raises Unavailable if they are not there by the deadline, which is a `time.monotonic()`.
+        """
+        path = "Reranking" if self._is_voyage else ""
+        request = self._request(query, list(texts))
+
+        def attempt(seconds: float) -> list[float]:
+            answer = self._client.attempt(path, request, seconds)
+            return _scores_in(answer, len(texts), self.name)
+
+        return self._client.retry_policy.call(attempt, deadline)
+
+    def _request(self, query: str, texts: list[str]) -> dict[str, Any]:
+        if not self._model:
+            return {"query": query, "texts": texts, "truncate": True}
+        request: dict[str, Any] = {"model": self._model, "query": query, "documents": texts}
+        if self._is_voyage:
+            request["truncation"] = True
+        else:
+            request["top_n"] = len(texts)
+        return request
+
+
+def _endpoint(url: str, is_voyage: bool) -> str:
+    """Return the URL of a rerank endpoint. The last part of the setting may be left out."""
+    url = url.strip().rstrip("/")
+    if is_voyage:
+        return url or VOYAGE_URL
+    if not url:
+        raise Invalid(
+            "the setting rerank.url is empty",
+            hint=(
+                "Give a URL such as https://api.cohere.com/v2/rerank "
+                "or http://localhost:8000/v1/rerank."
+            ),
+        )
+    last_part = url.rpartition("/")[2]
+    return url if last_part.startswith("rerank") else f"{url}/rerank"
+
+
+def _scores_in(answer: Any, count: int, name: str) -> list[float]:
+    """Return the scores of an answer in the order of the texts.
+
+    Cohere, Jina and vLLM answer {"results": [{"index", "relevance_score"}, …]}, Voyage {"data": …},
+    and text-embeddings-inference [{"index", "score"}, …]. Raises Unavailable if a score is missing.
+    """
+    rows = answer
+    if isinstance(answer, dict):
+        rows = answer.get("results", answer.get("data"))
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise Unavailable(f"{name} returned an answer without scores")
+
+    scores: dict[int, float] = {}
+    for row in rows:
+        index = row.get("index")
+        score = row.get("relevance_score", row.get("score"))
+        # `type`, because True is an int.
+        if type(index) is not int or not 0 <= index < count or index in scores:
+            raise Unavailable(f"{name} scored a text twice or scored an unknown text")
+        if type(score) not in (int, float) or not abs(score) <= sys.float_info.max:
+            raise Unavailable(f"{name} returned a score that is not a number")
+        scores[index] = float(score)
+    if len(scores) < count:
+        raise Unavailable(f"{name} returned {len(scores)} scores for {count} texts")
+    return [scores[index] for index in range(count)]
+
+
+def from_0_to_1(scores: Sequence[float]) -> list[float]:
+    """Return scores as shares of 1, in the same order.
+
+    Most services give shares; some, such as llama.cpp, give logits.
+    """
+    if all(0 <= score <= 1 for score in scores):
+        return list(scores)
+    # The sigmoid, in a form that does not overflow.
+    return [0.5 + 0.5 * math.tanh(score / 2) for score in scores]

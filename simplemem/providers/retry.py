@@ -1,0 +1,193 @@
+"""Try a failed request to a service again, and leave a failing service alone for a while."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable
+from concurrent import futures
+from dataclasses import dataclass
+from typing import TypeVar
+
+from simplemem.errors import SimplememError, Unavailable
+from simplemem.providers.api import IsCancelled, RequestRefused, never_cancelled
+
+_POLL_SECONDS = 0.1  # between two looks whether the caller still waits
+# A service that wants more time between two attempts is asked again by a later call.
+_MAX_WAIT_SECONDS = 60.0
+_MAX_FAILURES = 3  # in a row; then the service is left alone
+_PAUSE_SECONDS = 30.0  # for the first time; it doubles each time
+_MAX_PAUSE_SECONDS = 600.0
+_MAX_DOUBLINGS = 10
+_MAX_HURRIED_ATTEMPTS = 2  # of a call with a deadline
+
+_T = TypeVar("_T")
+_LOG = logging.getLogger(__name__)
+
+
+class TransientError(Unavailable):
+    """An attempt failed in a way that may pass.
+
+    `details["retry_after"]` has the seconds for which the service wants to be left alone, if any.
+    """
+
+
+class _Cancelled(Unavailable):
+    """The caller no longer wants the answer, which says nothing about the service."""
+
+
+@dataclass
+class CircuitBreaker:
+    """Counts failed calls in a row. After some, the service is left alone for a while.
+
+    Each failure after that doubles the while.
+    """
+
+    failures: int = 0
+    paused_until: float = 0.0  # by `time.monotonic()`
+
+    def record_success(self) -> None:
+        """Forget the failed calls."""
+        self.failures = 0
+
+    def record_failure(self, retry_after: float | None) -> None:
+        """Count a failed call. If the service asks to be left alone for long, it is, at once."""
+        self.failures += 1
+        if retry_after:
+            self.failures = max(self.failures, _MAX_FAILURES)
+        if self.failures < _MAX_FAILURES:
+            return
+
+        doublings = min(self.failures - _MAX_FAILURES, _MAX_DOUBLINGS)
+        pause = retry_after or _PAUSE_SECONDS * 2**doublings
+        self.paused_until = time.monotonic() + min(_MAX_PAUSE_SECONDS, pause)
+
+
+class RetryPolicy:
+    """Calls a service from any thread, with exponential backoff and jitter.
+
+    Guards a circuit breaker for calls without a deadline, and one for calls with a deadline: a
+    service that is too slow for a search may be fast enough for indexing.
+    """
+
+    def __init__(
+        self, name: str, *, timeout: float = 30.0, attempts: int = 4, first_wait: float = 0.5
+    ) -> None:
+        """Create a policy. `timeout` limits each attempt; the waits between attempts double."""
+        self.name = name
+        self._timeout = timeout
+        self._max_attempts = attempts
+        self._first_wait = first_wait
+        self._background_breaker = CircuitBreaker()
+        self._deadline_breaker = CircuitBreaker()
+        self._last_failure = ""
+
+    def call(
+        self,
+        attempt: Callable[[float], _T],
+        deadline: float | None = None,
+        stopped: IsCancelled = never_cancelled,
+    ) -> _T:
+        """Return what `attempt` returns, which gets the seconds that it may take.
+
+        Calls it again after a TransientError. Raises RequestRefused, or Unavailable if all attempts
+        fail, if they are not done by the deadline (a `time.monotonic()`), if `stopped` returns
+        True, or if the service is left alone.
+        """
+        self._check_not_paused(deadline)
+        max_attempts = self._max_attempts
+        end = float("inf")
+        breaker = self._background_breaker
+        if deadline is not None:
+            max_attempts = min(_MAX_HURRIED_ATTEMPTS, max_attempts)
+            end = deadline
+            breaker = self._deadline_breaker
+
+        failures = 0
+        wait = 0.0
+        while True:
+            try:
+                self._sleep(wait, stopped)
+                seconds = min(self._timeout, end - time.monotonic())
+                answer = self._run_attempt(attempt, seconds, stopped)
+            except (RequestRefused, _Cancelled):
+                raise
+            except SimplememError as error:
+                wait = self._wait_before_retry(failures, error)
+                failures += 1
+                is_in_time = wait <= _MAX_WAIT_SECONDS and time.monotonic() + wait < end
+                is_transient = isinstance(error, TransientError)
+                if is_transient and is_in_time and failures < max_attempts:
+                    _LOG.info("%s: %s; trying again in %.1f s", self.name, error.message, wait)
+                    continue
+                raise self._give_up(error, breaker) from error
+
+            breaker.record_success()
+            return answer
+
+    def _check_not_paused(self, deadline: float | None) -> None:
+        """Raise Unavailable, with the last failure, while the service is left alone."""
+        paused_until = self._background_breaker.paused_until
+        if deadline is not None:
+            paused_until = max(paused_until, self._deadline_breaker.paused_until)
+        remaining = paused_until - time.monotonic()
+        if remaining <= 0:
+            return
+        raise Unavailable(
+            f"{self._last_failure} (next attempt in {max(1, round(remaining))} s)",
+            hint="simplemem tries again by itself.",
+            retry_after=round(remaining, 1),
+        )
+
+    def _wait_before_retry(self, failures: int, error: SimplememError) -> float:
+        """Return the seconds to wait after an error, of which there were some before."""
+        longest = min(_MAX_WAIT_SECONDS, self._first_wait * 2**failures)
+        # With full jitter, callers that failed together do not return together.
+        wait = random.uniform(0, longest)  # noqa: S311
+        retry_after: float = error.details.get("retry_after") or 0.0
+        return max(wait, retry_after)
+
+    def _give_up(self, error: SimplememError, breaker: CircuitBreaker) -> Unavailable:
+        """Record a failed call, and return the error to raise."""
+        self._last_failure = error.message
+        if isinstance(error, TransientError):
+            self._last_failure = f"{self.name} does not answer: {error.message}"
+        breaker.record_failure(error.details.get("retry_after"))
+        return Unavailable(self._last_failure, hint=error.hint, **error.details)
+
+    def _run_attempt(
+        self, attempt: Callable[[float], _T], seconds: float, stopped: IsCancelled
+    ) -> _T:
+        """Make one attempt in a thread, which is left behind when its time is over."""
+        answer = futures.Future[_T]()
+
+        def run() -> None:
+            try:
+                answer.set_result(attempt(seconds))
+            except BaseException as error:  # noqa: BLE001 - raised again in the calling thread
+                answer.set_exception(error)
+
+        if seconds > 0:
+            threading.Thread(target=run, name="simplemem-service", daemon=True).start()
+        if not self._await(answer, seconds, stopped):
+            raise TransientError(f"no answer within {max(0.0, seconds):.3g} s")
+        return answer.result()
+
+    def _sleep(self, seconds: float, stopped: IsCancelled) -> None:
+        nothing = futures.Future[None]()
+        self._await(nothing, seconds, stopped)
+
+    def _await(self, future: futures.Future[_T], seconds: float, stopped: IsCancelled) -> bool:
+        """Return whether a future is done in time. Raises _Cancelled if the caller gave up."""
+        end = time.monotonic() + seconds
+        while True:
+            remaining = end - time.monotonic()
+            if remaining <= 0:
+                return future.done()
+            futures.wait([future], min(_POLL_SECONDS, remaining))
+            if future.done():
+                return True
+            if stopped():
+                raise _Cancelled(f"the request to {self.name} was cancelled")

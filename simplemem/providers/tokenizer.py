@@ -1,0 +1,122 @@
+"""The byte pair encoding of WordLlama: a text becomes tokens of its vocabulary."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import re
+from array import array
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from pathlib import Path
+
+_SPACE = "\u2581"  # stands for a space in the vocabulary
+_PIECES = re.compile(f"\n|{_SPACE}*[^{_SPACE}\n]+|{_SPACE}+")
+# What these spell in a text is one token.
+_SPECIAL = {"<unk>": 0, "<s>": 1, "</s>": 2}
+_SPECIALS = re.compile("(<unk>|<s>|</s>)")
+_FIRST_BYTE = 3  # the token of the byte 0
+_MAX_CACHED_WORDS = 10_000
+_MAX_CACHED_SIZES = 20_000
+
+
+class Tokenizer:
+    """Joins the characters of a text to tokens: the pair that was learned first is joined first.
+
+    No token reaches across a space or a line break, so each word is tokenized alone. The tokens of
+    the last words are remembered.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read the vocabulary. Raises OSError."""
+        model = json.loads(path.read_bytes())["model"]
+        self._ids: dict[str, int] = model["vocab"]
+        self._merges: list[str] = model["merges"]
+        # The caches belong to the instance: as decorators they would keep it in memory.
+        self._size = lru_cache(maxsize=_MAX_CACHED_SIZES)(lambda piece: len(self._encode(piece)))
+        # An array takes a twentieth of the memory of a list.
+        self.tokens = lru_cache(maxsize=_MAX_CACHED_WORDS)(
+            lambda word: array("H", self._tokenize(word))
+        )
+
+    @cached_property
+    def _ranks(self) -> dict[str, int]:
+        """The rank of each pair, by what was learned first. Words that are one token need none."""
+        return {pair: rank for rank, pair in enumerate(self._merges)}
+
+    def _tokenize(self, word: str) -> list[int]:
+        """Return the tokens of a text without spaces that follows a space."""
+        tokens: list[int] = []
+        for part in _SPECIALS.split(word):
+            if not part:
+                continue
+            # Joining the characters of a part that is a token would end in that token.
+            token = _SPECIAL.get(part, self._ids.get(_SPACE + part))
+            if token is None:
+                tokens += self._encode(_SPACE + part)
+            else:
+                tokens.append(token)
+        return tokens
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens in a text."""
+        total = 0
+        for part in _SPECIALS.split(text):
+            if part in _SPECIAL:
+                total += 1
+            elif part:
+                spaced = _SPACE + part.replace(" ", _SPACE)
+                total += sum(map(self._size, _PIECES.findall(spaced)))
+        return total
+
+    def _encode(self, text: str) -> list[int]:
+        """Return the tokens of a text, by joining its characters."""
+        tokens: list[int] = []
+        for part in self._join_pairs(text):
+            token = self._ids.get(part)
+            if token is not None:
+                tokens.append(token)
+            else:
+                # A character that is in no token becomes its bytes.
+                tokens += [_FIRST_BYTE + byte for byte in part.encode()]
+        return tokens
+
+    def _join_pairs(self, text: str) -> list[str]:
+        """Return the parts of a text after all pairs are joined, in the order of their ranks."""
+        ranks = self._ranks
+        parts = list(text)  # a part that was joined to the one before it is ""
+        end = len(parts)
+        # The parts form a linked list: joining two is then a matter of constant time.
+        previous = list(range(-1, end - 1))
+        following = list(range(1, end + 1))
+
+        # By rank, then from the left.
+        candidates: list[tuple[int, int, str, str]] = []
+        for index, (left, right) in enumerate(pairwise(parts)):
+            rank = ranks.get(f"{left} {right}")
+            if rank is not None:
+                candidates.append((rank, index, left, right))
+        heapq.heapify(candidates)
+
+        while candidates:
+            _, index, left, right = heapq.heappop(candidates)
+            right_index = following[index]
+            if parts[index] != left or right_index == end or parts[right_index] != right:
+                continue  # one of the two was joined to another part before
+
+            parts[index] = left + right
+            parts[right_index] = ""
+            next_index = following[right_index]
+            following[index] = next_index
+            if next_index < end:
+                previous[next_index] = index
+
+            for start in (previous[index], index):
+                if start < 0 or following[start] >= end:
+                    continue
+                left = parts[start]
+                right = parts[following[start]]
+                rank = ranks.get(f"{left} {right}")
+                if rank is not None:
+                    heapq.heappush(candidates, (rank, start, left, right))
+        return [part for part in parts if part]
