@@ -1,5 +1,8 @@
-"""Every failure a user can meet: a code, which is a contract with programs, a sentence for people and
-models, and in `hint` a way out."""
+"""The errors that users and programs meet.
+
+Each has a message for people, a hint that says what to do, and a code, which is a contract with
+programs.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,22 @@ from typing import Any, ClassVar
 
 
 class SimplememError(Exception):
-    """A failure with a name. `details` are further facts for programs; they must be JSON values."""
+    """The base of all errors of simplemem.
+
+    `details` has further facts for programs, as JSON values.
+    """
 
     code: ClassVar[str] = "unavailable"
 
-    def __init__(self, message: str, *, hint: str = "", **details: Any) -> None:
+    def __init__(self, message: str, *, hint: str = "", **details: object) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
-        self.details = details
+        self.details: dict[str, Any] = details
 
     @property
     def hint(self) -> str:
-        """What the caller can do. A traceback shows it below the message."""
+        """What the caller can do; "" if there is nothing to say. Tracebacks show it too."""
         return self._hint
 
     @hint.setter
@@ -29,38 +35,39 @@ class SimplememError(Exception):
         self.__notes__ = [text] if text else []
 
     def as_dict(self) -> dict[str, Any]:
-        """The shape every interface shows: code, message, hint when there is one, and the details."""
-        shown: dict[str, Any] = {"code": self.code, "message": self.message}
+        """Return code, message, hint (if there is one) and details, for any interface."""
+        result: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.hint:
-            shown["hint"] = self.hint
-        return shown | self.details
+            result["hint"] = self.hint
+        return result | self.details
 
     def withhold_folders(self, folders: Iterable[str]) -> None:
         """Replace folders of this machine with `…` in message and hint, for a caller elsewhere."""
-        for folder in sorted(folders, key=len, reverse=True):
+        longest_first = sorted(folders, key=len, reverse=True)
+        for folder in longest_first:
             self.message = self.message.replace(folder, "…")
             self.hint = self.hint.replace(folder, "…")
 
 
 class Invalid(SimplememError):
-    """The request itself is wrong: a name that cannot be a file, an edit that matches nothing."""
+    """The request is wrong: a name that no file can have, an edit whose text is not in the note."""
 
     code = "invalid"
 
 
 class TooLong(SimplememError):
-    """A name or a text over its limit."""
+    """A name or a text is over its limit."""
 
     code = "too_long"
 
 
 class NotFound(SimplememError):
-    """No such memory, version or section. `candidates` are the nearest names there are."""
+    """There is no such note, version or section. `candidates` are the most similar names."""
 
     code = "not_found"
 
     def __init__(
-        self, message: str, *, hint: str = "", candidates: Sequence[str] = (), **details: Any
+        self, message: str, *, hint: str = "", candidates: Sequence[str] = (), **details: object
     ) -> None:
         if candidates:
             details["candidates"] = list(candidates)
@@ -68,19 +75,22 @@ class NotFound(SimplememError):
 
 
 class AlreadyExists(SimplememError):
-    """A memory of that name is there."""
+    """There is a note of this name."""
 
     code = "already_exists"
 
 
 class Ambiguous(SimplememError):
-    """A name that could mean several memories. `candidates` lists them all."""
+    """Several notes could be meant. The detail `candidates` lists them all."""
 
     code = "ambiguous"
 
 
 class Conflict(SimplememError):
-    """The note is not what the caller had read. Carries the hash of what is there now, and the difference."""
+    """The note is no longer what the caller has read.
+
+    `current_sha256` is its hash now (None if it does not exist), and `diff` what has changed.
+    """
 
     code = "conflict"
 
@@ -91,7 +101,7 @@ class Conflict(SimplememError):
         current_sha256: str | None,
         diff: str = "",
         hint: str = "",
-        **details: Any,
+        **details: object,
     ) -> None:
         super().__init__(message, hint=hint, current_sha256=current_sha256, diff=diff, **details)
 
@@ -103,12 +113,15 @@ class ReadOnly(SimplememError):
 
 
 class Unreadable(SimplememError):
-    """A note whose header or encoding cannot be understood. It is served and searched, and never rewritten."""
+    """The frontmatter or the encoding of a note is broken, at `line` if that is known.
+
+    Such a note is served and searched, but never rewritten.
+    """
 
     code = "unreadable"
 
     def __init__(
-        self, message: str, *, hint: str = "", line: int | None = None, **details: Any
+        self, message: str, *, hint: str = "", line: int | None = None, **details: object
     ) -> None:
         if line is not None:
             details["line"] = line
@@ -116,6 +129,6 @@ class Unreadable(SimplememError):
 
 
 class Unavailable(SimplememError):
-    """Something needed is not there just now: the lock, the disk, an embedder, the index."""
+    """Something that is needed cannot be used now: a lock, the disk, a service, the index."""
 
     code = "unavailable"

@@ -1,4 +1,4 @@
-"""The values that the store gives and takes: a memory, a hit, a list, the outcome of a write. Plain and frozen."""
+"""The values that the store takes and returns: a note, a hit, a list, the outcome of a write."""
 
 from __future__ import annotations
 
@@ -10,42 +10,43 @@ from typing import Any, Literal, TypedDict, dataclass_transform
 from simplemem.errors import Invalid
 from simplemem.note.tag_requests import parse_tag_request
 
-# The notices above hits that answer nothing: no word of the question is held, or those that are held do not suffice.
+# Notices above hits that are no answer: no note contains a word of the query, or too few do.
 NO_WORD_HELD = "No note contains these words; these are the nearest by meaning."
 NOTHING_FOUND = "Nothing found; these are the nearest."
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Value:
-    """What inherits from this is a frozen dataclass, and can be shown to a program as plain JSON.
+    """The base of the values: a subclass is a frozen dataclass, and has `as_dict()` for programs.
 
-    Its methods are written here once. `dataclass` would compile six of them for each of 35 classes, which was a tenth
-    of what a short command costs.
+    The methods are written here once. `dataclass` would compile six of them for each of 35 classes,
+    which was a tenth of the time of a short command.
     """
 
     def __init_subclass__(cls) -> None:
         dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
 
-    def __init__(self, *values: Any, **named: Any) -> None:
+    def __init__(self, *positional: object, **named: object) -> None:
         fields = _fields_of(self)
-        given = dict(zip((each.name for each in fields), values, strict=False))
-        unknown = named.keys() - {each.name for each in fields}
-        if len(values) > len(fields) or unknown or given.keys() & named.keys():
-            raise TypeError(
-                f"{type(self).__name__} has the fields {', '.join(each.name for each in fields)}"
-            )
-        given |= named
-        for each in fields:
-            object.__setattr__(
-                self, each.name, given[each.name] if each.name in given else self._default_of(each)
-            )
+        names = [item.name for item in fields]
+        values = dict(zip(names, positional, strict=False))
+        is_surplus = len(positional) > len(fields)
+        is_unknown = not named.keys() <= set(names)
+        is_repeated = not values.keys().isdisjoint(named)
+        if is_surplus or is_unknown or is_repeated:
+            raise TypeError(f"{type(self).__name__} has the fields {', '.join(names)}")
 
-    def _default_of(self, each: dataclasses.Field[Any]) -> Any:
-        if each.default_factory is not dataclasses.MISSING:
-            return each.default_factory()
-        if each.default is dataclasses.MISSING:
-            raise TypeError(f"{type(self).__name__} needs {each.name}")
-        return each.default
+        values |= named
+        for item in fields:
+            value = values[item.name] if item.name in values else self._default_of(item)
+            object.__setattr__(self, item.name, value)
+
+    def _default_of(self, item: dataclasses.Field[Any]) -> object:
+        if item.default_factory is not dataclasses.MISSING:
+            return item.default_factory()
+        if item.default is dataclasses.MISSING:
+            raise TypeError(f"{type(self).__name__} needs {item.name}")
+        return item.default
 
     def __setattr__(self, name: str, value: object) -> None:
         raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
@@ -54,41 +55,46 @@ class Value:
         raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
 
     def __repr__(self) -> str:
-        shown = (
-            f"{each.name}={getattr(self, each.name)!r}" for each in _fields_of(self) if each.repr
-        )
-        return f"{type(self).__qualname__}({', '.join(shown)})"
+        fields = [
+            f"{item.name}={getattr(self, item.name)!r}" for item in _fields_of(self) if item.repr
+        ]
+        return f"{type(self).__qualname__}({', '.join(fields)})"
 
     def __eq__(self, other: object) -> bool:
-        return self._values() == other._values() if type(other) is type(self) else NotImplemented
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._values() == other._values()
 
     def __hash__(self) -> int:
         return hash(self._values())
 
-    def _values(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, each.name) for each in _fields_of(self))
+    def _values(self) -> tuple[object, ...]:
+        return tuple(getattr(self, item.name) for item in _fields_of(self))
 
     def as_dict(self) -> dict[str, Any]:
-        return {each.name: _plain(getattr(self, each.name)) for each in _fields_of(self)}
+        """Return the fields as JSON values."""
+        return {item.name: _as_json(getattr(self, item.name)) for item in _fields_of(self)}
 
 
 def _fields_of(value: Value) -> tuple[dataclasses.Field[Any], ...]:
-    return dataclasses.fields(value)  # type: ignore[arg-type]  # each class of values is made a dataclass
+    return dataclasses.fields(value)  # type: ignore[arg-type]  # `Value` makes dataclasses
 
 
-def _plain(value: Any) -> Any:
+def _as_json(value: object) -> Any:
     if isinstance(value, Value):
         return value.as_dict()
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _as_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(item) for item in value]
-    is_plain = isinstance(value, (str, int, float, bool, type(None)))
-    return (value if value == value else None) if is_plain else str(value)  # NaN is no JSON
+        return [_as_json(item) for item in value]
+    if not isinstance(value, (str, int, float, bool, type(None))):
+        return str(value)
+    is_nan = value != value
+    return None if is_nan else value
 
 
 class By(TypedDict, total=False):
-    """Who makes a change, with which tool, and why: it stands in the history."""
+    """Who makes a change, with which tool, and why. The history records it."""
 
     who: str
     tool: str
@@ -96,38 +102,39 @@ class By(TypedDict, total=False):
 
 
 class IndexState(Value):
-    """How far the index can be trusted now.
+    """How complete the index is.
 
-    `pending` counts the notes that are not wholly searchable. `missing_notes` of them are not read yet, or have changed
-    since they were read; `missing_vectors` are not searchable by meaning.
+    `pending` counts the notes that are not fully searchable: `missing_notes` are not indexed yet,
+    or have changed since; `missing_vectors` cannot be found by meaning.
     """
 
     state: Literal["ready", "indexing", "partial"]
     notes: int
     pending: int
     reason: str = ""
-    commit: str = field(default="", repr=False)  # of a branch: what it is of
+    commit: str = field(default="", repr=False)  # that is indexed, if the vault is a branch
     missing_notes: int = field(default=0, repr=False)
     missing_vectors: int = field(default=0, repr=False)
 
     @property
     def is_ready(self) -> bool:
-        """Whether what is not found in the index is not in the vault."""
+        """Whether all notes are indexed, so that what is not found does not exist."""
         return self.state == "ready"
 
     def as_dict(self) -> dict[str, Any]:
-        may_be_left_out = ("commit", "missing_notes", "missing_vectors")
-        return {
-            key: each
-            for key, each in super().as_dict().items()
-            if each or key not in may_be_left_out
-        }
+        """Return the fields as JSON values, without those that say nothing."""
+        optional = ("commit", "missing_notes", "missing_vectors")
+        values = super().as_dict()
+        return {key: value for key, value in values.items() if value or key not in optional}
 
 
 class Filter(Value):
-    """Which memories take part. Names and dates are as a person gives them; the store resolves them."""
+    """Which notes a search or list is restricted to.
 
-    tags: Mapping[str, str] = field(default_factory=dict)  # "" asks only that the tag is there
+    Names and dates are as a user writes them; the store resolves them.
+    """
+
+    tags: Mapping[str, str] = field(default_factory=dict)  # "" stands for any value of the tag
     require_all: bool = False
     type: str = ""
     prefix: str = ""
@@ -135,30 +142,34 @@ class Filter(Value):
     until: str = ""
     link_to: str = ""
     linked_by: str = ""
-    properties: Mapping[str, str] = field(
-        default_factory=dict
-    )  # such as {"status": "done"}: all of them
-    author: str = ""  # who changed it last: human, agent, unknown, or how a name begins; any: only that it is said
+    # Such as {"status": "done"}. A note must have all of them.
+    properties: Mapping[str, str] = field(default_factory=dict)
+    # Who changed the note last: human, agent, unknown, or the beginning of a client's name. "any"
+    # allows all notes, and the hits say who changed them.
+    author: str = ""
 
     @classmethod
     def of(cls, *, tags: Any = None, **fields: Any) -> Filter:
-        """A filter from forgiving arguments: tags as map, list, text or JSON; None for what is not given."""
-        wanted = parse_tag_request(tags)
-        if refused := [
-            f"{key} = {value}" for key, value in wanted.items() if value is None or value is False
-        ]:
-            raise Invalid(
-                f"a tag filter cannot require {refused[0]}",
-                hint='To require the tag with any value, use "".',
-            )
-        values = {key: "" if value is True else str(value) for key, value in wanted.items()}
-        return cls(
-            tags=values, **{key: value for key, value in fields.items() if value is not None}
-        )
+        """Return a filter from lenient arguments.
+
+        Tags may be a map, a list, a text or JSON, and None stands for an absent argument. Raises
+        Invalid for tags that cannot be required.
+        """
+        required: dict[str, str] = {}
+        for key, value in parse_tag_request(tags).items():
+            if value is None or value is False:
+                raise Invalid(
+                    f"a tag filter cannot require {key} = {value}",
+                    hint='To require the tag with any value, use "".',
+                )
+            required[key] = "" if value is True else str(value)
+
+        present = {key: value for key, value in fields.items() if value is not None}
+        return cls(tags=required, **present)
 
 
 class LinkOut(Value):
-    """A link as it stands in a memory. `target` is the name of the memory or file it leads to, else its text."""
+    """A link in a note. `target` is the name of the note or file, or the text if there is none."""
 
     target: str
     resolved: bool
@@ -169,7 +180,7 @@ class LinkOut(Value):
 
 
 class Memory(Value):
-    """One memory, read whole. `content` is the body without the header, `text` the whole file."""
+    """A whole note. `content` is the body without the frontmatter, `text` the whole file."""
 
     name: str
     path: str
@@ -197,17 +208,16 @@ class Memory(Value):
         """The level, text and line of each heading of the whole note."""
         from simplemem.note.note import read_note
 
-        return tuple(
-            (each.level, each.text, each.line)
-            for each in read_note(self.text.encode()).body.headings
-        )
+        headings = read_note(self.text.encode()).body.headings
+        return tuple((heading.level, heading.text, heading.line) for heading in headings)
 
     def as_dict(self) -> dict[str, Any]:
-        return super().as_dict() | {"headings": _plain(self.headings)}
+        """Return the fields and the headings as JSON values."""
+        return super().as_dict() | {"headings": _as_json(self.headings)}
 
 
 class Listed(Value):
-    """A memory in a list."""
+    """A note in a list."""
 
     name: str
     path: str
@@ -223,7 +233,10 @@ class Listed(Value):
 
 
 class Page(Value):
-    """Part of a list. Pass `next_cursor` to go on; None at the end. `degraded` says what of the filter no note has."""
+    """Part of a list. `next_cursor` leads to the next part; it is None at the end.
+
+    `degraded` says which part of the filter matches no note at all.
+    """
 
     items: tuple[Listed, ...]
     next_cursor: str | None
@@ -233,7 +246,10 @@ class Page(Value):
 
 
 class Hit(Value):
-    """A memory that answers a question, enough to cite it. `authors` and `written` say who changed it, if asked."""
+    """A note that a search found, with enough of it to cite it.
+
+    `authors` and `written` say who changed it and when, if the filter asks for an author.
+    """
 
     name: str
     title: str
@@ -252,12 +268,18 @@ class Hit(Value):
     written: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        shown = super().as_dict()
-        return {key: shown[key] for key in shown if shown[key] or key not in ("authors", "written")}
+        """Return the fields as JSON values, without authors if they are not known."""
+        optional = ("authors", "written")
+        values = super().as_dict()
+        return {key: value for key, value in values.items() if value or key not in optional}
 
 
 class Found(Value):
-    """The answer to a search. `degraded` says what was missing; `why` accounts for a note asked for by name."""
+    """The answer to a search.
+
+    `degraded` says why the search was less than it could be. `why` explains the rank, or the
+    absence, of a note that the caller named.
+    """
 
     query: str
     mode: str
@@ -266,13 +288,13 @@ class Found(Value):
     explain: Mapping[str, Any] | None = None
     degraded: str = ""
     why: Mapping[str, Any] | None = None
-    absent: tuple[str, ...] = ()  # words that no note holds
+    absent: tuple[str, ...] = ()  # words of the query that no note contains
     only_nearest: bool = False  # no hit is good enough to be an answer
-    notice: str = ""  # the sentence that says so, to be shown above the hits
+    notice: str = ""  # says so, for display above the hits
 
 
 class Mention(Value):
-    """A link to a memory as it stands in another: its form, and the line with what is written there."""
+    """A link to a note in another note: its form, its line, and the text of that line."""
 
     form: str
     line: int
@@ -280,7 +302,10 @@ class Mention(Value):
 
 
 class Backlink(Value):
-    """A memory that leads here: by links, the first with its line and `also` the others, or by its meaning."""
+    """A note that links to this one, or is similar to it.
+
+    The fields describe the first link; `also` has the others.
+    """
 
     name: str
     title: str
@@ -293,7 +318,11 @@ class Backlink(Value):
 
 
 class Pack(Value):
-    """A context pack: passages `left_out` for the budget, `duplicates` of what another says; `omitted` are all those."""
+    """Passages that fit a budget of tokens, as context for a model.
+
+    `left_out` counts those for which the budget was too small, and `duplicates` those that repeat
+    another; `omitted` lists both.
+    """
 
     query: str
     text: str
@@ -304,14 +333,14 @@ class Pack(Value):
     degraded: str = ""
     duplicates: int = 0
     omitted: tuple[Mapping[str, Any], ...] = ()
-    tokenizer: str = "estimate"  # what counts the tokens; an estimate when none is at hand
+    tokenizer: str = "estimate"  # what counted the tokens
     absent: tuple[str, ...] = ()
     only_nearest: bool = False
-    notice: str = ""  # says that no passage answers, to be shown above the text
+    notice: str = ""  # says that no passage is an answer, for display above the text
 
 
 class Saved(Value):
-    """A write that is on the disk. `changed` is False when the note already was what was wanted."""
+    """A write that is on the disk. `changed` is False if the note already had this content."""
 
     name: str
     path: str
@@ -325,7 +354,7 @@ class Saved(Value):
 
 
 class Moved(Value):
-    """A memory under its new name, and the memories whose links were written again."""
+    """A note under its new name. `rewritten` are the notes whose links were changed."""
 
     name: str
     path: str
@@ -337,7 +366,7 @@ class Moved(Value):
 
 
 class Deleted(Value):
-    """A memory that is in the trash. `version` brings it back."""
+    """A note that is in the trash. Undoing `version` brings it back."""
 
     name: str
     version: str
@@ -345,32 +374,31 @@ class Deleted(Value):
 
 
 class Synced(Value):
-    """What was exchanged with another machine: what was committed here, what came and was merged, what could not be and
-    lies beside its note, and what waits since the person has staged it."""
+    """What was exchanged with a remote."""
 
     remote: str
-    committed: int
-    changed: tuple[str, ...]
-    copies: tuple[str, ...]
-    waiting: tuple[str, ...]
+    committed: int  # changes of this machine
+    changed: tuple[str, ...]  # the notes that were changed elsewhere, and merged
+    copies: tuple[str, ...]  # what could not be merged, beside the notes
+    waiting: tuple[str, ...]  # is not committed, because the user has staged it
     pushed: bool
-    version: str  # of the step that wrote what came, "" if nothing did
+    version: str  # of the change that wrote the merged notes, "" if there were none
 
 
 class MovedIndex(Value):
-    """An index that was built in an engine: of how many notes, and of how many the vectors were `taken` over or `made`."""
+    """An index that was built in another engine."""
 
     engine: str
     place: str
     notes: int
-    taken: int
-    made: int
-    in_use: bool  # the settings already name it
-    trouble: str  # why vectors are missing that could not be made
+    taken: int  # notes whose vectors were copied from the old index
+    made: int  # notes whose vectors were made for it
+    in_use: bool  # the settings already name this engine
+    trouble: str  # why vectors are missing, "" if none are
 
 
 class Undone(Value):
-    """A change that was taken back, which can itself be undone."""
+    """A change that was undone. Undoing `version` brings it back."""
 
     name: str
     sha256: str | None
@@ -379,25 +407,25 @@ class Undone(Value):
 
 
 class UndoneNote(Value):
-    """What became of one memory when many changes were undone, or would become of it. `since` is the first of them."""
+    """What undoing many changes does to one note."""
 
     name: str
-    new_name: str | None  # where a move goes back to
+    new_name: str | None  # after a move is undone
     becomes: str  # changed back, moved back, brought back or deleted
-    since: str
+    since: str  # the time of the first of the changes
     before: str | None
     sha256: str | None
 
 
 class LeftAsIs(Value):
-    """A memory whose changes were not taken back, and why."""
+    """A note whose changes were not undone, and why."""
 
     name: str
     why: str
 
 
 class UndoneMany(Value):
-    """Everything somebody changed since a moment, taken back as one change. `version` is "" for a preview."""
+    """All changes of an author since a time, undone as one change. `version` is "" in a preview."""
 
     by: str
     since: str
@@ -408,7 +436,7 @@ class UndoneMany(Value):
 
 
 class HistoryEntry(Value):
-    """A change of one memory, or a step that changed some `notes`: ours, with its commit if there is one, or git's."""
+    """A change of one note, or of several `notes` at once, from our history or from git."""
 
     version: str
     name: str
@@ -427,7 +455,7 @@ class HistoryEntry(Value):
 
 
 class BlamedLine(Value):
-    """A line of a memory and who last changed it: a person, or an agent by its name; `when` (UTC) may be unknown, ""."""
+    """A line of a note, and who changed it last. `when` is in UTC, and "" if it is not known."""
 
     number: int
     text: str
@@ -437,18 +465,24 @@ class BlamedLine(Value):
 
 
 class Difference(Value):
-    """What lies between two texts of one memory, or of two. `doubt` says what cannot be told, and is empty else."""
+    """The difference between two texts of one note, or of two notes.
+
+    `doubt` says what is not certain about it; it is "" if everything is.
+    """
 
     name: str
     new_name: str
-    before: str  # a version, a date, or what else was asked for
+    before: str  # a version, a date, or another description of the text
     after: str
     diff: str
     doubt: str = ""
 
 
 class Restored(Value):
-    """A memory that has an earlier text again, `at` a version or date. `changed` is False when it had it already."""
+    """A note that has an earlier text again: that of the version or date `at`.
+
+    `changed` is False if it already had this text.
+    """
 
     name: str
     sha256: str
@@ -460,7 +494,7 @@ class Restored(Value):
 
 
 class ConflictCopy(Value):
-    """A file that a synchroniser or git left beside a note that was changed in two places."""
+    """A file that a sync program or git left beside a note that was changed in two places."""
 
     name: str
     path: str
@@ -470,11 +504,11 @@ class ConflictCopy(Value):
 
 
 class ConflictMerge(Value):
-    """What a merge would make of a note and a copy of it."""
+    """The result of merging a note and a conflict copy of it."""
 
     copy: ConflictCopy
-    text: str | None  # None where there is a `problem`
-    base: str  # the version both likely began as, "" for none
+    text: str | None  # None if there is a `problem`
+    base: str  # the version that both probably began as, "" if there is none
     clean: bool
     conflicts: int
     diff: str
@@ -484,7 +518,10 @@ class ConflictMerge(Value):
 
 
 class ConflictMerged(Value):
-    """A conflict copy that is merged into its note, or dropped. `version` takes both back at once."""
+    """A conflict copy that was merged into its note, or dropped.
+
+    Undoing `version` restores both files.
+    """
 
     name: str
     copy: str
@@ -495,7 +532,7 @@ class ConflictMerged(Value):
 
 
 class OwnFile(Value):
-    """A file or folder in `.simplemem/`: what it holds, and whether deleting it loses nothing."""
+    """A file or folder in `.simplemem/`, and whether it can be deleted without a loss."""
 
     path: str
     holds: str
@@ -503,7 +540,10 @@ class OwnFile(Value):
 
 
 class Finding(Value):
-    """Something the doctor noticed. `candidates` are what a broken link may mean; `fix` is what mending would do."""
+    """A problem that the doctor found.
+
+    `candidates` are the notes that an unresolved link may mean; `fix` says what fixing would do.
+    """
 
     check: str
     level: Literal["error", "warning", "note"]
@@ -516,26 +556,26 @@ class Finding(Value):
 
 
 class Mend(Value):
-    """What mending does to one note: its text, which has this hash now, becomes another."""
+    """The fixes of one note."""
 
     path: str
     what: tuple[str, ...]
     diff: str
-    sha256: str
-    text: str
+    sha256: str  # before
+    text: str  # after
 
 
 class Mending(Value):
-    """What the doctor found, what of it is `left` once the `changes` are made, and why some cannot be made."""
+    """What the doctor found, and a plan that fixes it."""
 
     findings: tuple[Finding, ...]
-    left: tuple[Finding, ...]
+    left: tuple[Finding, ...]  # what the changes do not fix
     changes: tuple[Mend, ...]
-    unmended: tuple[str, ...] = ()
+    unmended: tuple[str, ...] = ()  # why some fixes are not possible
 
 
 class Mended(Value):
-    """What mending did: one change, which undoing `version` takes back. `version` is "" when no note was changed."""
+    """The notes that were fixed, as one change. `version` is "" if no note was changed."""
 
     version: str
     changed: tuple[str, ...]

@@ -19,8 +19,7 @@ from simplemem.note.fingerprints import text_hash
 from simplemem.note.note import read_note
 from simplemem.note.privacy import private_reason
 from simplemem.note.words import without_stop_words
-from simplemem.providers.client import Refused
-from simplemem.providers.embed import Embedder
+from simplemem.providers.api import Embedder, RequestRefused
 from simplemem.vault.source import NoteSource
 
 _NOTES_AT_ONCE = 500  # that are looked up to have their vectors made
@@ -314,7 +313,7 @@ class Filling:
             vectors = self.embedder.documents(inputs, stopped=self.stopped)
             self._has_embedded = True
             return dict(zip(texts, vectors, strict=True)), {}
-        except Refused as error:
+        except RequestRefused as error:
             if not self._has_embedded:
                 # Does it refuse this text, or every text?
                 self.embedder.documents(["memory"], stopped=self.stopped)

@@ -93,9 +93,9 @@ def prefixes_of(
     `query` and `document` are the settings, which override what is known of the model.
     """
     prefixes = _Prefixes("", "")
-    for pattern, known in _KNOWN_PREFIXES:
+    for pattern, model_prefixes in _KNOWN_PREFIXES:
         if pattern.search(model.lower()):
-            prefixes = known
+            prefixes = model_prefixes
             break
 
     if query is not None:

@@ -287,16 +287,16 @@ def unknown_variables(env: Mapping[str, str]) -> list[str]:
     Variables with other names are left alone: Kubernetes sets `SIMPLEMEM_PORT` and more for a
     service called simplemem.
     """
-    known = {_variable_of(key) for key in SETTINGS} | _OTHER_VARIABLES
-    unknown = {name for name in env if name.startswith(ENV_PREFIX)} - known
-    if not unknown:
+    read_variables = {_variable_of(key) for key in SETTINGS} | _OTHER_VARIABLES
+    other_names = {name for name in env if name.startswith(ENV_PREFIX)} - read_variables
+    if not other_names:
         return []
 
     user_settings = read_settings(user_config_path(env)).values()
-    unknown -= {value["env"] for value in user_settings if _names_variable(value)}
+    other_names -= {value["env"] for value in user_settings if _names_variable(value)}
     warnings = []
-    for name in sorted(unknown):
-        similar = get_close_matches(name.upper(), known, 1, 0.85)
+    for name in sorted(other_names):
+        similar = get_close_matches(name.upper(), read_variables, 1, 0.85)
         if similar:
             warnings.append(f"the variable {name} has no effect; did you mean {similar[0]}?")
     return warnings

@@ -21,7 +21,7 @@ from simplemem.index.sqlite.database import SqliteEngine, open_engine
 from simplemem.index.text import BLOCK, SHIFT
 from simplemem.index.vectors import MAX_NUMBERS_IN_MEMORY, NearestNotes
 from simplemem.note.note import read_note
-from simplemem.providers.embed import embedder_named
+from simplemem.providers.embeddings import create_embedder
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
@@ -190,7 +190,7 @@ def test_memory_follows_every_change_of_the_table(
     store: EnhancedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vectors, "_MAX_STALE_ROWS", 12)  # some reloads between
-    index, embedder = store._core.index, embedder_named("wordllama")
+    index, embedder = store._core.index, create_embedder("wordllama")
     assert embedder is not None
     query = embedder.query("the harbour crane at number 7")
     chosen = random.Random(7)

@@ -25,7 +25,7 @@ from simplemem.errors import SimplememError
 from simplemem.index import embeddings, sync
 from simplemem.index.audit import dump
 from simplemem.index.sqlite.database import open_engine
-from simplemem.providers.embed import embedder_named
+from simplemem.providers.embeddings import create_embedder
 from simplemem.providers.wordllama import WordLlama
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore, embedding
@@ -136,7 +136,7 @@ _ACTS: dict[
     "read": lambda store, name, _: store.read(name),
     "search": lambda store, name, _: store.search(f"words {name}", mode="text"),
 }
-_LOADED = cache(embedder_named)  # once for all stores, which would each load it for itself
+_LOADED = cache(create_embedder)  # once for all stores, which would each load it for itself
 _HALF = Half()
 _LESS = {
     "write": {"durability": "fast"},
@@ -192,7 +192,7 @@ class AVault(RuleBasedStateMachine):
                 sync, "BATCH", 3
             ),  # as many transactions as if there were thousands of notes
             patch.object(sync, "_MUCH", 3),  # and both ways of writing: a few notes, and very many
-            patch.object(embedding, "embedder_named", _LOADED),
+            patch.object(embedding, "create_embedder", _LOADED),
         ]
         for each in self.patches:
             each.start()
