@@ -1,1 +1,4 @@
-"""The term index: which words occur where in the notes, ranked by BM25, the same for every engine."""
+"""The term index: which words occur where in the notes, ranked by BM25.
+
+The same code serves every engine.
+"""

@@ -1,4 +1,4 @@
-"""Describe what the term index holds, independent of its segments, so that two indexes can be compared."""
+"""Describe the content of a term index without its segments, to compare two indexes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ALL_BITS = 0xFFFFFFFFFFFFFFFF
 
 
 def describe_terms(db: Connection) -> Iterator[tuple[str, int, int]]:
-    """Yield each term with the number of its occurrences and a sum that tells their places, in order.
+    """Yield each term, in order, with the number of its occurrences and a sum over their places.
 
     Before them comes the empty term, which stands for the texts of all blocks.
     Notes are told by the order of their paths, because ids differ between two indexes.
@@ -53,7 +53,7 @@ def describe_terms(db: Connection) -> Iterator[tuple[str, int, int]]:
 def _describe(
     postings: Postings, source: Source, numbers: Integers
 ) -> Iterator[tuple[str, int, int]]:
-    """Yield the terms of a segment, with the number of occurrences in notes that are still indexed."""
+    """Yield the terms of a segment, with the number of occurrences in indexed notes."""
     documents = source.documents
     notes = np.repeat(documents.note_indexes[postings.ordinals], postings.counts)
     ordinals = np.repeat(postings.ordinals.astype(np.int64), postings.counts)
@@ -74,7 +74,7 @@ def _describe(
 
 
 def _describe_texts(source: Source, numbers: Integers) -> tuple[int, int]:
-    """Return the number of blocks in notes that are still indexed, and a sum that tells their texts."""
+    """Return the number of blocks in indexed notes, and a sum over their texts."""
     documents = source.documents
     notes = documents.notes_of_blocks
     blocks = np.arange(len(notes)) - documents.first_blocks[notes]

@@ -1,4 +1,7 @@
-"""Numbers of the segment format that its readers and writers share (docs/internals/term-index.md)."""
+"""Numbers of the segment format, for its readers and writers.
+
+docs/internals/term-index.md describes the format.
+"""
 
 from __future__ import annotations
 

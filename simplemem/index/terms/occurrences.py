@@ -1,4 +1,7 @@
-"""Where terms and phrases stand in a segment, computed from their postings. Pure functions of arrays."""
+"""Where terms and phrases stand in a segment, computed from their postings.
+
+Pure functions of arrays.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +40,9 @@ class NotePostings:
 class Occurrences:
     """Where a phrase stands in a segment.
 
-    `ordinals` are distinct and ascending. `crossing` are the ordinals at whose end a phrase begins that
-    ends in the next block of the note, one for each time: it stands in the note, but in no block.
+    `ordinals` are distinct and ascending. `crossing` are the ordinals at whose end a phrase begins
+    that ends in the next block of the note, one for each time: it stands in the note, but in no
+    block.
     """
 
     documents: Documents
@@ -80,7 +84,7 @@ class Occurrences:
 
     @cached_property
     def block_count(self) -> int:
-        """The number of blocks that hold the phrase, in themselves or in the title of their note."""
+        """The number of blocks with the phrase in their own text or in the title of their note."""
         return _count_blocks(self.documents, self.ordinals)
 
     def count_blocks_of(self, notes: Integers) -> int:
@@ -190,7 +194,7 @@ def _notes_with_all(words: Sequence[Occurrences]) -> Integers:
 
 
 def _keys(documents: Documents, word: Occurrences, notes: Integers) -> Integers:
-    """Return where a word stands in the row of all tokens of the segment, in some notes, ascending."""
+    """Return where a word is in the row of all tokens of the segment, in some notes, ascending."""
     assert word.positions is not None
     chosen = word.postings_of(notes)
     counts = word.counts[chosen]

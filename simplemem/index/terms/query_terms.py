@@ -1,4 +1,6 @@
-"""Read the terms of a query from all segments: from memory, else with one statement, and one per prefix.
+"""Read the terms of a query from all segments.
+
+What is not in memory is read with one statement, and one more per prefix.
 
 Segments never change, so what a process has in memory stays good until it is forgotten.
 """
@@ -70,8 +72,8 @@ class SegmentCache:
     ) -> list[Segment]:
         """Return segments, after reading those that are not in memory.
 
-        With `forgets_others`, these are all segments, and what is known of others is forgotten. Raises
-        Damaged if one cannot be read.
+        With `forgets_others`, these are all segments, and what is known of others is forgotten.
+        Raises Damaged if one cannot be read.
         """
         with self._lock:
             segments = {
@@ -180,14 +182,14 @@ class Part:
 
     @cached_property
     def deleted_texts(self) -> tuple[Integers, Integers]:
-        """The keys of the texts of notes that are no longer indexed, and how many of these have each."""
+        """The keys of the texts of deleted notes, and how many of these notes have each."""
         return self.segment.documents.count_texts(~self.is_indexed)
 
     def select(self, note_ids: Integers | None) -> Integers | None:
         """Return the indexes of those of some notes that are still indexed, ascending.
 
-        Of all notes if `note_ids` is None; the result is None if all notes of the segment are meant.
-        `note_ids` are ascending.
+        Of all notes if `note_ids` is None; the result is None if all notes of the segment are
+        meant. `note_ids` are ascending.
         """
         if note_ids is None:
             return np.flatnonzero(self.is_indexed) if len(self.deleted_notes) else None

@@ -43,7 +43,10 @@ _BLOCK_NUMBER_MASK = BLOCK - 1
 
 
 class TermIndex:
-    """The term index in one state of the vault. Keeps counts, which are good until somebody writes."""
+    """The term index in one state of the vault.
+
+    Keeps counts, which are good until somebody writes.
+    """
 
     def __init__(self, db: Connection, cache: SegmentCache, known_notes: int) -> None:
         """`known_notes` also counts the notes that are left out of recall and so have no words."""
@@ -101,7 +104,7 @@ class TermIndex:
     def holding(
         self, db: Connection, groups: Sequence[AnyOf], some: Sequence[NoteId]
     ) -> list[tuple[int, set[NoteId]]]:
-        """Return for each group of terms how many notes hold one of them, and which of `some` do."""
+        """Return per group of terms how many notes have one of them, and which of `some` do."""
         phrases_of_groups = [phrases_of(group) for group in groups]
         terms = self._read(db, [phrase for phrases in phrases_of_groups for phrase in phrases])
         wanted = np.asarray(list(some), np.int64)

@@ -34,7 +34,7 @@ class Scores(NamedTuple):
 
 
 class _Entries(NamedTuple):
-    """How often the forms of a query stand in notes or blocks: those of the first form come first."""
+    """How often the forms of a query are in notes or blocks; those of the first form come first."""
 
     indexes: Integers  # of notes or blocks
     frequencies: Integers
@@ -111,7 +111,7 @@ def _count_in_blocks(
     first_blocks: Integers,
     block_counts: Integers,
 ) -> _Entries:
-    """Return how often each form stands in each block of some notes, and in the titles of the notes.
+    """Return how often each form is in each block of some notes, and in the titles of the notes.
 
     `titles` are the ordinals of the notes' titles.
     """
@@ -193,7 +193,10 @@ def _best_of_forms(
 
 
 def best_scores(parts: Sequence[Scores], limit: int) -> Scores | None:
-    """Return the best of all segments, best first; of equal ones the lower id first. None if empty."""
+    """Return the best of all segments, best first; of equal ones the lower id first.
+
+    None if empty.
+    """
     if not parts:
         return None
     merged = Scores(*(np.concatenate(column) for column in zip(*parts, strict=True)))

@@ -1,9 +1,9 @@
 """A segment: the occurrences of all terms in some notes, as arrays, and its form as bytes.
 
-Every note of a segment has consecutive *ordinals*: one for its title, one for its summary (description
-and aliases), then one for each of its blocks. A segment has at least one note. A *posting* says
-how often a term occurs in one ordinal, and the *positions* say where. The format is described in
-docs/internals/term-index.md.
+Every note of a segment has consecutive *ordinals*: one for its title, one for its summary
+(description and aliases), then one for each of its blocks. A segment has at least one note. A
+*posting* says how often a term occurs in one ordinal, and the *positions* say where. The format is
+described in docs/internals/term-index.md.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ def pack_arrays(arrays: Iterable[Integers]) -> bytes:
 
 
 def unpack_arrays(packed: bytes, count: int) -> list[Integers]:
-    """Return the arrays that `pack_arrays` packed. Raises Damaged if there are not `count` of them."""
+    """Return the arrays that `pack_arrays` packed.
+
+    Raises Damaged if there are not `count` of them.
+    """
     arrays: list[Integers] = []
     offset = 0
     try:
@@ -138,7 +141,7 @@ class Documents:
 
     @cached_property
     def block_lengths(self) -> Integers:
-        """How many tokens the blocks of each note have together, each with the title of the note."""
+        """The number of tokens in all blocks of each note, each counted with the title."""
         titles = self.lengths[self.first_ordinals[:-1]]
         summaries = self.lengths[self.first_ordinals[:-1] + SUMMARY]
         lengths: Integers = self.note_lengths - titles - summaries + titles * self.block_counts
@@ -148,9 +151,10 @@ class Documents:
     def starts(self) -> Integers:
         """Where the tokens of each ordinal begin in one row of all tokens of the segment.
 
-        The words of a note's summary and blocks follow each other, so phrases across two of them are
-        found. There is a gap before and after each title. The extra tokens come after all words: the
-        second half of the array says where those of each ordinal begin, with a gap between two ordinals.
+        The words of a note's summary and blocks follow each other, so phrases across two of them
+        are found. There is a gap before and after each title. The extra tokens come after all
+        words: the second half of the array says where those of each ordinal begin, with a gap
+        between two ordinals.
         """
         ordinals = np.arange(self.ordinal_count)
         is_title = np.zeros(self.ordinal_count, np.int64)
@@ -196,7 +200,7 @@ class Documents:
         return keys[is_repeated], counts[is_repeated]
 
     def count_texts(self, is_counted: NDArray[np.bool_]) -> tuple[Integers, Integers]:
-        """Return the keys of the texts of some notes, sorted, and how many of the notes have each."""
+        """Return the keys of the texts of some notes, sorted, and the number of notes per key."""
         notes = self.notes_of_blocks
         chosen = np.flatnonzero(is_counted[notes] & (self.text_keys != 0))
         keys = self.text_keys[chosen]
@@ -251,7 +255,8 @@ def sizes_of(documents: Documents) -> Sizes:
 class Postings:
     """The postings of several terms in one segment, or of some of its terms.
 
-    Terms are sorted. The arrays hold the postings of the first term, then those of the second, and so on.
+    Terms are sorted. The arrays hold the postings of the first term, then those of the second, and
+    so on.
     """
 
     terms: Sequence[str]
@@ -482,8 +487,8 @@ def _group(terms: list[str], ranks: Integers, ordinals: Integers, positions: Int
 def merge_postings(parts: Sequence[tuple[Postings, Integers]]) -> Postings:
     """Return the postings of several segments as those of one.
 
-    Each part comes with an array that has the new ordinal for each old one, or -1 for an ordinal of a
-    note that was removed. The new ordinals ascend from part to part.
+    Each part comes with an array that has the new ordinal for each old one, or -1 for an ordinal of
+    a note that was removed. The new ordinals ascend from part to part.
     """
     terms = sorted(set().union(*(postings.terms for postings, _ in parts)))
     rank_of_term = {term: rank for rank, term in enumerate(terms)}
@@ -538,7 +543,8 @@ def _without_empty_terms(postings: Postings) -> Postings:
 def find_sorted(values: Integers, wanted: Integers) -> tuple[Integers, Integers]:
     """Return the index of each wanted number in ascending `values`, and whether it is there.
 
-    Indexes of numbers that are not there are valid, and mean nothing. `values` has at least one number.
+    Indexes of numbers that are not there are valid, and mean nothing. `values` has at least one
+    number.
     """
     indexes = np.searchsorted(values, wanted)
     indexes[indexes == len(values)] = 0

@@ -1,4 +1,4 @@
-"""Tokens: the words of a text as the term index keeps them, and the terms of a query as sequences of tokens."""
+"""Tokens: the words of a text as the term index stores them, and the terms of a query."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import apsw
 
 from simplemem.index.door import Term
 
-# SQLite's full-text tokenizer with Porter's stemmer. Letters, digits and marks belong to words, and so
-# do characters for private use: they mark the stems of other languages than English (note/stems.py).
+# SQLite's full-text tokenizer with Porter's stemmer. Letters, digits and marks belong to words, and
+# so do characters for private use: they mark the stems of other languages than English
+# (note/stems.py).
 _TOKENIZER = ("unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc")
 _MAX_PIECE_CHARACTERS = 100_000
 _BARE_ACCENT = "\ufffd"  # what is left of an accent that stands alone
@@ -37,7 +38,8 @@ def tokenize(text: str) -> list[str]:
     if len(text) <= _MAX_PIECE_CHARACTERS:
         return _tokenize_piece(text)
 
-    # The same tokens of a long text become one object each: a list of them takes a tenth of the memory.
+    # The same tokens of a long text become one object each: a list of them takes a tenth of the
+    # memory.
     known: dict[str, str] = {}
     tokens: list[str] = []
     for piece in _pieces(text):
@@ -86,7 +88,7 @@ def phrases_of(terms: Iterable[Term]) -> list[Phrase]:
 
 
 class TextTokens(NamedTuple):
-    """The tokens of the words of a text in order, then further tokens: parts of names, and stems."""
+    """The tokens of the words of a text, in order, and further ones: parts of names, and stems."""
 
     words: Sequence[str]
     extras: Sequence[str] = ()
@@ -95,9 +97,9 @@ class TextTokens(NamedTuple):
 class NoteTokens(NamedTuple):
     """The tokens of a note: of its title, of its summary, and of its blocks.
 
-    The summary is what only the note as a whole has: description, aliases, and a mark of its language.
-    `text_keys` has for each block a hash of its text (`text_key` in note/fingerprints.py), 0 if it has no
-    words. Without them, no text is known to be repeated.
+    The summary is what only the note as a whole has: description, aliases, and a mark of its
+    language. `text_keys` has for each block a hash of its text (`text_key` in
+    note/fingerprints.py), 0 if it has no words. Without them, no text is known to be repeated.
     """
 
     note_id: int

@@ -1,10 +1,11 @@
-"""Write the term index: add the words of notes, remove those of others, and decide which segments to merge.
+"""Write the term index: add and remove the words of notes, and choose segments to merge.
 
-A segment is never changed. What a transaction adds becomes a new segment, packed into one row. A note
-that is removed is listed in `deleted_notes` until its segment is merged (merging.py). Larger segments
-have a row for each term (table `terms`), so that a query reads only its own terms.
+A segment is never changed. What a transaction adds becomes a new segment, packed into one row. A
+note that is removed is listed in `deleted_notes` until its segment is merged (merging.py). Larger
+segments have a row for each term (table `terms`), so that a query reads only its own terms.
 
-This module does without numpy as long as little is written, because its import takes longer than that.
+This module does without numpy as long as little is written, because its import takes longer than
+that.
 """
 
 from __future__ import annotations
@@ -140,8 +141,8 @@ def choose_merge(
 ) -> list[SegmentFacts]:
     """Return the segments that should become one; none if there is no need.
 
-    In this order: one with many deleted notes, many of a similar size, and packed ones with more than
-    `max_packed` notes together, because a query reads all of them.
+    In this order: one with many deleted notes, many of a similar size, and packed ones with more
+    than `max_packed` notes together, because a query reads all of them.
     """
     for segment in segments:
         if segment.deleted and segment.deleted >= _MAX_DELETED * segment.notes:
@@ -207,7 +208,7 @@ def _remove_orphaned_rows(database: Engine, generation: int | None) -> None:
 
 
 def _find_orphan(db: Connection) -> int | None:
-    """Return a segment number in `terms` of which there is no segment, and none is being written."""
+    """Return the number of a segment in `terms` that does not exist and is not being written."""
     known = {int(number) for (number,) in db.execute("SELECT segment_id FROM segments")}
     written: str | None = db.execute("SELECT value FROM meta WHERE key = $1", (MERGE,)).get
     if written is not None:
