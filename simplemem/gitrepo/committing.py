@@ -58,8 +58,9 @@ def commit_patches(
 ) -> None:
     """Commit changes of notes, all or none.
 
-    Never commits what the user has staged or edited. Raises Unavailable if that is in the way, or
-    if the repository cannot be used, and NotFound if there is none.
+    `when` is the author's time, in seconds since 1970. Never commits what the user has staged or
+    edited: raises Unavailable if that is in the way, or if the repository cannot be used, and
+    NotFound if there is none.
     """
     message = _compose_message(subject, trailers)
     with open_repository(root, allowed) as (repo, checkout), lock_index(repo, checkout) as index:
@@ -73,7 +74,7 @@ def commit_patches(
 
         draft = _Draft(repo, checkout, index)
         for patch in patches:
-            draft.apply(*patch)
+            draft.apply(patch)
         changed_files = draft.changed()
         if not changed_files:
             return
@@ -122,14 +123,16 @@ class _Draft:
                 changed[path] = file
         return changed
 
-    def apply(self, path: str, target: str, old_text: bytes | None, new_text: bytes | None) -> None:
+    def apply(self, patch: Patch) -> None:
         """Add a change of a note.
 
         A move to a path that git ignores counts as a deletion, one from such a path as a creation.
         Raises Unavailable if the user has changes of the note that are not committed.
         """
-        path = self._checkout.prefix + path
-        target = self._checkout.prefix + target
+        path = self._checkout.prefix + patch.path
+        target = self._checkout.prefix + patch.new_path
+        old_text = patch.old_text
+        new_text = patch.new_text
         ignored = {name for name in (path, target) if self._is_ignored(name)}
         if target in ignored:
             target = path
@@ -254,7 +257,10 @@ def _index_copy(checkout: Checkout) -> Path:
 def write_tree(
     repo: pygit2.Repository, index: pygit2.Index, tree: pygit2.Tree, files: TreeEntries
 ) -> pygit2.Oid:
-    """Write a tree with these files; return its id. The files are put into the index too."""
+    """Write `tree` with some files replaced, and return the id of the result.
+
+    The files are replaced in `index` too.
+    """
     tree_index = pygit2.Index()
     tree_index.read_tree(tree)
     for target in (index, tree_index):
@@ -342,7 +348,7 @@ def _commit_with_id(repo: pygit2.Repository, commit_id: str) -> pygit2.Commit | 
 
 
 def _is_staged(index: pygit2.Index, old_tree: pygit2.Tree, new_tree: pygit2.Tree) -> bool:
-    """Return whether the index has every file that differs between two trees as the new one has."""
+    """Return whether the index has the new version of all files that differ between two trees."""
     for delta in old_tree.diff_to_tree(new_tree).deltas:
         path = delta.new_file.path
         staged_id = index[path].id if path in index else _NO_OBJECT

@@ -49,7 +49,7 @@ class CommittedFile(NamedTuple):
 
 
 class TreeChange(NamedTuple):
-    """A change of a file since the common commit. None: there was no file, or there is none now."""
+    """A change of a file since the common commit. A side is None if there is no file."""
 
     before: CommittedFile | None
     after: CommittedFile | None

@@ -41,12 +41,13 @@ class NoteCommit(NamedTuple):
     who: str
     subject: str
     versions: set[str]  # if it is one of ours, the versions in our history that it contains
-    before: bytes | None  # the text; None if there was none, or if this clone does not have it
+    # The texts; None if there is none, if it is very large, or if this clone does not have it.
+    before: bytes | None
     after: bytes | None
 
 
 _NamedFile: TypeAlias = tuple[str | None, pygit2.IndexEntry | None]
-"""A path and the file there; None for what there is not."""
+"""A path and the file there, each None if there is none."""
 
 
 def read_history(repository: OpenRepository, path: str, limit: int = 20) -> list[NoteCommit]:
@@ -59,9 +60,10 @@ def read_history(repository: OpenRepository, path: str, limit: int = 20) -> list
 
 
 def read_text_at(repository: OpenRepository, path: str, commit: str) -> tuple[str, bytes]:
-    """Return the path and the text of a note at a commit, of which `commit` is the id or its start.
+    """Return the path and the text that a note had at a commit.
 
-    Raises NotFound if there is no such commit, or if it does not contain the note.
+    `commit` is the beginning of its id, of at least seven digits. The note is found under its
+    former paths too. Raises NotFound if there is no such commit, or if it does not contain the note.
     """
     with repository as (repo, checkout):
         match = _find_commit(repo, checkout, commit)
@@ -80,13 +82,13 @@ def read_text_at(repository: OpenRepository, path: str, commit: str) -> tuple[st
 
 
 def _find_commit(repo: pygit2.Repository, checkout: Checkout, name: str) -> pygit2.Commit | None:
-    """Return the commit whose id begins so; None if there is not just one.
+    """Return the commit whose id begins with `name`; None if there is none, or several.
 
     In a vault that is a branch, only the commits of this branch are found.
     """
     commit_id = name.strip().lower()
     match = None
-    with suppress(ValueError):  # several ids begin so
+    with suppress(ValueError):  # raised if several ids begin with it
         match = repo.get(commit_id) if _COMMIT_ID.fullmatch(commit_id) else None
     if not isinstance(match, pygit2.Commit):
         return None

@@ -59,7 +59,8 @@ def open_repository(
 ) -> Iterator[tuple[pygit2.Repository, Checkout]]:
     """Open the repository that a vault is in.
 
-    Raises NotFound if there is none, and Unavailable if it is refused, or if libgit2 reports an
+    `allowed` are folders outside the working tree that parts of the repository may be in. Raises
+    NotFound if there is no repository, and Unavailable if it is refused, or if libgit2 reports an
     error inside the `with` block.
     """
     checkout = _find_checkout(root, allowed)
@@ -248,9 +249,9 @@ def user_signature(repo: pygit2.Repository) -> pygit2.Signature | None:
 
 
 def one_line(text: str, max_characters: int = 300) -> str:
-    """Return a text as one line of printable characters, shortened to `max_characters` of them.
+    """Return a text as one line of printable characters, shortened to `max_characters`.
 
-    A text of several lines could forge a log entry, or a trailer of somebody else.
+    Several lines could forge the trailers of a commit, or an entry of a log.
     """
     printable = "".join(character if character.isprintable() else " " for character in text)
     line = " ".join(printable.split())
@@ -260,9 +261,9 @@ def one_line(text: str, max_characters: int = 300) -> str:
 
 
 def retry(action: Callable[[], object], failure: type[Exception]) -> None:
-    """Call a function again while it fails in this way, for a moment; then let it fail.
+    """Call a function until it does not raise `failure`, for about two seconds.
 
-    Another git at work holds its locks only that long.
+    Then the exception is raised. Another git at work holds its locks for less time.
     """
     deadline = time.monotonic() + _MAX_RETRY_SECONDS
     while time.monotonic() < deadline:
