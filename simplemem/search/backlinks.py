@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from simplemem.errors import Invalid
@@ -25,23 +25,15 @@ _MIN_SIMILARITY = 0.35
 _MAX_LINE_CHARACTERS = 300  # of the line of a link
 _MAX_PASSAGE_CHARACTERS = 200
 
-_LinksBySource = Mapping[str, Sequence[StoredLink]]
-
 
 @dataclass(frozen=True, slots=True)
-class _Similar:
-    """A note with a similar meaning, by cosine."""
+class _Source:
+    """A note that leads to another one: by its links to it, or by its meaning if it has none."""
 
     note: NoteId
-    similarity: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Sources:
-    """The notes that lead to another one, best first, each with its score; and the links in them."""
-
-    notes: Sequence[tuple[Shown, float]]
-    links: _LinksBySource
+    path: str
+    score: float
+    links: Sequence[StoredLink] = ()
 
 
 class BacklinkFinder:
@@ -80,15 +72,10 @@ class BacklinkFinder:
 
         sources = self._keeper.fresh(
             lambda: self._find_sources(path, query, limit, kinds),
-            lambda sources: [details.row for details, _ in sources.notes],
+            lambda sources: [details.row for _, details in sources],
         )
-        backlinks = []
-        for details, score in sources.notes:
-            links = sources.links.get(details.row.path, ())
-            backlink = self._backlink(details, links, score)
-            if backlink is not None:
-                backlinks.append(backlink)
-        return tuple(backlinks)
+        backlinks = (self._backlink(source, details) for source, details in sources)
+        return tuple(backlink for backlink in backlinks if backlink is not None)
 
     def related(self, name: str, limit: int) -> tuple[str, ...]:
         """Return the names of notes with a similar meaning, the most similar first.
@@ -100,89 +87,75 @@ class BacklinkFinder:
 
         def find() -> list[Row]:
             linking = {link.source for link in self._index.links(path)}
-            similar = self._similar_notes(path, linking, limit)
-            known = self._index.known(similar) if similar else {}
-            return [known[other] for other in similar if other in known]
+            similar = [source.path for source in self._similar_sources(path, linking, limit)]
+            rows = self._index.known(similar) if similar else {}
+            return [rows[other] for other in similar if other in rows]
 
         rows = self._keeper.fresh(find, lambda rows: rows)
         return tuple(name_of(row.path) for row in rows)
 
     def _find_sources(
         self, path: str, query: str | None, limit: int, kinds: Sequence[str]
-    ) -> _Sources:
-        """Return the best notes that lead to a note, as the index has them."""
-        stored_links = self._index.links(path)
-        by_source = groupby(stored_links, lambda link: link.source)
-        links = {source: list(links_of_source) for source, links_of_source in by_source}
-
-        similar: Mapping[str, _Similar] = {}
-        are_links_enough = "link" in kinds and len(links) >= limit and not query
-        if "semantic" in kinds and not are_links_enough:
-            similar = self._similar_notes(path, links, 3 * limit)
+    ) -> list[tuple[_Source, Shown]]:
+        """Return the best notes that lead to a note, as the index has them, with their details."""
+        sources = self._linking_sources(path)
+        linking = {source.path for source in sources}
+        are_links_enough = "link" in kinds and len(sources) >= limit and not query
         if "link" not in kinds:
-            links = {}
+            sources = []
+        if "semantic" in kinds and not are_links_enough:
+            sources += self._similar_sources(path, linking, 3 * limit)
 
-        notes = {source: links_of_source[0].source_id for source, links_of_source in links.items()}
-        notes |= {source: other.note for source, other in similar.items()}
-        scores = dict.fromkeys(links, 1.0)
-        scores |= {source: other.similarity for source, other in similar.items()}
-        if query and scores:
-            scores = self._scores_for_query(query, scores, limit)
+        if query and sources:
+            sources = self._in_order_of(query, sources, limit)
+        best = _with_falling_scores(sources)[:limit]
+        if not best:
+            return []
+        no_places = dict.fromkeys((source.note for source in best), 0)
+        details = self._index.shown(no_places, Question(like=path))
+        return [(source, details[source.note]) for source in best if source.note in details]
 
-        falling_scores = judgement.falling_scores(scores.values())
-        best = list(zip(scores, falling_scores, strict=True))[:limit]
-        score_of_note = {notes[source]: score for source, score in best}
-        details: Mapping[NoteId, Shown] = {}
-        if score_of_note:
-            no_places = dict.fromkeys(score_of_note, 0)
-            details = self._index.shown(no_places, Question(like=path))
-        return _Sources(
-            [(details[note], score) for note, score in score_of_note.items() if note in details],
-            links,
-        )
+    def _linking_sources(self, path: str) -> list[_Source]:
+        """Return the notes with links to a note."""
+        sources = []
+        for source_path, links_of_source in groupby(
+            self._index.links(path), lambda link: link.source
+        ):
+            links = list(links_of_source)
+            sources.append(_Source(links[0].source_id, source_path, 1.0, links))
+        return sources
 
-    def _scores_for_query(
-        self, query: str, scores: Mapping[str, float], limit: int
-    ) -> dict[str, float]:
-        """Return the scores of notes in a search for a query among them, best first.
-
-        Those that the search does not find come last, with the score 0.
-        """
-        ranking = self._ranker.rank_among(query, tuple(scores), limit)
-        hits = {hit.path: hit.score for hit in ranking.hits}
-        ranked = {note.path: note.score for note in ranking.all_notes()}
-        in_order = dict.fromkeys((*hits, *ranked, *scores), 0.0)
-        return in_order | ranked | hits
-
-    def _similar_notes(
-        self, path: str, linking: Collection[str], limit: int
-    ) -> dict[str, _Similar]:
-        """Return the notes most similar to the mean of a note's passages, by path.
+    def _similar_sources(self, path: str, linking: Collection[str], limit: int) -> list[_Source]:
+        """Return the notes most similar to the mean of a note's passages.
 
         Notes that link to it are left out; they count for the limit.
         """
         question = Question(like=path, nearest=4 * limit, narrow=Narrow(archive=self._archive))
         matches = self._index.ask(question)
         paths = matches.paths
-        near = matches.near or {}
-        similarities = {
-            note: max(similarity.passage, similarity.score) for note, similarity in near.items()
-        }
-        others = [
-            note
-            for note, similarity in similarities.items()
-            if similarity >= _MIN_SIMILARITY and paths[note] != path
-        ]
-        others.sort(key=lambda note: (-round(similarities[note], 6), paths[note]))
-        return {
-            paths[note]: _Similar(note, similarities[note])
-            for note in others[:limit]
-            if paths[note] not in linking
-        }
+        similar = []
+        for note, nearness in (matches.near or {}).items():
+            similarity = max(nearness.passage, nearness.score)
+            if similarity >= _MIN_SIMILARITY and paths[note] != path:
+                similar.append(_Source(note, paths[note], similarity))
 
-    def _backlink(
-        self, details: Shown, links: Sequence[StoredLink], score: float
-    ) -> Backlink | None:
+        similar.sort(key=lambda source: (-round(source.score, 6), source.path))
+        return [source for source in similar[:limit] if source.path not in linking]
+
+    def _in_order_of(self, query: str, sources: Sequence[_Source], limit: int) -> list[_Source]:
+        """Return notes in the order of a search for a query among them, with its scores.
+
+        Those that the search does not find come last, with the score 0.
+        """
+        by_path = {source.path: source for source in sources}
+        ranking = self._ranker.rank_among(query, tuple(by_path), limit)
+        scores_of_hits = {hit.path: hit.score for hit in ranking.hits}
+        scores_by_signals = {note.path: note.score for note in ranking.all_notes()}
+        order = dict.fromkeys((*scores_of_hits, *scores_by_signals, *by_path), 0.0)
+        scores = order | scores_by_signals | scores_of_hits
+        return [replace(by_path[path], score=score) for path, score in scores.items()]
+
+    def _backlink(self, source: _Source, details: Shown) -> Backlink | None:
         """Return a note as a backlink; None if it was deleted."""
         row = details.row
         text = self._notes.text_of(row.path)
@@ -190,20 +163,26 @@ class BacklinkFinder:
             return None
 
         quotable = Quotable.of(text).whole
-        if links:
-            first, *others = _mentions_by_links(links, quotable)
+        if source.links:
+            first, *others = _mentions_by_links(source.links, quotable)
         else:
             first, others = _mention_by_meaning(details, quotable), []
         return Backlink(
             name=name_of(row.path),
             title=row.title,
-            kind="link" if links else "semantic",
+            kind="link" if source.links else "semantic",
             form=first.form,
             snippet=first.snippet,
             line=first.line,
-            score=round(score, 4),
+            score=round(source.score, 4),
             also=tuple(others),
         )
+
+
+def _with_falling_scores(sources: Sequence[_Source]) -> list[_Source]:
+    """Return notes with scores of which none is higher than the one above."""
+    scores = judgement.falling_scores(source.score for source in sources)
+    return [replace(source, score=score) for source, score in zip(sources, scores, strict=True)]
 
 
 def _check_kinds(kinds: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ little.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
@@ -96,7 +96,7 @@ class ContextBuilder:
         pieces = self._pieces_of_sources(sources, ranking.query.words)
         packed = pack(pieces, budget, count)
 
-        state = self._monitor.state_of_answer(behind, ranking.standing)
+        state = self._monitor.state_of_answer(behind, ranking.status)
         absent = () if state.missing_notes else ranking.query.absent
         is_only_nearest = state.is_ready and self._quality.is_only_nearest(ranking)
         return Pack(
@@ -131,17 +131,15 @@ class ContextBuilder:
 
     def _sources_of(self, ranking: Ranking) -> list[_Source]:
         """Return the hits in their order, and between them neighbours of the best by their scores."""
-        hits = {hit.note: hit for hit in ranking.hits}
+        no_places = dict.fromkeys((hit.note for hit in ranking.hits), 0)
         others = {
             note.note: note
             for note in ranking.all_notes()
-            if note.has_word and note.note not in hits
+            if note.has_word and note.note not in no_places
         }
-        best: Sequence[Ranked] = ()
-        if others:
-            best = ranking.hits[:_MAX_HITS_WITH_NEIGHBOURS]
+        best = ranking.hits[:_MAX_HITS_WITH_NEIGHBOURS] if others else ()
         details = self._index.shown(
-            dict.fromkeys(hits, 0),
+            no_places,
             ranking.question,
             blocks=True,
             beside=[hit.note for hit in best],
@@ -149,18 +147,9 @@ class ContextBuilder:
         )
 
         sources = [
-            _Source(details[note], hit.score) for note, hit in hits.items() if note in details
+            _Source(details[hit.note], hit.score) for hit in ranking.hits if hit.note in details
         ]
-        neighbours: dict[NoteId, _Source] = {}
-        for hit in best:
-            if hit.note not in details:
-                continue
-            for note, via in details[hit.note].beside:
-                if note in others and note in details and note not in neighbours:
-                    score = _score_of_neighbour(others[note], hit, ranking)
-                    via_hit = f"{via} {name_of(hit.path)}"
-                    neighbours[note] = _Source(details[note], score, via_hit)
-        sources += sorted(neighbours.values(), key=lambda source: source.details.row.path)
+        sources += _neighbours_of(best, others, details, ranking)
         return sorted(sources, key=lambda source: -round(source.score, 6))
 
     def _pieces_of_sources(self, sources: Sequence[_Source], words: Sequence[str]) -> list[Piece]:
@@ -177,6 +166,28 @@ class ContextBuilder:
                 if piece.text.strip():
                     by_rank[rank].append(piece)
         return [piece for pieces in by_rank for piece in pieces]
+
+
+def _neighbours_of(
+    hits: Sequence[Ranked],
+    others: Mapping[NoteId, Ranked],
+    details: Mapping[NoteId, Shown],
+    ranking: Ranking,
+) -> list[_Source]:
+    """Return those of the other notes that are beside one of the hits, by their paths.
+
+    A note beside several hits counts as the neighbour of the best one.
+    """
+    neighbours: dict[NoteId, _Source] = {}
+    for hit in hits:
+        if hit.note not in details:
+            continue
+        for note, via in details[hit.note].beside:
+            if note in neighbours or note not in others or note not in details:
+                continue
+            score = _score_of_neighbour(others[note], hit, ranking)
+            neighbours[note] = _Source(details[note], score, f"{via} {name_of(hit.path)}")
+    return sorted(neighbours.values(), key=lambda source: source.details.row.path)
 
 
 def _score_of_neighbour(neighbour: Ranked, hit: Ranked, ranking: Ranking) -> float:

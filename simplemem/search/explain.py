@@ -199,7 +199,7 @@ class _Explanation:
 
     def _not_searched(self) -> dict[str, Any]:
         """Return what the search could not find, without what is zero or empty."""
-        state = self._monitor.state(self._ranking.standing)
+        state = self._monitor.state(self._ranking.status)
         has_vector = self._ranking.question.vector is not None
         files = self._monitor.not_indexed()[:_MAX_FILES]
         not_searched = {

@@ -82,14 +82,14 @@ class IndexMonitor(Protocol):
     def is_behind(self) -> bool:
         """Whether notes may be missing from the index."""
 
-    def state(self, standing: Standing | None = None) -> IndexState:
-        """Return the state of the index now, or at the time of `standing`."""
+    def state(self, status: Standing | None = None) -> IndexState:
+        """Return the state of the index now, or at the time of `status`."""
 
     def state_if_behind(self) -> IndexState | None:
         """Return the state of the index if notes may be missing from it; else None."""
 
     def state_of_answer(
-        self, behind: IndexState | None, standing: Standing | None = None
+        self, behind: IndexState | None, status: Standing | None = None
     ) -> IndexState:
         """Return the state of the index that an answer was made of.
 
@@ -120,7 +120,7 @@ class Embeddings(Protocol):
         """Return the embedder of the settings, or None and a sentence that says why."""
 
     def embed_query(
-        self, text: str, standing: Standing | None = None
+        self, text: str, status: Standing | None = None
     ) -> tuple[QueryVector | None, str]:
         """Return the vector of a question and a sentence on what limits the search, "" if nothing.
 

@@ -64,13 +64,23 @@ class Reranker(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class _Request:
+    """What to rank: the notes that pass a filter, for a query; `limit` of them are to be shown."""
+
+    query: Query
+    filter: Narrow
+    mode: Mode
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Candidates:
     """What the index found for a query, and how it was asked."""
 
     question: Question
     matches: Matches
     mode: Mode
-    standing: Standing
+    status: Standing
     degraded: str
 
 
@@ -120,13 +130,14 @@ class NoteRanker:
 
         Raises Invalid, NotFound or Ambiguous for a filter that cannot be resolved.
         """
-        query, standing = with_forms(read_query(text), self._index.vocabulary)
+        query, status = with_forms(read_query(text), self._index.vocabulary)
         if filter is None and not query.has_filters():
             resolved = self._filters.default
         else:
             resolved = self._filters.resolve(filter or Filter(), query)
 
-        ranking = self._rank(query, resolved, standing, limit, mode, rerank=rerank)
+        request = _Request(query, resolved, mode, limit)
+        ranking = self._rank(request, status, rerank=rerank)
         if not ranking.hits:
             unmet = self._conditions.unmet(resolved)
             ranking = replace(ranking, degraded=f"{ranking.degraded} {unmet}".strip())
@@ -135,126 +146,116 @@ class NoteRanker:
     def rank_among(
         self, text: str, paths: Sequence[str], limit: int, *, rerank: bool = True
     ) -> Ranking:
-        """Rank some notes, those that are hidden from search too. Filters in the text count not."""
-        query, standing = with_forms(read_query(text), self._index.vocabulary)
+        """Rank some notes, also those that are hidden from search; ignore filters in the text."""
+        query, status = with_forms(read_query(text), self._index.vocabulary)
         filter = Narrow(only=tuple(paths), hidden=True)
-        return self._rank(query, filter, standing, limit, "hybrid", rerank=rerank)
+        return self._rank(_Request(query, filter, "hybrid", limit), status, rerank=rerank)
 
-    def _rank(
-        self,
-        query: Query,
-        filter: Narrow,
-        standing: Standing,
-        limit: int,
-        mode: Mode,
-        *,
-        rerank: bool,
-    ) -> Ranking:
-        """Rank notes as they are now, and let the reranker order the best ones."""
+    def _rank(self, request: _Request, status: Standing, *, rerank: bool) -> Ranking:
+        """Rank notes as they are now, and let the reranker order the best ones.
+
+        `status` is that of the index when it was asked for the forms of the words.
+        """
         reranker = self._reranker if rerank else None
-        max_hits = limit
+        limit = request.limit
         if reranker is not None:
-            max_hits = max(limit, reranker.max_candidates)
-        standings = [standing]
+            limit = max(limit, reranker.max_candidates)
+        reach = replace(request, limit=limit)
+        statuses = [status]
 
         def rank_once() -> Ranking:
             # The second time, notes have changed since the index said how far it is.
-            current = standings.pop() if standings else self._index.standing()
-            return self._rank_once(query, filter, current, max_hits, mode)
+            current = statuses.pop() if statuses else self._index.standing()
+            return self._rank_once(reach, current)
 
         ranking = self._keeper.fresh(rank_once, _rows_of_hits)
         if reranker is None:
             return ranking
-        return reranker.rerank(ranking, limit)
+        return reranker.rerank(ranking, request.limit)
 
-    def _rank_once(
-        self, query: Query, filter: Narrow, standing: Standing, limit: int, mode: Mode
-    ) -> Ranking:
+    def _rank_once(self, request: _Request, status: Standing) -> Ranking:
         """Rank notes as the index has them."""
-        if query.words:
-            candidates = self._ask(query, filter, standing, mode)
-            order = self._order(query, candidates, limit)
-        elif query.asks_nothing():
-            candidates = _no_candidates(filter, standing)
-            candidates = replace(candidates, degraded="The query contains no words to search for.")
-            order = _Order()
-        else:
-            candidates = _no_candidates(filter, standing)
-            order = self._newest_first(candidates.question, limit)
-
-        shown = [note for note in order.ranked if note.note in order.details]
+        candidates = self._find_candidates(request, status)
+        order = self._order(request, candidates)
+        listed = [note for note in order.ranked if note.note in order.details]
         return Ranking(
-            query=query,
-            filter=filter,
-            standing=candidates.standing,
+            query=request.query,
+            filter=request.filter,
+            status=candidates.status,
             mode=candidates.mode,
             question=candidates.question,
             matches=candidates.matches,
             signals=order.signals,
             ranked=order.ranked,
-            hits=shown[:limit],
+            hits=listed[: request.limit],
             details=order.details,
             degraded=candidates.degraded,
         )
 
-    def _newest_first(self, question: Question, limit: int) -> _Order:
-        """Order the notes that pass the filter by their last change."""
-        rows = self._index.page(question.narrow, "modified", limit).rows
-        details = self._index.shown({row.id: 0 for row in rows}, question, repeated=True)
-        ranked = [Ranked(row.id, row.path, 1.0) for row in rows if row.id in details]
-        return _Order(ranked, details)
+    def _find_candidates(self, request: _Request, status: Standing) -> _Candidates:
+        """Return what the index finds for a query; nothing for one without words."""
+        if request.query.words:
+            return self._ask(request, status)
+        degraded = ""
+        if request.query.asks_nothing():
+            degraded = "The query contains no words to search for."
+        return _Candidates(Question(narrow=request.filter), _NO_MATCHES, "text", status, degraded)
 
-    def _ask(self, query: Query, filter: Narrow, standing: Standing, mode: Mode) -> _Candidates:
+    def _order(self, request: _Request, candidates: _Candidates) -> _Order:
+        """Order the notes to show: by their signals, or the newest first without words."""
+        if request.query.words:
+            return self._order_by_signals(request, candidates)
+        if request.query.asks_nothing():
+            return _Order()
+        return self._newest_first(candidates.question, request.limit)
+
+    def _ask(self, request: _Request, status: Standing) -> _Candidates:
         """Ask the index for the notes that the words and the vector of a query lead to."""
         while True:
-            vector, degraded = self._vector_of(query, standing, mode)
-            used_mode: Mode = "text" if vector is None else mode
-            question = _question_of(query, filter, vector, standing, used_mode)
+            vector, degraded = self._vector_of(request, status)
+            mode: Mode = "text" if vector is None else request.mode
+            question = _question_of(request, vector, mode, status)
             matches = self._index.ask(question)
             has_lost_vectors = vector is not None and matches.near is None
             if not has_lost_vectors:
                 break
             # Another embedder has begun at this moment.
-            standing = self._index.standing()
+            status = self._index.standing()
 
-        if filter.phrases and not matches.passed:
+        if request.filter.phrases and not matches.passed:
             # Quotation marks must not hide every answer.
-            question = replace(question, narrow=replace(filter, phrases=()))
+            question = replace(question, narrow=replace(request.filter, phrases=()))
             matches = self._index.ask(question)
-        return _Candidates(question, matches, used_mode, standing, degraded)
+        return _Candidates(question, matches, mode, status, degraded)
 
-    def _vector_of(
-        self, query: Query, standing: Standing, mode: Mode
-    ) -> tuple[QueryVector | None, str]:
-        """Return the vector of a query if it can be compared, and a sentence if it lacks one."""
-        if mode == "text":
+    def _vector_of(self, request: _Request, status: Standing) -> tuple[QueryVector | None, str]:
+        """Return the vector of a query if it can be compared, and what the search lacks else."""
+        if request.mode == "text":
             return None, ""
-        vector, degraded = self._embeddings.embed_query(query.text, standing)
-        if vector is None and mode == "semantic" and not degraded:
+        vector, degraded = self._embeddings.embed_query(request.query.text, status)
+        if vector is None and request.mode == "semantic" and not degraded:
             degraded = "Searched by words only: the setting embed.provider is none, so there are "
             degraded += "no vectors."
         return vector, degraded
 
-    def _order(self, query: Query, candidates: _Candidates, limit: int) -> _Order:
-        """Order notes by their signals. Those that only the best notes have are added last."""
+    def _order_by_signals(self, request: _Request, candidates: _Candidates) -> _Order:
+        """Order notes by the signals of the index, then the best ones by further signals."""
+        query = request.query
         matches = candidates.matches
-        signals = rank.signals_of(matches, candidates.mode, self._lexical_weight)
-        if matches.named:
-            best_share = max(matches.named.values())
-            signals = rank.beside(signals, "named", rank.NAMED_WEIGHT * best_share, matches.named)
-
         coverage = self._coverage_for(query, candidates.mode)
         days = days_in(query.text, local_now())
-        depth = limit
+        depth = request.limit
         if coverage is not None:
             depth = max(depth, rank.COVERED_NOTES)
         if days:
             depth = max(depth, DATED_NOTES)
+
+        signals = self._signals_of_index(candidates)
         ranked = rank.ordered(matches, signals, max(depth, rank.COMPARED))
         best_places = {note.note: note.place for note in ranked[:depth]}
         details = self._index.shown(best_places, candidates.question, repeated=True)
 
-        best = [note.note for note in ranked[:depth] if note.note in details]
+        best = [note for note in best_places if note in details]
         if coverage is not None:
             signals = self._with_coverage(signals, query, coverage, best, details)
         if days:
@@ -262,6 +263,15 @@ class NoteRanker:
         if coverage is not None or days:
             ranked = rank.ordered(matches, signals, max(depth, rank.COMPARED))
         return _Order(ranked, details, signals)
+
+    def _signals_of_index(self, candidates: _Candidates) -> list[Signal]:
+        """Return the signals words, phrases, meaning and names."""
+        matches = candidates.matches
+        signals = rank.signals_of(matches, candidates.mode, self._lexical_weight)
+        if not matches.named:
+            return signals
+        weight = rank.NAMED_WEIGHT * max(matches.named.values())
+        return rank.beside(signals, "named", weight, matches.named)
 
     def _coverage_for(self, query: Query, mode: Mode) -> Coverage | None:
         """Return what compares notes with a question; None if the query is no question."""
@@ -285,24 +295,27 @@ class NoteRanker:
         values = dict(zip(covered_notes, shares, strict=True))
         return rank.beside(signals, "covered", rank.COVERED_WEIGHT, values)
 
+    def _newest_first(self, question: Question, limit: int) -> _Order:
+        """Order the notes that pass the filter by their last change."""
+        rows = self._index.page(question.narrow, "modified", limit).rows
+        details = self._index.shown({row.id: 0 for row in rows}, question, repeated=True)
+        ranked = [Ranked(row.id, row.path, 1.0) for row in rows if row.id in details]
+        return _Order(ranked, details)
+
 
 def _rows_of_hits(ranking: Ranking) -> list[Row]:
     return [ranking.details[hit.note].row for hit in ranking.hits]
 
 
-def _no_candidates(filter: Narrow, standing: Standing) -> _Candidates:
-    """Return the candidates of a query without words."""
-    return _Candidates(Question(narrow=filter), _NO_MATCHES, "text", standing, "")
-
-
 def _question_of(
-    query: Query, filter: Narrow, vector: QueryVector | None, standing: Standing, mode: Mode
+    request: _Request, vector: QueryVector | None, mode: Mode, status: Standing
 ) -> Question:
     """Return what to ask the index. A search by meaning alone asks for no words."""
-    weights = rank.weights_of(query.words, query.note_counts, standing.notes)
+    query = request.query
+    weights = rank.weights_of(query.words, query.note_counts, status.notes)
     question = Question(
         vector=vector,
-        narrow=filter,
+        narrow=request.filter,
         title=query.text.strip(_TITLE_EDGES),
         names=query.names(),
         inner_names=rank.names_within(query.spoken, weights),
@@ -422,7 +435,7 @@ class Search:
         if not request.own_scores:
             hits = _with_falling_scores(hits)
 
-        state = self._monitor.state_of_answer(behind, ranking.standing)
+        state = self._monitor.state_of_answer(behind, ranking.status)
         # A note that is not indexed yet may contain what was not found.
         is_only_nearest = is_only_nearest and state.is_ready
         absent = () if state.missing_notes else ranking.query.absent

@@ -216,7 +216,7 @@ def _ranks_by_words(ranking: Ranking) -> bool:
 def _rarity_of_words(ranking: Ranking) -> dict[str, float]:
     """Return the weight of each word of the query by its rarity in the vault."""
     query = ranking.query
-    return rank.weights_of(query.words, query.note_counts, ranking.standing.notes)
+    return rank.weights_of(query.words, query.note_counts, ranking.status.notes)
 
 
 def _informative_weights(ranking: Ranking, coverage: Coverage) -> dict[str, float]:

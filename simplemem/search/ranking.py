@@ -39,7 +39,7 @@ class Ranking:
     filter: Narrow
 
     # The index at the time of the search.
-    standing: Standing
+    status: Standing
 
     # "text" if there was no vector of the query, whatever was asked for.
     mode: Mode

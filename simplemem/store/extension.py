@@ -352,7 +352,7 @@ class ExtensionAPI:
         ranking = ranker.rank_among(as_words(question), tuple(paths), limit, rerank=rerank)
         best_score = max((hit.score for hit in ranking.hits), default=0.0) or 1.0
 
-        state = core.state_of_answer(behind, ranking.standing)
+        state = core.state_of_answer(behind, ranking.status)
         degraded = degradation_of(ranking)
         if not state.is_ready:
             degraded = f"{degraded} {state.reason}".strip()
