@@ -1,43 +1,56 @@
-"""Commits of what our tools changed, made behind the answers: a write never waits for one, and never fails by one."""
+"""Commit to git what simplemem changed, in a thread of its own.
+
+A write never waits for its commit, and never fails because of it.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from queue import SimpleQueue
+from typing import TYPE_CHECKING
 
 from simplemem.errors import NotFound, Unavailable
 from simplemem.note.names import name_of
 from simplemem.settings.model import GitSettings
 from simplemem.vault.source import NoteSource
+from simplemem.vault.versions import Version
+
+if TYPE_CHECKING:
+    from simplemem.gitrepo.committing import Patch
 
 _LOG = logging.getLogger(__name__)
 
 
 class Committing:
-    """The commits of one vault. Nothing is imported or started while it is off."""
+    """Commits the operations of one vault, one after the other, if the settings ask for it.
+
+    Guards the operations that wait, by the id of their first version. While it is off, no thread is
+    started and libgit2 is not imported.
+    """
 
     def __init__(self, vault: NoteSource, settings: GitSettings) -> None:
-        self._vault, self._settings = vault, settings
-        self._operations: SimpleQueue[str | None] = (
-            SimpleQueue()
-        )  # by the id of their first version; None ends it
+        self._vault = vault
+        self._settings = settings
+        self._operations: SimpleQueue[str | None] = SimpleQueue()  # None ends the thread
         self._thread = threading.Thread(target=self._run, name="simplemem-commits", daemon=True)
-        self.said: list[str] = []  # which changes are left to the person, and why; each told once
-        if (
-            settings.commit != "off"
-            and not vault.read_only
-            and vault.revisions is None  # else each write is a commit already
-            and vault.is_in_git()
-        ):
+        self.failures: list[str] = []  # sentences on changes that the user has to commit
+
+        is_on = settings.commit != "off" and not vault.read_only
+        is_folder = vault.revisions is None  # else each write is a commit already
+        if is_on and is_folder and vault.is_in_git():
             vault.on_written = self._operations.put
             self._thread.start()
 
     def state(self) -> dict[str, object]:
-        """Whether changes are committed, how many wait for it, and how far the remote is from here."""
-        found: dict[str, object] = {
+        """Return whether changes are committed, and how many wait for it.
+
+        If the branch has a remote, `ahead` and `behind` are the commits not exchanged with it.
+        """
+        state: dict[str, object] = {
             "commit": self._settings.commit,
             "waiting": self._operations.qsize(),
         }
@@ -45,50 +58,81 @@ class Committing:
             from simplemem.gitrepo.status import ahead_behind
 
             with suppress(Unavailable, NotFound):
-                if (there := ahead_behind(self._vault.root, self._settings.folders)) is not None:
-                    found |= dict(zip(("remote", "ahead", "behind"), there, strict=True))
-        return found
+                counts = ahead_behind(self._vault.root, self._settings.folders)
+                if counts is not None:
+                    state["remote"], state["ahead"], state["behind"] = counts
+        return state
 
     def close(self, seconds: float) -> None:
-        """Commit what waits, taking no longer than so."""
+        """Commit the operations that wait, in this time at most, and end the thread."""
         self._operations.put(None)
         if self._thread.is_alive():
             self._thread.join(seconds)
 
     def _run(self) -> None:
-        while (operation := self._operations.get()) is not None:
+        while True:
+            operation = self._operations.get()
+            if operation is None:
+                return
             try:
                 self._commit(operation)
             except Exception as error:  # noqa: BLE001  (the thread must outlive whatever it meets)
-                sentence = f"a change was not committed to git; commit it yourself: {error}"
-                if sentence not in self.said:
-                    self.said.append(sentence)
-                    _LOG.warning("%s", sentence)
+                self._record_failure(error)
+
+    def _record_failure(self, error: Exception) -> None:
+        """Log a failure, once if it repeats."""
+        sentence = f"a change was not committed to git; commit it yourself: {error}"
+        if sentence not in self.failures:
+            self.failures.append(sentence)
+            _LOG.warning("%s", sentence)
 
     def _commit(self, operation: str) -> None:
-        """Commit what an operation did to each note, with trailers that say who asked, by which tool, and why."""
-        from simplemem.gitrepo.committing import Patch, commit_patches
+        """Commit an operation, with trailers that say who asked for it, with which tool, and why.
 
-        patches, versions = [], self._vault.history.log.group(operation)
-        for version in versions if any(version.effects for version in versions) else ():
-            before, after = (
-                None if sha is None else self._vault.history.read_text(sha) for sha in version[9:11]
-            )
-            if (before is None and version.before) or (after is None and version.after):
-                raise Unavailable(f"the text of {version.id} is no longer kept")
-            new_path = version.new_path or version.path
-            patches.append(Patch(version.path, new_path, before, after))
-        if patches:
-            first, more = versions[0], f" and {len(versions) - 1} more" if len(versions) > 1 else ""
-            to = f" to {name_of(first.new_path)}" if first.new_path else ""
-            subject = f"simplemem: {first.op} {name_of(first.path)}{to}{more}"
-            trailers = {
-                "Actor": first.who,
-                "Tool": first.tool,
-                "Reason": first.reason,
-                "Version": first.group,
-            }
-            when = int(datetime.fromisoformat(first.when).timestamp())
-            commit_patches(
-                self._vault.root, patches, subject, trailers, when, self._settings.folders
-            )
+        Raises Unavailable if one of its texts is lost, or git does not allow the commit.
+        """
+        from simplemem.gitrepo.committing import commit_patches
+
+        versions = self._vault.history.log.group(operation)
+        if not any(version.effects for version in versions):
+            return
+
+        patches = [self._patch_of(version) for version in versions]
+        first = versions[0]
+        trailers = {
+            "Actor": first.who,
+            "Tool": first.tool,
+            "Reason": first.reason,
+            "Version": first.group,
+        }
+        when = int(datetime.fromisoformat(first.when).timestamp())
+        folders = self._settings.folders
+        commit_patches(self._vault.root, patches, _subject_of(versions), trailers, when, folders)
+
+    def _patch_of(self, version: Version) -> Patch:
+        """Return what a change did to its note. Raises Unavailable if a text of it is lost."""
+        from simplemem.gitrepo.committing import Patch
+
+        old_text = self._read_text(version, version.before)
+        new_text = self._read_text(version, version.after)
+        return Patch(version.path, version.new_path or version.path, old_text, new_text)
+
+    def _read_text(self, version: Version, sha256: str | None) -> bytes | None:
+        """Return a text of a change; None if there is no note."""
+        if sha256 is None:
+            return None
+        text = self._vault.history.read_text(sha256)
+        if text is None:
+            raise Unavailable(f"the text of {version.id} is no longer kept")
+        return text
+
+
+def _subject_of(versions: Sequence[Version]) -> str:
+    """Return the subject of a commit, such as "simplemem: move Kite to craft/Kite and 1 more"."""
+    first = versions[0]
+    subject = f"simplemem: {first.op} {name_of(first.path)}"
+    if first.new_path:
+        subject += f" to {name_of(first.new_path)}"
+    if len(versions) > 1:
+        subject += f" and {len(versions) - 1} more"
+    return subject

@@ -1,8 +1,9 @@
-"""Links that a view of part of a vault cannot follow: those in notes that it does not show, and those to such notes.
+"""Check the links that a view of a part of a vault cannot follow.
 
-A view (`access.hidden`, `access.only`, a token with folders) has an index without these notes, so the files of the
-whole vault are read. A change that would lead such a link elsewhere is refused. The error says that there is such a
-link, and names neither the note that it stands in nor the file that it leads to.
+These are links in notes that the view does not show, and links to such notes. A view
+(`access.hidden`, `access.only`, a token with folders) has an index without these notes, so the
+files of the whole vault are read. A change that would lead such a link elsewhere is refused. The
+error says that there is such a link. It names neither the note with the link nor its target.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import NamedTuple
 
 from simplemem.errors import ReadOnly, SimplememError
 from simplemem.index.notes import is_note
@@ -23,22 +25,31 @@ from simplemem.obsidian.links import FilesNamed, lookup_keys, name_key, resolve_
 from simplemem.vault.source import NoteSource
 
 _MAX_NAMED = 3  # moved notes that an error names
-_FEW_WORDS = (
-    50  # so many are found sooner one by one than by splitting the text, which takes 0.1 ms a page
-)
+# So many words are found sooner one by one than by splitting the text, which takes 0.1 ms per page.
+_MAX_WORDS_ONE_BY_ONE = 50
 _NO_TEXTS: Mapping[str, bytes] = MappingProxyType({})
-# A letter or digit that a link may spell in another way than the name of its file: `%6d`, `&#109;`, `&eacute;`.
+# A letter or digit that a link may spell in another way than the name of its file: `%6d`, `&#109;`,
+# `&eacute;`.
 _ENCODED_LETTER = re.compile(rb"%[3-7][0-9A-Fa-f]|%[89A-Fa-f][0-9A-Fa-f]|&[#A-Za-z]")
 _ENCODED_MARK = re.compile(r"%[0-9a-f]{2}")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")  # `_` too: a link may have a backslash before it
 
 
+class _Renaming(NamedTuple):
+    """Moves, with the files of the whole vault by their names, before and after them."""
+
+    moves: Moves
+    files_before: FilesNamed
+    files_after: FilesNamed
+
+
 def check_unseen_links(
     vault: NoteSource, moves: Moves, new_texts: Mapping[str, bytes] = _NO_TEXTS
 ) -> None:
-    """Raise ReadOnly if the moves would lead a link elsewhere that this view cannot follow.
+    """Raise ReadOnly if moves would lead a link elsewhere that this view cannot follow.
 
-    `new_texts` has what moved notes will say, by their paths before the moves; the others keep their texts.
+    `new_texts` has the texts that moved notes get, by their paths before the moves. Other notes
+    keep theirs.
     """
     if would_break_unseen_links(vault, moves, new_texts):
         names = ", ".join(repr(name_of(path)) for path in list(moves.new_paths)[:_MAX_NAMED])
@@ -54,36 +65,36 @@ def would_break_unseen_links(
         return False
 
     paths = vault.without_rules().paths()
-    before = _named_among(paths)
-    after = _named_among(map(moves.after, paths))
-    if _breaks_link_from_unseen(vault, _unseen_notes(vault, paths), moves, before, after):
+    new_paths = [moves.after(path) for path in paths]
+    renaming = _Renaming(moves, _files_by_name(paths), _files_by_name(new_paths))
+    if _breaks_link_from_unseen(vault, _unseen_notes(vault, paths), renaming):
         return True
-    return _breaks_link_to_unseen(vault, moves, new_texts, before, after)
+    return _breaks_link_to_unseen(vault, renaming, new_texts)
 
 
 def check_new_path(vault: NoteSource, path: str) -> None:
-    """Raise ReadOnly if a note at this new path would take a link from the note that it leads to today.
+    """Raise ReadOnly if a new note at this path would take over a link that leads elsewhere today.
 
-    This is about links in notes that the view does not show. An unresolved link among them may lead to the new note:
-    that is what it waits for. Unless another file has the same name, no note is read. If one has, only notes are read
-    that lie in folders where a link by that name would lead elsewhere.
+    This is about links in notes that the view does not show. An unresolved link among them may lead
+    to the new note. If no other file has the same name, no note is read. Otherwise, only notes are
+    read that are in folders where a link with that name would lead elsewhere.
     """
     if not vault.access.is_partial:
         return
 
     paths = vault.without_rules().paths()
-    rivals = _files_called(paths, lookup_keys(path))
-    if not rivals:
+    namesakes = _files_called(paths, lookup_keys(path))
+    if not namesakes:
         return
 
-    moves = Moves({}, (path,))
-    before = _named_among(rivals)
-    after = _named_among([*rivals, path])
+    renaming = _Renaming(
+        Moves({}, (path,)), _files_by_name(namesakes), _files_by_name([*namesakes, path])
+    )
     unseen = _unseen_notes(vault, paths)
     folders = {posixpath.dirname(source) for source in unseen}
-    concerned = {folder for folder in folders if _takes_links_in(folder, path, before, after)}
-    sources = [source for source in unseen if posixpath.dirname(source) in concerned]
-    if _breaks_link_from_unseen(vault, sources, moves, before, after):
+    affected = {folder for folder in folders if _takes_links_in(folder, path, renaming)}
+    sources = [source for source in unseen if posixpath.dirname(source) in affected]
+    if _breaks_link_from_unseen(vault, sources, renaming):
         message = f"{name_of(path)!r} cannot be created: a link in a hidden folder would lead to it"
         raise ReadOnly(message, hint="Choose another name, or ask the user to create it.")
 
@@ -95,15 +106,19 @@ def _files_called(paths: Iterable[str], keys: tuple[str, ...]) -> list[str]:
     return [path for path in likely if name_key(path) in keys]
 
 
-def _takes_links_in(folder: str, path: str, before: FilesNamed, after: FilesNamed) -> bool:
-    """Whether a link in this folder that spells the end of `path` would lead there, and leads to another file today."""
+def _takes_links_in(folder: str, path: str, renaming: _Renaming) -> bool:
+    """Return whether a link in a folder leads to another file today and to `path` afterwards.
+
+    All links are tried that name the end of `path`.
+    """
     source = posixpath.join(folder, "note.md")  # what a link means depends on the folder alone
     parts = name_of(path).split("/")
     for depth in range(len(parts)):
         name = "/".join(parts[depth:])
         for target in (name, f"{name}.md"):
-            meant = resolve_link(target, source, before).path
-            if meant is not None and resolve_link(target, source, after).path != meant:
+            old_path = resolve_link(target, source, renaming.files_before).path
+            new_path = resolve_link(target, source, renaming.files_after).path
+            if old_path is not None and new_path != old_path:
                 return True
     return False
 
@@ -113,33 +128,35 @@ def _unseen_notes(vault: NoteSource, paths: Iterable[str]) -> list[str]:
     return [path for path in paths if is_note(path) and vault.access.hides(path)]
 
 
-def _breaks_link_from_unseen(
-    vault: NoteSource, unseen: Sequence[str], moves: Moves, before: FilesNamed, after: FilesNamed
-) -> bool:
-    """Whether a link in one of these notes, which the view does not show, would lead elsewhere."""
-    notes = _notes_that_may_link(vault, unseen, moves.paths())
-    return any(find_changed_links(note, note, path, moves, before, after) for path, note in notes)
+def _breaks_link_from_unseen(vault: NoteSource, unseen: Sequence[str], renaming: _Renaming) -> bool:
+    """Return whether a link in one of these notes, which are not shown, would lead elsewhere."""
+    moves, files_before, files_after = renaming
+    for path, note in _notes_that_may_link(vault, unseen, moves.paths()):
+        if find_changed_links(note, note, path, moves, files_before, files_after):
+            return True
+    return False
 
 
 def _breaks_link_to_unseen(
-    vault: NoteSource,
-    moves: Moves,
-    new_texts: Mapping[str, bytes],
-    before: FilesNamed,
-    after: FilesNamed,
+    vault: NoteSource, renaming: _Renaming, new_texts: Mapping[str, bytes]
 ) -> bool:
-    """Whether a link in a note that moves would lead elsewhere, from or to a file that the view does not show."""
+    """Return whether a link in a note that moves would lead elsewhere, from or to a hidden file."""
+    moves, files_before, files_after = renaming
     hides = vault.access.hides
     with vault.reading() as read:
         for path in filter(is_note, moves.new_paths):
             try:
                 data = read(path).data
-            except SimplememError:  # whoever moves it finds out
+            except SimplememError:  # the move itself meets what is wrong
                 continue
+
             old_note = read_note(data)
             new_note = read_note(new_texts[path]) if path in new_texts else old_note
-            for meant, means in find_changed_links(old_note, new_note, path, moves, before, after):
-                if hides(meant) or (means is not None and hides(means)):
+            changed_links = find_changed_links(
+                old_note, new_note, path, moves, files_before, files_after
+            )
+            for old_target, new_target in changed_links:
+                if hides(old_target) or (new_target is not None and hides(new_target)):
                     return True
     return False
 
@@ -147,31 +164,32 @@ def _breaks_link_to_unseen(
 def _notes_that_may_link(
     vault: NoteSource, paths: Iterable[str], targets: Iterable[str]
 ) -> Iterator[tuple[str, Note]]:
-    """Yield those of some notes whose text may hold a link to one of the targets.
+    """Yield those of some notes whose text may contain a link to one of the targets.
 
-    To parse every note takes seconds at 10,000 notes, so the text is searched for a word of each name first.
+    Parsing all notes takes seconds at 10,000 of them, so the text is searched for a word of each
+    name first.
     """
     words = {_longest_word(base_name(target)) for target in targets}
     with vault.without_rules().reading() as read:
         for path in paths:
             try:
                 data = read(path).data
-            except SimplememError:  # it is gone, or cannot be read: no link of it is known
+            except SimplememError:  # it is gone, or cannot be read: no link in it is known
                 continue
-            if _may_hold_link(data, words):
+            if _may_contain_link(data, words):
                 yield path, read_note(data)
 
 
 def _longest_word(name: str) -> str:
-    """Return the longest word of a name: every link to it contains the word as it is.
+    """Return the part of a name that is written the same in every link to it; "" if there is none.
 
-    Returns "" for a name without words.
+    Blanks and punctuation may be written differently.
     """
     return max(_BETWEEN_WORDS.split(compare_key(name)), key=len)
 
 
-def _may_hold_link(data: bytes, words: set[str]) -> bool:
-    """Whether a text may hold a link to a name that has one of these words."""
+def _may_contain_link(data: bytes, words: set[str]) -> bool:
+    """Return whether a text may contain a link to a name that has one of these words."""
     if b"[" not in data:
         return False
     if "" in words or _ENCODED_LETTER.search(data):
@@ -181,13 +199,14 @@ def _may_hold_link(data: bytes, words: set[str]) -> bool:
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
     text = compare_key(text)
-    if len(words) <= _FEW_WORDS:
+    if len(words) <= _MAX_WORDS_ONE_BY_ONE:
         return any(word in text for word in words)
-    return not words.isdisjoint(_BETWEEN_WORDS.split(_ENCODED_MARK.sub(" ", text)))
+    text_words = _BETWEEN_WORDS.split(_ENCODED_MARK.sub(" ", text))
+    return not words.isdisjoint(text_words)
 
 
-def _named_among(paths: Iterable[str]) -> FilesNamed:
-    """Return which of the files have a name, as links look it up."""
+def _files_by_name(paths: Iterable[str]) -> FilesNamed:
+    """Return a function that returns the files with a name, as links look it up."""
     by_key = defaultdict[str, list[str]](list)
     for path in sorted(paths):
         by_key[name_key(path)].append(path)
