@@ -175,11 +175,12 @@ class VectorIndex(Protocol):
         """Whether an index of the engine's own replaces the comparison of all vectors in memory."""
 
     def nearest_notes(
-        self, query: bytes, note_ids: Sequence[int] | None, limit: int
+        self, query: bytes, note_ids: Sequence[int] | None, limit: int, /
     ) -> list[int] | None:
-        """Return notes, all of `limit` notes with the nearest passages among them; None if it cannot.
+        """Return notes, all of `limit` notes with the nearest passages among them.
 
-        `note_ids` are the notes to choose from, all if None.
+        `note_ids` are the notes to choose from, all if None. Returns None if the engine cannot tell,
+        or not as fast as a comparison of all vectors in memory.
         """
 
 

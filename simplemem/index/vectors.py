@@ -1,7 +1,7 @@
 """Compare vectors: the notes nearest to a query, in the engine or in the memory of a process.
 
-The first query of a process is answered by the engine. A process that is asked again keeps the
-vectors of passages in memory, and of blocks too while they are not too many.
+A process reads the vectors of passages into memory with the first query, and those of blocks with the
+second, if they are not too many. PostgreSQL answers the first query itself, because it may be far away.
 """
 
 from __future__ import annotations

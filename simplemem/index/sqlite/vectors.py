@@ -16,7 +16,6 @@ from simplemem.index.engine import Damaged
 from simplemem.index.places import BLOCK, SHIFT
 
 _MAX_DIMENSION = 8_192  # of a vector in a `vec0` table
-_MAX_NEAREST = 4_096  # rows of an answer of a `vec0` table
 # Rows that a `vec0` table makes room for at a time. Of its default, 1,024, a small vault would use little.
 _CHUNK_SIZE = 256
 _PASSAGES_PER_NOTE = (
@@ -39,7 +38,7 @@ _SELECT_NOTES = """
     ORDER BY p.id"""
 
 # A `vec0` table keeps its rows in chunks: ids and vectors in a row each, and a bit per place that is in
-# use. To read whole chunks takes a fifth of the time that reading its rows takes.
+# use. Reading its rows takes 15 times as long as reading whole chunks (bench/vectors.py).
 _SELECT_CHUNKS = """
     SELECT c.validity, c.rowids, v.vectors
     FROM vectors_chunks c JOIN vectors_vector_chunks00 v ON v.rowid = c.chunk_id
@@ -179,41 +178,13 @@ class SqliteVectors:
         return False
 
     def nearest_notes(
-        self, query: bytes, note_ids: Sequence[int] | None, limit: int
+        self, _query: bytes, _note_ids: Sequence[int] | None, _limit: int
     ) -> list[int] | None:
-        """Return notes, all of `limit` notes with the nearest passages among them; None if it cannot.
+        """Return None: to read all chunks and compare them in memory is faster, even for one query.
 
-        It can if the vectors are in a `vec0` table, and if it need not read too many passages to find
-        so many notes.
+        A `vec0` table takes six times as long for 50,000 vectors (bench/vectors.py).
         """
-        if not any(query) or not self._is_vec0():
-            return None
-        for count in (min(_PASSAGES_PER_NOTE * limit, _MAX_NEAREST), _MAX_NEAREST):
-            places = self._nearest_passages(query, note_ids, count)
-            notes = list(dict.fromkeys(place >> SHIFT for place in places))
-            if len(places) < count or len(notes) > limit:
-                return notes
         return None
-
-    def _nearest_passages(
-        self, query: bytes, note_ids: Sequence[int] | None, count: int
-    ) -> list[int]:
-        is_among = ""
-        values: list[Any] = [query, count]
-        if note_ids is not None:
-            if not note_ids:
-                return []
-            first, after = _range_in_note(blocks=False)
-            is_among = f"""AND id IN (
-                SELECT p.id FROM carray($3) n CROSS JOIN places p
-                WHERE p.id >= (n.value << {SHIFT}) + {first}
-                  AND p.id < (n.value << {SHIFT}) + {after})"""
-            values.append(apsw.carray(array("q", note_ids)))
-        sql = f"""
-            SELECT id FROM vectors
-            WHERE vector MATCH vec_int8($1) AND k = $2 AND is_block = 0 {is_among}
-            ORDER BY distance"""
-        return [place for (place,) in self._raw.execute(sql, values)]
 
 
 def _range_in_note(*, blocks: bool) -> tuple[int, int]:
