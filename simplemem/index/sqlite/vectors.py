@@ -182,7 +182,7 @@ class SqliteVectors:
     ) -> list[int] | None:
         """Return None: to read all chunks and compare them in memory is faster, even for one query.
 
-        A `vec0` table takes six times as long for 50,000 vectors (bench/vectors.py).
+        A `vec0` table takes five times as long for 50,000 vectors (bench/vectors.py).
         """
         return None
 
