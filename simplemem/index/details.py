@@ -60,14 +60,16 @@ class DetailsReader:
         *,
         with_blocks: bool,
         with_repeated: bool,
+        matched: Sequence[PlaceId],
         beside: Sequence[NoteId],
         among: Collection[NoteId],
     ) -> dict[NoteId, Shown]:
         """Return details of the notes that are still there, by note.
 
-        `best_places` has the place of each note that was found, 0 for none. `with_blocks` adds the
-        blocks that hold a term of the query, `with_repeated` the spans of text that many notes have.
-        Notes in `among` are added if they are neighbours of a note in `beside`.
+        `best_places` has the place of each note that was found, 0 for none. `matched` are further
+        blocks that were found; `with_blocks` takes all that hold a term of the query instead.
+        `with_repeated` adds the spans of text that many notes have. Notes in
+        `among` are added if they are neighbours of a note in `beside`.
         """
         db = self._db
         start_rows = list(notes.rows_of(db, beside).values()) if beside else []
@@ -82,22 +84,24 @@ class DetailsReader:
         tag_rows = select_tags(db, wanted)
         passage_rows = _select_passages(db, wanted)
         repeated_rows = self._select_repeated(wanted) if with_repeated else ()
-        place_rows = select_positions(db, filter(None, best_places.values()))
+        found_places = {*filter(None, best_places.values()), *matched}
+        place_rows = select_positions(db, found_places)
         rows = notes.rows_of(db, wanted)
-        matches = self._find_blocks(list(rows)) if with_blocks else []
+        if with_blocks:
+            matched = [match.place for match in self._find_blocks(list(rows))]
 
         best = {note: place for note, place in best_places.items() if place}
-        best |= self._find_nearest_places(rows, best, matches)
+        best |= self._find_nearest_places(rows, best, matched)
         places = {**dict(passage_rows), **dict(place_rows)}
         passages = group_by_note(
             (place >> SHIFT, position) for place, position in places.items() if not place & BLOCK
         )
-        unread = [match.place for match in matches if match.place not in places]
+        unread = [place for place in matched if place not in places]
         if unread:
             places |= dict(select_positions(db, unread))
 
         blocks = group_by_note(
-            (match.note, places[match.place]) for match in matches if match.place in places
+            (place >> SHIFT, places[place]) for place in matched if place in places
         )
         tags = group_by_note(tag_rows)
         spans = group_by_note(
@@ -129,10 +133,10 @@ class DetailsReader:
         return sorted(matches, key=lambda match: (-round(match.score, 6), match.place))
 
     def _find_nearest_places(
-        self, note_ids: Iterable[NoteId], best: Collection[NoteId], matches: Iterable[Match]
+        self, note_ids: Iterable[NoteId], best: Collection[NoteId], matched: Iterable[PlaceId]
     ) -> dict[NoteId, PlaceId]:
         """Return the passage nearest to the query's vector, for notes of which nothing was found."""
-        notes_with_block = {match.note for match in matches}
+        notes_with_block = {place >> SHIFT for place in matched}
         others = [note for note in note_ids if note not in best and note not in notes_with_block]
         vector = self._get_vector() if others else None
         if vector is None:

@@ -232,12 +232,14 @@ class Sidecar:
         *,
         blocks: bool = False,
         repeated: bool = False,
+        matched: Sequence[door.PlaceId] = (),
         beside: Sequence[NoteId] = (),
         among: Collection[NoteId] = (),
     ) -> Mapping[NoteId, door.Shown]:
         """Return details of notes that are there, each with the place that was found (0: none).
 
-        `blocks` adds those that have a word of the question, `repeated` those that many notes have.
+        `matched` are further blocks that were found; `blocks` takes all that have a word of the
+        question instead. `repeated` adds those that many notes have.
         Notes in `among` are added if they are neighbours of a note in `beside`.
         """
 
@@ -250,7 +252,12 @@ class Sidecar:
                 partial(_comparable_vector, snapshot, question),
             )
             return reader.read(
-                some, with_blocks=blocks, with_repeated=repeated, beside=beside, among=among
+                some,
+                with_blocks=blocks,
+                with_repeated=repeated,
+                matched=matched,
+                beside=beside,
+                among=among,
             )
 
         return self._read(read)

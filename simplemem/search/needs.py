@@ -12,7 +12,7 @@ from simplemem.index.changes import Origin
 from simplemem.index.door import QueryVector, Row, Standing
 from simplemem.models import IndexState
 from simplemem.providers.api import Embedder
-from simplemem.search.rank import Coverage
+from simplemem.search.coverage import Coverage
 
 T = TypeVar("T")
 

@@ -16,6 +16,7 @@ from simplemem.index.door import (
     Matches,
     Narrow,
     NoteId,
+    PlaceId,
     QueryVector,
     Question,
     Row,
@@ -30,6 +31,7 @@ from simplemem.note.names import name_of
 from simplemem.note.plain_text import plain_text
 from simplemem.search import judgement, rank
 from simplemem.search.conditions import ConditionChecker
+from simplemem.search.coverage import Coverage
 from simplemem.search.dates import DATED_NOTES, DATED_WEIGHT, belongs_to_day
 from simplemem.search.excerpt import choose_excerpt, quoted_heading
 from simplemem.search.filters import ANY_AUTHOR, FilterResolver
@@ -37,7 +39,7 @@ from simplemem.search.forms import with_forms
 from simplemem.search.needs import Authors, Embeddings, IndexKeeper, IndexMonitor, NoteReader
 from simplemem.search.quality import HitQuality, passages_of
 from simplemem.search.query import Query, read_query
-from simplemem.search.rank import Coverage, Mode, Ranked, Signal
+from simplemem.search.rank import Mode, Ranked, Signal
 from simplemem.search.ranking import Ranking
 
 # Hits of one search, and backlinks of one note.
@@ -253,7 +255,12 @@ class NoteRanker:
         signals = self._signals_of_index(candidates)
         ranked = rank.ordered(matches, signals, max(depth, rank.COMPARED))
         best_places = {note.note: note.place for note in ranked[:depth]}
-        details = self._index.shown(best_places, candidates.question, repeated=True)
+        matched: Sequence[PlaceId] = ()
+        if coverage is not None:
+            matched = rank.best_places(matches, best_places)
+        details = self._index.shown(
+            best_places, candidates.question, repeated=True, matched=matched
+        )
 
         best = [note for note in best_places if note in details]
         if coverage is not None:
@@ -289,7 +296,7 @@ class NoteRanker:
     ) -> list[Signal]:
         """Return the signals with how well the best passages of notes cover the question."""
         covered_notes = best[: rank.COVERED_NOTES]
-        passages = dict(passages_of(self._notes, details[note]) for note in covered_notes)
+        passages = [passages_of(self._notes, details[note]) for note in covered_notes]
         names = rank.names_in(query.text).intersection(query.words)
         shares = coverage.of(query.words, passages, names)
         values = dict(zip(covered_notes, shares, strict=True))

@@ -5,51 +5,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
 from dataclasses import replace
-from typing import NamedTuple
 
 from simplemem.index.door import Shown
 from simplemem.note.names import name_of
 from simplemem.search import judgement, rank
+from simplemem.search.coverage import (
+    Coverage,
+    Passages,
+    share_contained,
+    spans_to_compare,
+    with_words,
+)
 from simplemem.search.judgement import Evidence
 from simplemem.search.needs import Embeddings, NoteReader
-from simplemem.search.rank import Coverage, Ranked
+from simplemem.search.rank import Ranked
 from simplemem.search.ranking import Ranking
 
 # Characters of the best note in which the words of a question are looked for.
 _MAX_SEARCHED_CHARACTERS = 200_000
 
 
-class Passages(NamedTuple):
-    """The passages of a note that are compared with a question, read when they are needed."""
-
-    # Identifies the text of the passages, for caches.
-    key: Hashable
-
-    texts: Callable[[], list[str]]
-
-
 def passages_of(notes: NoteReader, details: Shown, text: str | None = None) -> Passages:
-    """Return the passages of a note to compare: all, or in a long note those around its best block.
+    """Return the passages of a note to compare with a question, read when they are needed.
 
     `text` is the text of the note if it was read already.
     """
-    positions = details.passages
-    first = 0
-    if len(positions) > rank.COVERED_PASSAGES and details.best is not None:
-        count_before = sum(position.start <= details.best.start for position in positions)
-        first = max(0, count_before - rank.COVERED_PASSAGES // 2)
-    compared = positions[first : first + rank.COVERED_PASSAGES]
     row = details.row
 
-    def texts() -> list[str]:
-        note_text = text
-        if note_text is None:
-            note_text = notes.text_of(row.path) or ""
-        return [note_text[position.start : position.stop] for position in compared]
+    def read() -> str:
+        if text is not None:
+            return text
+        return notes.text_of(row.path) or ""
 
-    return Passages((row.path, row.sha256, first), texts)
+    return Passages((row.path, row.sha256), spans_to_compare(details), read)
 
 
 class HitQuality:
@@ -84,7 +73,7 @@ class HitQuality:
         if coverage is None:
             _, _, meaning = ranking.signals[:3]
             return max(share, meaning.values.get(hit.note, 0.0))
-        return share or coverage.share(weights, label, passages.key, passages.texts)
+        return share or coverage.share(weights, label, passages)
 
     def is_only_nearest(
         self, ranking: Ranking, share: float | None = None, text: str | None = None
@@ -157,7 +146,7 @@ class HitQuality:
         evidence = Evidence(
             word_count=len(informative),
             similarity=similarity,
-            coverage=rank.share_contained(weights, label, passages.texts()),
+            coverage=share_contained(weights, label, passages.texts()),
             lead=rank.lead_of(ranking.ranked),
             missing_similarity=None,
         )
@@ -165,9 +154,7 @@ class HitQuality:
         if certain >= 0 and not contains_only_names:
             return certain
 
-        similarities, passage_number = coverage.by_word(
-            weights, label, passages.key, passages.texts
-        )
+        similarities, passage_number = coverage.by_word(weights, label, passages)
         missing_similarity: float | None = None
         if contains_only_names:
             passage = _passage_at(passages, passage_number)
@@ -235,7 +222,7 @@ def _passage_at(passages: Passages, number: int) -> str:
 
     The note may have changed since `Coverage` read its words: then it may have fewer passages.
     """
-    texts = rank.with_words(passages.texts())
+    texts = with_words(passages.texts())
     return texts[number] if 0 <= number < len(texts) else ""
 
 

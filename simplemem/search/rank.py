@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 import re
-import threading
 import unicodedata
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from simplemem.index.door import (
@@ -25,22 +24,17 @@ from simplemem.index.door import (
     PlaceId,
     Position,
 )
-from simplemem.note.languages import STOP_WORDS
 from simplemem.note.letters import is_unspaced
 from simplemem.note.plain_text import plain_text
-from simplemem.note.words import words_in_order, words_key
+from simplemem.note.words import words_key
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from simplemem.providers.wordllama import WordLlama
 
 Mode = Literal["hybrid", "text", "semantic"]
 MODES: tuple[Mode, ...] = ("hybrid", "text", "semantic")
-
-# Functions that read the passages of notes. The key identifies the text of a note.
-_Texts = Mapping[Hashable, Callable[[], Sequence[str]]]
 
 # The best block of a note, beside 1 of the whole note.
 _BLOCK_WEIGHT = 0.5
@@ -51,21 +45,8 @@ _PHRASE_WEIGHT = 0.1
 # One place answers a question, so the best notes of a question are ordered by how well one passage
 # covers it. Any other query names what a whole note is about, so coverage does not count there.
 COVERED_NOTES = 12  # compared notes; with 60 the order is the same
+_MAX_BLOCKS_OF_NOTE = 8  # whose passages are compared
 COVERED_WEIGHT = 0.4  # beside 1 of all other signals; equally good from 0.25 to 0.5
-COVERED_PASSAGES = 64  # of one note
-_COVERED_LINES = 3  # in a row; equally good from 2 to 4
-_COVERED_CHARACTERS = 4_000  # of one line, or of one passage
-
-# The share of its coverage that a passage without any name of the question keeps. The ranking is
-# equally good from 0.1 to 0.4.
-_NAMELESS_SHARE = 0.3
-
-# From this cosine on, two words are forms of one word. Two different names are never that similar.
-_SAME_WORD = 0.9
-
-# Limits of the cache of `Coverage`: 20 MB of vectors, and 6 MB if all notes are very long.
-_MAX_CACHED_WORDS = 20_000
-_MAX_CACHED_NOTES = 400
 
 # The lead of the best hit is measured over the hit at this rank.
 COMPARED = 6
@@ -86,6 +67,8 @@ _MAX_NAME_WORDS = 8
 
 # Greater than any rank of a title match.
 _NO_TITLE_MATCH = 9
+
+_MAX_COMPARED_CHARACTERS = 4_000  # of a passage
 
 _LETTER = re.compile(r"\w")
 _WORD_WITHIN_SENTENCE = re.compile(r"(?<!^)(?<![.?!:]\s)\b[^\W\d_]\w*")
@@ -211,6 +194,25 @@ def _best_blocks(answer: Matches) -> _BestBlocks:
     return _BestBlocks(
         blocks.note_ids[best].tolist(), blocks.place_ids[best].tolist(), scores[best].tolist()
     )
+
+
+def best_places(answer: Matches, notes: Collection[NoteId]) -> list[PlaceId]:
+    """Return the best blocks of some notes by their words: a few of each, the best first."""
+    blocks = answer.blocks
+    if blocks is None:
+        return []
+
+    import numpy as np
+
+    is_wanted = np.isin(blocks.note_ids, list(notes))
+    counts = Counter[NoteId]()
+    places: list[PlaceId] = []
+    columns = (blocks.note_ids[is_wanted].tolist(), blocks.place_ids[is_wanted].tolist())
+    for note, place in zip(*columns, strict=True):
+        counts[note] += 1
+        if counts[note] <= _MAX_BLOCKS_OF_NOTE:
+            places.append(place)
+    return places
 
 
 def _text_weights(blocks: BlockMatches, note_count: int) -> NDArray[np.float64]:
@@ -384,248 +386,6 @@ def names_in(question: str) -> set[str]:
     return {word.lower() for word in words if word[0].isupper()}
 
 
-class _LineSimilarities(NamedTuple):
-    """How similar each word of a question is to each line of some notes."""
-
-    by_line: NDArray[np.float32]  # one row per word, one column per line; empty if nothing compares
-    first_lines: NDArray[np.int32]  # the first line of each passage
-    passage_counts: list[int]  # the number of passages of each note
-
-
-class _NoteWords(NamedTuple):
-    """The words of a note, as rows of the table of `Coverage`."""
-
-    words: NDArray[np.int32]
-    line_lengths: NDArray[np.int32]  # the number of words of each line
-    passage_lengths: NDArray[np.int32]  # the number of lines of each passage
-
-
-class Coverage:
-    """Measure how well notes cover the words of a question, by word vectors.
-
-    Guards a cache of the words of notes and of their vectors; threads may share it.
-    """
-
-    def __init__(self, vectors: WordLlama) -> None:
-        self.vectors = vectors
-        self._lock = threading.Lock()
-        self._clear()
-
-    def _clear(self) -> None:
-        import numpy as np
-
-        self._row_of: dict[str, int] = {}
-        shape = (_MAX_CACHED_WORDS, self.vectors.dimension or 0)
-        self._table: NDArray[np.float32] = np.empty(shape, np.float32)
-        self._words_of_notes: dict[Hashable, _NoteWords] = {}
-
-    def of(self, words: Sequence[str], notes: _Texts, names: Collection[str] = ()) -> list[float]:
-        """Return for each note how well its best passage covers the words.
-
-        The sum counts the passage as a whole and its best few lines. A name is similar to no other
-        name, so a passage that lacks `names` of the question loses a part of its coverage.
-        """
-        import numpy as np
-
-        by_line, first_lines, passage_counts = self._compare(words, notes)
-        if not by_line.size:
-            return [0.0] * len(passage_counts)
-
-        by_passage = np.maximum.reduceat(by_line, first_lines, axis=1)
-        by_few_lines = self._with_following_lines(by_line, first_lines)
-        best_lines = np.maximum.reduceat(by_few_lines.mean(axis=0), first_lines)
-        coverage = by_passage.mean(axis=0) + best_lines
-
-        share_of_names: NDArray[np.float64] | float = 1.0
-        if names:
-            is_name = [word in names for word in words]
-            share_of_names = (by_passage[is_name] > _SAME_WORD).mean(axis=0)
-        coverage = coverage * (_NAMELESS_SHARE + (1 - _NAMELESS_SHARE) * share_of_names)
-
-        return _best_of_notes(coverage.tolist(), passage_counts)
-
-    @staticmethod
-    def _with_following_lines(
-        by_line: NDArray[np.float32], first_lines: NDArray[np.int32]
-    ) -> NDArray[np.float32]:
-        """Return the similarities of each line with the lines after it in its passage.
-
-        Changes `by_line`.
-        """
-        import numpy as np
-
-        has_following = np.delete(np.arange(by_line.shape[1]), first_lines - 1)
-        for _ in range(_COVERED_LINES - 1):
-            following = by_line[:, has_following + 1]
-            by_line[:, has_following] = np.maximum(by_line[:, has_following], following)
-        return by_line
-
-    def share(
-        self,
-        weights: Mapping[str, float],
-        label: str,
-        key: Hashable,
-        texts: Callable[[], list[str]],
-    ) -> float:
-        """Return the weighted share of the words that a note covers in its label and best passage.
-
-        The `label` is all that the note is called. `key` and `texts` are as in `of`.
-        """
-        import numpy as np
-
-        by_passage, _ = self._by_passage_with_label(list(weights), label, key, texts)
-        if not by_passage.size:
-            return 0.0
-
-        weight_of_words = np.array(list(weights.values()))
-        covered = weight_of_words @ by_passage**2
-        return min(1.0, float(covered.max() / weight_of_words.sum()))
-
-    def by_word(
-        self,
-        weights: Mapping[str, float],
-        label: str,
-        key: Hashable,
-        texts: Callable[[], list[str]],
-    ) -> tuple[list[float], int]:
-        """Return how similar each word is to the best passage of a note, and the passage's number.
-
-        The words of the `label` count with every passage. The number is -1 for a note without text.
-        """
-        import numpy as np
-
-        words = list(weights)
-        by_passage, passage_counts = self._by_passage_with_label(words, label, key, texts)
-        if not by_passage.size:
-            return [0.0] * len(words), -1
-
-        covered = np.array(list(weights.values())) @ by_passage**2
-        best = int(covered.argmax())
-        similarities = by_passage[:, best].tolist()
-        label_count, text_count = passage_counts
-        if not text_count:
-            return similarities, -1
-        return similarities, best - label_count
-
-    def _by_passage_with_label(
-        self, words: Sequence[str], label: str, key: Hashable, texts: Callable[[], list[str]]
-    ) -> tuple[NDArray[np.float32], list[int]]:
-        """Return how similar each word is to each passage with the label, one column per passage.
-
-        The label is the first passage, if it has words. Also returns the number of passages of the
-        label and of the text.
-        """
-        import numpy as np
-
-        notes: _Texts = {(label,): lambda: [label], key: texts}
-        by_line, first_lines, passage_counts = self._compare(words, notes)
-        if not by_line.size:
-            return by_line, passage_counts
-
-        by_passage = np.maximum.reduceat(by_line, first_lines, axis=1)
-        if all(passage_counts):
-            by_passage = np.maximum(by_passage, by_passage[:, :1])
-        return by_passage, passage_counts
-
-    def _compare(self, words: Sequence[str], notes: _Texts) -> _LineSimilarities:
-        """Return how similar each word is to each line of all notes."""
-        import numpy as np
-
-        with self._lock:
-            if len(self._row_of) > _MAX_CACHED_WORDS:
-                self._clear()
-            words_of_notes = [self._read(key, texts) for key, texts in notes.items()]
-            table = self._table[: len(self._row_of)]
-
-        passage_counts = [len(note.passage_lengths) for note in words_of_notes]
-        if not words or not any(passage_counts):
-            empty = np.empty((0, 0), np.float32)
-            return _LineSimilarities(empty, np.empty(0, np.int32), passage_counts)
-
-        rows = np.concatenate([note.words for note in words_of_notes])
-        line_lengths = np.concatenate([note.line_lengths for note in words_of_notes])
-        passage_lengths = np.concatenate([note.passage_lengths for note in words_of_notes])
-
-        distinct_rows, places = np.unique(rows, return_inverse=True)
-        vectors = self.vectors.words([word.lower() for word in words])
-        similarities = np.maximum(vectors @ table[distinct_rows].T, 0.0)
-
-        first_words = np.cumsum(line_lengths) - line_lengths
-        by_line = np.maximum.reduceat(similarities[:, places], first_words, axis=1)
-        first_lines = np.cumsum(passage_lengths) - passage_lengths
-        return _LineSimilarities(by_line, first_lines, passage_counts)
-
-    def _read(self, key: Hashable, texts: Callable[[], Sequence[str]]) -> _NoteWords:
-        """Return the words of a note, from the cache if they are there. Call under the lock."""
-        note_words = self._words_of_notes.pop(key, None)
-        if note_words is None:
-            note_words = self._split(texts())
-
-        # The note that was read last is the last one that leaves the cache.
-        self._words_of_notes[key] = note_words
-        if len(self._words_of_notes) > _MAX_CACHED_NOTES:
-            del self._words_of_notes[next(iter(self._words_of_notes))]
-        return note_words
-
-    def _split(self, texts: Sequence[str]) -> _NoteWords:
-        """Return the words of passages, without lines and passages that have none."""
-        import numpy as np
-
-        lines: list[list[str]] = []
-        passage_lengths: list[int] = []
-        for text in texts:
-            lines_of_passage = [words for words in map(_words, text.split("\n")) if words]
-            if lines_of_passage:
-                lines += lines_of_passage
-                passage_lengths.append(len(lines_of_passage))
-
-        self._add_vectors(chain.from_iterable(lines))
-        rows = [self._row_of[word] for word in chain.from_iterable(lines)]
-        return _NoteWords(
-            np.array(rows, np.int32),
-            np.array([len(words) for words in lines], np.int32),
-            np.array(passage_lengths, np.int32),
-        )
-
-    def _add_vectors(self, words: Iterable[str]) -> None:
-        """Add the vectors of new words to the table."""
-        import numpy as np
-
-        new_words = [word for word in dict.fromkeys(words) if word not in self._row_of]
-        if not new_words:
-            return
-
-        vectors = self.vectors.words(new_words)
-        first = len(self._row_of)
-        for row, word in enumerate(new_words, first):
-            self._row_of[word] = row
-
-        while len(self._row_of) > len(self._table):
-            self._table = np.concatenate([self._table, np.empty_like(self._table)])
-        self._table[first : len(self._row_of)] = vectors
-
-
-def _best_of_notes(values: Sequence[float], passage_counts: Sequence[int]) -> list[float]:
-    """Return the greatest value of each note's passages; 0 for a note without a passage."""
-    best_values: list[float] = []
-    first = 0
-    for count in passage_counts:
-        best_values.append(max(values[first : first + count], default=0.0))
-        first += count
-    return best_values
-
-
-def with_words(passages: Iterable[str]) -> list[str]:
-    """Return the passages with a word that is no stop word: those that `Coverage` numbers."""
-    return [passage for passage in passages if any(map(_words, passage.split("\n")))]
-
-
-def _words(text: str) -> list[str]:
-    """Return the words of a text, each once, without stop words."""
-    words = dict.fromkeys(words_in_order(text[:_COVERED_CHARACTERS].lower()))
-    return [word for word in words if word not in STOP_WORDS]
-
-
 def weights_of(words: Sequence[str], holders: Sequence[int], notes: int) -> dict[str, float]:
     """Return the weight of each word of a question: the fewer notes contain it, the greater.
 
@@ -644,24 +404,11 @@ def share_held(weights: Mapping[str, float], label: str, texts: Sequence[str]) -
     beginnings = [(_beginning(word), weight) for word, weight in weights.items()]
     shares: list[float] = []
     for text in texts or ("",):
-        plain = _plain(f"{label}\n{text[:_COVERED_CHARACTERS]}")
+        plain = _plain(f"{label}\n{text[:_MAX_COMPARED_CHARACTERS]}")
         shares.append(
             sum(weight for beginning, weight in beginnings if _has_beginning(plain, beginning))
         )
     return max(shares) / sum(weights.values())
-
-
-def share_contained(weights: Mapping[str, float], label: str, passages: Sequence[str]) -> float:
-    """Return the weighted share of words that a label and one passage contain as spelled.
-
-    It is never more than what the word vectors say of the passage, and costs a tenth of it.
-    """
-    label_words = set(_words(label))
-    shares = [0.0]
-    for passage in passages or ("",):
-        contained = label_words.union(*map(_words, passage.split("\n")))
-        shares.append(sum(weight for word, weight in weights.items() if word.lower() in contained))
-    return max(shares) / (sum(weights.values()) or 1.0)
 
 
 class _Beginning(NamedTuple):

@@ -25,7 +25,7 @@ from simplemem.note.words import without_stop_words
 from simplemem.providers.api import Embedder
 from simplemem.providers.embeddings import EmbedderConfig, ServiceEmbedder, create_embedder
 from simplemem.providers.wordllama import WordLlama
-from simplemem.search.rank import Coverage
+from simplemem.search.coverage import Coverage
 from simplemem.settings.model import Settings
 from simplemem.vault.folder.lock import FileLock
 from simplemem.vault.source import NoteSource

@@ -4,6 +4,7 @@ shows."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,8 @@ from simplemem.index.door import BlockMatches, Match, Matches
 from simplemem.models import Filter
 from simplemem.providers.wordllama import WordLlama
 from simplemem.search import rank
-from simplemem.search.rank import Coverage, is_question, names_in
+from simplemem.search.coverage import Coverage, Passages
+from simplemem.search.rank import is_question, names_in
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
@@ -23,6 +25,12 @@ Write = Callable[[str, str | bytes], Path]
 
 def ranked(store: EnhancedStore, query: str, mode: str = "text") -> list[str]:
     return [hit.name for hit in store.search(query, mode=mode, limit=50).hits]
+
+
+def _passages(*texts: str) -> Passages:
+    """Return the passages of a note that consists of some texts."""
+    ends = list(accumulate(map(len, texts), initial=0))
+    return Passages(texts, list(pairwise(ends)), lambda: "".join(texts))
 
 
 def test_words_that_stand_together_beat_words_spread_over_a_long_note(
@@ -172,7 +180,7 @@ def test_a_question_about_a_person_finds_what_is_said_of_her_before_the_same_of_
     store.sync()
     assert ranked(store, "What colour did Maria paint the old boat?", "hybrid") == ["b", "a", "c"]
     assert ranked(store, "what colour did maria paint the old boat?", "hybrid") == ["a", "b", "c"]
-    said = {1: lambda: ["Marie painted the boat blue."], 2: lambda: ["Maria rowed."]}
+    said = [_passages("Marie painted the boat blue."), _passages("Maria rowed.")]
     asked, coverage = ["maria", "paint", "boat"], Coverage(WordLlama())
     of_another, of_her = coverage.of(asked, said, {"maria"})
     assert of_her > of_another
@@ -213,15 +221,12 @@ def test_a_question_is_covered_better_by_a_few_lines_together_than_by_a_passage_
     said = ["Ada took a brush.", "It was the hull.", "She painted."]
     spread = [line for pair in zip(said, others[:3], strict=True) for line in pair] + others[3:]
     notes = [["\n".join(lines)] for lines in (said + others, spread, said[:1] + others)]
-    passages = {name: notes[name].copy for name in range(3)}
+    passages = [_passages(*texts) for texts in notes]
     together, scattered, apart = Coverage(WordLlama()).of(["brush", "hull", "painted"], passages)
     assert together > scattered > apart > 0
-    two = {"two passages": lambda: ["Ada took a brush.\nIt was the hull.", "She painted."]}
+    two = [_passages("Ada took a brush.\nIt was the hull.", "She painted.")]
     assert Coverage(WordLlama()).of(["brush", "hull", "painted"], two)[0] < together
-    assert Coverage(WordLlama()).of(["brush"], {"empty": lambda: ["", " \n"], "none": list}) == [
-        0.0,
-        0.0,
-    ]
+    assert Coverage(WordLlama()).of(["brush"], [_passages("", " \n"), _passages()]) == [0.0, 0.0]
 
 
 STYLE = "---\naliases:\n- Style Settings\n---\nOffers controls for adjusting theme and snippet variables.\n"
