@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -54,6 +55,21 @@ def test_an_unknown_key_is_named_with_the_nearest_known_one(tmp_path: Path) -> N
     with pytest.raises(Invalid) as caught:
         load_settings(env=user_file(tmp_path, "[search]\nlimits = 3"))
     assert "search.limits" in caught.value.message and "search.limit" in caught.value.hint
+
+
+def test_settings_that_nobody_sets_load_without_pydantic(tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom simplemem import load_settings\n"
+        "assert load_settings().search.limit == 5\n"
+        "assert str(load_settings({'vault': 'here'}).vault) == 'here'\n"
+        "print('pydantic' in sys.modules)"
+    )
+    env = {name: value for name, value in os.environ.items() if not name.startswith("SIMPLEMEM_")}
+    env |= {"XDG_CONFIG_HOME": str(tmp_path)}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False
+    )
+    assert ran.stdout == "False\n", ran.stderr
 
 
 def test_a_wrong_value_says_where_it_came_from() -> None:
