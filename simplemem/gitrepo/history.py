@@ -63,7 +63,8 @@ def read_text_at(repository: OpenRepository, path: str, commit: str) -> tuple[st
     """Return the path and the text that a note had at a commit.
 
     `commit` is the beginning of its id, of at least seven digits. The note is found under its
-    former paths too. Raises NotFound if there is no such commit, or if it does not contain the note.
+    former paths too. Raises NotFound if there is no such commit, or if it does not contain the
+    note.
     """
     with repository as (repo, checkout):
         match = _find_commit(repo, checkout, commit)

@@ -59,9 +59,9 @@ _NOT_PLAIN = _STARTERS | {" ", "\t"}
 class Scan:
     """The leaves found so far, and what is open (CommonMark, appendix A).
 
-    `open` is the open leaf: "paragraph", "table", "fence", "code" (indented), "html", or "" if none is.
-    `kind` is the kind of the `Leaf` that it becomes. A paragraph that begins a list item is an "item",
-    and one that stands directly in a quote is a "quote".
+    `open` is the open leaf: "paragraph", "table", "fence", "code" (indented), "html", or "" if none
+    is. `kind` is the kind of the `Leaf` that it becomes. A paragraph that begins a list item is an
+    "item", and one that stands directly in a quote is a "quote".
 
     While a line is read, the cursor stands before the part that is not understood yet.
     """
@@ -265,7 +265,7 @@ class Scan:
         self.is_lazy_line = is_lazy
 
     def _is_lazy(self) -> bool:
-        """Return whether the line may continue the paragraph without the marks of its containers."""
+        """Return whether the line may continue the paragraph without its containers' marks."""
         return self.open == "paragraph" and self.matched < len(self.stack)
 
     def _enter_container(self, mark: str) -> bool:

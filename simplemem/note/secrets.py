@@ -89,7 +89,8 @@ _PASSWORD_IN_ADDRESS: Final = re.compile(
 _LABELS: Final = {
     "password": (
         "password", "passwd", "passphrase", "pwd", "passwort", "kennwort", "mot de passe",
-        "contraseña", "senha", "wachtwoord", "hasło", "пароль", "密码", "密碼", "パスワード", "비밀번호",
+        "contraseña", "senha", "wachtwoord", "hasło", "пароль", "密码", "密碼",
+        "パスワード", "비밀번호",
     ),
     "key": (
         "apikey", "api_key", "api-key", "api key", "access_key", "secret_key", "access_token",

@@ -236,7 +236,9 @@ def _rewrite_value(value: str, target: LinkTarget, written: str) -> str:
 def _choose_spelling(
     link: Link, path: str, source: str, files_named: FilesNamed, link_format: LinkFormat
 ) -> str | None:
-    """Return the best target that means the file `path` in the note `source`; None if there is none.
+    """Return the best target that means the file `path` in the note `source`.
+
+    None if there is none.
 
     The extension of a note is written if the link had it, or if the name without it means another
     file.
@@ -326,7 +328,7 @@ def _display_old_target(link: Link, *, is_in_table: bool) -> Edit | None:
 
 
 def _display_new_name(text: str, link: Link, target: LinkTarget) -> Edit | None:
-    """Return the edit by which a display text that was the old name of a file follows the new one."""
+    """Return the edit that renames a display text which was the old name of a file."""
     old_name = _displayed_name(target.old_path)
     new_name = _displayed_name(target.path)
     display = text[link.display_start : link.display_end]
@@ -362,12 +364,15 @@ def _displayed_name(path: str) -> str:
 
 
 def _insert_display(link: Link, display: str) -> Edit:
-    """Return the edit that inserts a display text, with the heading that the link has, at its end."""
+    """Return the edit that inserts a display text, with the heading of the link, at its end."""
     position = link.end - len(_BRACKETS)
     return (position, position, display + _displayed_heading(link))
 
 
 def _displayed_heading(link: Link) -> str:
-    """Return what Obsidian displays of a link's heading: " > Heading". Block ids are not displayed."""
+    """Return what Obsidian displays of a link's heading: " > Heading".
+
+    Block ids are not displayed.
+    """
     headings = [part for part in link.subpath.split("#") if part and not part.startswith("^")]
     return "".join([f" > {heading}" for heading in headings])

@@ -1,4 +1,4 @@
-"""The conditions of a filter one by one: how many notes meet them, and which of them no note meets."""
+"""The conditions of a filter: how many notes meet each, and which no note meets."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _as_text(field: str, value: Any, *, requires_all: bool) -> str:
 
 
 def _suggestions(wanted: str, names: Iterable[str], *, mark: str = "") -> str:
-    """Return the end of a sentence with names similar to one, or some existing ones; "" for none."""
+    """Return the end of a sentence with names similar to one, or some existing ones, or ""."""
     names_by_key = {compare_key(name): name for name in names}
     wanted_key = compare_key(wanted)
     similar = get_close_matches(wanted_key, names_by_key, _MAX_SUGGESTIONS, 0.6)

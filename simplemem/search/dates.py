@@ -1,4 +1,4 @@
-"""The days that a query names: how much they change the order of notes, and which notes have one."""
+"""The days that a query names: which notes have one, and how much that changes their order."""
 
 from __future__ import annotations
 

@@ -371,7 +371,10 @@ def _listed_places(places: Sequence[str]) -> str:
 
 
 def _without_overlap(piece: Piece, others: Iterable[Piece]) -> Piece | None:
-    """Return a passage without what others of its note have at its ends; None if nothing is left."""
+    """Return a passage without what others of its note have at its ends.
+
+    None if nothing is left.
+    """
     start = piece.start
     stop = piece.start + len(piece.text)
     for other in others:
@@ -428,8 +431,9 @@ def _cut_to_fit(group: Group, budget: int, count: CountTokens) -> str | None:
 def _cuts_of(piece: Piece) -> Iterator[tuple[int, int]]:
     """Yield the ranges to which a passage may be cut, the longest first.
 
-    The first ones begin with a sentence before the words of the query and end with the last one. The
-    others begin with these words, and end with a sentence or, at last, with a word of the first.
+    The first ones begin with a sentence before the words of the query and end with the last one.
+    The others begin with these words, and end with a sentence or, at last, with a word of the
+    first.
     """
     spans = sentence_spans(piece.text)
     ends = [stop for start, stop in spans if start >= piece.at]

@@ -1,4 +1,7 @@
-"""Let a reranker order the best notes of a search. If it fails, the order stays and the answer says so."""
+"""Let a reranker order the best notes of a search.
+
+If it fails, the order stays and the answer says so.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ class NoteReranker:
 
     @property
     def name(self) -> str:
-        """What the reranker is called: its model and place, or its provider if it cannot be used."""
+        """Return the reranker's model and address, or its provider if it cannot be used."""
         client, _ = self._connect()
         return str(self._settings.rerank.provider) if client is None else client.name
 
@@ -194,7 +197,9 @@ def _reranked_notes(
 
 
 def in_order_of(scores: Mapping[NoteId, float], notes: Sequence[Ranked]) -> list[Ranked]:
-    """Return notes by their scores; equal ones in their order. Notes without a score keep their place.
+    """Return notes by their scores; equal ones in their order.
+
+    Notes without a score keep their place.
 
     Shown scores are from 0 to 1 and fall: a note without one gets its own score, within those of
     its neighbours.

@@ -52,7 +52,8 @@ class Listeners:
         for listener in tuple(self.subscribers):
             try:
                 listener(names)
-            except Exception:  # noqa: BLE001  (the change is made: this must not look like its failure)
+            except Exception:  # noqa: BLE001
+                # The change is made: this must not look like its failure.
                 _LOG.exception("%r, which listens to changes, raised an error", listener)
 
     def _record_news(self, paths: Iterable[str]) -> list[str]:

@@ -17,8 +17,8 @@ from simplemem.errors import (
     Unreadable,
 )
 
-# Errors of Windows while another program has a file open: a sharing violation, a lock violation, and
-# a mapped file.
+# Errors of Windows while another program has a file open: a sharing violation, a lock violation,
+# and a mapped file.
 _OPEN_ELSEWHERE = frozenset((32, 33, 1224))
 
 
@@ -72,7 +72,10 @@ _MEANINGS = {
 
 @contextmanager
 def translating_os_errors(doing: str, path: str, *, writing: bool = False) -> Iterator[None]:
-    """Turn an OSError of a block into an error of simplemem: `with translating_os_errors("read", path):`."""
+    """Turn an OSError of a block into an error of simplemem:
+
+    `with translating_os_errors("read", path):`.
+    """
     try:
         yield
     except OSError as error:

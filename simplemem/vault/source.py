@@ -55,7 +55,7 @@ class Revisions(Protocol):
         """
 
     def fetch(self, revision: str) -> bool:
-        """Return whether the notes here include a revision, after fetching from elsewhere if needed.
+        """Return whether the notes here include a revision, after fetching it if needed.
 
         Raises Unavailable if the network fails.
         """

@@ -91,7 +91,7 @@ class BranchWatcher:
                 return set()
 
     def _changed_paths(self) -> set[str]:
-        """Return what changed since the last commit that was reported; nothing if it is the newest."""
+        """Return what changed since the last reported commit; nothing if it is the newest."""
         if time.monotonic() - self._last_fetch > _REMOTE_SECONDS:
             self._last_fetch = time.monotonic()
             self._branch.fetch()

@@ -125,8 +125,8 @@ class _Opened(NamedTuple):
 class DirHandles:
     """The open folders under one root.
 
-    They stay open until `close_all` or the end of the block. `made` lists the folders that were created,
-    because their names have to be synced.
+    They stay open until `close_all` or the end of the block. `made` lists the folders that were
+    created, because their names have to be synced.
     """
 
     def __init__(self, root: str) -> None:

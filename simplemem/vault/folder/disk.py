@@ -286,8 +286,8 @@ def swap(root: DirHandles, temp: str, path: str, *, expected: str, replacement: 
     """Swap the staged file `temp` with the file at `path`, whose hash must be `expected`.
 
     `replacement` is the hash of the staged file. If another program saved the file just before, its
-    text goes back, and ConcurrentWrite is raised. If it saves again meanwhile, the later text stays at
-    `path`, and the earlier one is left at `temp`.
+    text goes back, and ConcurrentWrite is raised. If it saves again meanwhile, the later text stays
+    at `path`, and the earlier one is left at `temp`.
     """
     try:
         _swap_files(root, temp, path)

@@ -1,8 +1,8 @@
 """The earlier versions of notes: the log of all changes, and the texts of the notes.
 
-The texts are in `objects/ab/<sha256>`. For a day, `displaced/` keeps the files that writes replaced:
-an editor that still has one open may save into it, and that text becomes a version too (F20). This
-module never changes a note. `pruning` removes the texts that are no longer needed.
+The texts are in `objects/ab/<sha256>`. For a day, `displaced/` keeps the files that writes
+replaced: an editor that still has one open may save into it, and that text becomes a version too
+(F20). This module never changes a note. `pruning` removes the texts that are no longer needed.
 """
 
 from __future__ import annotations

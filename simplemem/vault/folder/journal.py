@@ -146,8 +146,8 @@ class Journal:
     def perform(self, root: DirHandles, steps: Sequence[Step]) -> None:
         """Carry out all steps or none, and log them.
 
-        After ConcurrentWrite, FileExistsError or another OSError, the notes are as they were. Raises
-        Unavailable if the change was written, but the disk did not confirm it.
+        After ConcurrentWrite, FileExistsError or another OSError, the notes are as they were.
+        Raises Unavailable if the change was written, but the disk did not confirm it.
         """
         done: int | None = None  # the operations carried out; None until the plan is written
         new_folders = list[str]()
@@ -228,7 +228,10 @@ class Journal:
                 disk.sync_file(fd)
 
     def _apply(self, root: DirHandles, operation: FileOperation) -> None:
-        """Carry out one operation. Raises ConcurrentWrite if another program changed the note first."""
+        """Carry out one operation.
+
+        Raises ConcurrentWrite if another program changed the note first.
+        """
         if operation.after is None:
             self._move(root, operation)
         else:

@@ -1,4 +1,4 @@
-"""Carry out a write in a folder: stage the new texts beside the notes, and let the journal swap them."""
+"""Carry out a write in a folder: stage new texts beside the notes; the journal swaps them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ TrashKind = Literal["own", "obsidian"]
 
 
 class FolderOperation(WriteOperation):
-    """Changes of the files in a folder. Guards the files that are staged until they are in place."""
+    """Changes of the files in a folder.
+
+    Guards the files that are staged until they are in place.
+    """
 
     def __init__(
         self,

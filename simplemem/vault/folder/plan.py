@@ -1,7 +1,7 @@
 """The plan of a change: its steps, and the text of the journal that holds them.
 
-A journal may come with a vault from anywhere, so a plan is read only if it stays among notes, staged
-files and the trash.
+A journal may come with a vault from anywhere, so a plan is read only if it stays among notes,
+staged files and the trash.
 """
 
 from __future__ import annotations

@@ -61,7 +61,8 @@ def scan_folder(handles: DirHandles, start: Parts = ()) -> Scan:
 def list_paths(handles: DirHandles) -> list[str]:
     """Return the sorted paths that `scan_folder` would find.
 
-    No file is examined, which takes a tenth of the time. A folder that cannot be listed is left out.
+    No file is examined, which takes a tenth of the time. A folder that cannot be listed is left
+    out.
     """
     paths: list[str] = []
     pending: list[Parts] = [()]

@@ -177,7 +177,10 @@ class FolderVault(VaultBase):
         return any(os.path.lexists(candidate / ".git") for candidate in candidates)
 
     def git_repository(self, trusted_folders: Sequence[str]) -> OpenRepository:
-        """Return the git repository that the folder is in. To open it raises NotFound if none is."""
+        """Return the git repository that the folder is in.
+
+        To open it raises NotFound if none is.
+        """
         from simplemem.gitrepo.repository import open_repository  # this loads libgit2
 
         return open_repository(self.root, trusted_folders)
