@@ -22,7 +22,7 @@ from simplemem.models import Finding
 from simplemem.note.names import name_of
 from simplemem.store.broken_links import find_broken_links
 from simplemem.store.core import Core
-from simplemem.vault.folder.watch import SHARED, file_system
+from simplemem.vault.folder.file_systems import SHARED, file_system
 
 _MAX_DIFFERENCES = 20  # between the index and a rebuilt one
 _MAX_ROW_SHOWN = 160  # characters

@@ -17,8 +17,8 @@ from types import SimpleNamespace
 import pytest
 from waiting import eventually
 
-from simplemem.vault.folder import watch
-from simplemem.vault.folder.watch import Watch
+from simplemem.vault.folder import file_systems, listeners, watcher
+from simplemem.vault.folder.watcher import FolderWatcher
 from simplemem.vault.source import EVERYTHING
 
 DEADLINE = 30.0  # generous: a busy machine is not a failure
@@ -30,7 +30,7 @@ class Heard:
 
     def __init__(self, root: Path, *, poll: bool = False) -> None:
         self.warnings: list[str] = []
-        self.watch = Watch(root, poll=poll, poll_seconds=0.05, warn=self.warnings.append)
+        self.watch = FolderWatcher(root, poll=poll, poll_seconds=0.05, warn=self.warnings.append)
         self.paths: set[str] = set()
         self.close = self.watch.close
 
@@ -170,11 +170,11 @@ _UNDER_A_LIMIT = """
     import sys, time
     from pathlib import Path
     from simplemem.vault.source import EVERYTHING
-    from simplemem.vault.folder.watch import Watch
+    from simplemem.vault.folder.watcher import FolderWatcher
 
     Path("/proc/sys/user/max_inotify_watches").write_text(sys.argv[2])
     root, told, warnings = Path(sys.argv[1]), set(), []
-    watch = Watch(root, poll_seconds=0.05, warn=warnings.append)
+    watch = FolderWatcher(root, poll_seconds=0.05, warn=warnings.append)
     began = watch.polling
     for number in range(8):
         (root / f"folder {number}").mkdir()
@@ -279,7 +279,7 @@ def test_watchfiles_tells_the_same_where_the_system_is_not_linux(
 ) -> None:
     """F72. As it does not say when the system threw events away, everything is looked at a while after it told of
     some."""
-    monkeypatch.setattr(watch, "sys", SimpleNamespace(platform="darwin"))
+    monkeypatch.setattr(watcher, "sys", SimpleNamespace(platform="darwin"))
     with closing(Heard(vault)) as heard:
         (vault / "note.md").write_text("two\n")
         (vault / ".git" / "index").write_text("x")
@@ -290,7 +290,7 @@ def test_watchfiles_tells_the_same_where_the_system_is_not_linux(
         shutil.rmtree(vault)
         heard.wait_for(EVERYTHING)
         vault.mkdir()
-        monkeypatch.setattr(watch, "_UNTOLD_SECONDS", 0.5)
+        monkeypatch.setattr(listeners, "_RECHECK_SECONDS", 0.5)
         assert eventually(lambda: heard.is_told_alone(vault, "anew.md"))
         heard.wait_for(EVERYTHING)
 
@@ -299,9 +299,12 @@ def test_watchfiles_tells_the_same_where_the_system_is_not_linux(
 def test_a_disk_that_others_write_to_is_recognised_and_looked_through(
     vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert watch.file_system("/proc/self") == "proc" and watch.file_system("/nowhere") == ""
+    assert (
+        file_systems.file_system("/proc/self") == "proc"
+        and file_systems.file_system("/nowhere") == ""
+    )
     for kind in ("nfs4", "fuse", "fuse.of-somebody"):
-        monkeypatch.setattr(watch, "file_system", lambda _, kind=kind: kind)
+        monkeypatch.setattr(watcher, "file_system", lambda _, kind=kind: kind)
         with closing(Heard(vault)) as heard:
             heard.wait_for(EVERYTHING)
         assert heard.watch.polling and f"a disk of type {kind}" in heard.warnings[0]

@@ -18,7 +18,7 @@ from simplemem.vault.folder.lock import FileLock
 from simplemem.vault.folder.log import Log
 from simplemem.vault.folder.operation import FolderOperation
 from simplemem.vault.folder.scanner import Scan, list_paths, scan_folder
-from simplemem.vault.folder.watch import Watch
+from simplemem.vault.folder.watcher import FolderWatcher
 from simplemem.vault.operation import no_such_file
 from simplemem.vault.os_errors import translating_os_errors
 from simplemem.vault.values import Author, Entry, File, FileChange, WriteResult, sha256
@@ -164,9 +164,11 @@ class FolderVault(VaultBase):
     def _resume(self, handles: DirHandles) -> bool:
         return self._journal.resume(handles)
 
-    def watch(self, *, poll: bool, poll_seconds: float = 2.0, warn: Callable[[str], None]) -> Watch:
+    def watch(
+        self, *, poll: bool, poll_seconds: float = 2.0, warn: Callable[[str], None]
+    ) -> FolderWatcher:
         """Return what reports changes from now on."""
-        return Watch(self.root, poll=poll, poll_seconds=poll_seconds, warn=warn)
+        return FolderWatcher(self.root, poll=poll, poll_seconds=poll_seconds, warn=warn)
 
     # Git
 

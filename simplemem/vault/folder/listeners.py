@@ -1,0 +1,228 @@
+"""Listen to what the operating system reports about the files of a folder.
+
+Linux is listened to with inotify, other systems with watchfiles. `docs/decisions.md` says why, with
+the figures of a comparison.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import socket
+import struct
+import threading
+import time
+from typing import Protocol
+
+from simplemem.note.paths import is_unicode
+from simplemem.obsidian.settings import CONVENTION_FILES
+from simplemem.vault.source import EVERYTHING
+
+_MAX_BATCH_SECONDS = 0.1  # a batch is not held back for longer, even if changes keep coming
+_QUIET_MILLISECONDS = 20  # without an event, after which a batch is complete
+_OBSIDIAN = ".obsidian"
+
+# watchfiles wakes after each quiet time to see whether something happened. More than 50 ms are
+# noticed by a person, and fewer cost more.
+_WATCHFILES_STEP_MILLISECONDS = 50
+_RECHECK_SECONDS = 30.0  # after an event, all is looked at: watchfiles does not report lost events
+
+
+class Listener(Protocol):
+    """Listens to one folder. After it has reported `EVERYTHING`, it has to be opened again."""
+
+    def changed(self, seconds: float) -> set[str]:
+        """Return the paths where something happened; wait up to `seconds` for it.
+
+        Raises OSError or RuntimeError if more folders exist than the system can watch.
+        """
+
+    def close(self) -> None:
+        """Stop listening."""
+
+
+def affected_paths(path: str) -> set[str]:
+    """Return the paths that a change at a path may concern; none if it is hidden.
+
+    Of the hidden files, only the settings of Obsidian that we follow count.
+    """
+    if path == _OBSIDIAN:
+        # If it was created or moved as a whole, its files are not reported one by one.
+        return set(CONVENTION_FILES)
+    is_hidden = any(part.startswith(".") for part in path.split("/"))
+    if is_hidden and path not in CONVENTION_FILES:
+        return set()
+
+    while not is_unicode(path):  # no note has such a name, so its folder is looked at
+        path = path.rpartition("/")[0]
+    return {path}
+
+
+class WatchfilesListener:
+    """Listens with watchfiles. Guards when to look at all, as lost events are not reported."""
+
+    def __init__(self, root: str, woken: threading.Event) -> None:
+        from watchfiles._rust_notify import RustNotify
+
+        self._prefix = root.rstrip(os.sep) + os.sep
+        self._woken = woken
+        self._native = RustNotify([root], False, False, 0, True, False)
+        self._recheck_at = float("inf")
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._native.close()
+
+    def changed(self, seconds: float) -> set[str]:
+        """Return the paths where something happened; wait up to `seconds` for it."""
+        batch_milliseconds = int(_MAX_BATCH_SECONDS * 1000)
+        milliseconds = max(int(seconds * 1000), 1)
+        events = self._native.watch(
+            batch_milliseconds, _WATCHFILES_STEP_MILLISECONDS, milliseconds, self._woken
+        )
+        if not isinstance(events, set):  # a text says why there are none
+            events = set()
+
+        paths: set[str] = set()
+        for _, path in events:
+            if not path.startswith(self._prefix):
+                return {EVERYTHING}
+            relative_path = path[len(self._prefix) :].replace(os.sep, "/")
+            paths |= affected_paths(relative_path)
+
+        now = time.monotonic()
+        if paths:
+            self._recheck_at = min(self._recheck_at, now + _RECHECK_SECONDS)
+        if now > self._recheck_at:
+            return {EVERYTHING}
+        return paths
+
+
+# What happened, as the bits of an event (`man 7 inotify`).
+_WRITTEN = 0x2 | 0x8  # IN_MODIFY, IN_CLOSE_WRITE
+_ATTRIBUTES = 0x4  # IN_ATTRIB: times and permissions
+_ARRIVED = 0x80 | 0x100  # IN_MOVED_TO, IN_CREATE
+_DEPARTED = 0x40 | 0x200  # IN_MOVED_FROM, IN_DELETE
+_FOLDER_DEPARTED = 0x400 | 0x800 | 0x2000  # IN_DELETE_SELF, IN_MOVE_SELF, IN_UNMOUNT
+_OVERFLOW = 0x4000  # IN_Q_OVERFLOW: the queue was full, and events were lost
+_WATCH_ENDED = 0x8000  # IN_IGNORED
+_IS_FOLDER = 0x40000000  # IN_ISDIR
+# Only folders, no links, and nothing about files that have no name any more.
+_OPTIONS = 0x1000000 | 0x2000000 | 0x4000000  # IN_ONLYDIR, IN_DONT_FOLLOW, IN_EXCL_UNLINK
+_WATCHED = _WRITTEN | _ATTRIBUTES | _ARRIVED | _DEPARTED | _FOLDER_DEPARTED | _OPTIONS
+
+_EVENT_HEADER = struct.Struct("iIII")  # the watch, what happened, a cookie, the length of the name
+_READ_BYTES = 1 << 16
+
+
+class InotifyListener:
+    """Listens with inotify. Guards the folders that are watched, by the numbers of their watches."""
+
+    def __init__(self, root: str, wake_socket: socket.socket) -> None:
+        self._root = root
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._folders: dict[int, str] = {}
+        self._fd = _checked(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+        self._poll = select.poll()
+        self._poll.register(self._fd, select.POLLIN)
+        self._poll.register(wake_socket.fileno(), select.POLLIN)
+        try:
+            self._watch_below(EVERYTHING)
+        except OSError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Stop listening."""
+        os.close(self._fd)
+
+    def changed(self, seconds: float) -> set[str]:
+        """Return the paths where something happened; wait up to `seconds` for it.
+
+        After an event, more are collected until none comes for a while. With 0 seconds, only what
+        has happened before this call is returned.
+        """
+        paths: set[str] = set()
+        quiet_milliseconds = _QUIET_MILLISECONDS if seconds > 0 else 0
+        wait_milliseconds = int(seconds * 1000)
+        deadline = float("inf")
+        while time.monotonic() < deadline and self._has_events(wait_milliseconds):
+            paths |= self._read_events()
+            deadline = min(deadline, time.monotonic() + _MAX_BATCH_SECONDS)
+            wait_milliseconds = quiet_milliseconds
+        return paths
+
+    def _has_events(self, milliseconds: int) -> bool:
+        """Wait for an event; return False if there is none, or if the wait was ended."""
+        return any(fd == self._fd for fd, _ in self._poll.poll(milliseconds))
+
+    def _read_events(self) -> set[str]:
+        paths: set[str] = set()
+        events = os.read(self._fd, _READ_BYTES)
+        offset = 0
+        while offset < len(events):
+            watch, mask, _, name_size = _EVENT_HEADER.unpack_from(events, offset)
+            offset += _EVENT_HEADER.size + name_size
+            name = events[offset - name_size : offset].rstrip(b"\0")
+            paths |= self._paths_of_event(watch, mask, os.fsdecode(name))
+        return paths
+
+    def _paths_of_event(self, watch: int, mask: int, name: str) -> set[str]:
+        folder = self._folders.get(watch)
+        has_root_departed = mask & _FOLDER_DEPARTED and folder == EVERYTHING
+        if mask & _OVERFLOW or has_root_departed:
+            return {EVERYTHING}
+        if mask & _WATCH_ENDED:
+            self._folders.pop(watch, None)
+        if folder is None or mask & (_WATCH_ENDED | _FOLDER_DEPARTED):
+            return set()  # the folder above reports this too
+
+        path = f"{folder}/{name}" if folder else name
+        paths = affected_paths(path)
+        is_folder = mask & _IS_FOLDER
+        if is_folder and mask & _ARRIVED and paths:
+            self._watch_below(path)  # a watched folder that was moved gets its new path by this
+        if is_folder and mask & _ATTRIBUTES:
+            return set()
+        return paths
+
+    def _watch_below(self, top: str) -> None:
+        """Watch a folder and the folders in it.
+
+        Each is watched before it is listed, so that no event in it is missed. Raises OSError if the
+        system can watch no more folders, or if the root cannot be read.
+        """
+        pending = [top]
+        while pending:
+            folder = pending.pop()
+            try:
+                subfolders = self._watch(folder)
+            except (FileNotFoundError, NotADirectoryError, PermissionError):
+                # It was deleted meanwhile, or may not be read.
+                if folder == EVERYTHING:
+                    raise
+            else:
+                pending += filter(affected_paths, subfolders)
+
+    def _watch(self, folder: str) -> list[str]:
+        """Watch one folder; return the folders in it that may contain notes."""
+        path = f"{self._root}/{folder}"
+        watch = self._libc.inotify_add_watch(self._fd, os.fsencode(path), _WATCHED)
+        self._folders[_checked(watch)] = folder
+        if folder == _OBSIDIAN:
+            return []
+        with os.scandir(path) as items:
+            return [
+                f"{folder}/{item.name}".lstrip("/")
+                for item in items
+                if item.is_dir(follow_symlinks=False)
+            ]
+
+
+def _checked(result: int) -> int:
+    """Return the result of a system call. Raises OSError if it is an error."""
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return result

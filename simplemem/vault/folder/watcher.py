@@ -1,0 +1,158 @@
+"""Report the paths of a vault that may have changed.
+
+The operating system reports changes, or everything is looked at now and then. All reports are hints:
+the kind and the order of events say little, as each editor saves in its own way. This module never
+reads a note.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from simplemem.vault.folder.file_systems import SHARED, file_system
+from simplemem.vault.folder.listeners import InotifyListener, Listener, WatchfilesListener
+from simplemem.vault.source import EVERYTHING
+
+_ROOT_CHECK_SECONDS = 1.0  # between two checks whether the root is still the same folder
+_MAX_PATHS = 1_000  # for more, to look through the whole vault costs no more
+_LIMIT_REACHED = (
+    "this system's limit of watched folders is reached (raise fs.inotify.max_user_watches)"
+)
+
+
+class FolderWatcher:
+    """Reports which paths of a folder may have changed. One thread asks; any thread may wake it.
+
+    Guards the listener, which is opened again if the folder is replaced or if events were lost. If
+    the system cannot report changes, `warn` is called once, and from then on `EVERYTHING` is reported
+    every `poll_seconds`. A folder that does not exist is waited for.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        poll: bool = False,
+        poll_seconds: float = 2,
+        warn: Callable[[str], None],
+    ) -> None:
+        self.polling = poll
+        self.poll_seconds = poll_seconds
+        self._root = root
+        self._warn = warn
+        self._woken = threading.Event()
+        # inotify is waited for with `poll`, which only a file descriptor can end.
+        self._wake_receiver, self._wake_sender = socket.socketpair()
+        self._wake_receiver.setblocking(False)
+        self._listener: Listener | None = None
+        self._open()
+
+    def wake(self) -> None:
+        """End the wait of `paths`, or the next one."""
+        if not self._woken.is_set():
+            self._woken.set()
+            with suppress(OSError):  # the watcher was closed
+                self._wake_sender.send(b".")
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self._listener is not None:
+            self._listener.close()
+        self._listener = None
+        self._wake_receiver.close()
+        self._wake_sender.close()
+
+    def paths(self, seconds: float) -> set[str]:
+        """Return the paths that may have changed since the last call.
+
+        If there are none, wait up to `seconds` for a change, and then until there is a pause between
+        changes, though not for long.
+        """
+        wait_seconds = 0.0 if self._woken.is_set() else min(seconds, _ROOT_CHECK_SECONDS)
+        if self._listener is None:
+            paths = self._wait_for_poll(wait_seconds)
+        else:
+            paths = self._listen(self._listener, wait_seconds)
+        self._reset_wake()
+
+        is_same_root = _identity(self._root) == self._identity
+        if EVERYTHING in paths or len(paths) > _MAX_PATHS or not is_same_root:
+            self._open()
+            return {EVERYTHING}
+        return paths
+
+    def _listen(self, listener: Listener, seconds: float) -> set[str]:
+        try:
+            return listener.changed(seconds)
+        except (OSError, RuntimeError):
+            # There are more folders than the system can watch. To open the listener again warns.
+            return {EVERYTHING}
+
+    def _wait_for_poll(self, seconds: float) -> set[str]:
+        """Wait until everything is to be looked at, or until the wait ends."""
+        until_poll = float("inf")
+        if self._identity is not None:
+            until_poll = self._polled_at + self.poll_seconds - time.monotonic()
+
+        is_woken = self._woken.wait(max(min(seconds, until_poll), 0.0))
+        if not is_woken and until_poll <= seconds:
+            return {EVERYTHING}
+        return set()
+
+    def _reset_wake(self) -> None:
+        self._woken.clear()
+        with suppress(OSError):
+            self._wake_receiver.recv(1 << 12)
+
+    def _open(self) -> None:
+        """Listen to the folder that is at the root now, or remember that there is none."""
+        if self._listener is not None:
+            self._listener.close()
+        self._listener = None
+        self._polled_at = time.monotonic()
+        self._identity = _identity(self._root)
+        if self._identity is None or self.polling:
+            return
+
+        reason = self._open_listener(os.path.realpath(self._root))
+        if reason:
+            self.polling = True
+            self._warn(f"{self._root} cannot be watched: {reason}; simplemem polls it instead")
+
+    def _open_listener(self, real_root: str) -> str:
+        """Open the listener of this system; return why it is not possible, "" if it is."""
+        disk_type = file_system(real_root)
+        if disk_type in SHARED or disk_type == "fuse" or disk_type.startswith("fuse."):
+            return f"a disk of type {disk_type} does not report changes by other computers"
+
+        try:
+            if sys.platform == "linux":
+                self._listener = InotifyListener(real_root, self._wake_receiver)
+            else:
+                self._listener = WatchfilesListener(real_root, self._woken)
+        except FileNotFoundError:
+            self._identity = None  # the folder was deleted just now
+        except (ImportError, OSError, RuntimeError) as error:
+            if getattr(error, "errno", None) == errno.ENOSPC:
+                return _LIMIT_REACHED
+            return str(error) or type(error).__name__
+        return ""
+
+
+def _identity(root: Path) -> tuple[int, int] | None:
+    """Return which folder is at the root: its device and inode, None if there is none.
+
+    Another folder is there after it was replaced, or after a disk was connected or removed.
+    """
+    with suppress(OSError):
+        root_stat = os.stat(root)
+        return root_stat.st_dev, root_stat.st_ino
+    return None
