@@ -1,6 +1,6 @@
 """Vectors in SQLite: a `vec0` table of sqlite-vec, or a table of bytes where sqlite-vec has no build.
 
-The `vec0` table can be queried by anyone with SQL (docs/internals/engines.md, "Vectors in SQLite").
+The `vec0` table can be queried by anyone with SQL (docs/internals/engines.md#vectors-in-sqlite).
 """
 
 from __future__ import annotations
