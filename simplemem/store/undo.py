@@ -79,7 +79,7 @@ class Undo:
             changes = self._changes.step(version.group)
             self._check_unseen_links(changes)
             main_change = main_change_of(changes)
-            description = self._describe_undo(main_change, len(changes))
+            description = self._describe_undo(changes)
 
             reason = f"undoes {changes[0].id}"
             if by.get("reason"):
@@ -97,16 +97,13 @@ class Undo:
         result = next((result for result in written if result.path in main_paths), written[0])
         return Undone(name_of(result.path), result.sha256, result.version, description)
 
-    def _describe_undo(self, change: Version, change_count: int) -> str:
-        """Return what undoing an operation does, such as "undid the move of Kite to craft/Kite".
-
-        `change` is the main change of the operation, which has `change_count` changes.
-        """
+    def _describe_undo(self, changes: Sequence[Version]) -> str:
+        """Return what undoing an operation does, such as "undid the move of Kite to craft/Kite"."""
         verb = "undid"
-        undone_id = undone_version(change)
-        if undone_id:
+        change = main_change_of(changes)
+        undone_changes = self._changes_undone_by(changes)
+        if undone_changes:
             verb = "redid"
-            undone_changes = self._changes.step(self._changes.find(undone_id).group)
             change = main_change_of(undone_changes)
 
         noun = _NOUNS.get(change.op, change.op)
@@ -116,9 +113,20 @@ class Undo:
 
         # That a move also rewrote links goes without saying.
         is_plain_move = change.new_path and change.op != "undo"
-        if change_count > 1 and not is_plain_move:
-            description += f" and {counted(change_count - 1, 'more change')} of the same step"
+        if len(changes) > 1 and not is_plain_move:
+            description += f" and {counted(len(changes) - 1, 'more change')} of the same step"
         return description
+
+    def _changes_undone_by(self, changes: Sequence[Version]) -> Sequence[Version]:
+        """Return the changes that an operation undid; none if it is no undo, or one by author."""
+        named = _version_named_in(changes[0])
+        if not named:
+            return ()
+        try:
+            operation = self._changes.step(self._changes.find(named).group)
+        except NotFound:
+            return ()
+        return operation if _reverts(changes, operation) else ()
 
     def _refusal(self, version: Version, error: Conflict) -> Conflict:
         """Return the error for a note that is not as this change left it, and what to do.
@@ -346,12 +354,37 @@ class Undo:
         return None
 
 
-def undone_version(version: Version) -> str:
-    """Return the version that this change undid; "" if it is no undo, or an undo by author."""
-    if version.op != "undo":
+def _version_named_in(change: Version) -> str:
+    """Return the version that an undo names in its reason; "" if it names none or is no undo.
+
+    The reason of an undo by author is free text, and may name any version: see `_reverts`.
+    """
+    if change.op != "undo":
         return ""
-    match = _UNDOES.match(version.reason)
+    match = _UNDOES.match(change.reason)
     return match["version"] if match else ""
+
+
+def _reverts(undo: Iterable[Version], operation: Iterable[Version]) -> bool:
+    """Return whether each change of an undo is the reverse of a change of an operation."""
+    reversed_effects = {
+        (path, new_sha256, old_sha256)
+        for change in operation
+        for path, old_sha256, new_sha256 in change.effects
+    }
+    return all(effect in reversed_effects for change in undo for effect in change.effects)
+
+
+def _undone_operation(group: str, operations: _Operations) -> str | None:
+    """Return the operation that an operation undid; None if it is no undo, or one by author.
+
+    Both are named by their groups, and looked for among these operations.
+    """
+    changes = operations[group]
+    named = _version_named_in(changes[0])
+    if named in operations and _reverts(changes, operations[named]):
+        return named
+    return None
 
 
 def _operations_of(versions: Iterable[Version]) -> _Operations:
@@ -380,8 +413,8 @@ def _undo_to_redo(operations: _Operations) -> str | None:
         newest = operations[group][0]
         if newest.op != "undo":
             return None
-        target = undone_version(newest)
-        is_redo = target in operations and operations[target][0].op == "undo"
+        target = _undone_operation(group, operations)
+        is_redo = target is not None and operations[target][0].op == "undo"
         if not is_redo:
             return group
     return None
@@ -400,8 +433,8 @@ def _in_effect(operations: _Operations) -> Iterator[str]:
 
         if changes[0].op != "undo":
             continue
-        target = undone_version(changes[0])
-        if target:
+        target = _undone_operation(group, operations)
+        if target is not None:
             undone_groups.add(target)
             continue
         for change in changes:

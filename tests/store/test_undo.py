@@ -224,6 +224,19 @@ def test_after_an_undo_by_author_the_next_undo_goes_further_back(
     assert grown.undo(grown.next_to_undo()).what == "undid the change of kept"
 
 
+def test_the_reason_of_an_undo_by_author_misleads_nobody(grown: EnhancedStore, vault: Path) -> None:
+    grown.update("kept", append="mine", who="me")
+    mine = files(vault)
+    grown.update("edited", append="theirs", who=AGENT)
+    grown.move("moved", "away", who=AGENT)
+    theirs = files(vault)
+    done = grown.undo_all("claude-ai", "v7", who="me", reason="undoes v000006")
+    assert files(vault) == mine
+    assert grown.next_to_undo() == "v000006", "this change stands, whatever the reason says"
+    redone = grown.undo(done.version)
+    assert redone.what.startswith("undid the undo of ") and files(vault) == theirs
+
+
 def test_an_undo_of_one_note_after_an_undo_by_author_goes_further_back(
     grown: EnhancedStore,
 ) -> None:
