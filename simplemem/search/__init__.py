@@ -1,4 +1,4 @@
-"""From a question to ranked notes: query, rank.
+"""From a query to ranked notes, lists, backlinks and context packs.
 
-Ranking is pure; what it needs comes through the index's door.
+`pipeline.py` puts the steps of a search together. `needs.py` declares what the store provides.
 """

@@ -98,13 +98,13 @@ class BacklinkFinder:
         self, path: str, query: str | None, limit: int, kinds: Sequence[str]
     ) -> list[tuple[_Source, Shown]]:
         """Return the best notes that lead to a note, as the index has them, with their details."""
-        sources = self._linking_sources(path)
-        linking = {source.path for source in sources}
-        are_links_enough = "link" in kinds and len(sources) >= limit and not query
-        if "link" not in kinds:
-            sources = []
-        if "semantic" in kinds and not are_links_enough:
-            sources += self._similar_sources(path, linking, 3 * limit)
+        linking = self._linking_sources(path)
+        sources = linking if "link" in kinds else []
+        # A query may order notes that would be cut off without one.
+        has_room = len(sources) < limit or query
+        if "semantic" in kinds and has_room:
+            linking_paths = {source.path for source in linking}
+            sources = sources + self._similar_sources(path, linking_paths, 3 * limit)
 
         if query and sources:
             sources = self._in_order_of(query, sources, limit)
@@ -117,10 +117,9 @@ class BacklinkFinder:
 
     def _linking_sources(self, path: str) -> list[_Source]:
         """Return the notes with links to a note."""
+        by_source = groupby(self._index.links(path), lambda link: link.source)
         sources = []
-        for source_path, links_of_source in groupby(
-            self._index.links(path), lambda link: link.source
-        ):
+        for source_path, links_of_source in by_source:
             links = list(links_of_source)
             sources.append(_Source(links[0].source_id, source_path, 1.0, links))
         return sources
@@ -164,9 +163,10 @@ class BacklinkFinder:
 
         quotable = Quotable.of(text).whole
         if source.links:
-            first, *others = _mentions_by_links(source.links, quotable)
+            mentions = _mentions_by_links(source.links, quotable)
         else:
-            first, others = _mention_by_meaning(details, quotable), []
+            mentions = [_mention_by_meaning(details, quotable)]
+        first = mentions[0]
         return Backlink(
             name=name_of(row.path),
             title=row.title,
@@ -175,7 +175,7 @@ class BacklinkFinder:
             snippet=first.snippet,
             line=first.line,
             score=round(source.score, 4),
-            also=tuple(others),
+            also=tuple(mentions[1:]),
         )
 
 

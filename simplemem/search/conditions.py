@@ -1,4 +1,4 @@
-"""The conditions of a filter: how many notes meet each, and which no note meets."""
+"""The conditions of a filter: how many notes meet each, and which of them no note meets."""
 
 from __future__ import annotations
 
@@ -148,18 +148,23 @@ def _as_text(field: str, value: Any, *, requires_all: bool) -> str:
 
     parts: Iterable[str] = value
     if isinstance(value, Mapping):
-        parts = [f"{key}={wanted}" if wanted else key for key, wanted in value.items()]
+        parts = [_pair_as_text(key, text) for key, text in value.items()]
     is_any = field in ("without", "archive") or (field == "tags" and not requires_all)
     return (" or " if is_any else " and ").join(parts)
 
 
-def _suggestions(wanted: str, names: Iterable[str], *, mark: str = "") -> str:
-    """Return the end of a sentence with names similar to one, or some existing ones, or ""."""
+def _pair_as_text(key: str, value: str) -> str:
+    """Return a tag or property as people read it; without a value it must only be there."""
+    return f"{key}={value}" if value else key
+
+
+def _suggestions(value: str, names: Iterable[str], *, mark: str = "") -> str:
+    """Return the end of a sentence, with names similar to `value` or existing names; or ""."""
     names_by_key = {compare_key(name): name for name in names}
-    wanted_key = compare_key(wanted)
-    similar = get_close_matches(wanted_key, names_by_key, _MAX_SUGGESTIONS, 0.6)
+    key_of_value = compare_key(value)
+    similar = get_close_matches(key_of_value, names_by_key, _MAX_SUGGESTIONS, 0.6)
     if not similar:
-        beginning = wanted_key.partition("/")[0]
+        beginning = key_of_value.partition("/")[0]
         similar = [key for key in names_by_key if key.startswith(beginning)]
 
     keys = similar or list(names_by_key)

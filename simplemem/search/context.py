@@ -82,7 +82,7 @@ class ContextBuilder:
         """
         budget = checked_limit(budget_tokens, _MAX_BUDGET, "budget_tokens", minimum=_MIN_BUDGET)
         self._keeper.prepare()
-        behind = self._monitor.state_if_behind()
+        earlier_state = self._monitor.state_if_behind()
 
         def find() -> tuple[Ranking, list[_Source]]:
             ranking = self._ranker.rank(query, filter, _MAX_HITS)
@@ -96,7 +96,7 @@ class ContextBuilder:
         pieces = self._pieces_of_sources(sources, ranking.query.words)
         packed = pack(pieces, budget, count)
 
-        state = self._monitor.state_of_answer(behind, ranking.status)
+        state = self._monitor.state_of_answer(earlier_state, ranking.status)
         absent = () if state.missing_notes else ranking.query.absent
         is_only_nearest = state.is_ready and self._quality.is_only_nearest(ranking)
         return Pack(
@@ -130,7 +130,7 @@ class ContextBuilder:
         return "estimate", count_tokens
 
     def _sources_of(self, ranking: Ranking) -> list[_Source]:
-        """Return the hits in their order, and between them neighbours of the best by their scores."""
+        """Return the hits in their order, and between them neighbours of the best ones."""
         no_places = dict.fromkeys((hit.note for hit in ranking.hits), 0)
         others = {
             note.note: note

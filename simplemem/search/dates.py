@@ -1,4 +1,4 @@
-"""The days that a query names: which notes have one, and how much that changes their order."""
+"""The days that a query names: how they change the order of notes, and which notes match."""
 
 from __future__ import annotations
 

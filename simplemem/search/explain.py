@@ -1,4 +1,4 @@
-"""Explain a search: the numbers behind each hit, what was not searched, and why a note is no hit."""
+"""Explain a search: the numbers behind each hit, and why another note is no hit."""
 
 from __future__ import annotations
 
@@ -173,17 +173,17 @@ class _Explanation:
         left = all_count
         steps = []
         for condition in self._conditions:
-            before = left
             filter = condition.added_to(filter)
-            left = self._checker.count(filter)
+            count = self._checker.count(filter)
             steps.append(
                 {
                     "filter": condition.label,
                     "value": condition.value,
-                    "removed": before - left,
-                    "left": left,
+                    "removed": left - count,
+                    "left": count,
                 }
             )
+            left = count
         return all_count, steps
 
     def _formula(self) -> str:

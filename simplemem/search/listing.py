@@ -45,7 +45,7 @@ class NoteLister:
         if sort not in SORTS:
             raise Invalid(f"cannot sort by {sort!r}", hint=f"Sort by one of {', '.join(SORTS)}.")
         self._keeper.prepare(vectors=False)
-        behind = self._monitor.state_if_behind()
+        earlier_state = self._monitor.state_if_behind()
         offset = _offset_of(cursor, sort)
         resolved = self._filters.resolve(filter or Filter())
         page = self._keeper.fresh(
@@ -56,7 +56,7 @@ class NoteLister:
         end = offset + len(items)
         next_cursor = f"{end}-{sort}" if end < page.total else None
         degraded = "" if page.total else self._conditions.unmet(resolved)
-        state = self._monitor.state_of_list(behind)
+        state = self._monitor.state_of_list(earlier_state)
         return Page(items, next_cursor, page.total, state, degraded)
 
 

@@ -206,8 +206,8 @@ def _disagreements(passages: Sequence[Group]) -> Iterator[tuple[int, int, Senten
     for similar in by_frame.values():
         # Stable: of passages of one day, the best stays first.
         similar.sort(key=lambda item: pieces[item[0]].when, reverse=True)
-        (newest, statement), *others = similar
-        for older, sentence in others:
+        (newest, statement), *older_ones = similar
+        for older, sentence in older_ones:
             if pieces[older].name == pieces[newest].name:
                 continue
             if contradicts(statement, sentence, subjects[newest], subjects[older]):
@@ -371,10 +371,7 @@ def _listed_places(places: Sequence[str]) -> str:
 
 
 def _without_overlap(piece: Piece, others: Iterable[Piece]) -> Piece | None:
-    """Return a passage without what others of its note have at its ends.
-
-    None if nothing is left.
-    """
+    """Return a passage without the ends that others of its note have; None if nothing is left."""
     start = piece.start
     stop = piece.start + len(piece.text)
     for other in others:
@@ -431,9 +428,9 @@ def _cut_to_fit(group: Group, budget: int, count: CountTokens) -> str | None:
 def _cuts_of(piece: Piece) -> Iterator[tuple[int, int]]:
     """Yield the ranges to which a passage may be cut, the longest first.
 
-    The first ones begin with a sentence before the words of the query and end with the last one.
-    The others begin with these words, and end with a sentence or, at last, with a word of the
-    first.
+    The first ones begin with a sentence before the words of the query, and end with the last
+    sentence. The next ones begin with these words, and end with a sentence. The last ones end with
+    a word of the first sentence.
     """
     spans = sentence_spans(piece.text)
     ends = [stop for start, stop in spans if start >= piece.at]

@@ -9,7 +9,6 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate, islice
 from typing import NamedTuple
 
 from simplemem.errors import SimplememError
@@ -17,6 +16,7 @@ from simplemem.index.door import NoteId
 from simplemem.note.privacy import is_private_by_rule
 from simplemem.providers.api import Reranker
 from simplemem.providers.reranking import ServiceReranker, from_0_to_1
+from simplemem.search.judgement import falling_scores
 from simplemem.search.needs import NoteReader
 from simplemem.search.rank import Ranked, passage_around
 from simplemem.search.ranking import Ranking, RerankedNote, Reranking
@@ -50,7 +50,7 @@ class NoteReranker:
 
     @property
     def name(self) -> str:
-        """Return the reranker's model and address, or its provider if it cannot be used."""
+        """The name of the reranker: its model and host, or its provider if it cannot be used."""
         client, _ = self._connect()
         return str(self._settings.rerank.provider) if client is None else client.name
 
@@ -197,26 +197,24 @@ def _reranked_notes(
 
 
 def in_order_of(scores: Mapping[NoteId, float], notes: Sequence[Ranked]) -> list[Ranked]:
-    """Return notes by their scores; equal ones in their order.
+    """Return notes in the order of their scores; a note without a score keeps its place.
 
-    Notes without a score keep their place.
-
-    Shown scores are from 0 to 1 and fall: a note without one gets its own score, within those of
-    its neighbours.
+    Notes with equal scores keep their order. The scores of the result are from 0 to 1, and fall: a
+    note without a score keeps its own, within those of its neighbours.
     """
-    scored = [note for note in notes if note.note in scores]
+    ordered = list(notes)
+    places = [place for place, note in enumerate(notes) if note.note in scores]
+    scored = [notes[place] for place in places]
     scored.sort(key=lambda note: -scores[note.note])
-    remaining = iter(scored)
-    ordered = [next(remaining) if note.note in scores else note for note in notes]
+    for place, note in zip(places, scored, strict=True):
+        ordered[place] = note
 
     shares = dict(zip(scores, from_0_to_1(list(scores.values())), strict=True))
     minimum = 0.0
-    shown_scores: list[float] = []
+    raised_scores: list[float] = []
     for note in reversed(ordered):
         minimum = shares.get(note.note, minimum)
-        shown_scores.append(shares.get(note.note, max(minimum, note.score)))
-    falling = accumulate(reversed(shown_scores), min, initial=1.0)
-    return [
-        note._replace(score=score)
-        for note, score in zip(ordered, islice(falling, 1, None), strict=True)
-    ]
+        raised_scores.append(shares.get(note.note, max(minimum, note.score)))
+
+    new_scores = falling_scores(min(score, 1.0) for score in reversed(raised_scores))
+    return [note._replace(score=score) for note, score in zip(ordered, new_scores, strict=True)]
