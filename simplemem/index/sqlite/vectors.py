@@ -8,6 +8,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import apsw
@@ -48,11 +50,11 @@ _SELECT_CHUNKS = """
 @cache
 def _extension() -> str | None:
     """Return the path of sqlite-vec, or None if it is not installed (there is no build for musl)."""
-    try:
-        import sqlite_vec
-    except ImportError:
+    # Importing the package would import numpy, which takes longer than a short command.
+    package = find_spec("sqlite_vec")
+    if package is None or package.origin is None:
         return None
-    return str(sqlite_vec.loadable_path())
+    return str(Path(package.origin).with_name("vec0"))
 
 
 def has_vector_extension() -> bool:
