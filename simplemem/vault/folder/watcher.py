@@ -1,8 +1,8 @@
 """Report the paths of a vault that may have changed.
 
-The operating system reports changes, or everything is looked at now and then. All reports are hints:
-the kind and the order of events say little, as each editor saves in its own way. This module never
-reads a note.
+The operating system reports changes, or everything is looked at now and then. All reports are
+hints: the kind and the order of events say little, as each editor saves in its own way. This module
+never reads a note.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class FolderWatcher:
     """Reports which paths of a folder may have changed. One thread asks; any thread may wake it.
 
     Guards the listener, which is opened again if the folder is replaced or if events were lost. If
-    the system cannot report changes, `warn` is called once, and from then on `EVERYTHING` is reported
-    every `poll_seconds`. A folder that does not exist is waited for.
+    the system cannot report changes, `warn` is called once, and from then on `EVERYTHING` is
+    reported every `poll_seconds`. A folder that does not exist is waited for.
     """
 
     def __init__(
@@ -73,8 +73,8 @@ class FolderWatcher:
     def paths(self, seconds: float) -> set[str]:
         """Return the paths that may have changed since the last call.
 
-        If there are none, wait up to `seconds` for a change, and then until there is a pause between
-        changes, though not for long.
+        If there are none, wait up to `seconds` for a change, and then until there is a pause
+        between changes, though not for long.
         """
         wait_seconds = 0.0 if self._woken.is_set() else min(seconds, _ROOT_CHECK_SECONDS)
         if self._listener is None:
