@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import notes
 from simplemem.index.door import Embedded, Progress
+from simplemem.index.embedding_queue import EmbeddingQueue
 from simplemem.index.engine import Connection, Engine
-from simplemem.index.text import Waiting, places_of_note, understood, units
+from simplemem.index.parsed_note import parse_note
+from simplemem.index.text import chunk_ids_of_note, embedded_chunks
 from simplemem.note.fingerprints import text_hash
 from simplemem.note.note import read_note
 from simplemem.note.privacy import private_reason
@@ -68,7 +70,7 @@ def put(
 def hashes_of(db: Connection, note_id: int) -> dict[int, bytes]:
     """Return the places of a note that are to have a vector, with the hash of its text."""
     sql = "SELECT id, hash FROM places WHERE id >= $1 AND id < $2 AND hash IS NOT NULL"
-    return dict(db.execute(sql, places_of_note(note_id)))
+    return dict(db.execute(sql, chunk_ids_of_note(note_id)))
 
 
 def missing_hashes_of(db: Connection, note_id: int) -> dict[int, bytes]:
@@ -188,7 +190,7 @@ class Filling:
     embedder: Embedder
     progress: Progress | None = None
     stopped: Callable[[], bool] = lambda: False
-    ready: Waiting | None = None
+    ready: EmbeddingQueue | None = None
     private: Sequence[str] = ()
     _has_embedded: bool = False  # whether the embedder has taken a text yet
 
@@ -254,7 +256,7 @@ class Filling:
         note = read_note(file.data)
         if self.embedder.remote and private_reason(path, note, self.private) is not None:
             return _TextsOfNote(note_id, file.sha256, [])
-        every_unit = units(note_id, understood(path, note, notes.stat_of(file.entry)))
+        every_unit = embedded_chunks(note_id, parse_note(path, note, notes.stat_of(file.entry)))
         texts = [
             (place, text)
             for place, _, text in every_unit

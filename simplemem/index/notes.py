@@ -32,7 +32,7 @@ from simplemem.obsidian.links import FilesNamed, Resolution, lookup_keys, name_k
 from simplemem.vault.values import Entry
 
 if TYPE_CHECKING:
-    from simplemem.index.text import Understood
+    from simplemem.index.parsed_note import ParsedNote
 
 OF_NOTE = {
     "aliases": "note_id, seq, alias, key",
@@ -125,7 +125,7 @@ class Rows:
 
 
 def put(
-    rows: Rows, note_id: int | None, read: Understood, hidden: str | None, private: str | None
+    rows: Rows, note_id: int | None, read: ParsedNote, hidden: str | None, private: str | None
 ) -> int:
     """Write the note's own row, and keep what belongs to it (not its text) in `rows`. Returns its id."""
     path, note, stat, head, *_ = read

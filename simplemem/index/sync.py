@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from simplemem.errors import NotFound, SimplememError, Unavailable
-from simplemem.index import changes, notes, text
+from simplemem.index import changes, notes
 from simplemem.index.door import Progress, Row, Stat, SyncReport
+from simplemem.index.embedding_queue import EmbeddingQueue
 from simplemem.index.engine import COMMIT, SET_META, Connection, Engine
 from simplemem.index.notes import Rows, is_note, stat_of
-from simplemem.index.text import Understood, Waiting, understood
+from simplemem.index.parsed_note import ParsedNote, parse_note
+from simplemem.index.text import put_text, remove_text
 from simplemem.note.conflict_copies import are_similar, parse_conflict_name
 from simplemem.note.note import Note, read_note
 from simplemem.note.privacy import is_private_by_rule, private_reason
@@ -34,7 +36,7 @@ _IDENTITY = (
     "created",
 )  # properties that a conflict copy has from its note, and that tell two notes apart
 
-Looked = Understood | Stat | SimplememError | OSError
+Looked = ParsedNote | Stat | SimplememError | OSError
 """What came of reading a file: its note, what the disk says of one that is as the index knows it, or what went wrong."""
 
 
@@ -57,7 +59,8 @@ class Sync:
     stop: threading.Event = field(
         default_factory=threading.Event
     )  # set to end a scan after the notes it is at
-    waiting: Waiting | None = field(default_factory=Waiting)  # None when no vectors will be made
+    # None if no vectors are computed.
+    waiting: EmbeddingQueue | None = field(default_factory=EmbeddingQueue)
     skipped: dict[str, str] = field(default_factory=dict)  # files that are not indexed, and why
     unread: int | None = (
         None  # notes that a long pass still has to read, None before the first scan
@@ -80,7 +83,7 @@ class Sync:
         if self.vault.revisions is not None:
             self.scan()
             return
-        read = [understood(path, note, stat_of(entry)) for path, note, entry in written]
+        read = [parse_note(path, note, stat_of(entry)) for path, note, entry in written]
         gone = {*gone, *moved}
         self._follow_log_about([each.path for each in read])
         with self.database.writing() as db:
@@ -238,7 +241,7 @@ class Sync:
             and not self.is_judged_otherwise(known)
         ):
             return stat_of(file.entry)
-        return understood(path, read_note(file.data, file.sha256), stat_of(file.entry))
+        return parse_note(path, read_note(file.data, file.sha256), stat_of(file.entry))
 
     def is_judged_otherwise(self, known: Row) -> bool:
         """Whether the settings, the log or a new path now say something else of a note whose file is the same."""
@@ -263,7 +266,7 @@ class Sync:
         self.skipped[path] = f"{size} bytes; notes over {self.max_note_bytes} are not indexed"
         return True
 
-    def _put_unless_large(self, rows: Rows, read: Understood, known: Row | None) -> None:
+    def _put_unless_large(self, rows: Rows, read: ParsedNote, known: Row | None) -> None:
         """Write all rows of a note in place of those it has. One that is too large has none."""
         if self.skip_if_large(read.path, read.stat.size):
             self.remove_at(rows.db, read.path)
@@ -272,17 +275,17 @@ class Sync:
             self.put_note(rows, read, known)
             rows.write()
 
-    def put_note(self, rows: Rows, read: Understood, known: Row | None) -> None:
+    def put_note(self, rows: Rows, read: ParsedNote, known: Row | None) -> None:
         """Keep all rows of a note in `rows`, which are written later; `known` is what the index has of it."""
         hidden = self._hidden(rows.db, read)
         private = private_reason(read.path, read.note, self.private)
         note_id = notes.put(rows, None if known is None else known.id, read, hidden, private)
         if hidden is None:
-            missing = text.put(rows, note_id, read, new=known is None, private=private is not None)
+            missing = put_text(rows, note_id, read, new=known is None, private=private is not None)
             if self.waiting is not None:
                 self.waiting.keep(note_id, missing)
         else:
-            text.remove(rows.db, note_id)
+            remove_text(rows.db, note_id)
 
     def judge_copies_of(self, rows: Rows, originals: Collection[str]) -> list[str]:
         """Put the conflict copies of these notes again where they are judged otherwise now. Returns their paths."""
@@ -292,7 +295,7 @@ class Sync:
             if known is None or (self.hidden_reason(path) is not None and not known.is_copy):
                 continue
             read = self.look(path)
-            if isinstance(read, Understood) and self._hidden(db, read) != known.hidden:
+            if isinstance(read, ParsedNote) and self._hidden(db, read) != known.hidden:
                 self._put_unless_large(
                     rows, read, known
                 )  # of one that cannot be read, what was known stays
@@ -302,10 +305,10 @@ class Sync:
     def remove_at(self, db: Connection, path: str) -> None:
         """Remove what a path names now: the note it named before may have another name since, by another process."""
         if (known := notes.known(db, path)) is not None:
-            text.remove(db, known.id)
+            remove_text(db, known.id)
             notes.remove(db, known.id)
 
-    def _hidden(self, db: Connection, read: Understood) -> str | None:
+    def _hidden(self, db: Connection, read: ParsedNote) -> str | None:
         """Why a note is left out of recall: by the settings, or as a conflict copy."""
         if (reason := self.hidden_reason(read.path)) is not None or (
             copy := notes.copy_at(db, read.path)
@@ -531,7 +534,7 @@ class Reconciling:
             and known.sha256 == read.note.sha256
             and not self.sync.is_judged_otherwise(known)
         ):
-            notes.refresh(db, known.id, read.stat, read.head.modified)
+            notes.refresh(db, known.id, read.stat, read.metadata.modified)
         else:
             origin = self._origin(db, read.note.sha256) if known is None else None
             if origin is not None:

@@ -1,180 +1,174 @@
-"""What the index takes in of a note's text: its facts, made in one place, and their rows, whole and block by block."""
+"""The rows of a note's text: the places of its chunks, its tokens, and the vectors that stay.
+
+A chunk is a passage or a block. docs/internals/term-index.md describes the tokens.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from simplemem.index.door import Stat
 from simplemem.index.engine import Connection
 from simplemem.index.notes import Rows, vector_space
+from simplemem.index.parsed_note import Chunk, ParsedNote
 from simplemem.index.places import BLOCK, SHIFT
 from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
 from simplemem.index.terms.writer import remove_note
 from simplemem.note.code_names import parts_of_names
-from simplemem.note.dates import file_time, sortable_time
 from simplemem.note.fingerprints import text_hash, text_key
-from simplemem.note.languages import language_of
 from simplemem.note.names import base_name
-from simplemem.note.note import Note
-from simplemem.note.passages import cut_passages
-from simplemem.note.sections import heading_paths
 from simplemem.note.stems import MARKS, stems_of
 from simplemem.note.words import searchable
 
-_ID_LINE = re.compile(
-    r"^[ \t>]*+\^[A-Za-z0-9-]+[ \t\r]*+(?:\n|\Z)", re.MULTILINE
-)  # it names a block and says nothing
-_KEY_BITS = (1 << 64) - 1
-_MOST_CHARACTERS = 40_000_000  # of texts that wait for their vectors in memory
-_PUT_PLACE = (
-    "INSERT INTO places (id, start, stop, line, headings, hash) VALUES ($1, $2, $3, $4, $5, $6)"
-)
+# A line that only names a block by its id is no text of the block.
+_ID_LINE: Final = re.compile(r"^[ \t>]*+\^[A-Za-z0-9-]+[ \t\r]*+(?:\n|\Z)", re.MULTILINE)
+_KEY_BITS: Final = (1 << 64) - 1
+_INSERT_PLACE: Final = """
+    INSERT INTO places (id, start, stop, line, headings, hash)
+    VALUES ($1, $2, $3, $4, $5, $6)
+"""
 
 
-class Unit(NamedTuple):
-    """A passage or a block: where it stands, and its text."""
+class EmbeddedChunk(NamedTuple):
+    """A chunk under its id, and the text of its vector; "" if it gets no vector."""
 
-    start: int
-    stop: int
-    line: int
-    kind: str
-    headings: tuple[str, ...]
+    chunk_id: int
+    chunk: Chunk
     text: str
 
 
-class Head(NamedTuple):
-    """What a note says of itself."""
+class _HashedText(NamedTuple):
+    """The text of a vector, with the id of its chunk and the hash by which it is recognised."""
 
-    title: str
-    description: str
-    type: str
-    created: str
-    modified: str
+    chunk_id: int
+    text: str
+    digest: bytes
 
 
-class Understood(NamedTuple):
-    """A note file that was read and understood, ready to be put."""
+def embedded_chunks(note_id: int, parsed: ParsedNote) -> Iterator[EmbeddedChunk]:
+    """Yield every passage, then every block of a note, with the texts of their vectors.
 
-    path: str
-    note: Note
-    stat: Stat
-    head: Head
-    passages: tuple[Unit, ...]
-    blocks: tuple[Unit, ...]
-    language: str  # of its stems; "" for English and what cannot be told
-
-
-def understood(path: str, note: Note, stat: Stat) -> Understood:
-    """The facts of the note at `path`. A header that cannot be read is part of the text."""
-    head, text = head_of(path, note, stat.mtime_ns), note.text
-    paths, cut = heading_paths(note.body), cut_passages(text, note.body)
-    passages = tuple(
-        Unit(a, b, line, "passage", headings, text[a:b]) for a, b, line, headings in cut
+    Such a text is the heading above the chunk and the text of the chunk. Headings, ids of blocks
+    and blocks that are a whole passage get no vector.
+    """
+    first_id = note_id << SHIFT
+    passage_spans = {(passage.start, passage.stop) for passage in parsed.passages}
+    chunks = chain(
+        enumerate(parsed.passages, first_id),
+        enumerate(parsed.blocks, first_id | BLOCK),
     )
-    blocks = tuple(
-        Unit(a, b, line, kind, paths[above], text[a:b])
-        for kind, a, b, line, above in note.body.blocks
-    )
-    if note.header.style == "broken" and note.header.body_start:
-        header = Unit(0, note.header.body_start, 1, "header", (), text[: note.header.body_start])
-        passages, blocks = (header, *passages), (header, *blocks)
-    language = language_of(
-        f"{head.title}\n{note.content}",
-        note.text_property("lang") or note.text_property("language"),
-    )
-    return Understood(path, note, stat, head, passages[: BLOCK - 1], blocks[: BLOCK - 1], language)
+    for chunk_id, chunk in chunks:
+        text = ""
+        is_passage = chunk.kind == "passage"
+        if is_passage or (
+            chunk.kind != "heading" and (chunk.start, chunk.stop) not in passage_spans
+        ):
+            text = _text_to_embed(chunk, parsed.metadata.title)
+        yield EmbeddedChunk(chunk_id, chunk, text)
 
 
-def head_of(path: str, note: Note, mtime_ns: int) -> Head:
-    """What a note says of itself. It changed last when its header says so, or its file where that is newer."""
-    changed = file_time(mtime_ns)
-    title, description, type_ = (
-        note.text_property(key) or "" for key in ("title", "description", "type")
-    )
-    created, modified = (
-        sortable_time(note.text_property(key)) or "" for key in ("created", "modified")
-    )
-    return Head(title or base_name(path), description, type_, created, max(modified, changed))
+def _text_to_embed(chunk: Chunk, title: str) -> str:
+    """Return the text of a chunk below its heading, or below the title; "" if it has no text."""
+    text = chunk.text
+    if "^" in text:
+        text = _ID_LINE.sub("", text)
+    if not text.strip():
+        return ""
+    heading = chunk.headings[-1] if chunk.headings else title
+    return f"{heading}\n{text}"
 
 
-def units(note_id: int, read: Understood) -> Iterator[tuple[int, Unit, str]]:
-    """Every passage and block under its id, in order, with the text of its vector: the heading, then the words. It is
-    empty for headings, for ids, and for blocks that are a whole passage."""
-    first, whole = note_id << SHIFT, {(passage.start, passage.stop) for passage in read.passages}
-    for place, unit in chain(
-        enumerate(read.passages, first), enumerate(read.blocks, first | BLOCK)
-    ):
-        is_wanted = unit.kind == "passage" or (
-            unit.kind != "heading" and (unit.start, unit.stop) not in whole
-        )
-        words = _ID_LINE.sub("", unit.text) if is_wanted and "^" in unit.text else unit.text
-        above = unit.headings[-1] if unit.headings else read.head.title
-        yield place, unit, f"{above}\n{words}" if is_wanted and words.strip() else ""
-
-
-def put(
-    rows: Rows, note_id: int, read: Understood, *, new: bool, private: bool = False
+def put_text(
+    rows: Rows, note_id: int, parsed: ParsedNote, *, new: bool, private: bool = False
 ) -> list[tuple[int, str]]:
-    """Keep a note's text rows in `rows`, with vectors whose text is the same; returns the places that need one."""
+    """Add the text rows of a note to `rows`, in place of those that it has unless it is `new`.
+
+    Vectors whose text has not changed stay. Returns the ids and texts of the chunks that need a
+    vector. No text of a private note is returned if a remote service computes the vectors.
+    """
     db = rows.db
-    vector_of_text: dict[bytes, bytes] = {}
+    old_vectors: dict[bytes, bytes] = {}
     if not new:
-        vector_of_text = _vectors_by_text(db, note_id)
-        remove(db, note_id)
-    every = list(units(note_id, read))
-    texts = [(place, text, text_hash(text)) for place, _, text in every if text]
-    hashes = {place: hash_ for place, _, hash_ in texts}
-    quoted = json.encoder.encode_basestring
-    above = {
-        headings: f"[{', '.join(map(quoted, headings))}]"
-        for headings in {unit.headings for _, unit, _ in every}
-    }
-    places = []
-    for id_, unit, _ in every:
-        places.append(
-            (id_, unit.start, unit.stop, unit.line, above[unit.headings], hashes.get(id_))
-        )
-    rows.add(_PUT_PLACE, places)
-    rows.add_words(_tokens_of(note_id, read))
-    wanted = [] if private and vector_space(db).remote else texts
+        old_vectors = _vectors_by_text(db, note_id)
+        remove_text(db, note_id)
+
+    chunks = list(embedded_chunks(note_id, parsed))
+    texts = [_HashedText(chunk_id, text, text_hash(text)) for chunk_id, _, text in chunks if text]
+    rows.add(_INSERT_PLACE, _place_rows(chunks, texts))
+    rows.add_words(_note_tokens(note_id, parsed))
+
+    if private and vector_space(db).remote:
+        texts = []
     rows.add_vectors(
-        (place, vector_of_text[hash_]) for place, _, hash_ in wanted if hash_ in vector_of_text
+        (chunk_id, old_vectors[digest]) for chunk_id, _, digest in texts if digest in old_vectors
     )
-    missing = [(place, text) for place, text, hash_ in wanted if hash_ not in vector_of_text]
+
+    missing = [(chunk_id, text) for chunk_id, text, digest in texts if digest not in old_vectors]
     if not missing:
         db.execute("UPDATE notes SET embedded = 1 WHERE id = $1", (note_id,)).fetchall()
     return missing
 
 
+def _place_rows(
+    chunks: Sequence[EmbeddedChunk], texts: Iterable[_HashedText]
+) -> list[tuple[object, ...]]:
+    """Return the rows of the table `places`, in which headings are a JSON list."""
+    digests = {text.chunk_id: text.digest for text in texts}
+    quote = json.encoder.encode_basestring
+    headings_as_json = {
+        headings: f"[{', '.join(map(quote, headings))}]"
+        for headings in {chunk.headings for _, chunk, _ in chunks}
+    }
+    return [
+        (
+            chunk_id,
+            chunk.start,
+            chunk.stop,
+            chunk.line,
+            headings_as_json[chunk.headings],
+            digests.get(chunk_id),
+        )
+        for chunk_id, chunk, _ in chunks
+    ]
+
+
 def _vectors_by_text(db: Connection, note_id: int) -> dict[bytes, bytes]:
-    """Return the vectors of a note by the hashes of the texts that they are of."""
+    """Return the vectors of a note by the hashes of their texts."""
     sql = "SELECT id, hash FROM places WHERE id >= $1 AND id < $2 AND hash IS NOT NULL"
-    hashes: dict[int, bytes] = dict(db.execute(sql, places_of_note(note_id)))
-    vectors = db.vectors.read(list(hashes))
-    return {hashes[place]: vector for place, vector in vectors.items()}
+    digests: dict[int, bytes] = dict(db.execute(sql, chunk_ids_of_note(note_id)))
+    vectors = db.vectors.read(list(digests))
+    return {digests[chunk_id]: vector for chunk_id, vector in vectors.items()}
 
 
-def _tokens_of(note_id: int, read: Understood) -> NoteTokens:
-    """Return the tokens of a note. Its blocks hold its text; description and aliases are in no block."""
-    name, title, language = base_name(read.path), read.head.title, read.language
+def _note_tokens(note_id: int, parsed: ParsedNote) -> NoteTokens:
+    """Return the tokens of a note. Its title, description and aliases are in no block."""
+    name = base_name(parsed.path)
+    title = parsed.metadata.title
     titles = title if title == name else f"{title}\n{name}"
-    summary = "\n".join([read.head.description, *read.note.aliases]).strip()
-    summary_tokens = _text_tokens(summary, language)
-    if language in MARKS:  # by which a query finds the notes of a language
-        extras = [*summary_tokens.extras, *tokenize(MARKS[language])]
-        summary_tokens = TextTokens(summary_tokens.words, extras)
+    language = parsed.language
     return NoteTokens(
         note_id,
         _text_tokens(titles, language),
-        summary_tokens,
-        [_text_tokens(block.text, language) for block in read.blocks],
-        [(text_key(block.text) or 0) & _KEY_BITS for block in read.blocks],
+        _summary_tokens(parsed),
+        [_text_tokens(block.text, language) for block in parsed.blocks],
+        [(text_key(block.text) or 0) & _KEY_BITS for block in parsed.blocks],
     )
+
+
+def _summary_tokens(parsed: ParsedNote) -> TextTokens:
+    """Return the tokens of the description and the aliases, and the mark of the language.
+
+    By the mark, a query finds out which languages the notes are in.
+    """
+    lines = [parsed.metadata.description, *parsed.note.aliases]
+    tokens = _text_tokens("\n".join(lines).strip(), parsed.language)
+    mark = MARKS.get(parsed.language)
+    if mark is None:
+        return tokens
+    return TextTokens(tokens.words, [*tokens.extras, *tokenize(mark)])
 
 
 def _text_tokens(text: str, language: str) -> TextTokens:
@@ -187,39 +181,14 @@ def _text_tokens(text: str, language: str) -> TextTokens:
     return TextTokens(words, tokenize(f"{parts}\n{stems}"))
 
 
-def places_of_note(note_id: int) -> tuple[int, int]:
-    """Return the first id of a note's places, and the first one after them."""
+def chunk_ids_of_note(note_id: int) -> tuple[int, int]:
+    """Return the first id that a chunk of a note can have, and the first id of the next note."""
     return note_id << SHIFT, (note_id + 1) << SHIFT
 
 
-def remove(db: Connection, note_id: int) -> None:
-    """Forget a note's text and vectors."""
+def remove_text(db: Connection, note_id: int) -> None:
+    """Delete the places, tokens and vectors of a note."""
     remove_note(db, note_id)
     db.vectors.remove(note_id)
     sql = "DELETE FROM places WHERE id >= $1 AND id < $2"
-    db.execute(sql, places_of_note(note_id)).fetchall()
-
-
-class Waiting:
-    """Texts that were just indexed and wait for their vectors, by note, so that no note is read twice."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._texts: dict[int, list[tuple[int, str]]] = {}
-        self._characters = 0
-
-    def keep(self, note_id: int, rows: list[tuple[int, str]]) -> None:
-        """Remember a note's texts, if there is room."""
-        size = sum(len(words) for _, words in rows)
-        self.take(note_id)
-        with self._lock:
-            if rows and self._characters + size <= _MOST_CHARACTERS:
-                self._texts[note_id] = rows
-                self._characters += size
-
-    def take(self, note_id: int) -> list[tuple[int, str]] | None:
-        """A note's texts, once."""
-        with self._lock:
-            if (found := self._texts.pop(note_id, None)) is not None:
-                self._characters -= sum(len(words) for _, words in found)
-            return found
+    db.execute(sql, chunk_ids_of_note(note_id)).fetchall()

@@ -111,4 +111,7 @@ def _well_formed_items(items: Mapping[str, str]) -> dict[str, str]:
 
 def _moment(text: str, *, end: bool = False) -> str:
     """Return the moment that a date means, or with `end` the end of its period; "" for no date."""
-    return read_when(text, local_now(), end=end) if text else ""
+    now = local_now()  # an invalid SIMPLEMEM_NOW is an error, whether or not there is a date
+    if not text:
+        return ""
+    return read_when(text, now, end=end)

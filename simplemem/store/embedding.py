@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index.door import Progress, QueryVector, Standing, VectorSpace
+from simplemem.index.embedding_queue import EmbeddingQueue
 from simplemem.index.embeddings import Filling, adopt, take
 from simplemem.index.engine import Damaged, Engine
 from simplemem.index.sidecar import Sidecar
-from simplemem.index.text import Waiting
 from simplemem.note.words import without_stop_words
 from simplemem.providers.api import Embedder
 from simplemem.providers.embeddings import EmbedderConfig, ServiceEmbedder, create_embedder
@@ -191,7 +191,7 @@ class Embedding:
         progress: Progress | None,
         *,
         begin: bool,
-        ready: Waiting | None,
+        ready: EmbeddingQueue | None,
         into: Engine | None = None,
         work_seconds: float = math.inf,
     ) -> int:
@@ -245,7 +245,7 @@ class Embedding:
         return True
 
     def fill_in_background(
-        self, ready: Waiting | None, stopped: Callable[[], bool]
+        self, ready: EmbeddingQueue | None, stopped: Callable[[], bool]
     ) -> float | None:
         """Make missing vectors for a server. Never waits for another process.
 
@@ -309,7 +309,7 @@ class Embedding:
         embedder: Embedder,
         progress: Progress | None,
         stopped: Callable[[], bool],
-        ready: Waiting | None,
+        ready: EmbeddingQueue | None,
         into: Engine | None = None,
     ) -> Filling:
         return Filling(

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from simplemem.errors import NotFound
 from simplemem.index.changes import ChangeTable
 from simplemem.index.door import Outline, Row
+from simplemem.index.parsed_note import NoteMetadata, read_metadata
 from simplemem.index.sidecar import Sidecar
-from simplemem.index.text import Head, head_of
 from simplemem.models import LinkOut, Memory
 from simplemem.note.header import read_header
 from simplemem.note.names import name_of
@@ -121,7 +121,7 @@ class MemoryReader:
         row = outline.row
         text = file.data.decode("utf-8", "replace")
         note = Note(text, row.sha256, read_header(text), row.problem)
-        head = Head(row.title, row.description, row.type, row.created, row.modified)
+        head = NoteMetadata(row.title, row.description, row.type, row.created, row.modified)
         tags = [Tag(name, source) for name, source in outline.tags]
         links = [
             _link(link.target, link.path, link.ambiguous, link.form, link.line, link.display)
@@ -179,7 +179,7 @@ class MemoryReader:
                     link.display,
                 )
             )
-        head = head_of(path, note, mtime_ns)
+        head = read_metadata(path, note, mtime_ns)
         memory = self._memory(path, note, head, span, note.tags, links)
         return replace(memory, version=version)
 
@@ -187,7 +187,7 @@ class MemoryReader:
         self,
         path: str,
         note: Note,
-        head: Head,
+        head: NoteMetadata,
         span: tuple[int, int],
         tags: Sequence[Tag],
         links: Sequence[LinkOut],

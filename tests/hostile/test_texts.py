@@ -18,7 +18,7 @@ from simplemem.faces.core import TOOLS
 from simplemem.faces.face import OURS
 from simplemem.faces.render import line, warnings_of
 from simplemem.index.door import Stat
-from simplemem.index.text import understood
+from simplemem.index.parsed_note import parse_note
 from simplemem.note.header import read_header
 from simplemem.note.names import check_name, clean_reference, legal_name
 from simplemem.note.note import read_note
@@ -40,7 +40,7 @@ def whole(text: str) -> None:
     """All that indexing does with a note, but for the tables."""
     note = read_note(text.encode("utf-8", "replace"))
     cut_passages(note.text, note.body)
-    understood("a.md", note, Stat(0, 0, 0))
+    parse_note("a.md", note, Stat(0, 0, 0))
 
 
 WORK: dict[str, Callable[[str], object]] = {
@@ -118,7 +118,7 @@ def test_any_bytes_are_a_note() -> None:
         for link in note.body.links:
             assert 0 <= link.start < link.end <= len(note.text), data
         cut_passages(note.text, note.body)
-        understood("a.md", note, Stat(0, 0, 0))
+        parse_note("a.md", note, Stat(0, 0, 0))
 
 
 def test_a_question_of_any_text_is_no_error(tmp_path: Path) -> None:

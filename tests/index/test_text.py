@@ -12,14 +12,15 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from index.terms.vault_of_words import term_index
 
-from simplemem.index import text
 from simplemem.index.door import Stat
 from simplemem.index.engine import Connection
 from simplemem.index.notes import Rows
+from simplemem.index.parsed_note import parse_note
 from simplemem.index.sqlite.database import SqliteEngine, open_engine
 from simplemem.index.terms.small_segment import SegmentBuilder
 from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
 from simplemem.index.terms.writer import add_notes, remove_note
+from simplemem.index.text import put_text
 from simplemem.note.note import read_note
 from simplemem.note.words import searchable, unique_words
 from simplemem.search.query import read_query
@@ -54,8 +55,8 @@ def database(tmp_path: Path) -> Iterator[SqliteEngine]:
 def put(db: Connection, note_id: int, body: str, path: str = "Note.md") -> list[tuple[int, str]]:
     new = db.execute("SELECT 1 FROM places WHERE id >> 20 = ?", (note_id,)).fetchone() is None
     rows = Rows(db)
-    missing = text.put(
-        rows, note_id, text.understood(path, read_note(body.encode()), Stat(0, 0, 0)), new=new
+    missing = put_text(
+        rows, note_id, parse_note(path, read_note(body.encode()), Stat(0, 0, 0)), new=new
     )
     rows.write()
     return missing

@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 
 from simplemem.errors import NotFound
-from simplemem.index import embeddings, notes, sidecar, text, vectors
+from simplemem.index import embeddings, notes, sidecar, vectors
 from simplemem.index.door import Nearness, Question, Stat, Term
 from simplemem.index.notes import Rows
+from simplemem.index.parsed_note import parse_note
+from simplemem.index.places import BLOCK, SHIFT
 from simplemem.index.sqlite.connection import SqliteConnection
 from simplemem.index.sqlite.database import SqliteEngine, open_engine
-from simplemem.index.text import BLOCK, SHIFT
+from simplemem.index.text import embedded_chunks, remove_text
 from simplemem.index.vectors import MAX_NUMBERS_IN_MEMORY, NearestNotes
 from simplemem.note.note import read_note
 from simplemem.providers.embeddings import create_embedder
@@ -55,10 +57,10 @@ def put(db: SqliteConnection, name: str, made: Vectors, chance: random.Random) -
     """A note of some passages and blocks; put again it has others."""
     note = read_note(name.encode())
     known = notes.known(db, f"{name}.md")
-    read = text.understood(f"{name}.md", note, Stat(0, 0, 0))
+    read = parse_note(f"{name}.md", note, Stat(0, 0, 0))
     note_id = notes.put(Rows(db), None if known is None else known.id, read, None, None)
     if known is not None:
-        text.remove(db, note_id)
+        remove_text(db, note_id)
     first = note_id << SHIFT
     places = [first | k for k in range(chance.randint(1, 4))]
     blocks = [first | BLOCK | k for k in range(chance.randint(0, 4))]
@@ -70,7 +72,7 @@ def put(db: SqliteConnection, name: str, made: Vectors, chance: random.Random) -
 
 
 def remove(db: SqliteConnection, note_id: int) -> None:
-    text.remove(db, note_id)
+    remove_text(db, note_id)
     notes.remove(db, note_id)
 
 
@@ -270,7 +272,7 @@ def test_the_id_of_a_block_is_in_no_vector_and_has_none() -> None:
     note = read_note(
         b"# Day\n\n> [!quote] You\n> Plum jam.\n\n^turn-1-abc\n\nA last line.^2\n\n> ^in-quote\r\n"
     )
-    texts = [said for _, _, said in text.units(1, text.understood("a.md", note, Stat(0, 0, 0)))]
+    texts = [said for _, _, said in embedded_chunks(1, parse_note("a.md", note, Stat(0, 0, 0)))]
     assert "abc" not in "".join(texts) and "in-quote" not in "".join(texts)
     assert [said for said in texts if said][1:] == [
         "Day\n> [!quote] You\n> Plum jam.",

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import apsw
 
-from simplemem.index import notes, text
+from simplemem.index import notes
 from simplemem.index.door import Stat, Term
 from simplemem.index.engine import Connection
 from simplemem.index.notes import Rows
+from simplemem.index.parsed_note import parse_note
 from simplemem.index.sqlite.database import SqliteEngine, open_engine
 from simplemem.index.terms.query_terms import SegmentCache
 from simplemem.index.terms.reader import TermIndex
+from simplemem.index.text import put_text, remove_text
 from simplemem.note.note import read_note
 
 WORDS = [
@@ -58,10 +60,10 @@ def put_notes(db: Connection, texts: dict[str, str]) -> dict[str, int]:
     rows = Rows(db)
     ids = {}
     for name, content in texts.items():
-        read = text.understood(f"{name}.md", read_note(content.encode()), Stat(0, 0, 0))
+        read = parse_note(f"{name}.md", read_note(content.encode()), Stat(0, 0, 0))
         known = notes.known(db, read.path)
         ids[name] = notes.put(rows, None if known is None else known.id, read, None, None)
-        text.put(rows, ids[name], read, new=known is None)
+        put_text(rows, ids[name], read, new=known is None)
     rows.write()
     return ids
 
@@ -69,7 +71,7 @@ def put_notes(db: Connection, texts: dict[str, str]) -> dict[str, int]:
 def remove_notes(db: Connection, ids: Iterable[int]) -> None:
     """Remove notes from the index."""
     for note_id in ids:
-        text.remove(db, note_id)
+        remove_text(db, note_id)
         notes.remove(db, note_id)
 
 
@@ -88,10 +90,10 @@ class FullText:
         """Add a note, or replace it."""
         self.remove(note_id)
         note = read_note(content.encode())
-        read = text.understood(f"{name}.md", note, Stat(0, 0, 0))
-        title = f"{read.head.title}\n{name}"
+        read = parse_note(f"{name}.md", note, Stat(0, 0, 0))
+        title = f"{read.metadata.title}\n{name}"
         bodies = [block.text for block in read.blocks]
-        body = "\n".join([read.head.description, *bodies])
+        body = "\n".join([read.metadata.description, *bodies])
         row = (note_id, title, body)
         self._db.execute("INSERT INTO note (rowid, title, body) VALUES (?, ?, ?)", row)
         for number, block in enumerate(bodies):
