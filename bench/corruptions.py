@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import apsw
 
 from simplemem.errors import SimplememError
-from simplemem.index.audit import dump
+from simplemem.index.comparison import dump
 from simplemem.index.sqlite import connection as index_connection
 from simplemem.index.sqlite import files as index_file
 from simplemem.settings.loading import load_settings

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from simplemem.index.audit import differences
+from simplemem.index.comparison import differences
 from simplemem.store import EnhancedStore
 
 NOBODY = 65534

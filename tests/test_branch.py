@@ -18,7 +18,7 @@ from bare_client import Bare
 from pygit2.enums import ObjectType
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, SimplememError, Unavailable
-from simplemem.index.audit import differences
+from simplemem.index.comparison import differences
 from simplemem.settings.loading import load_settings
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore

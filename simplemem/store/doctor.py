@@ -14,7 +14,7 @@ from pathlib import Path
 from textwrap import shorten
 
 from simplemem.errors import Invalid, SimplememError
-from simplemem.index.audit import Difference, differences
+from simplemem.index.comparison import RowDifference, differences
 from simplemem.index.door import Progress
 from simplemem.index.engine import Engine
 from simplemem.index.sync import Sync
@@ -258,14 +258,16 @@ def _check_index(core: Core, report: Progress) -> Iterator[Finding]:
         yield _unequal_row(difference)
 
 
-def _compare_indexes(core: Core, rebuilt: Engine, rows: Sync, report: Progress) -> list[Difference]:
+def _compare_indexes(
+    core: Core, rebuilt: Engine, rows: Sync, report: Progress
+) -> list[RowDifference]:
     """Bring the rebuilt index up to date, and return where it differs from the current one."""
     rows.scan(report)
     with core.index.database.reading() as ours, rebuilt.reading() as theirs:
         return list(islice(differences(ours, theirs, vectors=False), _MAX_DIFFERENCES))
 
 
-def _unequal_row(difference: Difference) -> Finding:
+def _unequal_row(difference: RowDifference) -> Finding:
     current, rebuilt = difference
     message = (
         f"the index contains {_show_row(current)} where a rebuilt index contains"

@@ -29,7 +29,8 @@ _SQL = re.compile(
     r"\b(?:SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|PRAGMA|FROM|WHERE|ORDER BY|MATCH|JOIN|VALUES|EXISTS)\b"
 )
 OURS = {
-    "index/audit.py": "count name note rest",
+    "index/audit.py": "count",
+    "index/comparison.py": "note_id others table",
     "index/changes.py": "condition order texts mark",
     "index/details.py": "source is_wanted",
     "index/sidecar.py": "_ORDER[sort] source first",

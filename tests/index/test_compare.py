@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.index.audit import Difference, differences
+from simplemem.index.comparison import RowDifference, differences
 from simplemem.index.engine import Connection
 from simplemem.index.terms.small_segment import SegmentBuilder
 from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
@@ -17,7 +17,7 @@ from simplemem.store import EnhancedStore
 Write = Callable[[str, str | bytes], Path]
 
 
-def compared(store: EnhancedStore) -> list[Difference]:
+def compared(store: EnhancedStore) -> list[RowDifference]:
     """Where the store's index is not what one made anew is."""
     step = store._core
     rebuilt = step.index.database.beside()

@@ -10,7 +10,7 @@ import pytest
 
 from simplemem.errors import Unavailable
 from simplemem.index import embeddings
-from simplemem.index.audit import dump
+from simplemem.index.comparison import dump
 from simplemem.index.door import QueryVector, Question
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sqlite.database import SqliteEngine, open_engine

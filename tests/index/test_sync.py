@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.index import sync
-from simplemem.index.audit import dump
+from simplemem.index.comparison import dump
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 

@@ -23,7 +23,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from simplemem.errors import SimplememError
 from simplemem.index import embeddings, sync
-from simplemem.index.audit import dump
+from simplemem.index.comparison import dump
 from simplemem.index.sqlite.database import open_engine
 from simplemem.providers.embeddings import create_embedder
 from simplemem.providers.wordllama import WordLlama

@@ -1,0 +1,122 @@
+"""Compare two indexes of a vault row for row, by the paths of notes.
+
+An index is a function of the vault and the settings, so a rebuilt index equals the old one. The ids
+of notes differ between indexes, so rows are written with paths in place of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import merge
+from itertools import groupby, zip_longest
+from typing import Any, Final
+
+from simplemem.index.engine import Connection
+from simplemem.index.notes import OF_NOTE
+from simplemem.index.places import SHIFT
+
+DumpedRow = tuple[Any, ...]
+
+RowDifference = tuple[DumpedRow | None, DumpedRow | None]
+"""A row of the first index, and the row of the second that has its place; None for no row."""
+
+# Tables of the index, by the names that their rows begin with.
+_TABLES: Final = {
+    "file": "SELECT path, name_key, copy_of FROM files ORDER BY path",
+    "change": "SELECT '', * FROM changes ORDER BY seq",
+    "lineage": "SELECT path, id, there, holds FROM lineages ORDER BY path, id",
+    "note": """
+        SELECT path, path_key, name_key, title_key, sha256, size, title, description, type,
+               created, modified, words, hidden, problem, private
+        FROM notes ORDER BY path
+    """,
+}
+# Tables with rows that belong to notes: their columns, that of the note's id first.
+_COLUMNS: Final = {
+    **OF_NOTE,
+    "places": "id >> 20, id & 1048575, start, stop, line, headings, hash",
+}
+_TABLE_NAMES: Final = (*_TABLES, *_COLUMNS, "vectors", "term")
+_ORDER: Final = {name: number for number, name in enumerate(_TABLE_NAMES)}
+
+
+def dump(db: Connection, *, vectors: bool = True) -> Iterator[DumpedRow]:
+    """Yield every row that is a function of the vault and the settings, in order.
+
+    Of each term there are sums that tell its places. Vectors are numbers of one machine, and are
+    left out if `vectors` is false.
+    """
+    # Imported late, because it needs numpy.
+    from simplemem.index.terms.comparison import describe_terms
+
+    for name, sql in _TABLES.items():
+        for row in db.execute(sql):
+            yield (name, *row)
+    for name, columns in _COLUMNS.items():
+        for row in _rows_of_notes(db, name, columns):
+            yield (name, *row)
+    if vectors:
+        for row in _vectors(db):
+            yield ("vectors", *row)
+    for term in describe_terms(db):
+        yield ("term", *term)
+
+
+def _rows_of_notes(db: Connection, table: str, columns: str) -> Iterator[DumpedRow]:
+    """Return the rows of a table that belong to notes, each with the path of its note."""
+    note_id, _, others = columns.partition(", ")
+    sql = f"""
+        SELECT coalesce(n.of, '?'), {others}
+        FROM (SELECT {note_id} AS note, * FROM {table}) t
+        LEFT JOIN (SELECT id AS note, path AS of FROM notes) n USING (note)
+        ORDER BY 1, 2, 3
+    """
+    return iter(db.execute(sql))
+
+
+def _vectors(db: Connection) -> Iterator[DumpedRow]:
+    """Yield the vectors of all chunks, each with the path of its note and its number in it."""
+    sql = """
+        SELECT n.path, p.id
+        FROM places p JOIN notes n ON n.id = p.id >> 20
+        ORDER BY n.path, p.id
+    """
+    places = list(db.execute(sql))
+    vectors = db.vectors.read([place for _, place in places])
+    for path, place in places:
+        if place in vectors:
+            yield path, place & ((1 << SHIFT) - 1), vectors[place]
+
+
+def differences(ours: Connection, theirs: Connection, *, vectors: bool) -> Iterator[RowDifference]:
+    """Yield the rows that only one of two indexes has, and those that differ at the same place."""
+    pairs = zip_longest(dump(ours, vectors=vectors), dump(theirs, vectors=vectors))
+    if all(row == other for row, other in pairs):
+        return  # nearly always; this takes half the time of what follows
+
+    our_rows = ((True, row) for row in dump(ours, vectors=vectors))
+    their_rows = ((False, row) for row in dump(theirs, vectors=vectors))
+    rows = merge(our_rows, their_rows, key=_place_of)
+    for _, rows_of_place in groupby(rows, key=_place_of):
+        only_ours: list[DumpedRow] = []
+        only_theirs: list[DumpedRow] = []
+        for is_ours, row in rows_of_place:
+            if is_ours:
+                only_ours.append(row)
+            else:
+                only_theirs.append(row)
+        for our_row, their_row in zip_longest(only_ours, only_theirs):
+            if our_row != their_row:
+                yield our_row, their_row
+
+
+def _place_of(marked_row: tuple[bool, DumpedRow]) -> tuple[int, str, str]:
+    """Return the place of a row: its table, its note, and its number in the note or its first value.
+
+    Rows of both indexes are sorted by it, as `dump` yields them.
+    """
+    _, row = marked_row
+    table, note, number, *_ = (*row, "")
+    if isinstance(number, int):
+        return _ORDER[table], str(note), f"{number:09d}"
+    return _ORDER[table], str(note), str(number)
