@@ -266,7 +266,7 @@ def look(run: Run, writers: list[Writer]) -> None:
         ours = {entry.sha256 for entry in store.history(limit=10_000_000)}
         taken = [saved for saved, there in run.saves if there != saved and there in ours]
         run.counted["saves of the editor that ours took the place of"] = len(taken)
-        content = store._core.vault.history.content
+        content = store._parts.vault.history.content
         run.wrong += [f"a save vanished: {saved}" for saved in taken if content(saved) is None]
     if changed := git(run.vault, "status", "--porcelain", "--untracked-files=no"):
         run.wrong.append(f"git's notes are not as git has them: {changed.split()}")

@@ -52,7 +52,7 @@ def commit_much(vault: Path, commits: int, me: int) -> float:
             began = time.monotonic()
             store.update(f"n{me}", append=f"plum line {k}")
             if k % 40 == 5 * me:
-                store._core.index.database.fold_log()
+                store._parts.index.database.fold_log()
             longest = max(longest, time.monotonic() - began)
     return longest
 
@@ -83,7 +83,7 @@ def main() -> int:
             f"{given.servers} times {given.commits} changes, longest wait {max(waits) * 1000:.0f} ms"
         )
         with EnhancedStore(vault, SETTINGS) as store:
-            wrong += store._core.index.database.check()
+            wrong += store._parts.index.database.check()
             wrong += [finding.message for finding in store.doctor() if finding.level == "error"]
     print(*wrong, sep="\n", end="\n" if wrong else "")
     print(

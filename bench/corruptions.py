@@ -177,14 +177,14 @@ def make_vault(root: Path) -> list[tuple[Any, ...]]:
         (root / f"n{k}.md").write_text(text + "other words of it\n" * 40)
     with EnhancedStore(root, SETTINGS) as store:
         store.sync()
-        store._core.index.database.fold_log()
+        store._parts.index.database.fold_log()
         store.update("n6", append="what stands in the log")
         return rows_of(store)
 
 
 def rows_of(store: EnhancedStore) -> list[tuple[Any, ...]]:
-    store._core.changes.newest()  # it is when it is asked that the table of changes follows the log
-    with store._core.index.database.reading() as db:
+    store._parts.changes.newest()  # it is when it is asked that the table of changes follows the log
+    with store._parts.index.database.reading() as db:
         return list(dump(db, vectors=False))
 
 
@@ -210,9 +210,9 @@ def one_round(root: Path, kind: str, chance: random.Random, count: int = 2) -> l
     stores = [EnhancedStore(root, SETTINGS) for _ in range(count)]
     try:
         right = {name: ask(stores[0]) for name, ask in ASKED.items()}
-        path = stores[0]._core.index.path
+        path = stores[0]._parts.index.path
         if chance.random() < 0.5:
-            stores[0]._core.index.database.fold_log()
+            stores[0]._parts.index.database.fold_log()
         for store in stores:
             store.search("plum", mode="text")
         identity = path.stat().st_ino
@@ -227,7 +227,7 @@ def one_round(root: Path, kind: str, chance: random.Random, count: int = 2) -> l
         # What starts next has nothing in its cache that would hide the damage, as the others may.
         looker = EnhancedStore(root, SETTINGS)
         stores.append(looker)
-        looker._core.index.check()
+        looker._parts.index.check()
         if kind == "only busy":
             os.waitpid(child, 0)
         looker.sync()

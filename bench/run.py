@@ -64,7 +64,7 @@ def _first_index(vault: Path, *, embed: bool) -> tuple[float, float]:
             found = time.process_time() - began
 
     with EnhancedStore(vault) as store:
-        index = store._core.index.path
+        index = store._parts.index.path
         began = time.process_time()
         store.sync(progress=told, embed=embed)
     return found, index.stat().st_size / 1e6  # closed, so nothing is left in the write-ahead log

@@ -76,13 +76,13 @@ def build(corpus: Corpus, vault: Path) -> None:
             rate = f", {count / took:.0f} a second" if count else ""
             _say(name, f"{count} notes in {took:.1f} s cpu, {waited:.0f} s wall{rate}")
         counts = {
-            table: store._core.index.database.rows(f"SELECT count(*) FROM {table}")[0][0]
+            table: store._parts.index.database.rows(f"SELECT count(*) FROM {table}")[0][0]
             for table in _TABLES
         }
         _say("rows", ", ".join(f"{count} {table}" for table, count in counts.items()))
         sizes = (
             sum(file.stat().st_size for file in vault.rglob("*.md")),
-            store._core.index.path.stat().st_size,
+            store._parts.index.path.stat().st_size,
         )
         _say("on disk", f"notes {sizes[0] / 1e6:.0f} MB, index {sizes[1] / 1e6:.0f} MB")
 
@@ -95,7 +95,7 @@ def ask(corpus: Corpus, vault: Path, count: int) -> None:
     questions = corpus.questions(count)
     frequent = [(words, "") for words in corpus.frequent_questions(count)]
     with EnhancedStore(vault) as store:
-        embedder, why_not = store._core.embedding.load()
+        embedder, why_not = store._parts.embedding.load()
         if embedder is None:
             raise SystemExit(why_not)
         _say("first question", f"{_cpu(lambda: store.search(questions[0][0])):.2f} s")

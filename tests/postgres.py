@@ -142,7 +142,7 @@ def served(*, durable: bool = False, of: str = "") -> Iterator[Server]:
 
 def differences_from_anew(store: EnhancedStore) -> list[object]:
     """The rows in which its index is not what one made anew is."""
-    core = store._core
+    core = store._parts
     core.changes.newest()
     fresh = core.index.database.beside()
     core.sync_of(fresh).scan()

@@ -126,7 +126,7 @@ def folder_of(truth: Path, name: bytes, data: bytes, depth: int = 1) -> pygit2.O
 
 
 def is_as_made_anew(store: EnhancedStore) -> bool:
-    core = store._core
+    core = store._parts
     store.sync()
     core.changes.newest()
     fresh = core.index.database.beside()
@@ -718,11 +718,11 @@ def test_what_another_git_has_heard_late_takes_no_write_back(
     unsound(
         f'case "$*" in *ls-remote*) if [ -e {late} ]; then cat {late}; rm {late}; exit 0; fi;; esac'
     )
-    assert not store._core.vault._branch.fetch() and not late.exists()  # type: ignore[attr-defined]
+    assert not store._parts.vault._branch.fetch() and not late.exists()  # type: ignore[attr-defined]
     assert found(store, "more") == {"list"}
     git(truth, "update-ref", "refs/heads/main", before)  # and this somebody meant
     store.sync()
-    assert store._core.vault._branch.fetch() or store.commit() == before  # type: ignore[attr-defined]
+    assert store._parts.vault._branch.fetch() or store.commit() == before  # type: ignore[attr-defined]
     assert found(store, "more") == set()
 
 
@@ -731,7 +731,7 @@ def test_a_branch_that_is_locked_here_is_fetched_once_it_is_not(
 ) -> None:
     store, other = (server(repository=f"file://{truth}") for _ in range(2))
     other.create("Plum", "plum")
-    branch = store._core.vault._branch  # type: ignore[attr-defined]
+    branch = store._parts.vault._branch  # type: ignore[attr-defined]
     lock = branch.path / "refs/heads/main.lock"
     lock.touch()
     with pytest.raises(Unavailable, match="cannot be updated") as locked:

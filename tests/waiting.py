@@ -35,7 +35,7 @@ def served(vault: Path, settings: Settings = PLAIN) -> Iterator[EnhancedStore]:
 
 def indexed(store: EnhancedStore) -> dict[str, str]:
     """The notes that the index knows, with their hashes: what a search would see without looking twice."""
-    return dict(store._core.index.database.rows("SELECT path, sha256 FROM notes"))
+    return dict(store._parts.index.database.rows("SELECT path, sha256 FROM notes"))
 
 
 def write_many_notes(vault: Path, count: int = 3_000) -> None:

@@ -5,7 +5,8 @@ from simplemem.search.judgement import falling_scores
 from simplemem.search.packing import Piece
 from simplemem.store.batch import BatchResult, Draft
 from simplemem.store.edits import now
-from simplemem.store.extension import Answers, ExtensionAPI, Likeness, Read, as_words
+from simplemem.store.extension import ExtensionAPI, Read
+from simplemem.store.similarity import Answers, Likeness, as_words
 from simplemem.store.store import EnhancedStore, open_store
 from simplemem.vault.folder.disk import ConcurrentWrite, change_file, write_file
 

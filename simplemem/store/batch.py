@@ -10,9 +10,12 @@ from simplemem.errors import Conflict
 from simplemem.note.header import read_header
 from simplemem.note.names import check_name, name_of
 from simplemem.note.scopes import check_scope_is_own
-from simplemem.store.core import Core
+from simplemem.settings.model import Settings
 from simplemem.store.edits import encoded, now, stamp_modified
 from simplemem.store.text_checks import check_text
+from simplemem.store.vault_index import IndexKeeper, NoteWriter
+from simplemem.store.write import WriteIndexer
+from simplemem.vault.source import NoteSource
 from simplemem.vault.values import Author, FileChange, WriteResult, sha256
 
 _MAX_RETRIES = 50  # while others change the same notes
@@ -43,10 +46,21 @@ class BatchResult(NamedTuple):
 class BatchWriter:
     """Writes drafts to the vault of a store. Guards no state of its own."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
-        self._settings = core.settings
-        self._access = core.vault.access
+    def __init__(
+        self,
+        vault: NoteSource,
+        *,
+        keeper: IndexKeeper,
+        writer: NoteWriter,
+        indexer: WriteIndexer,
+        settings: Settings,
+    ) -> None:
+        self._vault = vault
+        self._access = vault.access
+        self._keeper = keeper
+        self._writer = writer
+        self._indexer = indexer
+        self._settings = settings
 
     def write(self, make_drafts: Callable[[], Sequence[Draft]], author: Author) -> BatchResult:
         """Make drafts and write them while the vault is locked.
@@ -55,7 +69,7 @@ class BatchWriter:
         new drafts are the same ones, or the files keep changing.
         """
         previous: Sequence[Draft] | None = None
-        with self._core.vault.lock():
+        with self._writer.lock():
             for retries_left in range(_MAX_RETRIES, -1, -1):
                 drafts: Sequence[Draft] = ()
                 try:
@@ -66,30 +80,29 @@ class BatchWriter:
                     if not retries_left or drafts is previous:
                         raise
                     previous = drafts
-                    self._core.look_at(draft.path for draft in drafts)
+                    self._keeper.look_at(draft.path for draft in drafts)
         raise AssertionError("unreachable")
 
     def _write(self, drafts: Sequence[Draft], author: Author) -> BatchResult:
         """Write drafts. Raises Conflict, with nothing written, if a file is not as it was."""
-        core = self._core
-        core.must_be_writable()
+        self._writer.check_writable()
         warnings = list[str]()
         changes = list[FileChange]()
         for draft in drafts:
             warnings += self._check(draft)
             changes.append(_file_change(draft))
-        written = core.vault.carry_out(changes, author) if changes else []
+        written = self._vault.carry_out(changes, author) if changes else []
 
         attachments = {draft.path for draft in drafts if isinstance(draft.text, bytes)}
         if attachments:  # first: notes link to them
-            warnings += core.indexed(attachments, lambda: core.look_at(attachments))
+            warnings += self._keeper.index_written(attachments)
         texts = {
             change.path: change.data
             for change in changes
             if change.data is not None and change.path not in attachments
         }
         deleted = [change.path for change in changes if change.gone]
-        warnings += core.parts.indexer.index(texts, written, gone=deleted)
+        warnings += self._indexer.index(texts, written, gone=deleted)
 
         decoded = {path: data.decode() for path, data in texts.items()}
         return BatchResult(tuple(written), decoded, tuple(warnings))

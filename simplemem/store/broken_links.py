@@ -6,13 +6,15 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from simplemem.index.changes import ChangeTable
 from simplemem.index.door import StoredLink
 from simplemem.index.notes import named_in_memory
+from simplemem.index.sidecar import Sidecar
 from simplemem.models import Finding
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.obsidian.link_edits import LinkTarget
 from simplemem.obsidian.links import name_key, resolve_link
-from simplemem.store.core import Core
+from simplemem.vault.source import NoteSource
 from simplemem.vault.versions import Version
 
 _MAX_CANDIDATES = 3
@@ -33,7 +35,7 @@ _REASONS = {
 
 
 class BrokenLink(NamedTuple):
-    """A link that leads nowhere: its target, and where it certainly is to lead, if that is known."""
+    """A link that leads nowhere, and where it certainly is to lead, if that is known."""
 
     finding: Finding
     target: str
@@ -51,18 +53,26 @@ class _Guess(NamedTuple):
     reason: str = ""
 
 
-def find_broken_links(core: Core) -> Iterator[BrokenLink]:
-    """Yield every broken link, except those in conflict copies and templates."""
-    targets = _LikelyTargets(core)
-    unreadable = {row["path"] for row in core.index.counts()["problems"]}
-    for link in core.index.links():
-        is_template = "{{" in link.target
-        if link.path is not None or is_template or link.source in targets.copies:
-            continue
+class BrokenLinkFinder:
+    """Finds the broken links of a vault. Guards no state of its own."""
 
-        guess = targets.guess(link.target, link.source)
-        aim = None if link.source in unreadable else guess.aim
-        yield BrokenLink(_finding_of(link, guess, is_fixable=aim is not None), link.target, aim)
+    def __init__(self, vault: NoteSource, index: Sidecar, changes: ChangeTable) -> None:
+        self._vault = vault
+        self._index = index
+        self._changes = changes
+
+    def find(self) -> Iterator[BrokenLink]:
+        """Yield every broken link, except those in conflict copies and templates."""
+        targets = _LikelyTargets(self._vault, self._index, self._changes)
+        unreadable = {row["path"] for row in self._index.counts()["problems"]}
+        for link in self._index.links():
+            is_template = "{{" in link.target
+            if link.path is not None or is_template or link.source in targets.copies:
+                continue
+
+            guess = targets.guess(link.target, link.source)
+            aim = None if link.source in unreadable else guess.aim
+            yield BrokenLink(_finding_of(link, guess, is_fixable=aim is not None), link.target, aim)
 
 
 def _finding_of(link: StoredLink, guess: _Guess, *, is_fixable: bool) -> Finding:
@@ -93,15 +103,17 @@ def _finding_of(link: StoredLink, guess: _Guess, *, is_fixable: bool) -> Finding
 class _LikelyTargets:
     """Guesses what broken links mean. Guards a snapshot of the names in one vault."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
-        rows = core.index.known()
+    def __init__(self, vault: NoteSource, index: Sidecar, changes: ChangeTable) -> None:
+        self._is_partial_view = vault.access.is_partial
+        self._index = index
+        self._changes = changes
+        rows = index.known()
         self.copies = {path for path, row in rows.items() if row.is_copy}
-        self._files = core.index.files() - self.copies
+        self._files = index.files() - self.copies
         self._files_named = named_in_memory(self._files)
 
         former_paths = set[str]()
-        for version in core.changes.recent():
+        for version in changes.recent():
             former_paths.add(version.path)
             if version.new_path:
                 former_paths.add(version.new_path)
@@ -131,7 +143,7 @@ class _LikelyTargets:
         former_path = resolve_link(target, source, self._former_files_named).path
         if former_path is None:
             return None
-        changes = self._core.changes.lineage(former_path)
+        changes = self._changes.lineage(former_path)
         if not changes:
             return None
 
@@ -153,7 +165,7 @@ class _LikelyTargets:
     def _guess_from_names(self, target: str) -> _Guess | None:
         """Return the only file with a name, alias or title; None if there are none or several."""
         # Of a part of a vault, nothing is certain: the link may lead to a file that is not seen.
-        if self._core.vault.access.is_partial:
+        if self._is_partial_view:
             return None
         if compare_key(base_name(target)) in _COMMON_NAMES:
             return None
@@ -175,7 +187,7 @@ class _LikelyTargets:
         named = self._files_named(key) or self._files_named(key + ".md")
         matches = dict.fromkeys(named, "name")
 
-        _, _, titled, aliased = self._core.index.called(compare_key(base_name(target)))
+        _, _, titled, aliased = self._index.called(compare_key(base_name(target)))
         for kind, paths in (("alias", aliased), ("title", titled)):
             for path in paths:
                 if path not in self.copies:

@@ -12,17 +12,23 @@ from contextlib import nullcontext, suppress
 from itertools import islice
 from pathlib import Path
 from textwrap import shorten
+from typing import Final
 
 from simplemem.errors import Invalid, SimplememError
+from simplemem.index.changes import ChangeTable
 from simplemem.index.comparison import RowDifference, differences
 from simplemem.index.door import Progress
 from simplemem.index.engine import Engine
+from simplemem.index.sidecar import Sidecar
 from simplemem.index.sync import Sync
 from simplemem.models import Finding
 from simplemem.note.names import name_of
-from simplemem.store.broken_links import find_broken_links
-from simplemem.store.core import Core
+from simplemem.store.broken_links import BrokenLinkFinder
+from simplemem.store.committing import Committing
+from simplemem.store.conflicts import ConflictCopies
+from simplemem.store.vault_index import IndexKeeper, IndexMonitor
 from simplemem.vault.folder.file_systems import SHARED, file_system
+from simplemem.vault.source import NoteSource
 
 _MAX_DIFFERENCES = 20  # between the index and a rebuilt one
 _MAX_ROW_SHOWN = 160  # characters
@@ -44,25 +50,83 @@ _MOVE_INDEX = (
 )
 
 
-def examine(
-    core: Core, progress: Progress | None = None, *, only: Collection[str] = ()
-) -> tuple[Finding, ...]:
-    """Return what is wrong with the vault, its index or their disk. Changes no note.
+# The names of the checks, in their order.
+CHECKS: Final = (
+    "index",
+    "headers",
+    "notes",
+    "links",
+    "conflicts",
+    "secrets",
+    "place",
+    "git",
+)
 
-    Runs all checks, or those in `only`. If the index is damaged, the checks after that are left
-    out, as they would ask it. Raises Invalid for an unknown check.
-    """
-    for name in sorted(set(only) - CHECKS.keys()):
-        raise Invalid(f"no check called {name!r}", hint=f"The checks are {', '.join(CHECKS)}.")
 
-    report = progress or _ignore_progress
-    findings = list[Finding]()
-    for name, check in CHECKS.items():
-        if not only or name in only:
-            findings += [finding for finding in check(core, report) if finding.check == name]
-        if name == "index" and any("damaged" in finding.message for finding in findings):
-            break
-    return tuple(findings)
+class Doctor:
+    """Runs the checks of a vault. Guards no state of its own."""
+
+    def __init__(
+        self,
+        *,
+        notes: NoteChecks,
+        links: LinkChecks,
+        place: PlaceChecks,
+        index: IndexChecks,
+        conflicts: ConflictCopies,
+        committing: Committing,
+    ) -> None:
+        self._conflicts = conflicts
+        self._committing = committing
+        self._checks: Mapping[str, Callable[[Progress], Iterator[Finding]]] = {
+            "index": index.check_index,
+            "headers": notes.check_notes,
+            "notes": notes.check_notes,
+            "links": links.check_links,
+            "conflicts": self._check_conflicts,
+            "secrets": notes.check_secrets,
+            "place": place.check_place,
+            "git": self._check_git,
+        }
+
+    def examine(
+        self, progress: Progress | None = None, *, only: Collection[str] = ()
+    ) -> tuple[Finding, ...]:
+        """Return what is wrong with the vault, its index or their disk. Changes no note.
+
+        Runs all checks, or those in `only`. If the index is damaged, the checks after that are left
+        out, as they would ask it. Raises Invalid for an unknown check.
+        """
+        for name in sorted(set(only) - set(CHECKS)):
+            raise Invalid(f"no check called {name!r}", hint=f"The checks are {', '.join(CHECKS)}.")
+
+        report = progress or _ignore_progress
+        findings = list[Finding]()
+        for name in CHECKS:
+            if not only or name in only:
+                check = self._checks[name]
+                findings += [finding for finding in check(report) if finding.check == name]
+            if name == "index" and any("damaged" in finding.message for finding in findings):
+                break
+        return tuple(findings)
+
+    def _check_conflicts(self, _: Progress) -> Iterator[Finding]:
+        """Find files that a synchroniser left beside a note."""
+        hint = "`simplemem conflicts merge` merges the two; --dry-run shows the differences."
+        for copy in self._conflicts.copies():
+            message = f"a conflict copy of {copy.of} by {copy.maker}"
+            yield _warning("conflicts", copy.path, message, hint)
+
+    def _check_git(self, _: Progress) -> Iterator[Finding]:
+        """Find commits that were not exchanged with the remote."""
+        state = self._committing.state()
+        ahead = state.get("ahead")
+        behind = state.get("behind")
+        if ahead or behind:
+            message = (
+                f"commits not yet exchanged with {state['remote']}: {ahead} local, {behind} remote"
+            )
+            yield _remark("git", message, "`simplemem sync` exchanges them.")
 
 
 def _ignore_progress(_stage: str, _done: int, _total: int) -> None:
@@ -78,25 +142,63 @@ def _remark(check: str, message: str, hint: str) -> Finding:
     return Finding(check, "note", "", message, hint)
 
 
-def _check_notes(core: Core, _: Progress) -> Iterator[Finding]:
-    """Find notes that cannot be indexed, or whose frontmatter cannot be read."""
-    for path, reason in core.not_indexed():
-        hint = ""
-        if reason.endswith("are not indexed"):  # a size
-            hint = "Split it, or raise the setting index.max_note_mb."
-        yield _warning("notes", path, reason, hint)
+class NoteChecks:
+    """Checks the notes themselves. Guards no state of its own."""
 
-    for row in core.index.counts()["problems"]:
-        path = row["path"]
-        problem = row["problem"]
-        if problem.startswith(_UNREADABLE_FRONTMATTER):
-            yield _unreadable_frontmatter(path, problem)
-        else:
-            hint = (
-                "Save it as UTF-8 in an editor."
-                " If it is not text, give it an extension other than .md."
-            )
-            yield _warning("notes", path, problem, hint)
+    def __init__(
+        self, vault: NoteSource, index: Sidecar, monitor: IndexMonitor, *, max_note_bytes: int
+    ) -> None:
+        self._vault = vault
+        self._index = index
+        self._monitor = monitor
+        self._max_note_bytes = max_note_bytes
+
+    def check_notes(self, _: Progress) -> Iterator[Finding]:
+        """Find notes that cannot be indexed, or whose frontmatter cannot be read."""
+        for path, reason in self._monitor.not_indexed():
+            hint = ""
+            if reason.endswith("are not indexed"):  # a size
+                hint = "Split it, or raise the setting index.max_note_mb."
+            yield _warning("notes", path, reason, hint)
+
+        for row in self._index.counts()["problems"]:
+            path = row["path"]
+            problem = row["problem"]
+            if problem.startswith(_UNREADABLE_FRONTMATTER):
+                yield _unreadable_frontmatter(path, problem)
+            else:
+                hint = (
+                    "Save it as UTF-8 in an editor."
+                    " If it is not text, give it an extension other than .md."
+                )
+                yield _warning("notes", path, problem, hint)
+
+    def check_secrets(self, report: Progress) -> Iterator[Finding]:
+        """Find secrets in notes and their names. A finding never shows the secret itself."""
+        # Its patterns take a moment to compile.
+        from simplemem.note.secrets import find_secrets
+
+        hint = (
+            "Revoke this secret, because it may have been copied,"
+            " and keep the new one in a password manager."
+        )
+        notes = [entry for entry in self._vault.scan() if entry.path.casefold().endswith(".md")]
+        with self._vault.reading() as read:
+            for number, entry in enumerate(notes):
+                if number % _NOTES_PER_STEP == 0:
+                    report("secrets", number, len(notes))
+
+                text = ""
+                with suppress(SimplememError, OSError):  # another check finds what cannot be read
+                    if entry.size <= self._max_note_bytes:
+                        text = read(entry.path).data.decode("utf-8", "replace")
+
+                for secret in find_secrets(entry.path[:-3]):
+                    message = f"its name contains a {secret.kind}: {secret.shown}"
+                    yield _warning("secrets", entry.path, message, hint)
+                for secret in find_secrets(text)[:_MAX_SECRETS_PER_NOTE]:
+                    message = f"{secret.kind}: {secret.shown}"
+                    yield _warning("secrets", entry.path, message, hint, secret.line)
 
 
 def _unreadable_frontmatter(path: str, problem: str) -> Finding:
@@ -107,86 +209,84 @@ def _unreadable_frontmatter(path: str, problem: str) -> Finding:
     return _warning("headers", path, message, "Fix it in an editor.", line)
 
 
-def _check_conflicts(core: Core, _: Progress) -> Iterator[Finding]:
-    """Find files that a synchroniser left beside a note."""
-    hint = "`simplemem conflicts merge` merges the two; --dry-run shows the differences."
-    for copy in core.parts.conflicts.copies():
-        message = f"a conflict copy of {copy.of} by {copy.maker}"
-        yield _warning("conflicts", copy.path, message, hint)
+class PlaceChecks:
+    """Checks where a vault and its index are. Guards no state of its own."""
 
+    def __init__(
+        self,
+        vault: NoteSource,
+        index: Sidecar,
+        database: Engine,
+        keeper: IndexKeeper,
+        *,
+        is_index_local: bool,
+    ) -> None:
+        self._vault = vault
+        self._index = index
+        self._database = database
+        self._keeper = keeper
+        self._is_index_local = is_index_local
 
-def _check_secrets(core: Core, report: Progress) -> Iterator[Finding]:
-    """Find secrets in notes and their names. A finding never shows the secret itself."""
-    # Its patterns take a moment to compile.
-    from simplemem.note.secrets import find_secrets
+    def check_place(self, _: Progress) -> Iterator[Finding]:
+        """Find a vault or index that other computers write too, and say where an index server is.
 
-    hint = (
-        "Revoke this secret, because it may have been copied,"
-        " and keep the new one in a password manager."
-    )
-    notes = [entry for entry in core.vault.scan() if entry.path.casefold().endswith(".md")]
-    with core.vault.reading() as read:
-        for number, entry in enumerate(notes):
-            if number % _NOTES_PER_STEP == 0:
-                report("secrets", number, len(notes))
+        Notes are safe on a shared disk, an SQLite index is not.
+        """
+        if not self._is_index_local:
+            yield self._place_of_index()
+        yield from self._check_synced_folder()
+        yield from self._check_network_disk()
 
-            text = ""
-            with suppress(SimplememError, OSError):  # another check finds what cannot be read
-                if entry.size <= core.settings.max_note_bytes:
-                    text = read(entry.path).data.decode("utf-8", "replace")
-
-            for secret in find_secrets(entry.path[:-3]):
-                message = f"its name contains a {secret.kind}: {secret.shown}"
-                yield _warning("secrets", entry.path, message, hint)
-            for secret in find_secrets(text)[:_MAX_SECRETS_PER_NOTE]:
-                message = f"{secret.kind}: {secret.shown}"
-                yield _warning("secrets", entry.path, message, hint, secret.line)
-
-
-def _check_place(core: Core, _: Progress) -> Iterator[Finding]:
-    """Find a vault or index that other computers write too, and say where an index server is.
-
-    Notes are safe on a shared disk, an SQLite index is not.
-    """
-    is_index_local = not core.settings.index.engine
-    if not is_index_local:
-        yield _place_of_index(core)
-    yield from _check_synced_folder(core, is_index_local=is_index_local)
-    yield from _check_network_disk(core, is_index_local=is_index_local)
-
-
-def _place_of_index(core: Core) -> Finding:
-    tables = core.index.database
-    seconds = time.monotonic() - core.compared_at
-    message = (
-        f"the index is in {tables.engine}, {tables.size() / 1e6:.1f} MB,"
-        f" compared with the notes {seconds:.0f} s ago: {tables.place}"
-    )
-    hint = "Back up the notes and `.simplemem/`, which contains the history and the trash."
-    return _remark("place", message, hint)
-
-
-def _check_synced_folder(core: Core, *, is_index_local: bool) -> Iterator[Finding]:
-    """Find a vault in a folder that a service copies to other computers."""
-    root = core.vault.root
-    service = _sync_service_of(root)
-    if not service:
-        return
-
-    is_index_inside = Path(core.index.path).resolve().is_relative_to(root.resolve())
-    if is_index_local and is_index_inside:
+    def _place_of_index(self) -> Finding:
+        tables = self._database
+        seconds = time.monotonic() - self._keeper.compared_at
         message = (
-            f"the vault and its index are in a synced folder ({service}),"
-            " so other computers may overwrite the index"
+            f"the index is in {tables.engine}, {tables.size() / 1e6:.1f} MB,"
+            f" compared with the notes {seconds:.0f} s ago: {tables.place}"
         )
-        yield _warning("place", "", message, _MOVE_INDEX)
-    else:
-        message = (
-            f"the vault is in a synced folder ({service}):"
-            " the lock protects it from writers on this computer only"
-        )
-        hint = "If a note is changed on two computers at once, a conflict copy appears."
-        yield _remark("place", message, hint)
+        hint = "Back up the notes and `.simplemem/`, which contains the history and the trash."
+        return _remark("place", message, hint)
+
+    def _check_synced_folder(self) -> Iterator[Finding]:
+        """Find a vault in a folder that a service copies to other computers."""
+        root = self._vault.root
+        service = _sync_service_of(root)
+        if not service:
+            return
+
+        is_index_inside = Path(self._index.path).resolve().is_relative_to(root.resolve())
+        if self._is_index_local and is_index_inside:
+            message = (
+                f"the vault and its index are in a synced folder ({service}),"
+                " so other computers may overwrite the index"
+            )
+            yield _warning("place", "", message, _MOVE_INDEX)
+        else:
+            message = (
+                f"the vault is in a synced folder ({service}):"
+                " the lock protects it from writers on this computer only"
+            )
+            hint = "If a note is changed on two computers at once, a conflict copy appears."
+            yield _remark("place", message, hint)
+
+    def _check_network_disk(self) -> Iterator[Finding]:
+        """Find a vault or an SQLite index on a disk of another computer."""
+        vault_disk = file_system(str(self._vault.root))
+        if vault_disk in SHARED:
+            message = (
+                f"the vault is on a disk of type {vault_disk}:"
+                " simplemem polls for changes that other computers make"
+            )
+            hint = "The lock may not protect the vault from writers on other computers."
+            yield _remark("place", message, hint)
+
+        index_disk = file_system(str(Path(self._index.path).parent))
+        if self._is_index_local and index_disk in SHARED:
+            message = (
+                f"the index is on a disk of type {index_disk},"
+                " where SQLite cannot protect it from other computers"
+            )
+            yield _warning("place", "", message, _MOVE_INDEX)
 
 
 def _sync_service_of(root: Path) -> str:
@@ -197,74 +297,58 @@ def _sync_service_of(root: Path) -> str:
     return match["service"] if match is not None else ""
 
 
-def _check_network_disk(core: Core, *, is_index_local: bool) -> Iterator[Finding]:
-    """Find a vault or an SQLite index on a disk of another computer."""
-    vault_disk = file_system(str(core.vault.root))
-    if vault_disk in SHARED:
-        message = (
-            f"the vault is on a disk of type {vault_disk}:"
-            " simplemem polls for changes that other computers make"
-        )
-        hint = "The lock may not protect the vault from writers on other computers."
-        yield _remark("place", message, hint)
+class IndexChecks:
+    """Checks the index of a vault. Guards no state of its own."""
 
-    index_disk = file_system(str(Path(core.index.path).parent))
-    if is_index_local and index_disk in SHARED:
-        message = (
-            f"the index is on a disk of type {index_disk},"
-            " where SQLite cannot protect it from other computers"
-        )
-        yield _warning("place", "", message, _MOVE_INDEX)
+    def __init__(
+        self,
+        vault: NoteSource,
+        database: Engine,
+        changes: ChangeTable,
+        keeper: IndexKeeper,
+        sync_of: Callable[[Engine], Sync],
+    ) -> None:
+        self._vault = vault
+        self._database = database
+        self._changes = changes
+        self._keeper = keeper
+        self._sync_of = sync_of
 
+    def check_index(self, report: Progress) -> Iterator[Finding]:
+        """Find damage of the index, or rows that differ from those of a rebuilt one.
 
-def _check_git(core: Core, _: Progress) -> Iterator[Finding]:
-    """Find commits that were not exchanged with the remote."""
-    state = core.committing.state()
-    ahead = state.get("ahead")
-    behind = state.get("behind")
-    if ahead or behind:
-        message = (
-            f"commits not yet exchanged with {state['remote']}: {ahead} local, {behind} remote"
-        )
-        yield _remark("git", message, "`simplemem sync` exchanges them.")
+        Vectors are not compared, as it costs much to make them again.
+        """
+        damage = self._database.check()
+        for problem in damage:
+            message = f"the index is damaged: {problem}"
+            yield Finding("index", "error", "", message, f"{_REBUILD}.")
+        if damage:
+            return
 
+        self._changes.newest()  # the table of changes follows the log
+        rebuilt = self._database.beside()
+        rows = self._sync_of(rebuilt)
+        rows.waiting = None  # no vectors are made
+        try:
+            unequal_rows = self._compare_indexes(rebuilt, rows, report)
+            if unequal_rows:
+                # Perhaps because of a write meanwhile: compare them again while nobody writes.
+                with nullcontext() if self._vault.read_only else self._vault.lock():
+                    self._keeper.compare_all()
+                    unequal_rows = self._compare_indexes(rebuilt, rows, report)
+        finally:
+            rebuilt.drop()
+        for difference in unequal_rows:
+            yield _unequal_row(difference)
 
-def _check_index(core: Core, report: Progress) -> Iterator[Finding]:
-    """Find damage of the index, or rows that differ from those of a rebuilt one.
-
-    Vectors are not compared, as it costs much to make them again.
-    """
-    damage = core.index.database.check()
-    for problem in damage:
-        message = f"the index is damaged: {problem}"
-        yield Finding("index", "error", "", message, f"{_REBUILD}.")
-    if damage:
-        return
-
-    core.changes.newest()  # the table of changes follows the log
-    rebuilt = core.index.database.beside()
-    rows = core.sync_of(rebuilt)
-    rows.waiting = None  # no vectors are made
-    try:
-        unequal_rows = _compare_indexes(core, rebuilt, rows, report)
-        if unequal_rows:
-            # Perhaps because of a write meanwhile: compare them again while nobody writes.
-            with nullcontext() if core.vault.read_only else core.vault.lock():
-                core.compare_all()
-                unequal_rows = _compare_indexes(core, rebuilt, rows, report)
-    finally:
-        rebuilt.drop()
-    for difference in unequal_rows:
-        yield _unequal_row(difference)
-
-
-def _compare_indexes(
-    core: Core, rebuilt: Engine, rows: Sync, report: Progress
-) -> list[RowDifference]:
-    """Bring the rebuilt index up to date, and return where it differs from the current one."""
-    rows.scan(report)
-    with core.index.database.reading() as ours, rebuilt.reading() as theirs:
-        return list(islice(differences(ours, theirs, vectors=False), _MAX_DIFFERENCES))
+    def _compare_indexes(
+        self, rebuilt: Engine, rows: Sync, report: Progress
+    ) -> list[RowDifference]:
+        """Bring the rebuilt index up to date, and return where it differs from the current one."""
+        rows.scan(report)
+        with self._database.reading() as ours, rebuilt.reading() as theirs:
+            return list(islice(differences(ours, theirs, vectors=False), _MAX_DIFFERENCES))
 
 
 def _unequal_row(difference: RowDifference) -> Finding:
@@ -282,37 +366,32 @@ def _show_row(row: tuple[object, ...] | None) -> str:
     return "nothing" if row is None else shorten(repr(row), _MAX_ROW_SHOWN)
 
 
-def _check_links(core: Core, _: Progress) -> Iterator[Finding]:
-    """Find broken links, with what they may mean, and links that could mean several files."""
-    for broken_link in find_broken_links(core):
-        yield broken_link.finding
+class LinkChecks:
+    """Checks the links of a vault. Guards no state of its own."""
 
-    for link in core.index.links():
-        if link.path is None or not link.ambiguous:
-            continue
-        names = ", ".join(name_of(path) for path in link.ambiguous)
-        hint = (
-            f"It resolves to {name_of(link.path)}."
-            " Put a folder before the name to choose another note."
-        )
-        yield Finding(
-            check="links",
-            level="note",
-            path=link.source,
-            message=f"[[{link.target}]] could mean {names}",
-            hint=hint,
-            line=link.line,
-            candidates=link.ambiguous,
-        )
+    def __init__(self, index: Sidecar, broken_links: BrokenLinkFinder) -> None:
+        self._index = index
+        self._broken_links = broken_links
 
+    def check_links(self, _: Progress) -> Iterator[Finding]:
+        """Find broken links, with what they may mean, and links that could mean several files."""
+        for broken_link in self._broken_links.find():
+            yield broken_link.finding
 
-CHECKS: Mapping[str, Callable[[Core, Progress], Iterator[Finding]]] = {
-    "index": _check_index,
-    "headers": _check_notes,
-    "notes": _check_notes,
-    "links": _check_links,
-    "conflicts": _check_conflicts,
-    "secrets": _check_secrets,
-    "place": _check_place,
-    "git": _check_git,
-}
+        for link in self._index.links():
+            if link.path is None or not link.ambiguous:
+                continue
+            names = ", ".join(name_of(path) for path in link.ambiguous)
+            hint = (
+                f"It resolves to {name_of(link.path)}."
+                " Put a folder before the name to choose another note."
+            )
+            yield Finding(
+                check="links",
+                level="note",
+                path=link.source,
+                message=f"[[{link.target}]] could mean {names}",
+                hint=hint,
+                line=link.line,
+                candidates=link.ambiguous,
+            )

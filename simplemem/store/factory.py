@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import dataclass
+from contextlib import closing, nullcontext
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from simplemem.errors import NotFound, Unavailable
 from simplemem.index.changes import ChangeTable
@@ -19,6 +19,8 @@ from simplemem.index.sync import Sync
 from simplemem.providers.keys import Key
 from simplemem.settings.loading import load_settings
 from simplemem.settings.model import Settings
+from simplemem.store.background import Background
+from simplemem.store.batch import BatchWriter
 from simplemem.store.catch_up import CatchUp
 from simplemem.store.committing import Committing
 from simplemem.store.conflicts import ConflictCopies, LostRaces
@@ -32,7 +34,8 @@ from simplemem.store.link_rewrites import LinkRewriter
 from simplemem.store.listeners import Listeners
 from simplemem.store.move import NoteMover
 from simplemem.store.read import MemoryReader
-from simplemem.store.search_parts import SearchParts, make_search_parts
+from simplemem.store.search_parts import make_search_parts
+from simplemem.store.similarity import NoteSimilarity
 from simplemem.store.statistics import Statistics
 from simplemem.store.templates import TemplateNotes
 from simplemem.store.undo import Undo
@@ -53,250 +56,371 @@ from simplemem.vault.base import VaultOptions
 from simplemem.vault.folder.vault import FolderVault
 from simplemem.vault.source import NoteSource
 
-
-@dataclass
-class Parts:
-    """The objects of one store. Only the store itself has them all."""
-
-    root: Path
-    settings: Settings
-    read_only: bool
-    vault: NoteSource
-    database: Engine
-    index: Sidecar
-    rows: Sync
-    sync_of: Callable[[Engine], Sync]
-    changes: ChangeTable
-    embedding: Embedding
-    committing: Committing
-    listeners: Listeners
-    notices: Notices
-    obsidian: ObsidianSettings
-    reader: NoteReader
-    vectors: QuestionVectors
-    keeper: IndexKeeper
-    monitor: IndexMonitor
-    resolver: NameResolver
-    writer: NoteWriter
-    lifetime: Lifetime
-    catching_up: CatchUp
-    commits: GitHistory
-    texts: EarlierTexts
-    history: NoteHistory
-    memories: MemoryReader
-    links: LinkRewriter
-    indexer: WriteIndexer
-    editor: NoteEditor
-    mover: NoteMover
-    templates: TemplateNotes
-    undo: Undo
-    undo_by_author: UndoByAuthor
-    conflicts: ConflictCopies
-    indexing: Indexing
-    statistics: Statistics
-    searching: SearchParts
+if TYPE_CHECKING:
+    from simplemem.store.broken_links import BrokenLinkFinder
+    from simplemem.store.doctor import Doctor
+    from simplemem.store.link_fixes import LinkFixer
+    from simplemem.store.syncing import RemoteSync
 
 
-def make_parts(
-    root: Path, settings: Settings | None, *, read_only: bool, person: bool = False
-) -> Parts:
-    """Open a vault and its index, and make the objects of a store on them.
+# How long a last commit may take when a server ends, and when another program does.
+_HURRIED_COMMIT_SECONDS = 0.5
+_LAST_COMMIT_SECONDS = 5.0
 
-    Creates the folder if it does not exist and may be written. Raises NotFound if there is none,
-    and Unavailable if the index cannot be opened.
+
+class StoreParts:
+    """The objects of one store, each of which was given what it needs.
+
+    Only the store itself, and what extends it, has all of them. Guards the background thread.
     """
-    root = root.absolute()
-    settings = settings or load_settings(vault=root)
-    read_only = read_only or settings.read_only
+
+    def __init__(
+        self, root: Path, settings: Settings | None, *, read_only: bool, person: bool = False
+    ) -> None:
+        """Open a vault and its index, and make the objects.
+
+        Creates the folder if it does not exist and may be written. Raises NotFound if there is
+        none, and Unavailable if the index cannot be opened.
+        """
+        self.root = root.absolute()
+        self.settings = settings = settings or load_settings(vault=self.root)
+        self.read_only = _open_folder(self.root, read_only=read_only or settings.read_only)
+        self.lifetime = Lifetime()
+        self.notices = Notices()
+        self._background: Background | None = None
+
+        self.obsidian = ObsidianSettings(self.root)
+        self.vault = _open_vault(
+            self.root, settings, self.obsidian, read_only=self.read_only, person=person
+        )
+        self.committing = Committing(self.vault, settings.git)
+        self.reader = NoteReader(self.vault)
+
+        index_path = _index_path(self.root, settings, self.vault)
+        self.database = _open_database(index_path, settings, self.vault)
+        self.index = Sidecar(self.database, self._begin_index_again)
+        self.rows = self.sync_of(self.database)
+        self.changes = ChangeTable(self.database, self.vault, self.index.consistently)
+        if self.vault.access.is_partial:
+            self.vault.history.may_tell = self.changes.may_tell
+        self.embedding = Embedding(settings, self.vault, self.index)
+        self.vectors = QuestionVectors(self.index, self.rows, self.embedding)
+        self.listeners = Listeners(self.index, self.vault.access)
+        self.keeper = IndexKeeper(
+            self.vault,
+            self.index,
+            self.database,
+            self.rows,
+            reader=self.reader,
+            obsidian=self.obsidian,
+            listeners=self.listeners,
+            vectors=self.vectors,
+            settings=settings.index,
+            read_only=self.read_only,
+        )
+        self.keeper.open()
+        self.monitor = IndexMonitor(
+            self.vault,
+            self.index,
+            self.rows,
+            keeper=self.keeper,
+            embedding=self.embedding,
+            notices=self.notices,
+        )
+        self.catching_up = CatchUp(self.vault, self.index, self.keeper, settings.index)
+        self.indexing = Indexing(
+            self.index,
+            self.database,
+            self.rows,
+            self.sync_of,
+            keeper=self.keeper,
+            obsidian=self.obsidian,
+            embedding=self.embedding,
+            vectors=self.vectors,
+            catching_up=self.catching_up,
+        )
+        self.statistics = Statistics(
+            self.root,
+            self.vault,
+            self.index,
+            self.database,
+            obsidian=self.obsidian,
+            keeper=self.keeper,
+            monitor=self.monitor,
+            embedding=self.embedding,
+            committing=self.committing,
+            read_only=self.read_only,
+        )
+
+        self.resolver = NameResolver(
+            self.index,
+            self.changes,
+            reader=self.reader,
+            obsidian=self.obsidian,
+            keeper=self.keeper,
+            monitor=self.monitor,
+        )
+        self.commits = GitHistory(self.vault, self.changes, settings.git)
+        self.texts = EarlierTexts(
+            self.changes, self.vault.history, reader=self.reader, commits=self.commits
+        )
+        self.history = NoteHistory(
+            self.vault,
+            self.changes,
+            reader=self.reader,
+            resolver=self.resolver,
+            texts=self.texts,
+            commits=self.commits,
+        )
+        self.memories = MemoryReader(
+            self.vault,
+            self.index,
+            self.changes,
+            reader=self.reader,
+            resolver=self.resolver,
+            keeper=self.keeper,
+            texts=self.texts,
+            commits=self.commits,
+            history=self.history,
+        )
+        self.searching = make_search_parts(
+            settings,
+            self.index,
+            keeper=self.keeper,
+            monitor=self.monitor,
+            names=self.resolver,
+            notes=self.reader,
+            embeddings=self.embedding,
+            changes=self.changes,
+        )
+        self.similarity = NoteSimilarity(
+            self.index,
+            self.database,
+            keeper=self.keeper,
+            monitor=self.monitor,
+            embedding=self.embedding,
+            ranker=self.searching.ranker,
+            quality=self.searching.quality,
+            context=self.searching.context,
+        )
+
+        self.writer = NoteWriter(self.vault, self.keeper, self.obsidian, read_only=self.read_only)
+        self.links = LinkRewriter(self.vault, self.index, self.obsidian)
+        self.indexer = WriteIndexer(
+            self.index,
+            self.rows,
+            reader=self.reader,
+            keeper=self.keeper,
+            notices=self.notices,
+        )
+        self.editor = NoteEditor(
+            self.vault,
+            reader=self.reader,
+            resolver=self.resolver,
+            writer=self.writer,
+            links=self.links,
+            races=LostRaces(self.vault, self.changes, self.reader, settings),
+            indexer=self.indexer,
+            remarks=NewNoteRemarks(
+                self.vault,
+                self.index,
+                embedding=self.embedding,
+                keeper=self.keeper,
+                lifetime=self.lifetime,
+            ),
+            settings=settings,
+        )
+        self.mover = NoteMover(
+            self.vault,
+            self.index,
+            self.changes,
+            reader=self.reader,
+            resolver=self.resolver,
+            keeper=self.keeper,
+            writer=self.writer,
+            links=self.links,
+            indexer=self.indexer,
+            catch_up=self.catching_up.catch_up,
+            settings=settings,
+        )
+        self.batches = BatchWriter(
+            self.vault,
+            keeper=self.keeper,
+            writer=self.writer,
+            indexer=self.indexer,
+            settings=settings,
+        )
+        self.templates = TemplateNotes(
+            self.vault,
+            reader=self.reader,
+            resolver=self.resolver,
+            obsidian=self.obsidian,
+            writer=self.writer,
+            editor=self.editor,
+        )
+        self.undo = Undo(
+            self.vault,
+            self.changes,
+            reader=self.reader,
+            texts=self.texts,
+            commits=self.commits,
+            history=self.history,
+            keeper=self.keeper,
+            writer=self.writer,
+            settings=settings,
+        )
+        self.undo_by_author = UndoByAuthor(
+            self.vault, self.changes, texts=self.texts, writer=self.writer
+        )
+        self.conflicts = ConflictCopies(
+            self.vault,
+            self.index,
+            self.changes,
+            commits=self.commits,
+            writer=self.writer,
+            settings=settings,
+        )
+
+    def start(self, *, embed: bool) -> None:
+        """Start the background thread, and the exchange with a remote if the settings want it.
+
+        Does nothing if they run already.
+        """
+        self.lifetime.expect_more()
+        if self._background is not None:
+            return
+
+        self._background = Background(
+            self.vault,
+            self.index,
+            self.database,
+            self.rows,
+            keeper=self.keeper,
+            embedding=self.embedding,
+            listeners=self.listeners,
+            settings=self.settings.index,
+            embed=embed,
+        )
+        self.keeper.attach(self._background)
+        if self.settings.sync.every and not self.read_only:
+            from simplemem.store.syncing import BackgroundSync
+
+            sync = BackgroundSync(self.root, self.settings.sync.every, self._sync_for_user)
+            self.lifetime.on_close(sync.end)
+
+    def _sync_for_user(self) -> None:
+        """Exchange all notes with the remote, also those that this store may not see."""
+        settings = self.settings.for_a_person()
+        with closing(StoreParts(self.root, settings, read_only=False, person=True)) as parts:
+            parts.remote_sync.sync(who="simplemem", tool="sync")
+
+    def close(self) -> None:
+        """End background work, and close all files."""
+        self.lifetime.end()
+        self.rows.stop.set()
+        if self._background is not None:
+            self._background.stop()
+        self.catching_up.end()
+        self.embedding.close()
+        if self.searching.reranker is not None:
+            self.searching.reranker.close()
+        self.index.close()
+
+        is_hurried = self.lifetime.is_long
+        self.committing.close(_HURRIED_COMMIT_SECONDS if is_hurried else _LAST_COMMIT_SECONDS)
+
+    def sync_of(self, database: Engine) -> Sync:
+        """Return what brings a database up to date with the vault."""
+        return Sync(
+            self.vault,
+            database,
+            self.obsidian.hidden_reason,
+            self.settings.max_note_bytes,
+            self.settings.embed.private,
+            self.obsidian.follow,
+        )
+
+    def _begin_index_again(self) -> None:
+        """Continue with another index that replaced ours. The index asks for it when it is used."""
+        self.keeper.begin_again()
+
+    @cached_property
+    def remote_sync(self) -> RemoteSync:
+        """What exchanges the vault with its remote. It is loaded when it is first needed."""
+        from simplemem.store.syncing import RemoteSync
+
+        return RemoteSync(
+            self.vault,
+            self.index,
+            reader=self.reader,
+            obsidian=self.obsidian,
+            writer=self.writer,
+            links=self.links,
+            catch_up=self.catching_up.catch_up,
+            trusted_folders=self.settings.git.folders,
+        )
+
+    @cached_property
+    def broken_links(self) -> BrokenLinkFinder:
+        """What finds broken links. It is loaded when it is first needed, as few stores need it."""
+        from simplemem.store.broken_links import BrokenLinkFinder
+
+        return BrokenLinkFinder(self.vault, self.index, self.changes)
+
+    @cached_property
+    def doctor(self) -> Doctor:
+        """What checks the vault. It is loaded when it is first needed."""
+        from simplemem.store.doctor import (
+            Doctor,
+            IndexChecks,
+            LinkChecks,
+            NoteChecks,
+            PlaceChecks,
+        )
+
+        return Doctor(
+            notes=NoteChecks(
+                self.vault, self.index, self.monitor, max_note_bytes=self.settings.max_note_bytes
+            ),
+            links=LinkChecks(self.index, self.broken_links),
+            place=PlaceChecks(
+                self.vault,
+                self.index,
+                self.database,
+                self.keeper,
+                is_index_local=not self.settings.index.engine,
+            ),
+            index=IndexChecks(self.vault, self.database, self.changes, self.keeper, self.sync_of),
+            conflicts=self.conflicts,
+            committing=self.committing,
+        )
+
+    @cached_property
+    def link_fixer(self) -> LinkFixer:
+        """What fixes broken links. It is loaded when it is first needed."""
+        from simplemem.store.link_fixes import LinkFixer
+
+        return LinkFixer(
+            self.vault,
+            self.index,
+            self.doctor,
+            self.broken_links,
+            obsidian=self.obsidian,
+            writer=self.writer,
+        )
+
+
+def _open_folder(root: Path, *, read_only: bool) -> bool:
+    """Create the folder of a vault if needed; return whether it is only to be read.
+
+    Raises NotFound if there is no folder.
+    """
     if not root.exists() and not read_only:
         root.mkdir(parents=True)
     if not root.is_dir():
         raise NotFound(f"no vault at {root}", hint="`simplemem init PATH` creates one.")
-    if not os.access(root, os.W_OK):
-        read_only = True  # reading goes on; the index is elsewhere
-
-    obsidian = ObsidianSettings(root)
-    vault = _open_vault(root, settings, obsidian, read_only=read_only, person=person)
-    committing = Committing(vault, settings.git)
-
-    def sync_of(database: Engine) -> Sync:
-        """Return what keeps a database up to date with the vault."""
-        return Sync(
-            vault,
-            database,
-            obsidian.hidden_reason,
-            settings.max_note_bytes,
-            settings.embed.private,
-            obsidian.follow,
-        )
-
-    database = _open_database(_index_path(root, settings, vault), settings, vault)
-    # The keeper needs the index; the index calls the keeper, but not before it is asked.
-    index = Sidecar(database, lambda: keeper.begin_again())
-    rows = sync_of(database)
-    embedding = Embedding(settings, vault, index)
-    changes = ChangeTable(database, vault, index.consistently)
-    if vault.access.is_partial:
-        vault.history.may_tell = changes.may_tell
-
-    listeners = Listeners(index, vault.access)
-    notices = Notices()
-    reader = NoteReader(vault)
-    vectors = QuestionVectors(index, rows, embedding)
-    keeper = IndexKeeper(
-        vault,
-        index,
-        database,
-        rows,
-        reader=reader,
-        obsidian=obsidian,
-        listeners=listeners,
-        vectors=vectors,
-        settings=settings.index,
-        read_only=read_only,
-    )
-    keeper.open()
-    monitor = IndexMonitor(vault, index, rows, keeper=keeper, embedding=embedding, notices=notices)
-    resolver = NameResolver(
-        index, changes, reader=reader, obsidian=obsidian, keeper=keeper, monitor=monitor
-    )
-    writer = NoteWriter(vault, keeper, obsidian, read_only=read_only)
-    lifetime = Lifetime()
-    catching_up = CatchUp(vault, index, keeper, settings.index)
-
-    commits = GitHistory(vault, changes, settings.git)
-    texts = EarlierTexts(changes, vault.history, reader=reader, commits=commits)
-    history = NoteHistory(
-        vault, changes, reader=reader, resolver=resolver, texts=texts, commits=commits
-    )
-    memories = MemoryReader(
-        vault,
-        index,
-        changes,
-        reader=reader,
-        resolver=resolver,
-        keeper=keeper,
-        texts=texts,
-        commits=commits,
-        history=history,
-    )
-
-    links = LinkRewriter(vault, index, obsidian)
-    indexer = WriteIndexer(index, rows, reader=reader, keeper=keeper, notices=notices)
-    editor = NoteEditor(
-        vault,
-        reader=reader,
-        resolver=resolver,
-        writer=writer,
-        links=links,
-        races=LostRaces(vault, changes, reader, settings),
-        indexer=indexer,
-        remarks=NewNoteRemarks(vault, index, embedding=embedding, keeper=keeper, lifetime=lifetime),
-        settings=settings,
-    )
-    mover = NoteMover(
-        vault,
-        index,
-        changes,
-        reader=reader,
-        resolver=resolver,
-        keeper=keeper,
-        writer=writer,
-        links=links,
-        indexer=indexer,
-        catch_up=catching_up.catch_up,
-        settings=settings,
-    )
-    templates = TemplateNotes(
-        vault, reader=reader, resolver=resolver, obsidian=obsidian, writer=writer, editor=editor
-    )
-    undo = Undo(
-        vault,
-        changes,
-        reader=reader,
-        texts=texts,
-        commits=commits,
-        history=history,
-        keeper=keeper,
-        writer=writer,
-        settings=settings,
-    )
-    undo_by_author = UndoByAuthor(vault, changes, texts=texts, writer=writer)
-    conflicts = ConflictCopies(
-        vault, index, changes, commits=commits, writer=writer, settings=settings
-    )
-    indexing = Indexing(
-        index,
-        database,
-        rows,
-        sync_of,
-        keeper=keeper,
-        obsidian=obsidian,
-        embedding=embedding,
-        vectors=vectors,
-        catching_up=catching_up,
-    )
-    statistics = Statistics(
-        root,
-        vault,
-        index,
-        database,
-        obsidian=obsidian,
-        keeper=keeper,
-        monitor=monitor,
-        embedding=embedding,
-        committing=committing,
-        read_only=read_only,
-    )
-    searching = make_search_parts(
-        settings,
-        index,
-        keeper=keeper,
-        monitor=monitor,
-        names=resolver,
-        notes=reader,
-        embeddings=embedding,
-        changes=changes,
-    )
-    return Parts(
-        root=root,
-        settings=settings,
-        read_only=read_only,
-        vault=vault,
-        database=database,
-        index=index,
-        rows=rows,
-        sync_of=sync_of,
-        changes=changes,
-        embedding=embedding,
-        committing=committing,
-        listeners=listeners,
-        notices=notices,
-        obsidian=obsidian,
-        reader=reader,
-        vectors=vectors,
-        keeper=keeper,
-        monitor=monitor,
-        resolver=resolver,
-        writer=writer,
-        lifetime=lifetime,
-        catching_up=catching_up,
-        commits=commits,
-        texts=texts,
-        history=history,
-        memories=memories,
-        links=links,
-        indexer=indexer,
-        editor=editor,
-        mover=mover,
-        templates=templates,
-        undo=undo,
-        undo_by_author=undo_by_author,
-        conflicts=conflicts,
-        indexing=indexing,
-        statistics=statistics,
-        searching=searching,
-    )
+    # A disk that cannot be written is read all the same; the index is elsewhere.
+    return read_only or not os.access(root, os.W_OK)
 
 
 def _open_vault(

@@ -1,4 +1,4 @@
-"""Find the note that had a name which leads to no note now: under its current name, or as deleted or removed."""
+"""Find out what became of a note whose name leads to no note now."""
 
 from __future__ import annotations
 
@@ -19,11 +19,15 @@ class FormerNote:
     name: str
     current_name: str | None  # None if the note is gone
     version: str  # the id of its last change
-    is_deleted: bool  # by that change; a note that is gone and not deleted was taken away by another program
+    # Whether that change deleted it. If it did not and the note is gone, another program took it.
+    is_deleted: bool
     last_name: str
 
     def error(self) -> NotFound:
-        """Return the error for a reader who asked for `name`, with a hint at the current name or a way back."""
+        """Return the error for a reader who asked for `name`.
+
+        It has the current name, or a hint that says how to get the note back.
+        """
         if self.current_name is not None:
             return NotFound(
                 f"{self.name} is now {self.current_name} (version {self.version})",
@@ -39,7 +43,8 @@ class FormerNote:
             message = f"{note} was deleted (version {self.version})"
             hint = f'undo_change(version="{self.version}") restores it.'
         else:
-            message = f"{note} was deleted or renamed outside simplemem (last change: version {self.version})"
+            message = f"{note} was deleted or renamed outside simplemem"
+            message += f" (last change: version {self.version})"
             hint = f'read_memory(name="{self.last_name}", version="{self.version}") shows its text.'
         return NotFound(message, hint=hint, version=self.version)
 
@@ -47,11 +52,11 @@ class FormerNote:
 def find_former_note(
     versions: Sequence[Version], name: str, exists: Callable[[str], bool]
 ) -> FormerNote | None:
-    """Return the note that last had a name, as far as the change log knows; None if no change names it.
+    """Return the note that last had a name; None if no change in the log names it.
 
-    `versions` are the newest first. `exists` returns whether there is a note at a path. The changes after
-    the one that names the note are followed from the oldest on, so that a note which was moved and moved
-    back is found where its last change left it.
+    `versions` are the newest first. `exists` returns whether there is a note at a path. The
+    changes after the one that names the note are followed from the oldest on, so that a note
+    which was moved and moved back is found where its last change left it.
     """
     changes = [version for version in versions if version.op != "recovered"]
     newest_index = next(
@@ -77,7 +82,10 @@ def find_former_note(
 
 
 def _follow(change: Version, later_changes: Sequence[Version]) -> Version:
-    """Return the last change of the note that a change is of. `later_changes` are the newest first."""
+    """Return the last change of the note that a change is of.
+
+    `later_changes` are the newest first.
+    """
     last = change
     for later in reversed(later_changes):
         path = _path_after(last)
@@ -89,7 +97,10 @@ def _follow(change: Version, later_changes: Sequence[Version]) -> Version:
 
 
 def _puts_another_note_at(change: Version, path: str) -> bool:
-    """Return whether a change puts a new note, or one that had another name, at the path of a deleted note."""
+    """Return whether a change puts another note at the path of a deleted one.
+
+    It creates a note there, or moves one to it.
+    """
     is_created_there = change.op == "create" and change.path == path
     is_moved_there = change.new_path == path
     return is_created_there or is_moved_there

@@ -49,9 +49,8 @@ from simplemem.settings.find_vault import find_vault
 from simplemem.settings.loading import load_settings
 from simplemem.settings.model import Settings
 from simplemem.store.conflicts import Keep
-from simplemem.store.core import Core
 from simplemem.store.extension import ExtensionAPI
-from simplemem.store.factory import make_parts
+from simplemem.store.factory import StoreParts
 from simplemem.store.listeners import Listener
 from simplemem.store.read import NoteText
 
@@ -135,13 +134,12 @@ class EnhancedStore:
         read_only: bool = False,
         person: bool = False,
     ) -> None:
-        self._parts = make_parts(root, settings, read_only=read_only, person=person)
-        self._core = Core(self._parts)
+        self._parts = StoreParts(root, settings, read_only=read_only, person=person)
         self._is_closed = False
         self.root = self._parts.root
         self.settings = self._parts.settings
         self.read_only = self._parts.read_only
-        self.extension = ExtensionAPI(self._core)
+        self.extension = ExtensionAPI(self._parts)
 
     def __enter__(self) -> Self:
         return self
@@ -156,14 +154,14 @@ class EnhancedStore:
         """
         if not self._is_closed:
             self._is_closed = True
-            self._core.close()
+            self._parts.close()
 
     @property
-    def _opened(self) -> Core:
+    def _opened(self) -> StoreParts:
         """The objects of the store. Raises Unavailable if it is closed."""
         if self._is_closed:
             raise Unavailable("this store is closed", hint="Open the vault again with open_store.")
-        return self._core
+        return self._parts
 
     # --- The index ---
 
@@ -173,15 +171,15 @@ class EnhancedStore:
 
     def wait_until_settled(self, timeout: float = 60.0) -> bool:
         """Wait for the first scan of the background; return whether it is done."""
-        return self._opened.wait_until_settled(timeout)
+        return self._opened.keeper.wait_until_settled(timeout)
 
     def on_change(self, listener: Listener) -> None:
         """Call a function with the names of notes that changed, once they are indexed."""
-        self._opened.on_change(listener)
+        self._opened.listeners.subscribers.append(listener)
 
     def state(self) -> IndexState:
         """Return how far the index can be trusted now."""
-        return self._opened.state()
+        return self._opened.monitor.state()
 
     @_checks_arguments
     def reach(self, commit: str) -> None:
@@ -189,7 +187,7 @@ class EnhancedStore:
 
         Does nothing if the vault is a folder. Raises Unavailable if the commit has not arrived.
         """
-        self._opened.reach(commit)
+        self._opened.keeper.reach(commit)
 
     def commit(self, *, written: bool = False) -> str:
         """Return the commit of the vault's branch that answers are made of.
@@ -221,7 +219,7 @@ class EnhancedStore:
         many notes are gone. Without `begin`, no vectors of another embedder are made, and none if
         many are missing; `state` says how many are.
         """
-        return self._opened.parts.indexing.sync(
+        return self._opened.indexing.sync(
             progress=progress, embed=embed, rebuild=rebuild, believe=believe, begin=begin
         )
 
@@ -231,7 +229,7 @@ class EnhancedStore:
         It costs what has changed, by the kernel's list of changed files. With `embed`, a few
         missing vectors are made too.
         """
-        self._opened.parts.indexing.catch_up(embed=embed)
+        self._opened.indexing.catch_up(embed=embed)
 
     def move_index(
         self, engine: str | SecretStr | Mapping[str, str] | None, progress: Progress | None = None
@@ -246,7 +244,7 @@ class EnhancedStore:
         secret = SecretStr(engine) if isinstance(engine, str) else engine
         index_settings = self.settings.index.model_copy(update={"engine": secret, "replica": None})
         settings = self.settings.model_copy(update={"index": index_settings})
-        parts = self._opened.parts
+        parts = self._opened
         with (
             EnhancedStore(self.root, settings, read_only=self.read_only, person=True) as other,
             ExitStack() as opened,
@@ -278,14 +276,14 @@ class EnhancedStore:
     def stats(self) -> dict[str, Any]:
         """Return numbers about the vault and its index."""
         reranker = self._opened.searching.reranker
-        return self._opened.parts.statistics.collect(
+        return self._opened.statistics.collect(
             reranker=reranker.name if reranker is not None else "none",
             rerank_trouble=self.rerank_trouble,
         )
 
     def inspect(self) -> dict[str, dict[str, Any]]:
         """Return everything that was read from every note."""
-        self._opened.prepare(vectors=False)
+        self._opened.keeper.prepare(vectors=False)
         return self._opened.index.inspection()
 
     # --- Names ---
@@ -295,11 +293,11 @@ class EnhancedStore:
 
         Raises NotFound, with similar names, and Ambiguous if several notes are meant.
         """
-        return name_of(self._opened.path_meant(name))
+        return name_of(self._opened.resolver.path_of(name))
 
     def has(self, name: str) -> bool:
         """Return whether there is a note of exactly this name. Quicker than `resolve`."""
-        return self._opened.entry(path_of(check_name(name))) is not None
+        return self._opened.reader.exists(path_of(check_name(name)))
 
     def names(self, prefix: str = "", limit: int = 100) -> list[str]:
         """Return names that begin with a prefix, for completion; those of past sessions last.
@@ -326,14 +324,14 @@ class EnhancedStore:
 
         Each comes with whether no other note has the same file name.
         """
-        self._opened.prepare(vectors=False)
+        self._opened.keeper.prepare(vectors=False)
         last_folders = self._opened.searching.filters.archive
         matches = self._opened.index.near_names(well_formed(prefix), limit, last_folders)
         return [(name_of(path), is_unique) for path, is_unique in matches]
 
     def tags(self) -> dict[str, int]:
         """Return every tag, and how many notes have it."""
-        self._opened.prepare(vectors=False)
+        self._opened.keeper.prepare(vectors=False)
         return self._opened.index.tag_counts()
 
     # --- Reading and searching ---
@@ -353,7 +351,7 @@ class EnhancedStore:
         also be the hash of a text. Raises NotFound if there was no such note or section, or if its
         text is no longer kept.
         """
-        return self._opened.parts.memories.read(name, section=section, version=version, at=at)
+        return self._opened.memories.read(name, section=section, version=version, at=at)
 
     @_checks_arguments
     def read_text(
@@ -364,7 +362,7 @@ class EnhancedStore:
         It is quicker than `read`, as links, headings and tokens are not looked for. Raises as
         `read` does.
         """
-        return self._opened.parts.memories.read_text(name, version=version, at=at)
+        return self._opened.memories.read_text(name, version=version, at=at)
 
     @_checks_arguments
     def search(
@@ -464,7 +462,7 @@ class EnhancedStore:
         Raises AlreadyExists if there is such a note, unless a call with the same arguments made it;
         Conflict if it is to be replaced and has another hash than `if_sha256`.
         """
-        return self._opened.parts.editor.create(
+        return self._opened.editor.create(
             name,
             content,
             metadata,
@@ -480,11 +478,11 @@ class EnhancedStore:
         The text is that of the template, byte for byte, but for `{{title}}`, `{{date}}` and
         `{{time}}`. Raises NotFound for an unknown template, and AlreadyExists.
         """
-        return self._opened.parts.templates.create(template, name, **by)
+        return self._opened.templates.create(template, name, **by)
 
     def daily(self, **by: Unpack[By]) -> Saved:
         """Return today's daily note; create it from its template if it does not exist."""
-        return self._opened.parts.templates.daily(**by)
+        return self._opened.templates.daily(**by)
 
     @_checks_arguments
     def update(
@@ -504,7 +502,7 @@ class EnhancedStore:
         ends with. Raises Invalid if the change cannot be made, and Conflict if the note has another
         hash than `if_sha256`.
         """
-        return self._opened.parts.editor.update(
+        return self._opened.editor.update(
             name,
             content=content,
             append=append,
@@ -520,7 +518,7 @@ class EnhancedStore:
 
         Raises Conflict if the note has another hash than `if_sha256`.
         """
-        return self._opened.parts.editor.write_text(name, text, if_sha256=if_sha256, **by)
+        return self._opened.editor.write_text(name, text, if_sha256=if_sha256, **by)
 
     @_checks_arguments
     def change_tags(
@@ -531,7 +529,7 @@ class EnhancedStore:
         Tags in the text stay, and the warnings name their lines. Raises Invalid if no tag is given,
         and Conflict if the note has another hash than `if_sha256`.
         """
-        return self._opened.parts.editor.change_tags(name, tags, if_sha256=if_sha256, **by)
+        return self._opened.editor.change_tags(name, tags, if_sha256=if_sha256, **by)
 
     @_checks_arguments
     def move(self, name: str, new_name: str, **by: Unpack[By]) -> Moved:
@@ -540,7 +538,7 @@ class EnhancedStore:
         A repeated call whose answer was lost gives the same answer. Raises NotFound or Ambiguous
         for the name, AlreadyExists if the new name is taken, and Invalid if it is not legal.
         """
-        return self._opened.parts.mover.move(name, new_name, **by)
+        return self._opened.mover.move(name, new_name, **by)
 
     @_checks_arguments
     def delete(self, name: str, *, if_sha256: str | None = None, **by: Unpack[By]) -> Deleted:
@@ -549,7 +547,7 @@ class EnhancedStore:
         Raises NotFound or Ambiguous for the name, and Conflict if the note has another hash than
         `if_sha256`.
         """
-        return self._opened.parts.mover.delete(name, if_sha256=if_sha256, **by)
+        return self._opened.mover.delete(name, if_sha256=if_sha256, **by)
 
     @_checks_arguments
     def delete_all(self, names: Iterable[str], **by: Unpack[By]) -> tuple[Deleted, ...]:
@@ -558,7 +556,7 @@ class EnhancedStore:
         All names are looked up first: raises NotFound or Ambiguous, with nothing deleted, if one of
         them means no note. Links among the notes are not counted as unresolved.
         """
-        return self._opened.parts.mover.delete_all(names, **by)
+        return self._opened.mover.delete_all(names, **by)
 
     # --- History ---
 
@@ -581,7 +579,7 @@ class EnhancedStore:
         entry per operation. Raises NotFound for an unknown note or version, and Invalid for what is
         no date.
         """
-        return self._opened.parts.history.entries(
+        return self._opened.history.entries(
             name, limit=limit, diff=diff, by=by, since=since, until=until, steps=steps
         )
 
@@ -594,7 +592,7 @@ class EnhancedStore:
         `what` is a version or a note. `since` is a version, date or commit; without it, it is the
         last change of the note. Raises NotFound for an unknown version or note.
         """
-        return self._opened.parts.history.diff(what, other, since=since)
+        return self._opened.history.diff(what, other, since=since)
 
     @_checks_arguments
     def blame(self, name: str) -> tuple[BlamedLine, ...]:
@@ -602,12 +600,12 @@ class EnhancedStore:
 
         What the history did not see was written by hand.
         """
-        return self._opened.parts.history.blame(name)
+        return self._opened.history.blame(name)
 
     @property
     def git_trouble(self) -> str:
         """Why the history that was asked for last lacks git commits; "" if it does not."""
-        return self._opened.parts.commits.trouble
+        return self._opened.commits.trouble
 
     @_checks_arguments
     def next_to_undo(self, name: str | None = None, *, undone: bool = False) -> str:
@@ -616,7 +614,7 @@ class EnhancedStore:
         It is of one note or of all. Raises NotFound if there is none. An undo can be taken back
         only if nothing else was changed since.
         """
-        return self._opened.parts.undo.next_to_undo(name, undone=undone)
+        return self._opened.undo.next_to_undo(name, undone=undone)
 
     @_checks_arguments
     def undo(self, version_or_name: str, **by: Unpack[By]) -> Undone:
@@ -627,7 +625,7 @@ class EnhancedStore:
         notes has changed since, NotFound if there is no such change, Invalid for a commit of git,
         and ReadOnly.
         """
-        return self._opened.parts.undo.undo(version_or_name, **by)
+        return self._opened.undo.undo(version_or_name, **by)
 
     @_checks_arguments
     def undo_all(
@@ -646,7 +644,7 @@ class EnhancedStore:
         they are come back with the reason. Raises NotFound if somebody of this name has changed
         nothing since, Invalid if `by` or `since` is blank, and ReadOnly.
         """
-        return self._opened.parts.undo_by_author.undo_all(
+        return self._opened.undo_by_author.undo_all(
             by, since, preview=preview, expected=expected, **change
         )
 
@@ -661,14 +659,14 @@ class EnhancedStore:
         exist then or its text is no longer kept, and Invalid without `at` if the note exists. The
         result has a warning if the text of that time is uncertain.
         """
-        return self._opened.parts.undo.restore(name, at=at, new_name=new_name, **by)
+        return self._opened.undo.restore(name, at=at, new_name=new_name, **by)
 
     # --- Conflicts, other machines, and the doctor ---
 
     @_checks_arguments
     def conflict_copies(self) -> tuple[ConflictCopy, ...]:
         """Return the files that synchronisers and git left beside notes changed in two places."""
-        return self._opened.parts.conflicts.copies()
+        return self._opened.conflicts.copies()
 
     @_checks_arguments
     def conflict_merges(
@@ -681,7 +679,7 @@ class EnhancedStore:
         added, and `merge_conflicts` writes them as one change. Raises NotFound if `name` has no
         copy.
         """
-        return self._opened.parts.conflicts.previews(name, together=together)
+        return self._opened.conflicts.previews(name, together=together)
 
     @_checks_arguments
     def merge_conflict(
@@ -691,7 +689,7 @@ class EnhancedStore:
 
         It is `merge_conflicts` of one copy.
         """
-        return self._opened.parts.conflicts.merge(merge, keep=keep, **by)
+        return self._opened.conflicts.merge(merge, keep=keep, **by)
 
     @_checks_arguments
     def merge_conflicts(
@@ -705,13 +703,11 @@ class EnhancedStore:
         Unreadable), if the note or a copy has changed since (Conflict), or if `keep` is "copy" and
         the copies differ (Invalid).
         """
-        return self._opened.parts.conflicts.merge_all(merges, keep=keep, **by)
+        return self._opened.conflicts.merge_all(merges, keep=keep, **by)
 
     def sync_with_remote(self, **by: Unpack[By]) -> Synced:
         """Exchange changes with the remote of the vault's git repository."""
-        from simplemem.store.syncing import sync
-
-        return sync(self._opened, **by)
+        return self._opened.remote_sync.sync(**by)
 
     def doctor(
         self, progress: Progress | None = None, *, only: Collection[str] = ()
@@ -721,29 +717,23 @@ class EnhancedStore:
         `only` names the checks to make; without it, all are made. Raises Invalid for an unknown
         one.
         """
-        from simplemem.store.doctor import examine  # few who open a store ask for it
-
-        return examine(self._opened, progress, only=only)
+        return self._opened.doctor.examine(progress, only=only)
 
     def plan_mending(
         self, progress: Progress | None = None, *, only: Collection[str] = ()
     ) -> Mending:
         """Return what `doctor` finds, and how broken links can be fixed; writes nothing."""
-        from simplemem.store.link_fixes import plan_mending
-
-        return plan_mending(self._opened, progress, only=only)
+        return self._opened.link_fixer.plan(progress, only=only)
 
     def mend(self, mending: Mending, **by: Unpack[By]) -> Mended:
         """Carry out a plan: all of it as one change, which one `undo` takes back, or nothing."""
-        from simplemem.store.link_fixes import mend
-
-        return mend(self._opened, mending, **by)
+        return self._opened.link_fixer.fix(mending, **by)
 
     def own_files(self) -> tuple[OwnFile, ...]:
         """Return what is in `.simplemem/` of the vault, and whether it can be rebuilt."""
         from simplemem.store.folder import own_files
 
-        parts = self._opened.parts
+        parts = self._opened
         index_path = None if self.settings.index.engine else Path(parts.index.path)
         return own_files(self.root, parts.vault, index_path)
 

@@ -1,15 +1,17 @@
 """Exchange a vault with other machines through the remote of its git repository.
 
 Changes of this machine are committed, those of others merged note by note, and the result is
-pushed. A merge is one operation of the history. A text that cannot be merged is put beside its note.
+pushed. A merge is one operation of the history. A text that cannot be merged is put beside its
+note.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Collection, Mapping
-from contextlib import closing, suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple, Unpack
 
 from simplemem.errors import Conflict, SimplememError, Unavailable
@@ -17,6 +19,7 @@ from simplemem.gitrepo.committing import Patch, commit_patches
 from simplemem.gitrepo.exchange import Exchange, open_exchange
 from simplemem.gitrepo.status import list_uncommitted
 from simplemem.gitrepo.user_git import PushRejected
+from simplemem.index.sidecar import Sidecar
 from simplemem.models import By, Synced
 from simplemem.note.dates import now
 from simplemem.note.formatting import counted
@@ -24,12 +27,13 @@ from simplemem.note.names import name_of
 from simplemem.note.note import read_note
 from simplemem.note.paths import is_path
 from simplemem.obsidian.link_edits import Moves, rewrite_links
-from simplemem.store.core import Core, change_by
 from simplemem.store.edits import encoded
-from simplemem.store.factory import make_parts
+from simplemem.store.link_rewrites import LinkRewriter
 from simplemem.store.remote_merge import Files, RemoteMerge
+from simplemem.store.vault_index import NoteReader, NoteWriter, ObsidianSettings, change_by
 from simplemem.vault.folder.dir_handles import OWN_FOLDER
 from simplemem.vault.folder.lock import FileLock
+from simplemem.vault.source import NoteSource
 from simplemem.vault.values import FileChange, sha256
 
 _MAX_TRIES = 5  # while others push first
@@ -45,86 +49,182 @@ class _Committed(NamedTuple):
     staged_paths: tuple[str, ...]
 
 
-def sync(core: Core, **by: Unpack[By]) -> Synced:
-    """Commit, fetch, merge and push.
+class RemoteSync:
+    """Exchanges one vault with its remote. Guards no state of its own."""
 
-    Raises Unavailable, with a reason, if nothing could be exchanged.
-    """
-    core.must_be_writable()
-    committed_count = 0
-    for _ in range(_MAX_TRIES):
-        core.catch_up()
-        committed = _commit_local_changes(core)
-        committed_count += committed.file_count
-        with suppress(PushRejected, Conflict):
-            return _exchange(core, by, _Committed(committed_count, committed.staged_paths))
-    raise Unavailable(
-        f"other writers pushed first {_MAX_TRIES} times in a row", hint="Try again in a moment."
-    )
+    def __init__(
+        self,
+        vault: NoteSource,
+        index: Sidecar,
+        *,
+        reader: NoteReader,
+        obsidian: ObsidianSettings,
+        writer: NoteWriter,
+        links: LinkRewriter,
+        catch_up: Callable[[], None],
+        trusted_folders: Sequence[str],
+    ) -> None:
+        self._vault = vault
+        self._access = vault.access
+        self._index = index
+        self._reader = reader
+        self._obsidian = obsidian
+        self._writer = writer
+        self._links = links
+        self._catch_up = catch_up
+        self._trusted_folders = trusted_folders
 
+    def sync(self, **by: Unpack[By]) -> Synced:
+        """Commit, fetch, merge and push.
 
-def _commit_local_changes(core: Core) -> _Committed:
-    """Commit the changes of notes and attachments that the user has not staged."""
-    root = core.vault.root
-    folders = core.settings.git.folders
-    with core.vault.lock():
-        patches = []
-        staged_paths = []
-        for file in list_uncommitted(root, folders):
-            if not is_path(file.path) or core.vault.access.hides(file.path):
-                continue
-            is_deleted = core.entry(file.path) is None
-            if is_deleted and file.before is None:
-                continue
-            if file.is_staged:
-                staged_paths.append(file.path)
+        Raises Unavailable, with a reason, if nothing could be exchanged.
+        """
+        self._writer.check_writable()
+        committed_count = 0
+        for _ in range(_MAX_TRIES):
+            self._catch_up()
+            committed = self._commit_local_changes()
+            committed_count += committed.file_count
+            with suppress(PushRejected, Conflict):
+                return self._exchange(by, _Committed(committed_count, committed.staged_paths))
+        raise Unavailable(
+            f"other writers pushed first {_MAX_TRIES} times in a row", hint="Try again in a moment."
+        )
+
+    def _commit_local_changes(self) -> _Committed:
+        """Commit the changes of notes and attachments that the user has not staged."""
+        root = self._vault.root
+        folders = self._trusted_folders
+        with self._writer.lock():
+            patches = []
+            staged_paths = []
+            for file in list_uncommitted(root, folders):
+                if not is_path(file.path) or self._access.hides(file.path):
+                    continue
+                is_deleted = self._reader.entry(file.path) is None
+                if is_deleted and file.before is None:
+                    continue
+                if file.is_staged:
+                    staged_paths.append(file.path)
+                else:
+                    text = self._reader.bytes_of(file.path)
+                    patches.append(Patch(file.path, file.path, file.before, text))
+
+            if patches:
+                subject = f"simplemem: {counted(len(patches), 'change')} here"
+                commit_patches(root, patches, subject, {}, int(now().timestamp()), folders)
+        return _Committed(len(patches), tuple(staged_paths))
+
+    def _exchange(self, by: By, committed: _Committed) -> Synced:
+        """Fetch, merge and push once.
+
+        Raises PushRejected or Conflict if another writer was faster, here or at the remote.
+        """
+        with open_exchange(self._vault.root, self._trusted_folders) as exchange:
+            exchange.fetch()
+            base = exchange.base
+            if exchange.theirs is None or base == exchange.theirs:
+                return _push_only(exchange, committed)
+            if base is None:
+                raise Unavailable(
+                    f"the history of {exchange.remote} has no commit in common"
+                    " with the local history"
+                )
+
+            merge = RemoteMerge(exchange, base, exchange.theirs)
+            self._follow_moves(exchange, merge.files, merge.moves)
+            with self._writer.lock():
+                if exchange.repo.head.target != exchange.ours.id:
+                    raise PushRejected
+                version = self._write_merge(exchange, merge.files, committed.staged_paths, by)
+                commit_id = exchange.commit_merge(merge.files)
+
+            is_pushed = commit_id != exchange.theirs.id
+            if is_pushed:
+                exchange.push(commit_id)
             else:
-                text = core.bytes_of(file.path)
-                patches.append(Patch(file.path, file.path, file.before, text))
-
-        if patches:
-            subject = f"simplemem: {counted(len(patches), 'change')} here"
-            commit_patches(root, patches, subject, {}, int(now().timestamp()), folders)
-    return _Committed(len(patches), tuple(staged_paths))
-
-
-def _exchange(core: Core, by: By, committed: _Committed) -> Synced:
-    """Fetch, merge and push once.
-
-    Raises PushRejected or Conflict if another writer was faster, here or at the remote.
-    """
-    with open_exchange(core.vault.root, core.settings.git.folders) as exchange:
-        exchange.fetch()
-        base = exchange.base
-        if exchange.theirs is None or base == exchange.theirs:
-            return _push_only(exchange, committed)
-        if base is None:
-            raise Unavailable(
-                f"the history of {exchange.remote} has no commit in common with the local history"
+                exchange.record_remote_commit(commit_id)
+            return Synced(
+                remote=exchange.remote,
+                committed=committed.file_count,
+                changed=tuple(sorted(merge.files)),
+                copies=tuple(name_of(path) for path in merge.copies),
+                waiting=committed.staged_paths,
+                pushed=is_pushed,
+                version=version,
             )
 
-        merge = RemoteMerge(exchange, base, exchange.theirs)
-        _follow_moves(core, exchange, merge.files, merge.moves)
-        with core.vault.lock():
-            if exchange.repo.head.target != exchange.ours.id:
-                raise PushRejected
-            version = _write_merge(core, exchange, merge.files, committed.staged_paths, by)
-            commit_id = exchange.commit_merge(merge.files)
+    def _follow_moves(self, exchange: Exchange, files: Files, moves: Mapping[str, str]) -> None:
+        """Let links follow what moved on one side, in notes that the other side wrote."""
+        for old_path, new_path in moves.items():
+            # Notes that the remote did not change may have such links too.
+            for path in self._index.sources_that_could_mean([old_path, new_path]):
+                text = exchange.text_in_last_commit(path)
+                if text is not None:
+                    files.setdefault(path, text)
+            self._rewrite_links(files, old_path, new_path)
 
-        is_pushed = commit_id != exchange.theirs.id
-        if is_pushed:
-            exchange.push(commit_id)
-        else:
-            exchange.record_remote_commit(commit_id)
-        return Synced(
-            remote=exchange.remote,
-            committed=committed.file_count,
-            changed=tuple(sorted(merge.files)),
-            copies=tuple(name_of(path) for path in merge.copies),
-            waiting=committed.staged_paths,
-            pushed=is_pushed,
-            version=version,
-        )
+        unchanged = [
+            path
+            for path, data in files.items()
+            if data is not None and data == exchange.text_in_last_commit(path)
+        ]
+        for path in unchanged:
+            del files[path]
+
+    def _rewrite_links(self, files: Files, old_path: str, new_path: str) -> None:
+        """Rewrite the links to a file that moved, in the texts of some notes."""
+        moves = Moves({old_path: new_path})
+        # The index may have the file at either path.
+        files_before = self._links.named_after(Moves({new_path: old_path}))
+        files_after = self._links.named_after(moves)
+        link_format = self._obsidian.current.link_format
+        for path, data in list(files.items()):
+            if data is None or not path.endswith(".md"):
+                continue
+            note = read_note(data)
+            if note.problem:
+                continue
+            text = rewrite_links(note, path, moves, files_before, files_after, link_format)
+            if text != note.text:
+                files[path] = encoded(text)
+
+    def _write_merge(
+        self, exchange: Exchange, files: Files, staged_paths: Collection[str], by: By
+    ) -> str:
+        """Write the merged files while the vault is locked; return the version, "" if none.
+
+        Raises Conflict if a note was saved during the merge, and Unavailable if the user
+        has staged it.
+        """
+        changes = self._file_changes(exchange, files, staged_paths)
+        if not changes or exchange.theirs is None:
+            return ""
+        reason = f"merge of {str(exchange.theirs.id)[:10]} from {exchange.remote}"
+        change = change_by({"reason": reason, **by}, "sync")
+        written, _ = self._writer.apply_changes(changes, change)
+        return written[0].version
+
+    def _file_changes(
+        self, exchange: Exchange, files: Files, staged_paths: Collection[str]
+    ) -> list[FileChange]:
+        """Return the changes that make files of the vault what the merge says."""
+        changes = []
+        for path, data in files.items():
+            if path in staged_paths:
+                hint = "Commit it, or unstage it with `git restore --staged`."
+                raise Unavailable(
+                    f"{path} is staged here, and the remote changed it too", hint=hint
+                )
+
+            current = self._reader.bytes_of(path)
+            if current == data:
+                continue
+            current_sha256 = None if current is None else sha256(current)
+            if current != exchange.text_in_last_commit(path):
+                raise Conflict(f"{path} was saved during the merge", current_sha256=current_sha256)
+            changes.append(FileChange.update(path, current_sha256, data))
+        return changes
 
 
 def _push_only(exchange: Exchange, committed: _Committed) -> Synced:
@@ -143,90 +243,18 @@ def _push_only(exchange: Exchange, committed: _Committed) -> Synced:
     )
 
 
-def _follow_moves(core: Core, exchange: Exchange, files: Files, moves: Mapping[str, str]) -> None:
-    """Let links follow what moved on one side, in notes that the other side wrote."""
-    for old_path, new_path in moves.items():
-        # Notes that the remote did not change may have such links too.
-        for path in core.index.sources_that_could_mean([old_path, new_path]):
-            text = exchange.text_in_last_commit(path)
-            if text is not None:
-                files.setdefault(path, text)
-        _rewrite_links(core, files, old_path, new_path)
-
-    unchanged = [
-        path
-        for path, data in files.items()
-        if data is not None and data == exchange.text_in_last_commit(path)
-    ]
-    for path in unchanged:
-        del files[path]
-
-
-def _rewrite_links(core: Core, files: Files, old_path: str, new_path: str) -> None:
-    """Rewrite the links to a file that moved, in the texts of some notes."""
-    moves = Moves({old_path: new_path})
-    # The index may have the file at either path.
-    files_before = core.parts.links.named_after(Moves({new_path: old_path}))
-    files_after = core.parts.links.named_after(moves)
-    link_format = core.conventions.link_format
-    for path, data in list(files.items()):
-        if data is None or not path.endswith(".md"):
-            continue
-        note = read_note(data)
-        if note.problem:
-            continue
-        text = rewrite_links(note, path, moves, files_before, files_after, link_format)
-        if text != note.text:
-            files[path] = encoded(text)
-
-
-def _write_merge(
-    core: Core, exchange: Exchange, files: Files, staged_paths: Collection[str], by: By
-) -> str:
-    """Write the merged files while the vault is locked, and return the version of that; "" if none.
-
-    Raises Conflict if a note was saved during the merge, and Unavailable if the user has staged it.
-    """
-    changes = _file_changes(core, exchange, files, staged_paths)
-    if not changes or exchange.theirs is None:
-        return ""
-    reason = f"merge of {str(exchange.theirs.id)[:10]} from {exchange.remote}"
-    change = change_by({"reason": reason, **by}, "sync")
-    written, _ = core.parts.writer.apply_changes(changes, change)
-    return written[0].version
-
-
-def _file_changes(
-    core: Core, exchange: Exchange, files: Files, staged_paths: Collection[str]
-) -> list[FileChange]:
-    """Return the changes that make files of the vault what the merge says."""
-    changes = []
-    for path, data in files.items():
-        if path in staged_paths:
-            hint = "Commit it, or unstage it with `git restore --staged`."
-            raise Unavailable(f"{path} is staged here, and the remote changed it too", hint=hint)
-
-        current = core.bytes_of(path)
-        if current == data:
-            continue
-        current_sha256 = None if current is None else sha256(current)
-        if current != exchange.text_in_last_commit(path):
-            raise Conflict(f"{path} was saved during the merge", current_sha256=current_sha256)
-        changes.append(FileChange.update(path, current_sha256, data))
-    return changes
-
-
-class Syncing:
+class BackgroundSync:
     """A thread that exchanges a vault every few minutes, in one server of the vault at a time.
 
     It exchanges all notes, also those that the server's clients may not see.
     """
 
-    def __init__(self, core: Core) -> None:
-        self._root = core.root
-        self._settings = core.settings.for_a_person()
+    def __init__(self, root: Path, minutes: float, sync: Callable[[], object]) -> None:
+        """Start the thread. `sync` exchanges once; what it raises is logged."""
+        self._seconds = 60 * minutes
+        self._sync = sync
         self._is_ended = threading.Event()
-        self._turn = FileLock(str(core.root), f"{OWN_FOLDER}/sync.lock")
+        self._turn = FileLock(str(root), f"{OWN_FOLDER}/sync.lock")
         self._thread = threading.Thread(target=self._run, name="simplemem-sync", daemon=True)
         self._thread.start()
 
@@ -237,18 +265,16 @@ class Syncing:
 
     def _run(self) -> None:
         try:
-            while not self._is_ended.wait(60 * self._settings.sync.every):
+            while not self._is_ended.wait(self._seconds):
                 if self._turn.take_or_keep():
                     self._sync_once()
         finally:
             self._turn.release()
 
     def _sync_once(self) -> None:
-        """Exchange once, through a store of its own. A failure is logged."""
+        """Exchange once. A failure is logged."""
         try:
-            parts = make_parts(self._root, self._settings, read_only=False, person=True)
-            with closing(Core(parts)) as core:
-                sync(core, who="simplemem", tool="sync")
+            self._sync()
         except (SimplememError, OSError) as error:
             _LOG.warning("changes were not exchanged with the remote: %s", error)
         except Exception:  # noqa: BLE001  (the thread must outlive whatever it meets)

@@ -531,7 +531,8 @@ class IndexKeeper:
     def reach(self, commit: str) -> None:
         """Answer from now on from this revision of the notes, or a later one.
 
-        Does nothing if the notes have no revisions. Raises Unavailable if the commit has not arrived.
+        Does nothing if the notes have no revisions. Raises Unavailable if the commit has
+        not arrived.
         """
         revisions = self._vault.revisions
         if revisions is None:

@@ -43,7 +43,7 @@ def files(vault: Path) -> dict[str, bytes]:
 
 
 def identity(store: EnhancedStore) -> int:
-    return store._core.index.path.stat().st_ino
+    return store._parts.index.path.stat().st_ino
 
 
 def in_a_thread(ask: Callable[[], Any]) -> Any:

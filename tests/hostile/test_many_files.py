@@ -23,7 +23,7 @@ LEAST = 20
 def work(store: EnhancedStore, act: Callable[[], object]) -> tuple[int, int]:
     """The calls of functions that something takes, in Python and C, and the hundreds of steps of SQLite."""
     calls = steps = 0
-    connection: Any = store._core.index.database.connection()
+    connection: Any = store._parts.index.database.connection()
 
     def called(_frame: object, event: str, _argument: object) -> None:
         nonlocal calls

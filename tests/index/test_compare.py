@@ -19,7 +19,7 @@ Write = Callable[[str, str | bytes], Path]
 
 def compared(store: EnhancedStore) -> list[RowDifference]:
     """Where the store's index is not what one made anew is."""
-    step = store._core
+    step = store._parts
     rebuilt = step.index.database.beside()
     step.sync_of(rebuilt).scan()
     try:
@@ -51,7 +51,7 @@ def put_words(db: Connection, note_id: int, title: str, body: str) -> None:
 
 
 def test_an_index_that_grew_equals_one_made_at_once(grown: EnhancedStore) -> None:
-    ids = dict(grown._core.index.database.rows("SELECT path, id FROM notes"))
+    ids = dict(grown._parts.index.database.rows("SELECT path, id FROM notes"))
     assert sorted(ids, key=lambda path: ids[path]) != sorted(ids) and compared(grown) == []
 
 
@@ -66,7 +66,7 @@ def test_an_index_that_grew_equals_one_made_at_once(grown: EnhancedStore) -> Non
 def test_words_that_are_not_where_the_note_has_them_are_found(
     grown: EnhancedStore, body: str, words: set[str]
 ) -> None:
-    with grown._core.index.database.writing() as db:
+    with grown._parts.index.database.writing() as db:
         note_id = db.execute("SELECT id FROM notes WHERE path = 'a.md'").get
         put_words(db, note_id, "Note a\na", f"Note a\n{body}")
     found = {row[:2] for pair in compared(grown) for row in pair if row is not None}
@@ -74,7 +74,7 @@ def test_words_that_are_not_where_the_note_has_them_are_found(
 
 
 def test_two_notes_whose_words_were_changed_about_are_found(grown: EnhancedStore) -> None:
-    with grown._core.index.database.writing() as db:
+    with grown._parts.index.database.writing() as db:
         ids = dict(db.execute("SELECT path, id FROM notes"))
         for path, words in (("e.md", "aa bb"), ("f.md", "bb aa")):
             put_words(db, ids[path], "", words)
@@ -87,7 +87,7 @@ def test_two_notes_whose_words_were_changed_about_are_found(grown: EnhancedStore
 
 
 def test_words_and_rows_of_no_note_are_found(grown: EnhancedStore) -> None:
-    with grown._core.index.database.writing() as db:
+    with grown._parts.index.database.writing() as db:
         put_words(db, 999, "", "lost")
         db.execute("INSERT INTO tags VALUES (999, 0, 'lost', 'list')").fetchall()
     (tag, nothing), *texts, (word, neither) = compared(grown)
@@ -97,7 +97,7 @@ def test_words_and_rows_of_no_note_are_found(grown: EnhancedStore) -> None:
 
 
 def test_a_row_of_a_table_is_told_beside_what_should_be_there(grown: EnhancedStore) -> None:
-    with grown._core.index.database.writing() as db:
+    with grown._parts.index.database.writing() as db:
         db.execute("UPDATE notes SET title = 'Wrong' WHERE path = 'a.md'").fetchall()
     ((ours, theirs),) = compared(grown)
     assert ours is not None and theirs is not None

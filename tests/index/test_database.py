@@ -164,7 +164,7 @@ def test_the_log_stays_small_though_a_program_only_writes(
 ) -> None:
     monkeypatch.setattr("simplemem.index.sqlite.database._MAX_LOG_BYTES", 200_000)
     plain_store.create("a", "start")
-    log = Path(f"{plain_store._core.index.path}-wal")
+    log = Path(f"{plain_store._parts.index.path}-wal")
     sizes = []
     for k in range(30):
         plain_store.update("a", content=f"other words {k}\n" * 50)
@@ -204,7 +204,7 @@ def test_what_is_written_on_a_damaged_index_is_kept_and_found(
         for name, act in WRITTEN.items():
             with suppress(SimplememError):
                 store.update("n6", append="before the damage")
-            KINDS[kind](store._core.index.path, chance)
+            KINDS[kind](store._parts.index.path, chance)
             with suppress(SimplememError):
                 in_a_new_thread(lambda act=act: act(store))  # type: ignore[misc]
             store.sync()
@@ -213,7 +213,7 @@ def test_what_is_written_on_a_damaged_index_is_kept_and_found(
     KINDS[kind](vault / ".simplemem" / "index.db", chance)
     with EnhancedStore(vault, PLAIN) as store:
         store.sync()
-        assert plums(store) == there and store._core.index.database.check() == []
+        assert plums(store) == there and store._parts.index.database.check() == []
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_an_index_swapped_in_is_seen_by_every_thread_and_process(vault: Path, wr
 
 
 def path_identity(store: EnhancedStore) -> tuple[int, int]:
-    found = store._core.index.path.stat()
+    found = store._parts.index.path.stat()
     return found.st_dev, found.st_ino
 
 
@@ -286,7 +286,7 @@ from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 store = EnhancedStore(Path(sys.argv[1]), Settings.model_validate({"embed": {"provider": "none"}}))
-store._core.index.database.beside()
+store._parts.index.database.beside()
 os.kill(os.getpid(), 9)
 """
 
@@ -308,14 +308,14 @@ def test_a_newer_index_is_left_alone_and_ours_lies_beside_it(vault: Path, write:
     write("a.md", "plum")
     with EnhancedStore(vault, PLAIN) as store:
         store.sync()
-        path = store._core.index.path
+        path = store._parts.index.path
     with closing(apsw.Connection(str(path))) as db:
         db.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}").fetchall()
     before = path.read_bytes()
     for _ in range(2):
         with EnhancedStore(vault, PLAIN) as store:
             store.sync()
-            assert plums(store) == {"a"} and store._core.index.path != path
+            assert plums(store) == {"a"} and store._parts.index.path != path
     assert path.read_bytes() == before
 
 
@@ -327,7 +327,7 @@ def test_an_older_index_is_made_anew(vault: Path, write: Write) -> None:
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}").fetchall()
         db.execute("PRAGMA user_version = -1; CREATE TABLE notes (other)").fetchall()
     with EnhancedStore(vault, PLAIN) as store:
-        assert store._core.index.path == path
+        assert store._parts.index.path == path
         store.sync()
         assert plums(store) == {"a"}
 

@@ -29,8 +29,8 @@ def assert_equals_rebuilt(store: EnhancedStore, folder: Path) -> None:
     with EnhancedStore(store.root, settings) as fresh:
         fresh.sync()
         with (
-            store._core.index.database.reading() as ours,
-            fresh._core.index.database.reading() as theirs,
+            store._parts.index.database.reading() as ours,
+            fresh._parts.index.database.reading() as theirs,
         ):
             assert list(dump(ours)) == list(dump(theirs))
 
@@ -66,7 +66,7 @@ def test_a_fresh_note_that_is_the_same_is_checked_off_and_nothing_else_of_it_cha
     plain_store: EnhancedStore, write: Write, tmp_path: Path
 ) -> None:
     def row() -> tuple[object, ...]:
-        with plain_store._core.index.database.reading() as db:
+        with plain_store._parts.index.database.reading() as db:
             return next(iter(db.execute("SELECT checked_ns, rev, modified, mtime_ns FROM notes")))
 
     file = write("a.md", "apple")
@@ -83,26 +83,26 @@ def test_a_fresh_note_that_is_the_same_is_checked_off_and_nothing_else_of_it_cha
 def test_our_own_write_that_the_watcher_hears_of_is_read_and_not_written_to_the_index_again(
     plain_store: EnhancedStore, vault: Path
 ) -> None:
-    core, heard = plain_store._core, list[frozenset[str]]()
+    core, heard = plain_store._parts, list[frozenset[str]]()
     core.listeners.subscribers.append(heard.append)
     plain_store.create("a", "apple")
     before = core.index.database.connection().raw.total_changes()
-    core.look_at({"a.md"})
+    core.keeper.look_at({"a.md"})
     assert core.index.database.connection().raw.total_changes() == before
     (vault / "a.md").write_text("grape")
-    core.look_at({"a.md"})
+    core.keeper.look_at({"a.md"})
     assert names(plain_store, "grape") == ["a"] and heard == [{"a"}, {"a"}]
 
 
 def test_a_renamed_note_keeps_its_vectors(store: EnhancedStore, write: Write, vault: Path) -> None:
     write("old name.md", "The harbour crane was repaired in spring.\n")
     store.sync()
-    with store._core.index.database.reading() as db:
+    with store._parts.index.database.reading() as db:
         before = db.execute("SELECT id FROM notes").get
     (vault / "old name.md").rename(vault / "new name.md")
     report = store.sync()
     assert report.moved == [("old name.md", "new name.md")]
-    with store._core.index.database.reading() as db:
+    with store._parts.index.database.reading() as db:
         assert db.execute("SELECT id FROM notes").get == before
     assert names(store, "crane") == ["new name"]
 
@@ -144,12 +144,12 @@ def test_a_note_that_cannot_be_read_just_now_is_not_taken_for_deleted(
     write("rested.md", "medlar")
     plain_store.sync()
     with (
-        plain_store._core.index.database.writing() as db
+        plain_store._parts.index.database.writing() as db
     ):  # as if it had been looked at a while after it was written
         db.execute("UPDATE notes SET checked_ns = checked_ns + 10_000_000_000").fetchall()
     write("a.md", "cherry")
     write("b.md", "plum and quince")
-    hidden_reason = plain_store._core.rows.hidden_reason
+    hidden_reason = plain_store._parts.rows.hidden_reason
 
     def a_pipe_takes_its_place_before_it_is_read(path: str) -> str | None:
         if path == "rested.md" and (vault / "b.md").is_file():
@@ -157,7 +157,7 @@ def test_a_note_that_cannot_be_read_just_now_is_not_taken_for_deleted(
             os.mkfifo(vault / "b.md")
         return hidden_reason(path)
 
-    plain_store._core.rows.hidden_reason = a_pipe_takes_its_place_before_it_is_read
+    plain_store._parts.rows.hidden_reason = a_pipe_takes_its_place_before_it_is_read
     report = plain_store.sync()
     assert [path for path, _ in report.skipped] == ["b.md"]
     assert (report.added, report.removed) == (["a.md"], []) and plain_store.sync().removed == [
@@ -235,7 +235,7 @@ def test_a_rename_that_two_servers_notice_at_once_loses_nothing(
         def the_other_looks(what: str, done: int, of: int) -> None:
             if done == 1 and copied:
                 shutil.copy2(vault / "z one.md", vault / "z two.md")
-                other._core.look_at({"old.md", "z two.md"})
+                other._parts.keeper.look_at({"old.md", "z two.md"})
             elif done == 1:
                 other.sync()
 
@@ -268,7 +268,7 @@ def test_a_pass_that_is_killed_leaves_no_link_that_misses_its_file(
     with EnhancedStore(vault, PLAIN) as store:
         store.sync()
         assert_equals_rebuilt(store, tmp_path)
-        assert [link.path for link in store._core.index.links() if link.source == "old.md"] == [
+        assert [link.path for link in store._parts.index.links() if link.source == "old.md"] == [
             "z came.md",
             None,
         ]
@@ -305,6 +305,6 @@ def test_a_note_made_between_two_batches_of_a_first_index_is_linked_to(
             plain_store.create("late", "Here.")
 
     plain_store.sync(progress=told, embed=False)
-    assert {item.source for item in plain_store._core.index.links("late.md")} == {
+    assert {item.source for item in plain_store._parts.index.links("late.md")} == {
         f"n{k:03d}.md" for k in range(300)
     }

@@ -192,7 +192,7 @@ def test_memory_follows_every_change_of_the_table(
     store: EnhancedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vectors, "_MAX_STALE_ROWS", 12)  # some reloads between
-    index, embedder = store._core.index, create_embedder("wordllama")
+    index, embedder = store._parts.index, create_embedder("wordllama")
     assert embedder is not None
     query = embedder.query("the harbour crane at number 7")
     chosen = random.Random(7)
@@ -262,7 +262,7 @@ def test_no_note_is_forgotten_when_more_paths_are_met_than_are_kept(
         write(f"{name}.md", f"The {name} stands beside the old wall.\n")
     store.sync()
     monkeypatch.setattr(sidecar, "_MAX_PATHS", 0)
-    index, vector = store._core.index, store._core.embedding.embed_query("apple")[0]
+    index, vector = store._parts.index, store._parts.embedding.embed_query("apple")[0]
     for terms, count in (((), 1), ((Term(("plum",)),), 2), ((), 1)):
         near = index.ask(Question(terms, vector=vector, nearest=1)).near
         assert near is not None and len(near) == count

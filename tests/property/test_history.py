@@ -75,7 +75,7 @@ class Past(RuleBasedStateMachine):
 
     def do(self, change: str, *args: Any, **keywords: Any) -> None:
         self.files()  # what a hand left, before it is displaced
-        log = self.store._core.vault.history.log
+        log = self.store._parts.vault.history.log
         number = log.next_number()
         with suppress(SimplememError):
             getattr(self.store, change)(*args, **keywords)
@@ -83,7 +83,7 @@ class Past(RuleBasedStateMachine):
             self.states[log.next_number() - 1] = self.files()
 
     def a_version(self, which: int) -> str:
-        return f"v{which % self.store._core.vault.history.log.next_number()}"
+        return f"v{which % self.store._parts.vault.history.log.next_number()}"
 
     # -- through simplemem
 
@@ -147,13 +147,13 @@ class Past(RuleBasedStateMachine):
         self.touched(name).unlink(missing_ok=True)
 
     def touched(self, name: str) -> Path:
-        self.by_hand.append((f"{name}.md", self.store._core.vault.history.log.next_number()))
+        self.by_hand.append((f"{name}.md", self.store._parts.vault.history.log.next_number()))
         return self.vault / f"{name}.md"
 
     def cannot_be_known(self, path: str, number: int) -> bool:
         """Whether a hand touched a path more than once between two changes that name it: one may have undone the
         other."""
-        log = self.store._core.vault.history.log.backwards()
+        log = self.store._parts.vault.history.log.backwards()
         numbers = [version.number for version in log if path in (version.path, version.new_path)]
         first = max((each for each in numbers if each <= number), default=-1)
         last = min((each for each in numbers if each > number), default=10**9)
@@ -166,7 +166,7 @@ class Past(RuleBasedStateMachine):
 
     @rule()
     def thin(self) -> None:
-        self.store._core.vault.prune_history()
+        self.store._parts.vault.prune_history()
 
     # -- all of it can come back
 
@@ -186,7 +186,7 @@ class Past(RuleBasedStateMachine):
         now = self.files()
         named = {
             path
-            for v in self.store._core.vault.history.log.backwards()
+            for v in self.store._parts.vault.history.log.backwards()
             for path in (v.path, v.new_path)
             if path
         }
@@ -211,13 +211,13 @@ class Past(RuleBasedStateMachine):
             }
 
     def every_text_comes_back(self) -> None:
-        log = self.store._core.vault.history.log
+        log = self.store._parts.vault.history.log
         for count, version in enumerate(list(log.backwards())):
             for path, sha, at in ((version.path, version.before, f"before {version.id}"),
                                   (version.new_path or version.path, version.after, version.id)):  # fmt: skip
                 if sha is None:
                     continue
-                text = self.store._core.vault.history.content(sha)
+                text = self.store._parts.vault.history.content(sha)
                 assert text is not None and sha256(text) == sha and self.seen.get(sha, text) == text
                 if version.op == "recovered":
                     continue

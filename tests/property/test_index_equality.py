@@ -218,7 +218,7 @@ class AVault(RuleBasedStateMachine):
             fresh.sync(embed=self.provider != "none")
         self.stores[
             0
-        ]._core.changes.newest()  # it is when it is asked that the table of changes follows the log
+        ]._parts.changes.newest()  # it is when it is asked that the table of changes follows the log
         ours, rebuilt = rows_of(self.index), rows_of(beside)
         remove_database(beside)
         assert first_difference(ours, rebuilt) == ""
@@ -238,7 +238,7 @@ class AVault(RuleBasedStateMachine):
 
     def linked(self, who: int) -> list[str]:
         """Notes that a link means: it is seen when they go."""
-        return [path for path in self.notes() if self.stores[who]._core.index.links(path)]
+        return [path for path in self.notes() if self.stores[who]._parts.index.links(path)]
 
     def folders(self) -> list[str]:
         found = (path for path in self.vault.rglob("*") if path.is_dir() and not path.is_symlink())
@@ -462,7 +462,7 @@ class AVaultWithManyHands(AVault):
     @rule(who=st.integers(0, 1))
     def look_where_the_hand_was(self, who: int) -> None:
         """As the watcher does, which tells of paths and of nothing else."""
-        self.stores[who]._core.look_at(set(self.touched))
+        self.stores[who]._parts.keeper.look_at(set(self.touched))
         self.looked()
 
     @invariant()
@@ -551,7 +551,7 @@ class AVaultWithVectors(AVault):
     @rule(who=st.integers(0, 1), finish=st.booleans())
     def try_another_embedder(self, who: int, finish: bool) -> None:
         """Its vectors take the place of ours, until ours are made again."""
-        step = self.stores[who]._core
+        step = self.stores[who]._parts
         embeddings.adopt(step.index.database, _HALF)
         if finish:
             embeddings.Filling(step.vault, step.index.database, _HALF).run()

@@ -113,9 +113,9 @@ def test_without_an_archive_nothing_is_filtered_and_every_number_stays(
             vault, Settings.model_validate({"search": {"archive": folders}})
         ) as store:
             store.sync()
-            index = store._core.index
+            index = store._parts.index
             assert (
-                index.with_notes(store._core.searching.filters.archive) == ()
+                index.with_notes(store._parts.searching.filters.archive) == ()
                 and index.ask(Question(like="n.md")).passed is None
             )
             answers.append([store.search(query, explain=True).as_dict() for query in asked])

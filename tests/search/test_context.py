@@ -153,7 +153,7 @@ def test_a_pack_is_the_same_whatever_the_order_in_which_notes_were_indexed(tmp_p
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
                 (root / path).write_text(notes[path], encoding="utf-8", newline="")
                 os.utime(root / path, (1_767_225_600, 1_767_225_600))
-                store._core.look_at({path})
+                store._parts.keeper.look_at({path})
             packs.add(
                 "\n====\n".join(
                     store.context(question).text

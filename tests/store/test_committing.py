@@ -150,7 +150,7 @@ def test_what_is_staged_stays_staged_and_is_the_persons_to_commit(
     assert git("diff", "--cached", "--raw", "--no-abbrev") == staged
     assert subjects(git)[1:] == ["simplemem: update a", "simplemem: update d"]
     assert any(
-        "commit it yourself: 'b.md'" in sentence for sentence in store._core.committing.failures
+        "commit it yourself: 'b.md'" in sentence for sentence in store._parts.committing.failures
     )
     assert git("diff", "--name-only").split() == ["b.md"]
 
@@ -193,7 +193,7 @@ def test_a_note_with_uncommitted_edits_is_left_to_the_person(
     )
     assert any(
         "'a.md'" in sentence and "commit it yourself" in sentence
-        for sentence in store._core.committing.failures
+        for sentence in store._parts.committing.failures
     )
 
 
@@ -212,7 +212,7 @@ def test_a_note_that_git_was_told_not_to_look_at_is_left_so(
         store.update("b", append="ours")
     assert any(
         "'a.md'" in sentence and "commit it yourself" in sentence
-        for sentence in store._core.committing.failures
+        for sentence in store._parts.committing.failures
     )
     assert subjects(git)[1:] == ["simplemem: update b"]
     assert git("ls-files", "-v") == flags and in_head(git, "a.md") == "one\n"
@@ -315,12 +315,12 @@ def test_repositories_of_every_kind_are_committed_to_or_it_is_said_why_not(
         store.create("c", "text")
         told = {entry.source for entry in store.history("a")}
     if kind in ("sha256", "split index", "sparse"):
-        assert "libgit2 cannot use the repository" in store._core.committing.failures[
+        assert "libgit2 cannot use the repository" in store._parts.committing.failures[
             0
         ] and subjects(here) == ["Begin"]
         return
     assert told == {"simplemem", "git"}
-    assert store._core.committing.failures == []
+    assert store._parts.committing.failures == []
     assert subjects(here)[1:] == ["simplemem: update a", "simplemem: create c"]
     assert here("status", "--porcelain") == ""
     assert "two" in in_head(here, "notes/a.md") and in_head(here, "elsewhere/b.md") == "b\n"
@@ -350,7 +350,9 @@ def test_what_is_changed_while_the_repository_is_busy_is_left_to_the_person(
         (folder / files[state]).write_text(git("rev-parse", "HEAD"))
     with opened(vault) as store:
         assert store.update("a", append="two").changed, "the write itself waits for nothing"
-    assert "commit it yourself" in store._core.committing.failures[0] and subjects(git) == ["Begin"]
+    assert "commit it yourself" in store._parts.committing.failures[0] and subjects(git) == [
+        "Begin"
+    ]
     assert "two" in (vault / "a.md").read_text()
 
 
@@ -366,7 +368,7 @@ def test_no_hook_filter_or_program_of_the_repository_is_run(
         store.move("b", "c")
         (begin,) = (entry for entry in store.history("a", diff=True) if entry.reason == "Begin")
         assert store.read("a", version=begin.version).text == "one\ntwo\nthree\n"
-        said = store._core.committing.failures
+        said = store._parts.committing.failures
     assert not canary.exists() and said == []
     assert len((vault / ".git" / "logs" / "HEAD").read_text().splitlines()) == 4
     git("status", check=False)

@@ -80,7 +80,7 @@ def test_settings_of_obsidian_that_are_a_link_are_not_read(vault: Path, outside:
     (vault / "tea.md").write_text("Oolong.\n")
     with EnhancedStore(vault, WORDS) as store:
         store.sync()
-        assert store._core.conventions.link_format == "shortest"
+        assert store._parts.obsidian.current.link_format == "shortest"
         assert store.search("oolong").hits
 
 

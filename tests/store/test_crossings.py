@@ -64,7 +64,7 @@ def test_what_a_question_needs_of_long_notes_is_read_once(
     harbour: EnhancedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
-    vault = harbour._core.vault
+    vault = harbour._parts.vault
     of_file = vault.read
     monkeypatch.setattr(
         vault, "read", lambda path, *more: read.append(path) or of_file(path, *more)
@@ -97,7 +97,7 @@ def test_what_is_near_in_meaning_is_found_once_and_kept(
 def test_what_is_near_in_meaning_needs_no_note_read(
     harbour: EnhancedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(harbour._core.vault, "read", lambda path: pytest.fail(f"{path} is read"))
+    monkeypatch.setattr(harbour._parts.vault, "read", lambda path: pytest.fail(f"{path} is read"))
     assert len(harbour.related("n3")) == 3
 
 

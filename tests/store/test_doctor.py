@@ -73,7 +73,7 @@ def test_an_index_that_is_not_what_a_rebuilt_one_would_be_is_an_error(
     write("b.md", "![[plan.png]]\n")
     write("plan.png", b"\x89PNG")
     store.sync()
-    with store._core.index.database.writing() as db:
+    with store._parts.index.database.writing() as db:
         db.execute(spoil).fetchall()
     errors = [finding for finding in store.doctor() if finding.level == "error"]
     assert errors and all(

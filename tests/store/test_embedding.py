@@ -146,7 +146,7 @@ def test_a_rule_that_only_this_process_knows_holds_against_an_index_made_without
     write("b.md", "The harbour ferry.")
     loose, strict = open_with(), open_with(private=["journal/"])
     loose.sync(embed=False)
-    strict._core.embedding.fill(None, begin=True, ready=None)  # before any scan of its own
+    strict._parts.embedding.fill(None, begin=True, ready=None)  # before any scan of its own
     assert b"harbour ferry" in far.received and b"quagga" not in far.received
 
 

@@ -132,10 +132,10 @@ def test_a_checkout_of_a_thousand_notes_is_followed_and_only_what_is_gone_is_gon
     git(vault, "checkout", "-q", "one")
     with served(vault) as store:
         assert indexed(store) == on_disk(vault)
-        before = dict(store._core.index.database.rows("SELECT path, id FROM notes"))
+        before = dict(store._parts.index.database.rows("SELECT path, id FROM notes"))
         git(vault, "checkout", "-q", "two")
         assert eventually(lambda: indexed(store) == on_disk(vault))
-        after = dict(store._core.index.database.rows("SELECT path, id FROM notes"))
+        after = dict(store._parts.index.database.rows("SELECT path, id FROM notes"))
         stayed = before.keys() & after.keys()
         assert len(stayed) == 900 and len(after) == 950
         # A note that git had just taken away to put it back may be met in that moment; a thousand are not.
@@ -154,7 +154,7 @@ def write_folder(vault: Path, folder: str, count: int) -> None:
 
 
 def ids(store: EnhancedStore) -> dict[str, int]:
-    return dict(store._core.index.database.rows("SELECT path, id FROM notes"))
+    return dict(store._parts.index.database.rows("SELECT path, id FROM notes"))
 
 
 def test_notes_of_a_folder_that_another_program_renames_are_found_all_the_while(
@@ -210,7 +210,7 @@ def test_a_pass_that_ends_after_the_paths_were_followed_is_completed_by_the_next
         store.sync()
         (vault / "old").rename(vault / "new")
         (vault / "new" / "Kite.md").rename(vault / "new" / "Dragon.md")
-        store._core.rows.follow_moves()
+        store._parts.rows.follow_moves()
     with EnhancedStore(vault, PLAIN) as store:
         store.sync()
         assert store.read("Dragon").title == "Dragon"

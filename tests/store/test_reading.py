@@ -272,7 +272,7 @@ def test_a_read_only_store_answers_and_leaves_no_trace(vault: Path, write: Write
         store.sync()
         assert found(store, "quince") == ["c"]
         (vault / "c.md").unlink()
-        assert vault not in store._core.index.path.parents
+        assert vault not in store._parts.index.path.parents
     assert {
         path: (path.read_bytes(), path.stat().st_mtime_ns)
         for path in vault.rglob("*")

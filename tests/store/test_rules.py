@@ -116,13 +116,13 @@ def bytes_of_index(path: Path) -> bytes:
 def test_what_is_hidden_was_never_in_the_index(opened: Open, house: None, vault: Path) -> None:
     with opened(hidden=["Private/"]) as store:
         store.sync()
-        path = store._core.index.path
+        path = store._parts.index.path
     assert CANARY.encode() not in bytes_of_index(path)
     with opened() as person:
         person.sync()
         assert person.search(CANARY, mode="text").hits
-        assert person._core.index.path != path
-    assert CANARY.encode() in bytes_of_index(person._core.index.path)
+        assert person._parts.index.path != path
+    assert CANARY.encode() in bytes_of_index(person._parts.index.path)
     assert CANARY.encode() not in bytes_of_index(path)
     with opened(hidden=["Private/"]) as store:
         assert not store.search(CANARY, mode="text").hits

@@ -203,8 +203,8 @@ def test_a_password_that_is_changed_makes_no_other_index(tmp_path: Path) -> None
         branch = {"repository": f"https://ann:{secret}@127.0.0.1:1/x.git"}
         given = {"branch": branch, "index": {"engine": f"postgresql://ann@/db?host={tmp_path}"}}
         with EnhancedStore(tmp_path / secret, Settings.model_validate(given)) as store:
-            assert secret not in store._core.index.database.place
-            return str(store._core.index.database.schema)  # type: ignore[attr-defined]
+            assert secret not in store._parts.index.database.place
+            return str(store._parts.index.database.schema)  # type: ignore[attr-defined]
 
     assert schema("one") == schema("two")
 
@@ -302,14 +302,14 @@ def test_one_leads_nobody_back_to_a_text_of_before_the_commit_that_the_index_is_
     with three_servers(tmp_path) as (one, other, apart):
         one.create("p", "plum")
         for store in (other, apart):
-            store._core.vault.history.log.refresh()
+            store._parts.vault.history.log.refresh()
             store.sync()
         for store, word in (
             (other, "apple"),
             (one, "zebra"),
         ):  # the other server has not fetched what the one has
             apart.update("p", append=word)
-            store._core.vault.history.log.refresh()
+            store._parts.vault.history.log.refresh()
         reached, behind = Sync._reached, [other]
 
         def slowly(sync: Sync, *commits: Any) -> bool:

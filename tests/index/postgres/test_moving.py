@@ -124,7 +124,7 @@ def test_a_move_that_was_killed_goes_on_where_it_was(
 
     def counted(what: str) -> int:
         with suppress(Unavailable):
-            return int(there._core.index.database.rows(f"SELECT count(*) FROM {what}")[0][0])
+            return int(there._parts.index.database.rows(f"SELECT count(*) FROM {what}")[0][0])
         return 0
 
     for what in ("notes", "vectors"):

@@ -56,13 +56,13 @@ def opened(vault: Path, engine: str = "") -> EnhancedStore:
 
 def indexes(store: EnhancedStore) -> list[str]:
     sql = "SELECT indexname FROM pg_indexes WHERE schemaname = $1 AND indexdef LIKE '%hnsw%'"
-    database = store._core.index.database
+    database = store._parts.index.database
     return [name for (name,) in database.rows(sql, (database.schema,))]  # type: ignore[attr-defined]
 
 
 def nearest(store: EnhancedStore, note: str, narrow: Narrow) -> dict[str, tuple[float, float]]:
     """The notes nearest to one, and how near they are."""
-    found = store._core.index.ask(Question(like=note, narrow=narrow, nearest=20))
+    found = store._parts.index.ask(Question(like=note, narrow=narrow, nearest=20))
     return {
         found.paths[id_]: (round(near.passage, 6), round(near.block, 6))
         for id_, near in (found.near or {}).items()
@@ -82,7 +82,7 @@ def test_nearly_all_of_the_nearest_are_found_each_as_near_as_by_comparing_all(
             exact, found = (
                 nearest(store, f"b/n{k + 1}.md", narrow) for store in (sidecar, postgres)
             )
-            assert len(found) == len(exact) and postgres._core.index._nearest._state == (
+            assert len(found) == len(exact) and postgres._parts.index._nearest._state == (
                 None,
                 -1,
             )  # nothing in memory

@@ -96,19 +96,19 @@ class Both:
             legs = [self._legs(store, asked) for store in (self.sidecar, self.engine)]
             assert legs[0] == legs[1], (narrow, terms)
         for ask in (
-            lambda store: store._core.index.vocabulary([terms, terms[:1]])[0],
+            lambda store: store._parts.index.vocabulary([terms, terms[:1]])[0],
             lambda store: [
-                row.path for row in store._core.index.page(Narrow(hidden=True), "title", 50).rows
+                row.path for row in store._parts.index.page(Narrow(hidden=True), "title", 50).rows
             ],
             lambda store: (
-                sorted(store._core.index.links(), key=str)
-                and [each[1:] for each in store._core.index.links()]
+                sorted(store._parts.index.links(), key=str)
+                and [each[1:] for each in store._parts.index.links()]
             ),
-            lambda store: store._core.index.called("n2"),
-            lambda store: store._core.index.near_names("n", 5, ["a/"]),
-            lambda store: store._core.index.tag_counts(),
-            lambda store: store._core.index.inspection(),
-            lambda store: store._core.index.counts(),
+            lambda store: store._parts.index.called("n2"),
+            lambda store: store._parts.index.near_names("n", 5, ["a/"]),
+            lambda store: store._parts.index.tag_counts(),
+            lambda store: store._parts.index.inspection(),
+            lambda store: store._parts.index.counts(),
             lambda store: [self._hits(store, question) for question in QUESTIONS],
         ):
             answers: list[Any] = [ask(store) for store in (self.sidecar, self.engine)]
@@ -121,7 +121,7 @@ class Both:
 
     @staticmethod
     def _legs(store: EnhancedStore, question: Question) -> list[Any]:
-        found = store._core.index.ask(question)
+        found = store._parts.index.ask(question)
         legs = [
             sorted(
                 (found.paths[match.note], match.place & 0xFFFFF, round(match.score, 6))
@@ -300,7 +300,7 @@ def test_words_that_were_merged_count_as_before(both: Both) -> None:
     for k in range(60):  # a segment each
         both.engine.create(f"c/n{k % 40}", text(chance), overwrite=True)
     both.each()
-    database = both.engine._core.index.database
+    database = both.engine._parts.index.database
     with database.reading() as db:
         assert term_index(db).sizes.notes == 40
     assert database.rows("SELECT count(*) FROM segments")[0][0] < 40
@@ -333,13 +333,13 @@ def test_another_log_in_its_place_is_read_anew(contract: Both) -> None:
 def test_a_schema_that_was_dropped_comes_back(both: Both) -> None:
     both.engine.create("n1", "plum")
     with psycopg.connect(both.url, autocommit=True) as db:
-        db.execute(f"DROP SCHEMA {both.engine._core.index.database.schema} CASCADE")  # type: ignore[attr-defined]
+        db.execute(f"DROP SCHEMA {both.engine._parts.index.database.schema} CASCADE")  # type: ignore[attr-defined]
     assert [hit.name for hit in both.engine.search("plum").hits] == ["n1"]
 
 
 def test_a_search_reads_the_places_of_its_hits_alone(both: Both) -> None:
     """A range is thought to hold a ninth of a table: of a large one all was read, with 100,000 notes for two seconds."""
-    database = both.engine._core.index.database
+    database = both.engine._parts.index.database
     for k in range(12):
         both.engine.create(f"n{k}", f"plum number {k}")
     with database.writing() as db:
@@ -397,7 +397,7 @@ def test_lists_are_bound_alike_in_both_engines(contract: Both) -> None:
     answers = []
     for store in (contract.sidecar, contract.engine):
         store.sync()
-        with store._core.index.database.reading() as db:
+        with store._parts.index.database.reading() as db:
             dialect = db.dialect
             path_of = dict(db.execute("SELECT id, path FROM notes"))
             texts = ["plum.md", "apple.md", "none.md", "it's $1"]

@@ -1,0 +1,228 @@
+"""How similar notes are to a question, or which of them answer it, for packages above the store."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from simplemem.index.door import Narrow, Question
+from simplemem.index.engine import Engine
+from simplemem.index.sidecar import Sidecar
+from simplemem.search.context import ContextBuilder
+from simplemem.search.judgement import notice_of
+from simplemem.search.packing import Piece
+from simplemem.search.pipeline import NoteRanker, degradation_of
+from simplemem.search.quality import HitQuality
+from simplemem.search.query import read_query
+from simplemem.search.ranking import Ranking
+from simplemem.store.embedding import Embedding
+from simplemem.store.vault_index import IndexKeeper, IndexMonitor
+
+_SEARCH_OPERATOR = re.compile(r'["*]|(?<!\S)-|(?<=\w):')
+
+
+class Likeness(NamedTuple):
+    """How similar notes are to a question, by path.
+
+    `meaning` is the cosine of the best block; `words` is the score by words as a share of the best
+    one. `missing` says why nothing was compared by meaning, "" if it was.
+    """
+
+    meaning: dict[str, float]
+    words: dict[str, float]
+    missing: str
+
+    def scores(self, weight: float, least: float) -> dict[str, tuple[float, float, float]]:
+        """Return a score, the similarity by meaning and that by words of each similar note.
+
+        The similarity by meaning is (1 + cosine) / 2, and has this weight in the score. Notes
+        below `least` are left out. Without meaning, the score is that by words.
+        """
+        scores = {}
+        for path in self.words if self.missing else self.meaning:
+            similarity = (1 + self.meaning.get(path, -1.0)) / 2
+            words = self.words.get(path, 0.0)
+            if self.missing:
+                scores[path] = (words, similarity, words)
+                continue
+            score = weight * similarity + (1 - weight) * words
+            if max(score, similarity) >= least:
+                scores[path] = (score, similarity, words)
+        return scores
+
+
+class Answers(NamedTuple):
+    """The notes that answer a question, with their scores, and their passages; both best first.
+
+    The best note has the score 1. `quality` says how good it is in itself, from 0 to 1.
+    """
+
+    notes: dict[str, float]
+    passages: list[Piece]
+    only_nearest: bool = False  # no note answers it; these are the nearest
+    notice: str = ""  # the sentence that says so
+    quality: float = 0.0
+    degraded: str = ""
+    reranker: str = ""
+    by_meaning: bool = False  # not by words alone
+
+
+class NoteSimilarity:
+    """Compares notes with questions, and has the vectors of notes. Guards no state of its own."""
+
+    def __init__(
+        self,
+        index: Sidecar,
+        database: Engine,
+        *,
+        keeper: IndexKeeper,
+        monitor: IndexMonitor,
+        embedding: Embedding,
+        ranker: NoteRanker,
+        quality: HitQuality,
+        context: ContextBuilder,
+    ) -> None:
+        self._index = index
+        self._database = database
+        self._keeper = keeper
+        self._monitor = monitor
+        self._embedding = embedding
+        self._ranker = ranker
+        self._quality = quality
+        self._context = context
+
+    def likeness(self, question: str, paths: Collection[str], most: int = 0) -> Likeness:
+        """Return how similar some notes are to a question: all of them, or the `most` similar ones.
+
+        Notes without a vector, or without a word of the question, are absent.
+        """
+        self._keeper.prepare()
+        self._monitor.state_of_answer(self._monitor.state_if_behind())
+        query = read_query(as_words(question))
+        if not query.words:
+            return Likeness({}, {}, "The query contains no words.")
+        vector, problem = self._embedding.embed_query(query.text)
+        if not paths:
+            return Likeness({}, {}, problem)
+
+        count = most or len(paths)
+        answer = self._index.ask(
+            Question(
+                terms=query.terms(),
+                vector=vector,
+                narrow=Narrow(only=tuple(paths), hidden=True),
+                notes=count,
+                nearest=count,
+                closer=0,
+            )
+        )
+        best_score = max((match.score for match in answer.notes), default=0.0) or 1.0
+        words = {answer.paths[match.note]: match.score / best_score for match in answer.notes}
+        meaning = {answer.paths[note]: near.block for note, near in (answer.near or {}).items()}
+        missing = "" if meaning else problem or "There are no vectors yet."
+        return Likeness(meaning, words, missing)
+
+    def answers(
+        self,
+        question: str,
+        paths: Collection[str],
+        limit: int,
+        *,
+        passages: int = 0,
+        rerank: bool = True,
+    ) -> Answers:
+        """Return the best of some notes for a question, and so many of their passages.
+
+        The question is read as words only: it has no search operators.
+        """
+        if not paths:
+            return Answers({}, [])
+
+        self._keeper.prepare()
+        behind = self._monitor.state_if_behind()
+        ranking = self._ranker.rank_among(as_words(question), tuple(paths), limit, rerank=rerank)
+        best_score = max((hit.score for hit in ranking.hits), default=0.0) or 1.0
+
+        state = self._monitor.state_of_answer(behind, ranking.status)
+        degraded = degradation_of(ranking)
+        if not state.is_ready:
+            degraded = f"{degraded} {state.reason}".strip()
+        score = self._quality.score(ranking, ranking.hits[0]) if ranking.hits else 0.0
+        only_nearest = state.is_ready and self._quality.is_only_nearest(ranking, score)
+        return Answers(
+            notes={hit.path: _share(hit.score / best_score) for hit in ranking.hits},
+            passages=self._passages_of(ranking, passages, best_score),
+            only_nearest=only_nearest,
+            notice=notice_of(only_nearest, ranking.query.words, ranking.query.absent),
+            quality=_share(score),
+            degraded=degraded,
+            reranker=ranking.reranking.name if ranking.reranking is not None else "",
+            by_meaning=ranking.mode != "text",
+        )
+
+    def _passages_of(self, ranking: Ranking, limit: int, best_score: float) -> list[Piece]:
+        """Return the best passages of ranked notes, with their scores as shares of the best."""
+        if not limit:
+            return []
+        pieces = self._context.pieces_of(ranking)[:limit]
+        return [
+            replace(piece, text=piece.quoted, score=min(1.0, piece.score / best_score))
+            for piece in pieces
+        ]
+
+    @property
+    def embedder(self) -> str:
+        """The name of the embedder whose vectors are in use, "" if there are none."""
+        space = self._index.standing().space
+        return space.embedder if space.dimension else ""
+
+    def vector_of(self, path: str) -> tuple[list[float], str] | None:
+        """Return the vector of a note and the name of its embedder; None if it has none."""
+        embedder = self.embedder
+        vectors = self.vectors_of([path])
+        if not embedder or path not in vectors:
+            return None
+        return vectors[path], embedder
+
+    def vectors_of(self, paths: Sequence[str]) -> dict[str, list[float]]:
+        """Return the vectors of notes by path: the mean of their passages' vectors, of length one.
+
+        Notes without one are absent.
+        """
+        if not self.embedder:
+            return {}
+        rows = self._index.known(paths)
+        means = {}
+        for path in paths:
+            if path in rows:
+                vectors = self._index.vectors_of(rows[path].id)
+                if vectors:
+                    means[path] = _mean_of(vectors)
+        return means
+
+    def take_vectors(self, other: NoteSimilarity) -> None:
+        """Copy vectors of a service from another store's index, wherever the text is the same."""
+        self._embedding.reuse_vectors(other._database, self._database)
+
+
+def _share(score: float) -> float:
+    """Return a score as a number from 0 to 1."""
+    return max(0.0, min(1.0, score))
+
+
+def _mean_of(vectors: Sequence[bytes]) -> list[float]:
+    """Return the mean of int8 vectors, at length one."""
+    import numpy as np
+
+    rows = np.array([np.frombuffer(vector, np.int8) for vector in vectors], np.float64)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    total = (rows / np.maximum(lengths, 1)).sum(axis=0)
+    mean: list[float] = np.round(total / (np.linalg.norm(total) or 1), 6).tolist()
+    return mean
+
+
+def as_words(question: str) -> str:
+    """Return a question without the characters that a search takes for operators."""
+    return _SEARCH_OPERATOR.sub(" ", question)
