@@ -39,7 +39,7 @@ class BrokenLink(NamedTuple):
 
     finding: Finding
     target: str
-    aim: LinkTarget | None
+    new_target: LinkTarget | None
 
 
 class _Guess(NamedTuple):
@@ -49,7 +49,7 @@ class _Guess(NamedTuple):
     """
 
     paths: tuple[str, ...]
-    aim: LinkTarget | None = None
+    new_target: LinkTarget | None = None
     reason: str = ""
 
 
@@ -71,8 +71,10 @@ class BrokenLinkFinder:
                 continue
 
             guess = targets.guess(link.target, link.source)
-            aim = None if link.source in unreadable else guess.aim
-            yield BrokenLink(_finding_of(link, guess, is_fixable=aim is not None), link.target, aim)
+            new_target = None if link.source in unreadable else guess.new_target
+            yield BrokenLink(
+                _finding_of(link, guess, is_fixable=new_target is not None), link.target, new_target
+            )
 
 
 def _finding_of(link: StoredLink, guess: _Guess, *, is_fixable: bool) -> Finding:

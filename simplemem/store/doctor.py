@@ -120,11 +120,12 @@ class Doctor:
     def _check_git(self, _: Progress) -> Iterator[Finding]:
         """Find commits that were not exchanged with the remote."""
         state = self._committing.state()
-        ahead = state.get("ahead")
-        behind = state.get("behind")
-        if ahead or behind:
+        only_local = state.get("ahead")
+        only_remote = state.get("behind")
+        if only_local or only_remote:
             message = (
-                f"commits not yet exchanged with {state['remote']}: {ahead} local, {behind} remote"
+                f"commits not yet exchanged with {state['remote']}:"
+                f" {only_local} local, {only_remote} remote"
             )
             yield _remark("git", message, "`simplemem sync` exchanges them.")
 
@@ -347,8 +348,10 @@ class IndexChecks:
     ) -> list[RowDifference]:
         """Bring the rebuilt index up to date, and return where it differs from the current one."""
         rows.scan(report)
-        with self._database.reading() as ours, rebuilt.reading() as theirs:
-            return list(islice(differences(ours, theirs, vectors=False), _MAX_DIFFERENCES))
+        with self._database.reading() as current_rows, rebuilt.reading() as rebuilt_rows:
+            return list(
+                islice(differences(current_rows, rebuilt_rows, vectors=False), _MAX_DIFFERENCES)
+            )
 
 
 def _unequal_row(difference: RowDifference) -> Finding:

@@ -79,17 +79,17 @@ class EarlierTexts:
         self._reader = reader
         self._commits = commits
 
-    def moment_of(self, wanted: str, *, start: bool = False) -> Moment:
+    def moment_of(self, when: str, *, start: bool = False) -> Moment:
         """Return the moment that a version or date means.
 
         It is right after the version or at the end of the day; with `start`, before the
         version or at the beginning of the day. "before v12" is always before the version.
         Raises NotFound for an unknown version and Invalid for what is no date.
         """
-        prefix = _BEFORE.match(wanted)
-        reference = wanted[prefix.end() :] if prefix else wanted
+        prefix = _BEFORE.match(when)
+        reference = when[prefix.end() :] if prefix else when
         if prefix is None and not is_version_id(reference):
-            return self._moment_of_date(wanted, start=start)
+            return self._moment_of_date(when, start=start)
 
         try:
             version = self._changes.find(reference)
@@ -97,21 +97,21 @@ class EarlierTexts:
             may_be_year = prefix is None and _YEAR.fullmatch(reference.strip())
             if not may_be_year:
                 raise
-            return self._moment_of_date(wanted, start=start)
+            return self._moment_of_date(when, start=start)
 
         is_before = start or prefix is not None
         operation = self._changes.step(version.group)  # it is done as a whole, or not at all
         number = operation[0].number - 1 if is_before else operation[-1].number
         return Moment(number, version.when, version, before=is_before)
 
-    def _moment_of_date(self, wanted: str, *, start: bool) -> Moment:
+    def _moment_of_date(self, date: str, *, start: bool) -> Moment:
         """Return the moment at which a date begins or ends, at the latest now."""
         now = datetime.now()  # noqa: DTZ005  (people mean their own clock)
         try:
-            time = datetime.fromisoformat(read_when(wanted, now, end=not start))
+            time = datetime.fromisoformat(read_when(date, now, end=not start))
             moment = self.moment_at(min(time, now))
         except (OverflowError, OSError, ValueError) as error:
-            raise Invalid(f"{wanted[:40]!r} is not a date that a note can have") from error
+            raise Invalid(f"{date[:40]!r} is not a date that a note can have") from error
 
         # Dates are read to the second. Until now means all changes, also those of this very second.
         is_now = not start and time > now - timedelta(seconds=1)

@@ -225,9 +225,9 @@ class ExtensionAPI:
         """Raise ReadOnly if the vault may not be changed."""
         self._parts.writer.check_writable()
 
-    def check_text(self, name: str, before: str, after: str) -> list[str]:
+    def check_text(self, name: str, old_text: str, new_text: str) -> list[str]:
         """Return warnings about a text that is to be written; see `text_checks.check_text`."""
-        return check_text(self._parts.settings, name, before, after)
+        return check_text(self._parts.settings, name, old_text, new_text)
 
     def change(self, make_drafts: Callable[[], Sequence[Draft]], **by: Unpack[By]) -> BatchResult:
         """Make drafts and write them as one change, all or none, with one undo.

@@ -53,17 +53,19 @@ class LinkFixer:
     def plan(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> Mending:
         """Return what the doctor finds, and which broken links can be fixed. Writes nothing."""
         findings = self._doctor.examine(progress, only=only)
-        aims = dict[str, dict[str, LinkTarget]]()  # by note: where its broken links are to lead
+        new_targets = dict[
+            str, dict[str, LinkTarget]
+        ]()  # by note: where its broken links are to lead
         if not only or "links" in only:
             for link in self._broken_links.find():
-                if link.aim is not None:
-                    aims.setdefault(link.finding.path, {})[link.target] = link.aim
+                if link.new_target is not None:
+                    new_targets.setdefault(link.finding.path, {})[link.target] = link.new_target
 
         files_named = named_in_memory(self._index.files())
         changes = dict[str, Mend]()
         problems = list[str]()
-        for path in sorted(aims):
-            plan = self._plan_note(path, aims[path], files_named)
+        for path in sorted(new_targets):
+            plan = self._plan_note(path, new_targets[path], files_named)
             problems += plan.problems
             if plan.change is not None:
                 changes[path] = plan.change
@@ -74,11 +76,11 @@ class LinkFixer:
         return Mending(findings, tuple(remaining), tuple(changes.values()), tuple(problems))
 
     def _plan_note(
-        self, path: str, aims: Mapping[str, LinkTarget], files_named: FilesNamed
+        self, path: str, new_targets: Mapping[str, LinkTarget], files_named: FilesNamed
     ) -> _NotePlan:
         """Return what fixing the links of one note changes.
 
-        `aims` has the links by their targets.
+        `new_targets` has the links by their targets.
         """
         try:
             self._access.check(path, asked=True)
@@ -88,7 +90,9 @@ class LinkFixer:
         except SimplememError as error:
             return _NotePlan(None, [error.message])
 
-        text = redirect_links(note, path, aims, files_named, self._obsidian.current.link_format)
+        text = redirect_links(
+            note, path, new_targets, files_named, self._obsidian.current.link_format
+        )
         unresolved = set[str]()
         for link in read_note(text.encode()).links:
             if resolve_link(link.target, path, files_named).path is None:
@@ -96,11 +100,11 @@ class LinkFixer:
 
         problems = [
             f"{path}: [[{target}]] cannot be rewritten to link to its note"
-            for target in sorted(unresolved & aims.keys())
+            for target in sorted(unresolved & new_targets.keys())
         ]
         descriptions = [
-            f"[[{target}]] now leads to {name_of(aim.path)}"
-            for target, aim in aims.items()
+            f"[[{target}]] now leads to {name_of(new_target.path)}"
+            for target, new_target in new_targets.items()
             if target not in unresolved
         ]
         if not descriptions:

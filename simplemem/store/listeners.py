@@ -37,6 +37,10 @@ class Listeners:
         self._seen_mark: Mark | None = None
         self._seen_paths: set[str] = set()
 
+    def subscribe(self, listener: Listener) -> None:
+        """Call a function with the names of notes that change from now on."""
+        self.subscribers.append(listener)
+
     def notify(self, paths: Iterable[str]) -> None:
         """Call the listeners with the names of notes that changed, unless they know this change.
 

@@ -120,7 +120,7 @@ class NoteSimilarity:
         )
         best_score = max((match.score for match in answer.notes), default=0.0) or 1.0
         words = {answer.paths[match.note]: match.score / best_score for match in answer.notes}
-        meaning = {answer.paths[note]: near.block for note, near in (answer.near or {}).items()}
+        meaning = {answer.paths[note]: match.block for note, match in (answer.near or {}).items()}
         missing = "" if meaning else problem or "There are no vectors yet."
         return Likeness(meaning, words, missing)
 

@@ -175,7 +175,7 @@ class EnhancedStore:
 
     def on_change(self, listener: Listener) -> None:
         """Call a function with the names of notes that changed, once they are indexed."""
-        self._opened.listeners.subscribers.append(listener)
+        self._opened.listeners.subscribe(listener)
 
     def state(self) -> IndexState:
         """Return how far the index can be trusted now."""

@@ -17,7 +17,7 @@ _MAX_SECRETS_LISTED = 50  # in the details of an error
 
 
 def check_text(
-    settings: Settings, name: str, before: str, after: str, *, is_new: bool = True
+    settings: Settings, name: str, old_text: str, new_text: str, *, is_new: bool = True
 ) -> list[str]:
     """Return warnings about the secrets that a change adds to the text of a note.
 
@@ -25,16 +25,16 @@ def check_text(
     grew beyond the limit, and Invalid if the settings refuse secrets. If the text is not new but
     restored (`is_new=False`), it raises neither.
     """
-    if is_new and len(after) > max(MAX_TEXT, len(before)):
-        message = f"the text has {len(after)} characters; the limit for a note is {MAX_TEXT}"
+    if is_new and len(new_text) > max(MAX_TEXT, len(old_text)):
+        message = f"the text has {len(new_text)} characters; the limit for a note is {MAX_TEXT}"
         raise TooLong(message, hint="Split it into several notes.")
-    if settings.write.secrets == "off" or before == after:
+    if settings.write.secrets == "off" or old_text == new_text:
         return []
 
     # Its patterns take a moment to compile, which only a write should cost.
     from simplemem.note.secrets import added_secrets
 
-    secrets = added_secrets(before, after)
+    secrets = added_secrets(old_text, new_text)
     if not secrets:
         return []
 

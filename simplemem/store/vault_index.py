@@ -488,8 +488,8 @@ class IndexKeeper:
         """
         if self._vanished_count or self._background is None or self._vault.revisions is not None:
             return False
-        gone = {row.path for row in rows if not self._reader.exists(row.path)}
-        if not gone or gone <= self._lost_paths:
+        missing_paths = {row.path for row in rows if not self._reader.exists(row.path)}
+        if not missing_paths or missing_paths <= self._lost_paths:
             return False
 
         try:
@@ -497,7 +497,7 @@ class IndexKeeper:
         except Unavailable as error:
             _LOG.warning("the index could not follow moved notes: %s", error)
             return False
-        self._lost_paths = gone - set(self._rows.moved_from.values())
+        self._lost_paths = missing_paths - set(self._rows.moved_from.values())
         return True
 
     def indexed(self, paths: Collection[str], put: Callable[[], None]) -> list[str]:
