@@ -129,7 +129,9 @@ class DetailsReader:
         """Return the blocks that hold a term of the query, best first."""
         if not self._terms or not note_ids:
             return []
-        matches = self._get_words().leg(self._db, "block", self._terms, _MAX_BLOCKS, note_ids)
+        matches = self._get_words().rank_by_terms(
+            self._db, "block", self._terms, _MAX_BLOCKS, note_ids
+        )
         return sorted(matches, key=lambda match: (-round(match.score, 6), match.place))
 
     def _find_nearest_places(

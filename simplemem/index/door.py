@@ -368,11 +368,11 @@ def rank(
         return [], None, []
     asked = question.terms
     terms = telling(words, db, "note", asked)
-    notes = words.leg(db, "note", terms, question.notes, ids)
+    notes = words.rank_by_terms(db, "note", terms, question.notes, ids)
     if len(notes) < question.notes and len(terms) < len(
         asked
     ):  # then notes that hold no other word are found too
-        terms, notes = asked, words.leg(db, "note", asked, question.notes, ids)
+        terms, notes = asked, words.rank_by_terms(db, "note", asked, question.notes, ids)
     last = (
         question.closer
     )  # and those that score as the last: the order in which notes came says nothing
@@ -385,7 +385,11 @@ def rank(
     blocks = words.best_blocks(db, others, question.blocks, closer)
     common = {word for term in asked if term not in terms for word in term.words}
     pairs = [pair for pair in question.pairs if common.isdisjoint(pair.words)]
-    return notes, blocks, words.leg(db, "note", pairs, question.notes, closer) if pairs else []
+    return (
+        notes,
+        blocks,
+        words.rank_by_terms(db, "note", pairs, question.notes, closer) if pairs else [],
+    )
 
 
 def telling(words: TermIndex, db: Any, name: str, terms: Sequence[Term]) -> Sequence[Term]:

@@ -167,7 +167,7 @@ class Sidecar:
 
         def read(db: Connection) -> tuple[Sequence[int], Standing]:
             snapshot = self._snapshot(db)
-            return snapshot.terms().vocabulary(db, groups), snapshot.standing
+            return snapshot.terms().count_notes(db, groups), snapshot.standing
 
         return self._read(read)
 
@@ -266,7 +266,7 @@ class Sidecar:
         self, groups: Sequence[door.AnyOf], some: Sequence[NoteId]
     ) -> list[tuple[int, set[NoteId]]]:
         """Return for each group of words how many notes hold one of them, and which of `some` do."""
-        return self._read(lambda db: self._snapshot(db).terms().holding(db, groups, some))
+        return self._read(lambda db: self._snapshot(db).terms().find_holders(db, groups, some))
 
     def page(self, narrow: Narrow, sort: str, limit: int, after: int = 0) -> NotePage:
         """Return a page of the notes that pass a filter, after so many others."""

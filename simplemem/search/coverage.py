@@ -230,7 +230,7 @@ class Coverage:
         with self._lock:
             if len(self._row_of) > _MAX_CACHED_WORDS:
                 self._clear()
-            words_of_notes = [self._read(note) for note in notes]
+            words_of_notes = self._read(notes)
             table = self._table[: len(self._row_of)]
 
         passage_counts = [len(passages) for passages in words_of_notes]
@@ -257,34 +257,37 @@ class Coverage:
         first_lines = np.cumsum(passage_lengths) - passage_lengths
         return _LineSimilarities(by_line, first_lines, passage_counts)
 
-    def _read(self, note: Passages) -> list[_PassageWords]:
-        """Return the words of the passages of a note that have any. Call under the lock.
+    def _read(self, notes: Sequence[Passages]) -> list[list[_PassageWords]]:
+        """Return the words of the passages of each note that have any. Call under the lock.
 
-        The note is read only if a passage is not in the cache.
+        A note is read only if one of its passages is not in the cache.
         """
         cache = self._words_of_passages
-        keys = list(dict.fromkeys((note.key, span) for span in note.spans))
-        unread = [key for key in keys if key not in cache]
-        if unread:
-            text = note.read()
-            for key in unread:
-                start, stop = key[1]
-                cache[key] = self._split(text[start:stop])
+        keys_of_notes = [
+            list(dict.fromkeys((note.key, span) for span in note.spans)) for note in notes
+        ]
+        unread: dict[_PassageKey, list[list[str]]] = {}
+        for note, keys in zip(notes, keys_of_notes, strict=True):
+            if not all(key in cache for key in keys):
+                text = note.read()
+                unread |= {key: _split(text, key[1]) for key in keys if key not in cache}
+
+        # The vectors of all words are looked up at once: most passages have few new ones.
+        self._add_vectors(chain.from_iterable(chain.from_iterable(unread.values())))
+        cache |= {key: self._rows_of(lines) for key, lines in unread.items()}
 
         # The passages that were used last are the last ones that leave the cache.
-        passages = [cache.pop(key) for key in keys]
-        cache.update(zip(keys, passages, strict=True))
+        used = {key: cache.pop(key) for key in dict.fromkeys(chain.from_iterable(keys_of_notes))}
+        cache |= used
         excess = len(cache) - _MAX_CACHED_PASSAGES
         for key in list(islice(cache, max(0, excess))):
             del cache[key]
-        return [passage for passage in passages if len(passage.line_lengths)]
+        return [[used[key] for key in keys if len(used[key].words)] for keys in keys_of_notes]
 
-    def _split(self, text: str) -> _PassageWords:
-        """Return the words of a passage, without lines that have none."""
+    def _rows_of(self, lines: Sequence[Sequence[str]]) -> _PassageWords:
+        """Return the words of a passage as rows of the table."""
         import numpy as np
 
-        lines = [words for words in map(_words, text.split("\n")) if words]
-        self._add_vectors(chain.from_iterable(lines))
         rows = [self._row_of[word] for word in chain.from_iterable(lines)]
         line_lengths = [len(words) for words in lines]
         return _PassageWords(np.array(rows, np.int32), np.array(line_lengths, np.int32))
@@ -305,6 +308,13 @@ class Coverage:
         while len(self._row_of) > len(self._table):
             self._table = np.concatenate([self._table, np.empty_like(self._table)])
         self._table[first : len(self._row_of)] = vectors
+
+
+def _split(text: str, span: tuple[int, int]) -> list[list[str]]:
+    """Return the words of each line of a passage, without lines that have none."""
+    start, stop = span
+    lines = map(_words, text[start:stop].split("\n"))
+    return [words for words in lines if words]
 
 
 def _best_of_notes(values: Sequence[float], passage_counts: Sequence[int]) -> list[float]:

@@ -228,7 +228,7 @@ def _passage_at(passages: Passages, number: int) -> str:
 
 def _similarities(ranking: Ranking) -> tuple[float, list[float]]:
     """Return the similarity of the best hit to the query, and those of the other notes, by cosine."""
-    near = ranking.matches.near or {}
-    similarities = {note: similarity.score for note, similarity in near.items()}
+    _, _, meaning = ranking.signals[:3]
+    similarities = dict(meaning.values)
     best = similarities.pop(ranking.hits[0].note, 0.0)
     return best, list(similarities.values())

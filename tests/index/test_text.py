@@ -66,7 +66,7 @@ def found(
     db: Connection, question: str, leg: str = "note", ids: list[int] | None = None
 ) -> list[int]:
     terms = read_query(question).terms()
-    return [match.note for match in term_index(db).leg(db, leg, terms, 50, ids)]
+    return [match.note for match in term_index(db).rank_by_terms(db, leg, terms, 50, ids)]
 
 
 @pytest.mark.parametrize("leg", ["note", "block"])

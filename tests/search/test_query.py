@@ -97,11 +97,11 @@ class Words:
 
     def vocabulary(self, asked: Sequence[AnyOf]) -> tuple[list[int], Standing]:
         with self._database.reading() as db:
-            return term_index(db).vocabulary(db, asked), Standing(0, (), {})
+            return term_index(db).count_notes(db, asked), Standing(0, (), {})
 
     def found(self, terms: Sequence[Term]) -> list[int]:
         with self._database.reading() as db:
-            matches = term_index(db).leg(db, "note", terms, 100, None)
+            matches = term_index(db).rank_by_terms(db, "note", terms, 100, None)
         return sorted(match.note for match in matches)
 
 

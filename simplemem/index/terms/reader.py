@@ -86,7 +86,7 @@ class TermIndex:
             return 0
         return self._count(db, kind, phrases)[phrases[0]]
 
-    def vocabulary(self, db: Connection, groups: Sequence[AnyOf]) -> list[int]:
+    def count_notes(self, db: Connection, groups: Sequence[AnyOf]) -> list[int]:
         """Return for each group of terms how many notes hold one of them."""
         phrases_of_groups = [phrases_of(group) for group in groups]
         single = [phrases[0] for phrases in phrases_of_groups if len(phrases) == 1]
@@ -101,7 +101,7 @@ class TermIndex:
             for phrases in phrases_of_groups
         ]
 
-    def holding(
+    def find_holders(
         self, db: Connection, groups: Sequence[AnyOf], some: Sequence[NoteId]
     ) -> list[tuple[int, set[NoteId]]]:
         """Return per group of terms how many notes have one of them, and which of `some` do."""
@@ -128,7 +128,9 @@ class TermIndex:
 
     rank = door.rank
 
-    def leg(self, db: Connection, kind: str, terms: Sequence[Term], limit: int, ids: Ids) -> Leg:
+    def rank_by_terms(
+        self, db: Connection, kind: str, terms: Sequence[Term], limit: int, ids: Ids
+    ) -> Leg:
         """Return the best notes or blocks (`kind`) by their terms, among `ids`, the best first.
 
         Of the forms of a word only the best counts in a note, and none counts more than the word.

@@ -129,7 +129,7 @@ def test_notes_and_blocks_have_the_scores_of_full_text_search(
             terms = draw_terms(chance)
             few = chance.sample(filled.ids, 25)
             for kind, ids in (("note", None), ("note", few), ("block", few), ("block", [])):
-                matches = index.leg(db, kind, terms, 10_000, ids)
+                matches = index.rank_by_terms(db, kind, terms, 10_000, ids)
                 expected = filled.full_text.scores(kind, terms, ids)
                 assert _scores(matches) == pytest.approx(expected, rel=1e-6)
                 assert [match.score for match in matches] == sorted(
@@ -163,8 +163,8 @@ def test_the_notes_that_hold_one_word_of_a_group_are_counted_once(filled: Filled
             groups = [_single_words(chance), _pairs(chance), _beginnings(chance)]
             some = chance.sample(filled.ids, 30)
             expected = [set(filled.full_text.scores("note", group)) for group in groups]
-            assert index.vocabulary(db, groups) == [len(ids) for ids in expected]
-            assert index.holding(db, groups, some) == [
+            assert index.count_notes(db, groups) == [len(ids) for ids in expected]
+            assert index.find_holders(db, groups, some) == [
                 (len(ids), ids & set(some)) for ids in expected
             ]
 
@@ -173,8 +173,8 @@ def test_a_limit_keeps_the_best(filled: Filled) -> None:
     terms = [Term((word,)) for word in WORDS[:5]]
     with filled.database.reading() as db:
         index = term_index(db, NOTES)
-        every = index.leg(db, "note", terms, NOTES, None)
-        assert index.leg(db, "note", terms, 30, None) == every[:30]
+        every = index.rank_by_terms(db, "note", terms, NOTES, None)
+        assert index.rank_by_terms(db, "note", terms, 30, None) == every[:30]
 
 
 def test_the_best_form_of_a_word_counts_and_none_for_more_than_the_word(filled: Filled) -> None:
@@ -192,7 +192,7 @@ def test_the_best_form_of_a_word_counts_and_none_for_more_than_the_word(filled: 
             for note in by_word.keys() | by_stem.keys()
         }
         assert holders[0] > holders[1] > 0
-        matches = index.leg(db, "note", [word, stem], NOTES, None)
+        matches = index.rank_by_terms(db, "note", [word, stem], NOTES, None)
         assert _scores(matches) == pytest.approx(expected, rel=1e-6)
 
 

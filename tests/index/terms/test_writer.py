@@ -39,7 +39,7 @@ def _put(database: SqliteEngine, *names: str, body: str = "plum pear") -> dict[s
 
 def _holders(database: SqliteEngine, term: Term = PLUM) -> set[int]:
     with database.reading() as db:
-        matches: list[Match] = term_index(db).leg(db, "note", [term], 1000, None)
+        matches: list[Match] = term_index(db).rank_by_terms(db, "note", [term], 1000, None)
     return {match.note for match in matches}
 
 
@@ -185,7 +185,7 @@ def test_a_rolled_back_write_leaves_nothing_in_memory(database: SqliteEngine) ->
     ids = _put(database, "a")
     with pytest.raises(KeyError), database.writing() as db:
         put_notes(db, {"b": "plum"})
-        assert len(term_index(db).leg(db, "note", [PLUM], 10, None)) == 2
+        assert len(term_index(db).rank_by_terms(db, "note", [PLUM], 10, None)) == 2
         raise KeyError
     assert _holders(database) == set(ids.values())
 
