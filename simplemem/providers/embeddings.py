@@ -282,9 +282,8 @@ def _vectors_in(answer: object, count: int, dimension: int | None, name: str) ->
         raise Unavailable(
             f"{name} returned {counted(len(rows), 'vector')} for {counted(count, 'text')}"
         )
-    _check_dimensions(rows, dimension, name)
 
-    vectors = [_as_numbers(row, name) for row in rows]
+    vectors = [_as_numbers(row, name) for row in _check_dimensions(rows, dimension, name)]
     sizes = [_size_of(vector) for vector in vectors]
     _check_sizes(sizes, name)
     return [_scale(vector, size) for vector, size in zip(vectors, sizes, strict=True)]
@@ -315,12 +314,13 @@ def _rows_in_order(answer: object, name: str) -> list[object]:
     return [row.get("embedding") for row in rows]
 
 
-def _check_dimensions(rows: Sequence[object], dimension: int | None, name: str) -> None:
-    """Raise Unavailable unless all rows are lists of this length, or of one length."""
-    lengths = {len(row) if isinstance(row, list) else 0 for row in rows}
+def _check_dimensions(rows: Sequence[object], dimension: int | None, name: str) -> list[list[Any]]:
+    """Return rows that are lists of this length, or of one length. Raises Unavailable otherwise."""
+    lists = [row if isinstance(row, list) else [] for row in rows]
+    lengths = {len(row) for row in lists}
     expected = dimension or max(lengths, default=0)
     if lengths == {expected} and expected:
-        return
+        return lists
     wrong = min(lengths - {expected} or lengths)
     raise Unavailable(
         f"{name} returned a vector of {wrong} dimensions where {expected or 'some'} were expected",
@@ -328,7 +328,7 @@ def _check_dimensions(rows: Sequence[object], dimension: int | None, name: str) 
     )
 
 
-def _as_numbers(row: Any, name: str) -> array[float]:
+def _as_numbers(row: Sequence[Any], name: str) -> array[float]:
     try:
         return array("d", (math.nan if number is None else number for number in row))
     except (ValueError, TypeError, OverflowError) as error:

@@ -89,7 +89,7 @@ def _endpoint(url: str, is_voyage: bool) -> str:
     return url if last_part.startswith("rerank") else f"{url}/rerank"
 
 
-def _scores_in(answer: Any, count: int, name: str) -> list[float]:
+def _scores_in(answer: object, count: int, name: str) -> list[float]:
     """Return the scores of an answer in the order of the texts.
 
     Cohere, Jina and vLLM answer {"results": [{"index", "relevance_score"}, …]}, Voyage {"data": …},
