@@ -88,7 +88,7 @@ class _Candidates:
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """An order of notes: with details of those that may be shown, and the signals it is based on."""
+    """An order of notes, the details of those that may be shown, and the signals it is based on."""
 
     ranked: Sequence[Ranked] = ()
     details: Mapping[NoteId, Shown] = field(default_factory=dict)
@@ -370,7 +370,8 @@ class SearchRequest:
     # Whether a reranker may order the hits.
     rerank: bool = True
 
-    # Whether hits name who changed them last. They always do if the filter or query names an author.
+    # Whether hits name who changed them last. They always do if the filter or query names an
+    # author.
     authors: bool = False
 
     # Whether each hit has its own score, even if it is higher than that of a hit above.

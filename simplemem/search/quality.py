@@ -227,7 +227,7 @@ def _passage_at(passages: Passages, number: int) -> str:
 
 
 def _similarities(ranking: Ranking) -> tuple[float, list[float]]:
-    """Return the similarity of the best hit to the query, and those of the other notes, by cosine."""
+    """Return the similarity to the query of the best hit, and of the other notes, by cosine."""
     _, _, meaning = ranking.signals[:3]
     similarities = dict(meaning.values)
     best = similarities.pop(ranking.hits[0].note, 0.0)

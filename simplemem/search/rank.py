@@ -95,9 +95,9 @@ _QUESTION_WORDS = frozenset(
     qué cuándo dónde quién quiénes cuál cuáles cómo cuánto cuántos""".split()
 )
 
-# A text of up to a tenth of all notes, within these bounds, keeps its full weight. With 3 in a vault of
-# 173 notes, texts that a few related notes share weighed too little (MRR of first sentences 0.514 for
-# 0.538; with 10 it is 0.533).
+# A text of up to a tenth of all notes, within these bounds, keeps its full weight. With 3 in a
+# vault of 173 notes, texts that a few related notes share weighed too little (MRR of first
+# sentences 0.514 for 0.538; with 10 it is 0.533).
 _MIN_UNWEIGHTED_NOTES = 3
 _MAX_UNWEIGHTED_NOTES = 10
 _MAX_COUNTED_NOTES = 100  # a weight does not get smaller with more notes

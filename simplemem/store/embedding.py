@@ -124,7 +124,10 @@ class Embedding:
         return is_remote
 
     def coverage(self) -> Coverage | None:
-        """Return how words cover passages by the bundled word vectors; None with another embedder."""
+        """Return how words cover passages by the bundled word vectors.
+
+        None with another embedder.
+        """
         embedder = self.load().embedder
         if not isinstance(embedder, WordLlama):
             return None
@@ -202,7 +205,8 @@ class Embedding:
         query, and none if many are missing or another process is at it.
 
         It ends after `work_seconds` of CPU time at the latest, and keeps what was made. `ready` has
-        texts that need not be read again. `into` is the index to fill, if it is not the current one.
+        texts that need not be read again. `into` is the index to fill, if it is not the current
+        one.
         """
         embedder = self.load().embedder
         if embedder is None:
@@ -369,7 +373,7 @@ class Embedding:
         return self._index.embedded("", False).private
 
     def report(self) -> dict[str, Any]:
-        """Return for `stats` who makes vectors, how many notes have them, and why others lack them."""
+        """Return for `stats` who makes vectors, how many notes have them, and why others do not."""
         embedder, problem = self.load()
         if self._settings.embed.provider == "none":
             problem = ""

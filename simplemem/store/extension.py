@@ -149,7 +149,7 @@ class ExtensionAPI:
                 yield Read(path, text, file.sha256, problem or "")
 
     def private_among(self, paths: Iterable[str]) -> set[str]:
-        """Return those of some notes whose text must not be sent to a service, or cannot be read."""
+        """Return the notes among these that must not be sent to a service, or cannot be read."""
         rules = self._parts.settings.embed.private
         private = set(paths)
         for note in self.read(list(private)):
