@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import reference
 from markdown_it.rules_block.state_block import StateBlock
 
-from simplemem.note.blocks import MAX_CONTAINERS, Leaf, Scan, trim_leaf
+from simplemem.note.blocks import MAX_CONTAINERS, BlockScanner, Leaf, trim_leaf
 
 
 def parse_blocks(lines: Sequence[str]) -> list[Leaf] | None:
@@ -104,7 +104,7 @@ def _math(state: StateBlock, first: int, end: int, silent: bool) -> bool:
     return False
 
 
-class Watched(Scan):
+class Watched(BlockScanner):
     """The scanner, and whether it met one of the corners in which `markdown-it-py` and CommonMark differ."""
 
     sure = True

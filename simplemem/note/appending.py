@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable
 
-from simplemem.note.blocks import Scan
+from simplemem.note.blocks import BlockScanner
 from simplemem.note.lines import LINE_END, newline_of
 from simplemem.note.note import Note
 
@@ -161,7 +161,7 @@ def _needs_blank_line(note: Note, added: str) -> bool:
     return not continues_block
 
 
-def _is_indented_as_more(scan: Scan, added: str) -> bool:
+def _is_indented_as_more(scan: BlockScanner, added: str) -> bool:
     """Return whether the addition is indented as more of the last item, code block or paragraph."""
     if added[0] not in " \t":
         return False
@@ -176,7 +176,7 @@ def _is_indented_as_more(scan: Scan, added: str) -> bool:
     return not (_LIST_MARKER.match(line) or _RULE.match(line))
 
 
-def _continues_list(scan: Scan, added: str) -> bool:
+def _continues_list(scan: BlockScanner, added: str) -> bool:
     """Return whether the addition begins with an item of a list that is open at the end."""
     line = _split_lines(added)[0]
     marker = _LIST_MARKER.match(line)
@@ -194,7 +194,7 @@ def _continues_list(scan: Scan, added: str) -> bool:
     return False
 
 
-def _continues_table(scan: Scan, added: str) -> bool:
+def _continues_table(scan: BlockScanner, added: str) -> bool:
     """Return whether the addition begins with a row of the table that the note ends with.
 
     An addition that begins with a table of its own does not.
@@ -214,9 +214,9 @@ def _continues_table(scan: Scan, added: str) -> bool:
     return has_open_ends and len(_CELL_BORDER.findall(lines[0])) == borders
 
 
-def _scan_body(note: Note) -> Scan:
+def _scan_body(note: Note) -> BlockScanner:
     """Return a scan of the body in which everything that is open at its end is still open."""
-    scan = Scan(_split_lines(note.text[note.content_start :]))
+    scan = BlockScanner(_split_lines(note.text[note.content_start :]))
     scan.read_lines()
     return scan
 

@@ -56,7 +56,7 @@ _CONTAINER_STARTERS = frozenset(">-+*0123456789")
 _NOT_PLAIN = _STARTERS | {" ", "\t"}
 
 
-class Scan:
+class BlockScanner:
     """The leaves found so far, and what is open (CommonMark, appendix A).
 
     `open` is the open leaf: "paragraph", "table", "fence", "code" (indented), "html", or "" if none

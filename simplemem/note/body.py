@@ -10,9 +10,19 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from simplemem.note.blocks import SPACES, Leaf, Scan
+from simplemem.note.blocks import SPACES, BlockScanner, Leaf
 from simplemem.note.inline import QUOTE_MARKS, InlineScanner, Link
 from simplemem.note.lines import BYTE_ORDER_MARK, LINE_END, count_lines
+
+# The marks of the quotes and list items that a line stands in, and those of a heading.
+_MARKS = r"[ \t]*+(?:(?:>|[-+*](?=[ \t])|[0-9]{1,9}[.)](?=[ \t]))[ \t]*+)*+"
+_LEADING_MARKS = re.compile(_MARKS)
+_ATX_START = re.compile(rf"{_MARKS}#{{1,6}}(?:[ \t]|$)")
+_CLOSING_HASHES = re.compile(r"(?:^|[ \t])#+[ \t]*$")
+_BLOCK_ID = re.compile(r"(?:^|[ \t])\^(?P<id>[A-Za-z0-9-]+)[ \t]*$")
+
+_KINDS_WITH_TEXT = frozenset({"paragraph", "item", "quote", "heading", "math"})
+_KINDS_WITH_IDS = frozenset({"paragraph", "item", "quote", "heading", "table"})
 
 
 class Heading(NamedTuple):
@@ -47,17 +57,6 @@ class Body(NamedTuple):
     tag_lines: tuple[int, ...] = ()  # the line of each tag
 
 
-# The marks of the quotes and list items that a line stands in, and those of a heading.
-_MARKS = r"[ \t]*+(?:(?:>|[-+*](?=[ \t])|[0-9]{1,9}[.)](?=[ \t]))[ \t]*+)*+"
-_LEADING_MARKS = re.compile(_MARKS)
-_ATX_START = re.compile(rf"{_MARKS}#{{1,6}}(?:[ \t]|$)")
-_CLOSING_HASHES = re.compile(r"(?:^|[ \t])#+[ \t]*$")
-_BLOCK_ID = re.compile(r"(?:^|[ \t])\^(?P<id>[A-Za-z0-9-]+)[ \t]*$")
-
-_KINDS_WITH_TEXT = frozenset({"paragraph", "item", "quote", "heading", "math"})
-_KINDS_WITH_IDS = frozenset({"paragraph", "item", "quote", "heading", "table"})
-
-
 def read_body(text: str, start: int) -> Body:
     """Return the contents of the body that begins at `start`, with places in the whole text.
 
@@ -72,7 +71,7 @@ def read_body(text: str, start: int) -> Body:
     headings: list[Heading] = []
     blocks: list[Block] = []
     block_ids: list[tuple[str, int]] = []
-    for leaf in Scan(lines).read():
+    for leaf in BlockScanner(lines).read():
         kind, first, end, level = leaf
         if kind == "rule":
             continue

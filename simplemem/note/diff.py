@@ -1,6 +1,6 @@
 """Compare two texts line by line: which lines both have, and the unified diff of the others. Pure.
 
-Every comparison of the program goes through `matches`. It first matches the lines that occur
+Every comparison of the program goes through `match_lines`. It first matches the lines that occur
 exactly once in each text, in the longest order that the texts share (a "patience diff"), then the
 lines between those. `difflib` matches small regions in which no such line is left. The work is
 bounded: where the bound is reached, the rest of a region counts as one large change. Lines that
@@ -23,7 +23,7 @@ WHAT_YOU_WANT: Final = ("the text you want", "the current text")
 _MAX_BYTES: Final = 200_000  # of a text, if its diff may be left out
 _CONTEXT_LINES: Final = 3  # shown around a change, so that a reader finds the place
 _MAX_DIFFLIB_CELLS: Final = 40_000  # the lines of one side times those of the other
-_MAX_PASSES: Final = 12  # how often `matches` may look at each line, in addition to
+_MAX_PASSES: Final = 12  # how often `match_lines` may look at each line, in addition to
 _EXTRA_STEPS: Final = 1_500_000  # so many steps whatever the length of the texts
 
 _NO_NEWLINE: Final = "\n\\ No newline at end of file\n"
@@ -65,7 +65,7 @@ def unified_diff(
     new_lines = lines_of(new)
     old_name, new_name = names
     lines = [f"--- {old_name}\n", f"+++ {new_name}\n"]
-    for hunk in _group_into_hunks(changes(old_lines, new_lines)):
+    for hunk in _group_into_hunks(changed_regions(old_lines, new_lines)):
         lines += _hunk_lines(old_lines, new_lines, hunk)
 
     text = "".join(map(_end_line, lines))
@@ -137,11 +137,11 @@ def _format_range(start: int, end: int) -> str:
     return f"{start + 1},{length}"
 
 
-def changes(old: _Lines, new: _Lines) -> Iterator[_Change]:
+def changed_regions(old: _Lines, new: _Lines) -> Iterator[_Change]:
     """Yield what differs between two texts, in order: which lines became which."""
     old_start = 0
     new_start = 0
-    new_ends = [*matches(old, new), len(new)]
+    new_ends = [*match_lines(old, new), len(new)]
     for old_end, new_end in enumerate(new_ends):
         if new_end < 0:
             continue
@@ -186,7 +186,7 @@ def blame(
         author = _only_author(states[index:previous_index])
 
         previous_lines = _stripped_lines(previous_text)
-        matched = matches(lines, previous_lines)
+        matched = match_lines(lines, previous_lines)
         previous_positions: dict[int, int] = {}
         for line, position in positions.items():
             previous_position = matched[position]
@@ -233,7 +233,7 @@ def _only_author(states: Sequence[_State[_Author]]) -> _Author | None:
     return author
 
 
-def matches(one: _Lines, other: _Lines) -> list[int]:
+def match_lines(one: _Lines, other: _Lines) -> list[int]:
     """Return for each line of `one` the index of the same line of `other`, or -1.
 
     The indexes rise, so no two matches cross.

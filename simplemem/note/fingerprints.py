@@ -7,15 +7,13 @@ import re
 from collections.abc import Iterator
 
 _ADDRESS_OR_TAG = re.compile(r"\]\([^()\n]*\)|<[^<>\n]*>|(?<![a-z])[a-z]++://\S+")
+_BLANK = re.compile(r"\s")
+_MAX_PIECE_CHARACTERS = 100_000  # a list of all words of a long text would take much memory
 
 
 def text_hash(text: str) -> bytes:
     """Return 16 bytes that tell whether a text is still the one that a vector was computed from."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
-
-
-_BLANK = re.compile(r"\s")
-_MAX_PIECE_CHARACTERS = 100_000  # a list of all words of a long text would take much memory
 
 
 def text_key(text: str) -> int | None:

@@ -23,6 +23,10 @@ _OPENING: Final = re.compile(r"\ufeff?---[ \t]*(?:\r\n|\r|\n)")
 _CLOSING: Final = re.compile(r"---[ \t]*(?:\r\n|\r|\n|\Z)")
 
 
+Properties = Mapping[str, Any]
+"""The properties of a note by their names, with YAML 1.2 core values."""
+
+
 class HeaderProblem(NamedTuple):
     """What is wrong with a header, and where in the file (line and column count from 1)."""
 
@@ -47,7 +51,7 @@ class Header:
     """The properties of a note, in order. If `problem` is set, the header must not be rewritten."""
 
     style: Literal["none", "yaml", "broken"]
-    properties: Mapping[str, Any]
+    properties: Properties
     problem: HeaderProblem | None
     body_start: int
     end: int = 0  # where a property can be added
@@ -66,7 +70,7 @@ class Header:
         return find_value(self.properties, key)
 
 
-def find_key(properties: Mapping[str, Any], key: str) -> str | None:
+def find_key(properties: Properties, key: str) -> str | None:
     """Return the name of a property as the note spells it, None if the note does not have it.
 
     Obsidian ignores the case of names. A note can have two that differ only in case; then the exact
@@ -82,7 +86,7 @@ def find_key(properties: Mapping[str, Any], key: str) -> str | None:
     return None
 
 
-def find_value(properties: Mapping[str, Any], key: str) -> Any:
+def find_value(properties: Properties, key: str) -> Any:
     """Return the value of a property, whatever the case of its name; None without one."""
     name = find_key(properties, key)
     if name is None:

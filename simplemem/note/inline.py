@@ -19,6 +19,36 @@ from simplemem.note.blocks import HTML_TAG, SPACES
 from simplemem.note.header import Scalar
 from simplemem.note.lines import BYTE_ORDER_MARK, LINE_END
 
+# The destination of a Markdown link: in angle brackets, or without spaces and with parentheses
+# nested at most three deep. A title may follow.
+_PLAIN = r"[^ \t\n\r\v\f\x00-\x1f\x7f()\\]++|\\[!-/:-@\[-`{-~]?+"
+_NESTED = rf"\((?:{_PLAIN}|\((?:{_PLAIN}|\((?:{_PLAIN})*+\))*+\))*+\)"
+_TITLE = r"""(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|\((?:[^()\\]|\\.)*+\))"""
+_GAP = r"[ \t\n\r]"
+_DESTINATION = re.compile(
+    rf"(?s)\({_GAP}*+"
+    rf"(?:<(?P<angle>(?:[^<>\\\n\r]|\\.)*+)>|(?P<plain>(?!<)(?:{_PLAIN}|{_NESTED})*+))"
+    rf"(?:{_GAP}++{_TITLE})?+{_GAP}*+\)"
+)
+_WEB_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
+_ESCAPED = re.compile(r"\\(?P<character>[!-/:-@\[-`{-~])")
+_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+
+# Each alternative begins with a character of its own, so that `re` skips over plain text at once.
+_TOKEN = re.compile(r"\\[!-/:-@\[-`{-~]|``*|\$\$?|<|!\[\[?|\[\[?|\]|#")
+_WIKILINK_END = re.compile(r"\]\]|\[\[|[\n\r]")
+_BACKTICKS = re.compile(r"`+")
+_MATH_END = re.compile(r"(?<![\s\\])\$(?![0-9])")
+_TAG_OR_AUTOLINK = re.compile(rf"<[A-Za-z][A-Za-z0-9+.-]{{1,31}}:[^\s<>\x00-\x1f]*+>|{HTML_TAG}")
+
+# A tag ends at white space, at ASCII punctuation other than - / _ and at typographic punctuation.
+_NOT_IN_TAG = r"\x00-\x20!-,.:-@\[-\^`{-\x7f\x85\xa0\u1680\u2000-\u206f\u2e00-\u2e7f\u3000\ufeff"
+_TAG = re.compile(f"#(?P<name>[^{_NOT_IN_TAG}]++)")
+_SPACE = frozenset(SPACES + BYTE_ORDER_MARK)
+_BEFORE_EMPHASIS = _SPACE | frozenset("!\"'(,-.:;>?[{|")
+_CELL_END = re.compile(r"\[\[[^\[\]|\n\r]*+(?:\|[^\[\]|\n\r]*+)?+\]\]|(?<!\\)(?P<bar>\|)")
+QUOTE_MARKS = re.compile(r"[ \t>]*+")
+
 
 class Link(NamedTuple):
     """A link or embed as it is written: what it looks up and displays, and where its parts are."""
@@ -48,9 +78,6 @@ class Link(NamedTuple):
         return self.form
 
 
-QUOTE_MARKS = re.compile(r"[ \t>]*+")
-
-
 def read_value_link(value: str) -> Link | None:
     """Return the link that a property's value consists of, apart from white space, or None.
 
@@ -66,22 +93,6 @@ def read_value_link(value: str) -> Link | None:
         if link.start == 0 and link.end == len(value):
             return link
     return None
-
-
-# The destination of a Markdown link: in angle brackets, or without spaces and with parentheses
-# nested at most three deep. A title may follow.
-_PLAIN = r"[^ \t\n\r\v\f\x00-\x1f\x7f()\\]++|\\[!-/:-@\[-`{-~]?+"
-_NESTED = rf"\((?:{_PLAIN}|\((?:{_PLAIN}|\((?:{_PLAIN})*+\))*+\))*+\)"
-_TITLE = r"""(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|\((?:[^()\\]|\\.)*+\))"""
-_GAP = r"[ \t\n\r]"
-_DESTINATION = re.compile(
-    rf"(?s)\({_GAP}*+"
-    rf"(?:<(?P<angle>(?:[^<>\\\n\r]|\\.)*+)>|(?P<plain>(?!<)(?:{_PLAIN}|{_NESTED})*+))"
-    rf"(?:{_GAP}++{_TITLE})?+{_GAP}*+\)"
-)
-_WEB_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
-_ESCAPED = re.compile(r"\\(?P<character>[!-/:-@\[-`{-~])")
-_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 
 
 def _decode_destination(destination: str) -> str:
@@ -108,21 +119,6 @@ def _lookup_name(path: str) -> str:
         return path
     with_spaces = path.replace("\xa0", " ")
     return unicodedata.normalize("NFC", with_spaces).strip()
-
-
-# Each alternative begins with a character of its own, so that `re` skips over plain text at once.
-_TOKEN = re.compile(r"\\[!-/:-@\[-`{-~]|``*|\$\$?|<|!\[\[?|\[\[?|\]|#")
-_WIKILINK_END = re.compile(r"\]\]|\[\[|[\n\r]")
-_BACKTICKS = re.compile(r"`+")
-_MATH_END = re.compile(r"(?<![\s\\])\$(?![0-9])")
-_TAG_OR_AUTOLINK = re.compile(rf"<[A-Za-z][A-Za-z0-9+.-]{{1,31}}:[^\s<>\x00-\x1f]*+>|{HTML_TAG}")
-
-# A tag ends at white space, at ASCII punctuation other than - / _ and at typographic punctuation.
-_NOT_IN_TAG = r"\x00-\x20!-,.:-@\[-\^`{-\x7f\x85\xa0\u1680\u2000-\u206f\u2e00-\u2e7f\u3000\ufeff"
-_TAG = re.compile(f"#(?P<name>[^{_NOT_IN_TAG}]++)")
-_SPACE = frozenset(SPACES + BYTE_ORDER_MARK)
-_BEFORE_EMPHASIS = _SPACE | frozenset("!\"'(,-.:;>?[{|")
-_CELL_END = re.compile(r"\[\[[^\[\]|\n\r]*+(?:\|[^\[\]|\n\r]*+)?+\]\]|(?<!\\)(?P<bar>\|)")
 
 
 class _Bracket(NamedTuple):

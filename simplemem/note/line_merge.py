@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from simplemem.note.diff import matches
+from simplemem.note.diff import match_lines
 from simplemem.note.lines import LINE_END, newline_of
 
 LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
@@ -28,7 +28,7 @@ class Merged(NamedTuple):
         return self.conflicts == 0
 
 
-class _Chunk(NamedTuple):
+class _Region(NamedTuple):
     """The lines between two cuts of each text."""
 
     base: list[str]
@@ -116,7 +116,7 @@ def _end_line(line: str, newline: str) -> str:
     return line + newline
 
 
-def _merge_chunk(chunk: _Chunk, *, keeps_additions: bool) -> list[str] | None:
+def _merge_chunk(chunk: _Region, *, keeps_additions: bool) -> list[str] | None:
     """Return the merged lines of a chunk; None if the sides conflict."""
     base = _without_ends(chunk.base)
     current = _without_ends(chunk.current)
@@ -148,7 +148,7 @@ def _cut_into_chunks(
     base: list[str] | None,
     current: list[str],
     other: list[str],
-) -> Iterator[_Chunk]:
+) -> Iterator[_Region]:
     """Yield the chunks of three texts in order.
 
     Chunks of lines that all three texts share alternate with chunks of the lines between. Without a
@@ -160,8 +160,8 @@ def _cut_into_chunks(
         base = _shared_lines(current_keys, other_keys)
 
     base_keys = _without_ends(base)
-    in_current = matches(base_keys, current_keys)
-    in_other = matches(base_keys, other_keys)
+    in_current = match_lines(base_keys, current_keys)
+    in_other = match_lines(base_keys, other_keys)
 
     start = _Cut(0, 0, 0)
     last = _Cut(len(base), len(current), len(other))
@@ -169,7 +169,7 @@ def _cut_into_chunks(
         end = _end_of_shared_lines(start, in_current, in_other)
         if end == start:
             end = _next_shared_line(start, in_current, in_other, last)
-        yield _Chunk(
+        yield _Region(
             base[start.base : end.base],
             current[start.current : end.current],
             other[start.other : end.other],
@@ -178,7 +178,7 @@ def _cut_into_chunks(
 
 
 def _shared_lines(one: list[str], other: list[str]) -> list[str]:
-    positions = matches(one, other)
+    positions = match_lines(one, other)
     return [line for line, position in zip(one, positions, strict=True) if position >= 0]
 
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+BYTE_ORDER_MARK: Final = "\ufeff"
 LINE_END: Final = re.compile(r"\r\n?|\n")
-
-
-BYTE_ORDER_MARK = "\ufeff"
 
 
 def count_lines(text: str, start: int, end: int) -> int:

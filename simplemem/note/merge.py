@@ -7,6 +7,8 @@ other text.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from simplemem.errors import SimplememError
 from simplemem.note.header import read_header
 from simplemem.note.line_merge import Merged, merge_lines
@@ -39,31 +41,42 @@ def merge(
     if has_problem or not has_header:
         return merge_lines(base, current, other, names, both=both)
 
-    base_start, current_start, other_start = (header.body_start for header in headers)
-    base_header = None
-    base_body = None
-    if base is not None:
-        base_header = base[:base_start]
-        base_body = base[base_start:]
-    current_header = current[:current_start]
-    current_body = current[current_start:]
-    other_header = other[:other_start]
-    other_body = other[other_start:]
-
+    base_header, base_body = (None, None) if base is None else _split(base)
+    current_parts = _split(current)
+    other_parts = _split(other)
     try:
-        if is_only_removed(base_header, current_header, other_header):
-            header = MergedHeader("", {}, {})
-        else:
-            header = merge_headers(base_header, current_header, other_header)
+        header = _merge_header(base_header, current_parts.header, other_parts.header)
     except SimplememError:  # a property cannot be changed without changing something else
         return merge_lines(base, current, other, names, both=both)
-    body = merge_lines(base_body, current_body, other_body, names, both=both)
+    body = merge_lines(base_body, current_parts.body, other_parts.body, names, both=both)
+    return _join(header, body, names, newline_of(current))
 
-    newline = newline_of(current)
+
+class _NoteParts(NamedTuple):
+    """The header of a note with its fences, and its body."""
+
+    header: str
+    body: str
+
+
+def _split(text: str) -> _NoteParts:
+    body_start = read_header(text).body_start
+    return _NoteParts(text[:body_start], text[body_start:])
+
+
+def _merge_header(base: str | None, current: str, other: str) -> MergedHeader:
+    """Merge headers. One that a side removed is removed; raises as `merge_headers` does."""
+    if is_only_removed(base, current, other):
+        return MergedHeader("", {}, {})
+    return merge_headers(base, current, other)
+
+
+def _join(header: MergedHeader, body: Merged, names: tuple[str, str], newline: str) -> Merged:
+    """Return the merged note, with the properties in conflict at the top of its body."""
     content = mark_properties(header, names, newline) + body.text
     header_text = header.text
-    if content and header_text and not header_text.endswith(("\n", "\r")):
-        header_text += newline  # the note ended with its header
-    text = header_text + content
+    ends_line = header_text.endswith(("\n", "\r"))
+    if content and header_text and not ends_line:  # the note ended with its header
+        header_text += newline
     conflicts = body.conflicts + len(header.current_values)
-    return Merged(text, conflicts)
+    return Merged(header_text + content, conflicts)

@@ -39,7 +39,7 @@ class Passage(NamedTuple):
     headings: tuple[str, ...]
 
 
-class _Piece(NamedTuple):
+class _TextPiece(NamedTuple):
     """What passages are packed from: a block, or a part of one that is too long for a passage."""
 
     start: int
@@ -64,7 +64,7 @@ def cut_passages(text: str, body: Body) -> tuple[Passage, ...]:
     return tuple(passages)
 
 
-def _find_passage_end(pieces: Sequence[_Piece], first: int) -> int:
+def _find_passage_end(pieces: Sequence[_TextPiece], first: int) -> int:
     """Return the index behind the last piece of the passage that begins at index `first`."""
     tokens = pieces[first].tokens
     end = first + 1
@@ -86,7 +86,7 @@ def _find_passage_end(pieces: Sequence[_Piece], first: int) -> int:
     return end
 
 
-def _find_next_start(pieces: Sequence[_Piece], first: int, end: int) -> int:
+def _find_next_start(pieces: Sequence[_TextPiece], first: int, end: int) -> int:
     """Return with which piece the passage after `pieces[first:end]` begins.
 
     It repeats the last pieces of up to `OVERLAP_TOKENS`, but never so many that its first new
@@ -103,19 +103,19 @@ def _find_next_start(pieces: Sequence[_Piece], first: int, end: int) -> int:
     return start
 
 
-def _join_pieces(pieces: Sequence[_Piece], paths: Sequence[tuple[str, ...]]) -> Passage:
+def _join_pieces(pieces: Sequence[_TextPiece], paths: Sequence[tuple[str, ...]]) -> Passage:
     """Return the passage of some pieces. Its headings are those of its first text."""
     first = pieces[0]
     first_text = next((piece for piece in pieces if not piece.is_heading), first)
     return Passage(first.start, pieces[-1].end, first.line, paths[first_text.heading])
 
 
-def _cut_pieces(text: str, body: Body) -> list[_Piece]:
+def _cut_pieces(text: str, body: Body) -> list[_TextPiece]:
     """Return the blocks of a body as pieces. Blocks that are too long are cut.
 
     What the body has between blocks, such as rules and empty items, belongs to the block before.
     """
-    pieces: list[_Piece] = []
+    pieces: list[_TextPiece] = []
     counted_to = 0
     line = 1
     for index, (block_start, next_start) in enumerate(pairwise(_block_borders(text, body))):
@@ -144,21 +144,21 @@ def _block_borders(text: str, body: Body) -> list[int]:
     return [skip_blank(text, body.start), *later_starts, len(text)]
 
 
-def _block_piece(text: str, body: Body, index: int, start: int, end: int, line: int) -> _Piece:
+def _block_piece(text: str, body: Body, index: int, start: int, end: int, line: int) -> _TextPiece:
     """Return the piece from `start` to `end`, which has the block of that index if there is one."""
     tokens = count_tokens(text[start:end])
     if not body.blocks:
-        return _Piece(start, end, line, -1, tokens)
+        return _TextPiece(start, end, line, -1, tokens)
 
     block = body.blocks[index]
     if block.kind != "heading":
-        return _Piece(start, end, line, block.heading, tokens)
+        return _TextPiece(start, end, line, block.heading, tokens)
 
     opens_section = body.headings[block.heading].level <= _MAX_SECTION_LEVEL
-    return _Piece(start, end, line, block.heading, tokens, True, opens_section)
+    return _TextPiece(start, end, line, block.heading, tokens, True, opens_section)
 
 
-def _cut_piece(text: str, piece: _Piece) -> Iterator[_Piece]:
+def _cut_piece(text: str, piece: _TextPiece) -> Iterator[_TextPiece]:
     """Yield the parts of a piece: its lines or, of long lines, sentences, words or characters."""
     spans = _line_spans(text, piece.start, piece.end)
     for line, (line_start, line_end) in enumerate(spans, start=piece.line):
@@ -166,7 +166,7 @@ def _cut_piece(text: str, piece: _Piece) -> Iterator[_Piece]:
             if tokens > 0:
                 start = skip_blank(text, part_start)
                 end = start + len(text[start:part_end].rstrip())
-                yield _Piece(start, end, line, piece.heading, tokens)
+                yield _TextPiece(start, end, line, piece.heading, tokens)
 
 
 def _line_spans(text: str, start: int, end: int) -> Iterator[Span]:

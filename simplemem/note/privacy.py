@@ -10,6 +10,12 @@ from typing import Final
 from simplemem.note.names import compare_key
 from simplemem.note.note import Note
 
+_NOT_PRIVATE: Final = frozenset(("", "false", "no", "off", "0", "null", "none", "~"))
+# Frontmatter that was never closed, or begins a line too late, and names the property `private`.
+_FAILED_PRIVATE_HEADER: Final = re.compile(
+    r"\s*---[ \t]*\r?\n(?:[^\n]*\n){0,40}?[\"']?private[\"']?[ \t]*:", re.IGNORECASE
+)
+
 
 def is_private_by_rule(path: str, rules: Sequence[str]) -> bool:
     """Return whether one of the rules matches a path.
@@ -50,13 +56,6 @@ def _matches_pattern(path: str, pattern: str) -> bool:
         or fnmatchcase(path.removesuffix(".md"), pattern)
         or fnmatchcase(path, f"{pattern}/*")
     )
-
-
-_NOT_PRIVATE: Final = frozenset(("", "false", "no", "off", "0", "null", "none", "~"))
-# Frontmatter that was never closed, or begins a line too late, and names the property `private`.
-_FAILED_PRIVATE_HEADER: Final = re.compile(
-    r"\s*---[ \t]*\r?\n(?:[^\n]*\n){0,40}?[\"']?private[\"']?[ \t]*:", re.IGNORECASE
-)
 
 
 def private_reason(path: str, note: Note, rules: Sequence[str]) -> str | None:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from simplemem.errors import Unreadable
-from simplemem.note.diff import changes, matches
+from simplemem.note.diff import changed_regions, match_lines
 from simplemem.note.header import Header, Scalar, find_key, read_header
 from simplemem.note.text_edits import Edit, apply_edits
 from simplemem.note.yaml_reader import skip_blanks
@@ -87,10 +87,15 @@ def remove_property(text: str, key: str) -> str:
 def replace_scalar(text: str, scalar: Scalar, value: str) -> str:
     """Return a note with one text in its header replaced, in the same quotes if they can hold it.
 
-    `scalar` comes from `Header.scalars` of the same text. Raises Unreadable if the header cannot be
-    changed safely.
+    `scalar` comes from `Header.scalars` of the same text. Raises Unreadable if it does not, or if
+    the header cannot be changed safely.
     """
     header = _read_editable_header(text)
+    if scalar not in header.scalars:
+        raise Unreadable(
+            "the property to change is not in this text",
+            hint="Read the note again, then try again.",
+        )
     properties = deepcopy(dict(header.properties))
     _replace_at_path(properties, scalar.path, value)
 
@@ -307,7 +312,7 @@ def _change_block_list(text: str, node: Node, values: list[object], newline: str
     new_keys = [repr(value) for value in values]
 
     edits: list[Edit] = []
-    for old_start, old_end, new_start, new_end in changes(old_keys, new_keys):
+    for old_start, old_end, new_start, new_end in changed_regions(old_keys, new_keys):
         replaced_items = items[old_start:old_end]
         new_values = values[new_start:new_end]
         replaced_count = 0
@@ -351,7 +356,7 @@ def _change_block_map(
     new_names = list(entries)
 
     edits: list[Edit] = []
-    new_indexes = matches(old_names, new_names)
+    new_indexes = match_lines(old_names, new_names)
     for (key, old), new_index in zip(node.pairs(), new_indexes, strict=True):
         if new_index < 0:
             continue  # the lines of this entry are deleted below, or move to another place
@@ -363,7 +368,7 @@ def _change_block_map(
     ends = [value.end for _, value in node.pairs()]
     prefix = text[_line_start(text, starts[0]) : starts[0]]
     block = _BlockItems(text, starts, ends, prefix, newline)
-    for old_start, old_end, new_start, new_end in changes(old_names, new_names):
+    for old_start, old_end, new_start, new_end in changed_regions(old_names, new_names):
         names = new_names[new_start:new_end]
         sources = [format_entry(name, entries[name]) for name in names]
         edits += block.replace(old_start, old_end, sources)

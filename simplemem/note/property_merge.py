@@ -6,13 +6,12 @@ could not be read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Final, NamedTuple
 
 from simplemem.errors import SimplememError
 from simplemem.note.dates import parse_moment
-from simplemem.note.header import find_key, read_header
+from simplemem.note.header import Properties, find_key, read_header
 from simplemem.note.line_merge import LINE, mark_conflict, take_only_change
 from simplemem.note.properties import remove_property, set_property
 from simplemem.note.tags import tag_items
@@ -22,8 +21,6 @@ from simplemem.note.yaml_writer import render_header
 _ABSENT: Final = object()  # the value of a property that a side does not have
 _CONFLICT: Final = object()  # what comes of two values that cannot be merged
 _MAX_LIST_ITEMS: Final = 1_000  # of both sides; the work grows with the square of their number
-
-_Properties = Mapping[str, object]
 
 
 class MergedHeader(NamedTuple):
@@ -73,13 +70,13 @@ def merge_headers(base: str | None, current: str, other: str) -> MergedHeader:
     return MergedHeader(_add_comments(header, base, other), current_values, other_values)
 
 
-def _union_of_keys(current: _Properties, other: _Properties) -> list[str]:
+def _union_of_keys(current: Properties, other: Properties) -> list[str]:
     """Return the names of the properties of both sides, those that differ only in case once."""
     added_keys = [key for key in other if find_key(current, key) is None]
     return [*current, *added_keys]
 
 
-def _value_of(properties: _Properties, key: str) -> object:
+def _value_of(properties: Properties, key: str) -> object:
     """Return the value of a property, whatever the case of its name; _ABSENT if there is none."""
     spelled_key = find_key(properties, key)
     if spelled_key is None:
@@ -201,7 +198,7 @@ def mark_properties(header: MergedHeader, names: tuple[str, str], newline: str) 
     return "".join(mark_conflict(current_lines, other_lines, names, newline))
 
 
-def _property_lines(properties: _Properties) -> list[str]:
+def _property_lines(properties: Properties) -> list[str]:
     """Return the lines of a header with these properties, without the `---` around them."""
     try:
         header = render_header(properties)

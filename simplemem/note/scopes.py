@@ -11,13 +11,12 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from simplemem.errors import Invalid, TooLong
 from simplemem.note.fingerprints import text_hash
+from simplemem.note.header import Properties
 from simplemem.note.names import compare_key, legal_name
-
-Properties = Mapping[str, Any]
 
 SCOPED_FOLDERS: Final = ("atoms", "documents")
 DEFAULT_SCOPE: Final = "default"

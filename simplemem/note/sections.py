@@ -36,7 +36,8 @@ def find_section(text: str, body: Body, section: str) -> Span | None:
     """Return the start and end of a section or block, or None if the note has none of that name.
 
     A section is named by its heading or by a part of the heading's path: "Heading",
-    "#Heading#Sub" or "Heading > Sub". A block is named by its id: "^id".
+    "#Heading#Sub" or "Heading > Sub". A block is named by its id: "^id", also below a heading:
+    "Heading > ^id".
     """
     # A heading may contain " > " itself, so the name is first looked up as it is.
     for name in (section, section.replace(" > ", "#")):
@@ -45,12 +46,24 @@ def find_section(text: str, body: Body, section: str) -> Span | None:
             continue
 
         if parts[-1].startswith("^"):
-            return _find_block(text, body, parts[-1].removeprefix("^"))
+            return _find_block_below(text, body, parts[:-1], parts[-1].removeprefix("^"))
 
         span = _find_heading_section(text, body, parts)
         if span is not None:
             return span
     return None
+
+
+def _find_block_below(text: str, body: Body, headings: Sequence[str], block_id: str) -> Span | None:
+    """Return the span of a block with an id in the section of some headings, or anywhere if none."""
+    block = _find_block(text, body, block_id)
+    if block is None or not headings:
+        return block
+
+    section = _find_heading_section(text, body, headings)
+    if section is None or not section[0] <= block[0] < section[1]:
+        return None
+    return block
 
 
 def _find_block(text: str, body: Body, block_id: str) -> Span | None:

@@ -14,11 +14,7 @@ from typing import Any, Final
 from simplemem.errors import Invalid
 from simplemem.note.header import find_value, read_header
 from simplemem.note.properties import set_property
-from simplemem.note.tag_requests import (
-    TagValue,
-    parse_tag_name,
-    parse_tag_request,
-)
+from simplemem.note.tag_requests import RequestedValue, parse_tag_name, parse_tag_request
 from simplemem.note.tags import (
     LEGACY_KEYS,
     NOT_IN_TAG,
@@ -92,7 +88,7 @@ def tags_for_new_note(request: object) -> tuple[list[str], dict[str, Any]]:
     return tags, properties
 
 
-def change_tags(text: str, changes: Mapping[str, TagValue]) -> str:
+def change_tags(text: str, changes: Mapping[str, RequestedValue]) -> str:
     """Return a note with tags set and removed in its header, in the notation that the note has.
 
     A value replaces the other values of its key. Raises Invalid for names and values that the note
@@ -116,7 +112,7 @@ def change_tags(text: str, changes: Mapping[str, TagValue]) -> str:
     return _remove_from_legacy_keys(text, properties, removed_names)
 
 
-def _change_map(tags: Mapping[str, Any], changes: Mapping[str, TagValue]) -> dict[str, Any]:
+def _change_map(tags: Mapping[str, Any], changes: Mapping[str, RequestedValue]) -> dict[str, Any]:
     entries = dict(tags)
 
     for key, value in changes.items():
@@ -145,7 +141,7 @@ def _without_entries(entries: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _change_list(
-    text: str, properties: Mapping[str, Any], tags: object, changes: Mapping[str, TagValue]
+    text: str, properties: Mapping[str, Any], tags: object, changes: Mapping[str, RequestedValue]
 ) -> str:
     """Return a note whose tags are a list or a text, with these changes."""
     old_items = tag_items(tags)
@@ -193,7 +189,7 @@ def _remove_from_legacy_keys(
 
 def _add_tag(
     items: list[Any], name: str, value: str | bool | float, properties: Mapping[str, Any]
-) -> tuple[list[Any], TagValue]:
+) -> tuple[list[Any], RequestedValue]:
     """Return the items with this tag, and the value for the property of the same name.
 
     The second result is None if the tag itself contains the value. Raises Invalid if neither a tag
@@ -248,7 +244,7 @@ def _replace_values(items: list[Any], name: str, new_tag: str) -> list[Any]:
     ]
 
 
-def _with_type_of(old_value: object, value: TagValue) -> TagValue:
+def _with_type_of(old_value: object, value: RequestedValue) -> RequestedValue:
     """Return a value as a number if the old value is one and the new one can be.
 
     Values arrive as text, and Obsidian gives every property one type.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from simplemem.errors import Invalid
-from simplemem.note.header import read_header
+from simplemem.note.header import Header, read_header
 from simplemem.note.note import Note
 from simplemem.note.tags import (
     bare_tag,
@@ -18,10 +18,10 @@ from simplemem.note.tags import (
     nested_tag,
 )
 
-TagValue = str | bool | int | float | None
+RequestedValue = str | bool | int | float | None
 
 # By name: the value of a tag, True for a tag without one, None or False to remove the tag.
-Request = dict[str, TagValue]
+Request = dict[str, RequestedValue]
 
 _MAX_LINE_NUMBERS: Final = 10  # that a warning lists for one tag
 _KEY_AND_VALUE: Final = re.compile(r"\s*+(?P<key>[^\s=:]*+)\s*+[=:](?P<value>.*)", re.DOTALL)
@@ -160,7 +160,7 @@ def tags_left_in_text(changed: Note, changes: Request) -> list[str]:
     return [_tag_stays_warning(tag, lines) for tag, lines in lines_by_tag.items()]
 
 
-def _contradicts(tag: str, name: str, value: TagValue) -> bool:
+def _contradicts(tag: str, name: str, value: RequestedValue) -> bool:
     """Return whether a request removes a tag of the text, or gives its name another value."""
     if value is True or not is_within(tag, name):
         return False
@@ -193,6 +193,18 @@ def without_header(
     with a block of properties that cannot be read.
     """
     text = (content or "").lstrip()
+    header = _read_leading_header(text)
+    explicit = dict(metadata or {})
+    if not header.properties:
+        return content, explicit, []
+
+    names = ", ".join(header.properties)
+    warning = f"the YAML block at the start of the content was taken as metadata: {names}"
+    return text[header.body_start :], _merge_metadata(header, explicit), [warning]
+
+
+def _read_leading_header(text: str) -> Header:
+    """Return the header of a content; raise Invalid if it begins with one that cannot be read."""
     header = read_header(text)
     if header.style == "broken" and _HEADER_START.match(text):
         reason = header.problem.message if header.problem else ""
@@ -200,22 +212,20 @@ def without_header(
             f"the YAML block that the content begins with cannot be read: {reason}",
             hint="Give the properties as metadata.",
         )
+    return header
 
-    merged = dict(metadata or {})
-    if not header.properties:
-        return content, merged, []
 
-    explicit = {str(key).casefold(): value for key, value in merged.items() if value is not None}
-    merged |= {
-        key: value for key, value in header.properties.items() if key.casefold() not in explicit
+def _merge_metadata(header: Header, explicit: dict[str, Any]) -> dict[str, Any]:
+    """Return the explicit metadata with the properties of a header that it does not have."""
+    values = {str(key).casefold(): value for key, value in explicit.items() if value is not None}
+    additions = {
+        key: value for key, value in header.properties.items() if key.casefold() not in values
     }
+    merged = explicit | additions
 
     header_tags = header.get("tags")
-    explicit_tags = explicit.get("tags")
+    explicit_tags = values.get("tags")
     if header_tags and explicit_tags:
-        pairs = (*read_entries(header_tags), *read_entries(explicit_tags))
-        merged["tags"] = [{key: value} for key, value in pairs]
-
-    names = ", ".join(header.properties)
-    warning = f"the YAML block at the start of the content was taken as metadata: {names}"
-    return text[header.body_start :], merged, [warning]
+        entries = [*read_entries(header_tags), *read_entries(explicit_tags)]
+        merged["tags"] = [{key: value} for key, value in entries]
+    return merged

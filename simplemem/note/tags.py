@@ -10,11 +10,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, TypeGuard
 
-from simplemem.note.header import find_value
+from simplemem.note.header import Properties, find_value
 
-Properties = Mapping[str, Any]
-
-Value = str | bool | int | float
+TagValue = str | bool | int | float
 """The value of a tag. A tag without a value has the value True."""
 
 SCALAR_TYPES: Final = (str, int, float)
@@ -87,7 +85,7 @@ def tag_items(tags: object) -> list[Any]:
     return [tags]
 
 
-def value_in_property(properties: Properties, name: str) -> Value | None:
+def value_in_property(properties: Properties, name: str) -> TagValue | None:
     """Return the value of a tag that is stored in the property of the same name, else None.
 
     With `tags: [due]` and `due: 2026-12-01`, the tag `due` has that date as its value. Only texts
@@ -132,7 +130,7 @@ def _read_tag_property(key: str, value: object) -> list[Tag]:
     return [Tag(bare_tag(item), source) for item in items if is_tag_item(item)]
 
 
-def map_entries(entries: Mapping[str, Any]) -> Iterator[tuple[str, str, Value]]:
+def map_entries(entries: Mapping[str, Any]) -> Iterator[tuple[str, str, TagValue]]:
     """Yield key, tag and value of each entry of a map of tags. `false` and null are no tags.
 
     The tag contains the value if it can: `status/done` for `status: done`, but `owner` for
@@ -184,13 +182,13 @@ def filter_pairs(tags: Sequence[Tag], properties: Properties) -> tuple[tuple[str
     return tuple(pairs)
 
 
-def tag_map(tags: Sequence[Tag], properties: Properties) -> dict[str, Value]:
+def tag_map(tags: Sequence[Tag], properties: Properties) -> dict[str, TagValue]:
     """Return the tags as a map: `{"todo": True, "status": "done"}`.
 
     If a key has several values, only the first is its value; the other tags keep their full names.
     """
     spellings: dict[str, str] = {}  # by the case-folded key, as are the values
-    values: dict[str, Value] = {}
+    values: dict[str, TagValue] = {}
     for tag in tags:
         if tag.source == "map":
             continue
@@ -217,7 +215,7 @@ def tag_map(tags: Sequence[Tag], properties: Properties) -> dict[str, Value]:
 
 def _values_outside_names(
     tags: Sequence[Tag], properties: Properties
-) -> Iterator[tuple[str, Value]]:
+) -> Iterator[tuple[str, TagValue]]:
     """Yield name and value of the tags whose value is not part of their name.
 
     Such a value is in a map of tags, or in a property that is called like the tag.

@@ -23,6 +23,7 @@ _UNSPACED_STOP_PAIRS: Final = frozenset(
     """.split()
 )
 
+_SPACE_BESIDE_LETTER: Final = re.compile(r"(?<=\D) | (?=\D)")
 _find_ascii_words: Final = re.compile("[a-z0-9]+").findall
 
 
@@ -102,9 +103,6 @@ def words_in_order(text: str) -> list[str]:
 def unique_words(text: str) -> list[str]:
     """Return the words of a text in their order, each of them once."""
     return list(dict.fromkeys(words_in_order(text)))
-
-
-_SPACE_BESIDE_LETTER: Final = re.compile(r"(?<=\D) | (?=\D)")
 
 
 def words_key(name: str) -> str:

@@ -116,7 +116,9 @@ class _YamlReader:
         replacements: dict[int, int] = {}
         unused_codes = self._unused_codes()
         for character in characters:
-            code = next(unused_codes)
+            code = next(unused_codes, None)
+            if code is None:
+                raise RefusedError("it contains too many characters for private use", self.base)
             replacements[ord(character)] = code
             self.originals[code] = character
         self.source = self.source.translate(replacements)

@@ -9,37 +9,6 @@ from typing import Any, Final, NamedTuple
 
 CoreValue = str | int | float | bool | None
 
-
-class RefusedError(Exception):
-    """Raised for YAML that is not supported as a header; `offset` counts from the note's start."""
-
-    def __init__(self, message: str, offset: int) -> None:
-        self.message = message
-        self.offset = offset
-
-
-class Node(NamedTuple):
-    """A value and its place in the text. Offsets count the characters of the whole note."""
-
-    style: str  # "" plain, "'", '"', "|", ">": a scalar; "-" and "[": a list; ":" and "{": a map
-    value: Any
-    start: int
-    end: int  # a block scalar ends with its last line, without the line break
-    children: tuple[Node, ...] = ()  # the items of a list; key, value, key, value ... of a map
-
-    def pairs(self) -> Iterator[tuple[Node, Node]]:
-        """Iterate over the keys and values of a map."""
-        nodes = iter(self.children)
-        return zip(nodes, nodes, strict=True)
-
-
-class Document(NamedTuple):
-    """A YAML document: its root, None if it has only comments and blanks, and where it ends."""
-
-    root: Node | None
-    end: int
-
-
 # Python refuses to convert numbers of more than 4,300 digits. Longer ones than this stay text.
 _MAX_DIGITS: Final = 3_000
 _CORE_FIRST: Final = frozenset("~nNtTfF+-.0123456789")
@@ -73,6 +42,36 @@ _NUMBER: Final = re.compile(
     r"|0x(?P<hexadecimal>[0-9a-fA-F]+)"
     r"|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
 )
+
+
+class RefusedError(Exception):
+    """Raised for YAML that is not supported as a header; `offset` counts from the note's start."""
+
+    def __init__(self, message: str, offset: int) -> None:
+        self.message = message
+        self.offset = offset
+
+
+class Node(NamedTuple):
+    """A value and its place in the text. Offsets count the characters of the whole note."""
+
+    style: str  # "" plain, "'", '"', "|", ">": a scalar; "-" and "[": a list; ":" and "{": a map
+    value: Any
+    start: int
+    end: int  # a block scalar ends with its last line, without the line break
+    children: tuple[Node, ...] = ()  # the items of a list; key, value, key, value ... of a map
+
+    def pairs(self) -> Iterator[tuple[Node, Node]]:
+        """Iterate over the keys and values of a map."""
+        nodes = iter(self.children)
+        return zip(nodes, nodes, strict=True)
+
+
+class Document(NamedTuple):
+    """A YAML document: its root, None if it has only comments and blanks, and where it ends."""
+
+    root: Node | None
+    end: int
 
 
 def parse_plain_scalar(text: str) -> CoreValue:

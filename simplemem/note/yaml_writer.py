@@ -24,6 +24,22 @@ if TYPE_CHECKING:
 
 _MAX_KEY_LENGTH: Final = 500  # libyaml looks for the colon only in the next 1,024 characters
 
+# Characters that some parser takes for a line break or a byte order mark, or refuses.
+_ONLY_ESCAPED: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_NOT_PLAIN: Final = re.compile(r"[-?:,\[\]{}#&*!|>'\"%@`=]|\.\.\.|.*?(?::\s|\s#|:$)", re.DOTALL)
+_NOT_PLAIN_IN_FLOW: Final = re.compile(r"[,\[\]{}]|:\S")
+_ISO_DATE: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?"
+)
+# What YAML 1.1 takes for something else than text, beyond the patterns of PyYAML: its words in any
+# case, and dates with short months and days, which Ruby reads.
+_NOT_TEXT_IN_YAML_1_1: Final = re.compile(
+    r"(?i:y|n|yes|no|on|off|true|false|null)|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?",
+    re.DOTALL,
+)
+
 
 def render_header(properties: Mapping[str, object], newline: str = "\n") -> str:
     """Return the header of a new note as Obsidian writes it, with both fences.
@@ -70,23 +86,6 @@ def yaml_handler() -> BaseHandler:
             return "\n".join(lines)
 
     return CoreYaml()
-
-
-# Characters that some parser takes for a line break or a byte order mark, or refuses.
-_ONLY_ESCAPED: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
-_NOT_PLAIN: Final = re.compile(r"[-?:,\[\]{}#&*!|>'\"%@`=]|\.\.\.|.*?(?::\s|\s#|:$)", re.DOTALL)
-_NOT_PLAIN_IN_FLOW: Final = re.compile(r"[,\[\]{}]|:\S")
-_ISO_DATE: Final = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-    r"(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?"
-)
-# What YAML 1.1 takes for something else than text, beyond the patterns of PyYAML: its words in any
-# case, and dates with short months and days, which Ruby reads.
-_NOT_TEXT_IN_YAML_1_1: Final = re.compile(
-    r"(?i:y|n|yes|no|on|off|true|false|null)|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?",
-    re.DOTALL,
-)
 
 
 def is_plain_safe(value: str, *, flow: bool = False) -> bool:

@@ -121,3 +121,11 @@ def test_a_block_is_found_by_its_id_whatever_its_case() -> None:
 )
 def test_depth_breaks_nothing_and_hides_no_link(text: str) -> None:
     assert [link.target for link in body_of(text).links] == ["x"]
+
+
+def test_a_block_below_a_heading_is_found_only_there() -> None:
+    text = "# A\n\none ^x\n\n# B\n\ntwo ^y\n"
+    body = body_of(text)
+    assert find_section(text, body, "A > ^x") == find_section(text, body, "^x")
+    assert find_section(text, body, "A > ^y") is None
+    assert find_section(text, body, "C > ^x") is None

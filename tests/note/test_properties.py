@@ -394,3 +394,15 @@ def test_tuples_and_texts_of_other_types_are_written_as_what_they_are() -> None:
         __slots__ = ()
 
     assert read_header(set_property("", "k", (Word("a"), 1))).get("k") == ["a", 1]
+
+
+def test_a_header_with_every_private_character_is_refused() -> None:
+    private = "".join(map(chr, range(0xF0000, 0xFFFFE)))
+    header = read_header(f"---\na: \x01{private}\n---\n")
+    assert header.problem is not None and "private use" in header.problem.message
+
+
+def test_a_scalar_of_another_text_is_refused() -> None:
+    scalar = read_header("---\nrelated:\n  - one\n  - two\n---\n").scalars[1]
+    with pytest.raises(Unreadable, match="not in this text"):
+        replace_scalar("---\nother: one\n---\n", scalar, "x")

@@ -8,7 +8,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.note.diff import matches
+from simplemem.note.diff import match_lines
 from simplemem.note.header import read_header
 from simplemem.note.merge import merge
 
@@ -88,11 +88,11 @@ def test_a_clean_merge_holds_what_either_added_and_nothing_that_either_removed(
     other=st.lists(st.sampled_from("abcdefgh"), max_size=60),
 )
 def test_matched_lines_are_equal_and_never_cross(one: list[str], other: list[str]) -> None:
-    found = matches(one, other)
+    found = match_lines(one, other)
     pairs = [(at, there) for at, there in enumerate(found) if there >= 0]
     assert all(one[at] == other[there] for at, there in pairs)
     assert [there for _, there in pairs] == sorted({there for _, there in pairs})
-    assert matches(one, one) == list(range(len(one)))
+    assert match_lines(one, one) == list(range(len(one)))
 
 
 def _lines(text: str) -> list[str]:
