@@ -1,4 +1,4 @@
-"""Describe what an index holds: counts for statistics, its tags, and what was read from each note."""
+"""Describe what an index contains: counts, tags, and what was read from each note."""
 
 from __future__ import annotations
 

@@ -111,9 +111,9 @@ def differences(ours: Connection, theirs: Connection, *, vectors: bool) -> Itera
 
 
 def _place_of(marked_row: tuple[bool, DumpedRow]) -> tuple[int, str, str]:
-    """Return the place of a row: its table, its note, and its number in the note or its first value.
+    """Return the key by which `dump` sorts rows: the table, the note, and the number in it.
 
-    Rows of both indexes are sorted by it, as `dump` yields them.
+    A row without such a number has its first value in place of it.
     """
     _, row = marked_row
     table, note, number, *_ = (*row, "")

@@ -21,7 +21,7 @@ class EmbeddingQueue:
         self._characters = 0
 
     def keep(self, note_id: int, texts: list[tuple[int, str]]) -> None:
-        """Store the texts of a note by their chunk ids in place of earlier ones, if there is room."""
+        """Store the texts of a note, with the ids of their chunks, if there is room."""
         size = sum(len(text) for _, text in texts)
         self.take(note_id)
         with self._lock:

@@ -83,16 +83,28 @@ def read_body(text: str, start: int) -> Body:
         line_number = first + first_line
 
         if kind == "heading":
-            heading_text = _heading_text(lines, leaf)
-            headings.append(Heading(level, heading_text, line_number, block_start, block_end))
-        blocks.append(Block(kind, block_start, block_end, line_number, len(headings) - 1))
+            heading = Heading(
+                level=level,
+                text=_heading_text(lines, leaf),
+                line=line_number,
+                start=block_start,
+                end=block_end,
+            )
+            headings.append(heading)
+        block = Block(
+            kind=kind,
+            start=block_start,
+            end=block_end,
+            line=line_number,
+            heading=len(headings) - 1,
+        )
+        blocks.append(block)
 
         _read_inline(scanner, lines, leaf, block_end)
-
-        if "^" in last_line and kind in _KINDS_WITH_IDS:
-            block_id = _BLOCK_ID.search(last_line)
-            if block_id is not None:
-                block_ids.append((block_id["id"], end - 1 + first_line))
+        block_id = _find_block_id(kind, last_line)
+        if block_id is not None:
+            last_line_number = end - 1 + first_line
+            block_ids.append((block_id, last_line_number))
 
     # A link that is the text of another is complete before the other, and so precedes it.
     links = sorted(scanner.links, key=lambda link: link.start)
@@ -120,6 +132,16 @@ def _read_inline(scanner: InlineScanner, lines: Sequence[str], leaf: Leaf, block
         for row in range(first, end):
             row_start = scanner.line_starts[row]
             scanner.read_row(row_start, row_start + len(lines[row]))
+
+
+def _find_block_id(kind: str, last_line: str) -> str | None:
+    """Return the id at the end of a block, without its caret; None if it has none."""
+    if "^" not in last_line or kind not in _KINDS_WITH_IDS:
+        return None
+    block_id = _BLOCK_ID.search(last_line)
+    if block_id is None:
+        return None
+    return block_id["id"]
 
 
 def _split_lines(text: str, start: int) -> tuple[list[str], list[int]]:

@@ -50,7 +50,8 @@ class _CopyPattern(NamedTuple):
 _CONFLICTED_COPY: Final = (
     "(?i:conflicted copy|conflict copy|in konflikt stehende kopie|konfliktkopie"
     "|copie en conflit|copia en conflicto|copia conflictiva|còpia en conflicte"
-    "|copia in conflitto|cópia em conflito|конфликтующая копия|の競合コピー|冲突副本)"
+    "|copia in conflitto|cópia em conflito"
+    "|конфликтующая копия|の競合コピー|冲突副本)"
 )
 _TEXT: Final = r"[^()]*(?:\([^()]*\)[^()]*)?"  # the name of a device may be `MacBook Pro (2)`
 

@@ -15,7 +15,7 @@ def counted(number: int, thing: str, things: str = "") -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a text on one line; if it has more than `most` characters, cut at a word, with `…`."""
+    """Return a text on one line, cut at a word with `…` if it has more than `most` characters."""
     line = " ".join(text.split())
     if len(line) <= most:
         return line

@@ -104,18 +104,25 @@ def read_header(text: str) -> Header:
     try:
         root, end = _read_properties(text, fences.start, fences.end)
     except RefusedError as refused:
-        problem = _problem_at(text, refused.message, refused.offset)
-        return Header("broken", {}, problem, fences.body_start)
+        refusal = _problem_at(text, refused.message, refused.offset)
+        return Header("broken", {}, refusal, fences.body_start)
 
     if root is None:
-        return Header("yaml", {}, None, fences.body_start, end, text, None)
-    if root.style != "{":
-        return Header("yaml", root.value, None, fences.body_start, end, text, root)
+        return Header("yaml", {}, None, fences.body_start, end, text)
 
-    # Obsidian reads JSON as properties too. It is YAML in braces.
-    message = "it is JSON or one pair of braces, which is read but not rewritten"
-    problem = _problem_at(text, message, root.start)
-    return Header("yaml", root.value, problem, fences.body_start, end, text, root)
+    problem: HeaderProblem | None = None
+    if root.style == "{":  # Obsidian reads JSON as properties too. It is YAML in braces.
+        message = "it is JSON or one pair of braces, which is read but not rewritten"
+        problem = _problem_at(text, message, root.start)
+    return Header(
+        style="yaml",
+        properties=root.value,
+        problem=problem,
+        body_start=fences.body_start,
+        end=end,
+        text=text,
+        root=root,
+    )
 
 
 def content_start(text: str, header: Header) -> int:
@@ -180,7 +187,14 @@ def _scalars(text: str, node: Node, path: tuple[str, ...], flow: bool = False) -
             yield from _scalars(text, item, (*path, str(index)), is_flow)
     elif isinstance(value, str):
         verbatim = _find_verbatim(text, node)
-        yield Scalar(path, value, node.start, node.end, verbatim, is_flow)
+        yield Scalar(
+            path=path,
+            value=value,
+            start=node.start,
+            end=node.end,
+            verbatim=verbatim,
+            flow=is_flow,
+        )
 
 
 def _find_verbatim(text: str, node: Node) -> int:

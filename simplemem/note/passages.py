@@ -107,7 +107,12 @@ def _join_pieces(pieces: Sequence[_TextPiece], paths: Sequence[tuple[str, ...]])
     """Return the passage of some pieces. Its headings are those of its first text."""
     first = pieces[0]
     first_text = next((piece for piece in pieces if not piece.is_heading), first)
-    return Passage(first.start, pieces[-1].end, first.line, paths[first_text.heading])
+    return Passage(
+        start=first.start,
+        end=pieces[-1].end,
+        line=first.line,
+        headings=paths[first_text.heading],
+    )
 
 
 def _cut_pieces(text: str, body: Body) -> list[_TextPiece]:
@@ -155,7 +160,15 @@ def _block_piece(text: str, body: Body, index: int, start: int, end: int, line: 
         return _TextPiece(start, end, line, block.heading, tokens)
 
     opens_section = body.headings[block.heading].level <= _MAX_SECTION_LEVEL
-    return _TextPiece(start, end, line, block.heading, tokens, True, opens_section)
+    return _TextPiece(
+        start=start,
+        end=end,
+        line=line,
+        heading=block.heading,
+        tokens=tokens,
+        is_heading=True,
+        opens_section=opens_section,
+    )
 
 
 def _cut_piece(text: str, piece: _TextPiece) -> Iterator[_TextPiece]:

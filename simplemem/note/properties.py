@@ -340,7 +340,13 @@ def _find_list_items(text: str, node: Node, newline: str) -> _BlockItems:
         space = " "
 
     prefix = text[_line_start(text, node.start) : node.start] + "-" + space
-    return _BlockItems(text, dashes, [item.end for item in items], prefix, newline)
+    return _BlockItems(
+        text=text,
+        starts=dashes,
+        ends=[item.end for item in items],
+        prefix=prefix,
+        newline=newline,
+    )
 
 
 def _is_text_on_line(item: Node) -> bool:
@@ -367,7 +373,13 @@ def _change_block_map(
     starts = [key.start for key, _ in node.pairs()]
     ends = [value.end for _, value in node.pairs()]
     prefix = text[_line_start(text, starts[0]) : starts[0]]
-    block = _BlockItems(text, starts, ends, prefix, newline)
+    block = _BlockItems(
+        text=text,
+        starts=starts,
+        ends=ends,
+        prefix=prefix,
+        newline=newline,
+    )
     for old_start, old_end, new_start, new_end in changed_regions(old_names, new_names):
         names = new_names[new_start:new_end]
         sources = [format_entry(name, entries[name]) for name in names]

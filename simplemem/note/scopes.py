@@ -162,7 +162,7 @@ def _read_claim(path: str, properties: Properties) -> _Claim | None:
 
 
 def _plain_text(value: object) -> str:
-    """Return a property as text, like `Note.text_property`: a number counts, a list does not."""
+    """Return a property as text, as `Note.text_property` does; "" for a list or map."""
     if value is None or isinstance(value, (Mapping, list)):
         return ""
     return str(value)

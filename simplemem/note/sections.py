@@ -55,7 +55,7 @@ def find_section(text: str, body: Body, section: str) -> Span | None:
 
 
 def _find_block_below(text: str, body: Body, headings: Sequence[str], block_id: str) -> Span | None:
-    """Return the span of a block with an id in the section of some headings, or anywhere if none."""
+    """Return the span of the block with an id, if it is in the section that headings name."""
     block = _find_block(text, body, block_id)
     if block is None or not headings:
         return block

@@ -185,8 +185,12 @@ class _YamlReader:
         start = self._start(event)
         values = [item.value for item in items]
         if event.flow_style:
-            return Node("[", values, start, self._end(next_event), tuple(items))
-        return Node("-", values, start, items[-1].end, tuple(items))
+            style = "["
+            end = self._end(next_event)
+        else:
+            style = "-"
+            end = items[-1].end
+        return Node(style=style, value=values, start=start, end=end, children=tuple(items))
 
     def _map(self, event: CollectionStartEvent, events: Iterator[Any], levels: int) -> Node:
         import yaml
@@ -205,10 +209,14 @@ class _YamlReader:
 
         start = self._start(event)
         if not event.flow_style:
-            return Node(":", properties, start, nodes[-1].end, tuple(nodes))
-        if self.text[start] != "{":  # `[a: b]`
+            style = ":"
+            end = nodes[-1].end
+        elif self.text[start] == "{":
+            style = "{"
+            end = self._end(next_event)
+        else:  # `[a: b]`
             raise RefusedError("a name in a list without braces", start)
-        return Node("{", properties, start, self._end(next_event), tuple(nodes))
+        return Node(style=style, value=properties, start=start, end=end, children=tuple(nodes))
 
     def _key(self, event: _ValueEvent, names: Mapping[str, object]) -> Node:
         """Return the node of a key; raise RefusedError if the map has that key already.

@@ -236,9 +236,7 @@ def _rewrite_value(value: str, target: LinkTarget, written: str) -> str:
 def _choose_spelling(
     link: Link, path: str, source: str, files_named: FilesNamed, link_format: LinkFormat
 ) -> str | None:
-    """Return the best target that means the file `path` in the note `source`.
-
-    None if there is none.
+    """Return the best target that means the file `path` in `source`; None if there is none.
 
     The extension of a note is written if the link had it, or if the name without it means another
     file.
@@ -320,7 +318,7 @@ def _encode_destination(path: str, *, in_angles: bool) -> str:
 
 
 def _display_old_target(link: Link, *, is_in_table: bool) -> Edit | None:
-    """Return the edit by which a wikilink without a display text goes on displaying its target."""
+    """Return the edit by which a wikilink without display text still displays its target."""
     if link.form != "wiki" or link.display_start >= 0 or link.is_embed:
         return None
     bar = "\\|" if is_in_table else "|"
@@ -328,7 +326,7 @@ def _display_old_target(link: Link, *, is_in_table: bool) -> Edit | None:
 
 
 def _display_new_name(text: str, link: Link, target: LinkTarget) -> Edit | None:
-    """Return the edit that renames a display text which was the old name of a file."""
+    """Return the edit that replaces a display text that was the old name of the file."""
     old_name = _displayed_name(target.old_path)
     new_name = _displayed_name(target.path)
     display = text[link.display_start : link.display_end]
@@ -344,7 +342,7 @@ def _display_new_name(text: str, link: Link, target: LinkTarget) -> Edit | None:
 def _display_name_of_path(
     link: Link, target: LinkTarget, written: str, *, is_in_table: bool
 ) -> Edit | None:
-    """Return the edit by which a wikilink that was a bare name displays a name instead of its path.
+    """Return the edit by which a wikilink that was a bare name does not display its path.
 
     In a table the path is displayed, because a bar would end the cell.
     """
@@ -364,15 +362,12 @@ def _displayed_name(path: str) -> str:
 
 
 def _insert_display(link: Link, display: str) -> Edit:
-    """Return the edit that inserts a display text, with the heading of the link, at its end."""
+    """Return the edit that inserts a display text, with the heading of the link."""
     position = link.end - len(_BRACKETS)
     return (position, position, display + _displayed_heading(link))
 
 
 def _displayed_heading(link: Link) -> str:
-    """Return what Obsidian displays of a link's heading: " > Heading".
-
-    Block ids are not displayed.
-    """
+    """Return the heading of a link as Obsidian displays it: " > Heading"; "" for a block id."""
     headings = [part for part in link.subpath.split("#") if part and not part.startswith("^")]
     return "".join([f" > {heading}" for heading in headings])

@@ -63,7 +63,7 @@ class Conventions(NamedTuple):
         return _stray_file_reason(path)
 
     def unread_filters(self) -> dict[str, str]:
-        """Return the regular expressions among the filters that are not applied, and why."""
+        """Return the regular expressions that are not applied, with the reasons."""
         refusals = {}
         for entry in self.ignore_filters:
             refusal = refusal_of(entry) if is_expression(entry) else None
