@@ -128,7 +128,7 @@ class ServiceChatModel:
         return self._client.retry_policy.call(attempt, deadline)
 
     def _count_call(self) -> None:
-        """Raise RequestRefused if the calls of this hour are used up.
+        """Count a call. Raises RequestRefused if those of this hour are used up.
 
         The service works, so this must not open its circuit breaker.
         """

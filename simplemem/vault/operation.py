@@ -87,7 +87,10 @@ class WriteOperation(ABC):
 
     @abstractmethod
     def _check_writable(self, path: str) -> None:
-        """Raise an error if a file is protected, or if its path leads to no file."""
+        """Raise an error if a file is protected, or if something else is at its path.
+
+        A path at which nothing is raises none.
+        """
 
     @abstractmethod
     def _trash_path(self, path: str, number: int) -> str | None:
@@ -107,7 +110,7 @@ class WriteOperation(ABC):
                 self._texts[change.path] = Text(data, sha256(data))
 
     def _results_of_done(self) -> list[WriteResult]:
-        """Return the results of changes that were made, with the changes that did it."""
+        """Return the results of changes that had been made before, each with its version then."""
         log = self._history.log
         newest_changes = [next(log.of(change.target), None) for change in self._changes]
 

@@ -47,7 +47,7 @@ class EntryReader:
         return Entry(path, size, time_ns, time_ns, 0)
 
     def entries_below(self, commit: str, folder: str) -> tuple[list[Entry], dict[str, str]]:
-        """Return the files in a folder of a commit, sorted, and the paths that are not valid."""
+        """Return the files below a folder of a commit, sorted, and why other paths are left out."""
         tree = at(self._branch.tree(commit), folder)
         prefix = f"{'/'.join(check_path(folder))}/" if folder else ""
         problems: dict[str, str] = {}

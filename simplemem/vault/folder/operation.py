@@ -64,7 +64,7 @@ class FolderOperation(WriteOperation):
         return entry_at(self._root, path)
 
     def _check_writable(self, path: str) -> None:
-        """Raise ReadOnly for a write-protected file; an OSError if the path leads to no file."""
+        """Raise ReadOnly for a write-protected file, an OSError for a link or the like."""
         with suppress(FileNotFoundError):
             mode = self._root.stat(path).st_mode
             if not mode & _WRITE_BITS:
