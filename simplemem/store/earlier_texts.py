@@ -62,6 +62,10 @@ class _Neighbours(NamedTuple):
     last: Version | None
     first_after: Version | None
 
+    def nearest_to(self, moment: Moment) -> Version | None:
+        """Return the one that a moment directly follows, or precedes if it is `before` a change."""
+        return self.first_after if moment.before else self.last
+
 
 class EarlierTexts:
     """The texts that the notes of a vault had at earlier moments. Guards no state of its own."""
@@ -194,24 +198,23 @@ class EarlierTexts:
     ) -> tuple[EarlierNote, bool]:
         """Return what was at a path between two changes of it, and whether it differs now."""
         current = self.file_now(path)
-        current_sha256 = None if current is None else current.sha256
-        left = _hash_after(neighbours.last, path)
-        if neighbours.first_after is None:
-            met = current_sha256
-            is_untouched = _is_older(current, moment)
+        current_sha256 = current.sha256 if current is not None else None
+        hash_left = _hash_after(neighbours.last, path)
+        hash_met = current_sha256
+        is_untouched = False  # since the moment
+        if neighbours.first_after is not None:
+            hash_met = _hash_before(neighbours.first_after, path)
         else:
-            met = _hash_before(neighbours.first_after, path)
-            is_untouched = False
+            is_untouched = _is_older(current, moment)
 
         # The moment may be given by one of the two changes. Then what that change says is certain.
-        neighbour = neighbours.first_after if moment.before else neighbours.last
-        is_certain = _is_same_operation(neighbour, moment.version)
-        digest = left
+        is_certain = _is_same_operation(neighbours.nearest_to(moment), moment.version)
+        digest = hash_left
         if neighbours.last is None or is_untouched or (is_certain and moment.before):
-            digest = met
+            digest = hash_met
 
         doubts = []
-        if not is_untouched and not is_certain and left != met:
+        if not is_untouched and not is_certain and hash_left != hash_met:
             doubts.append(_OUTSIDE)
         differs = digest != current_sha256
         data = self._text_then(digest, current, differs=differs)

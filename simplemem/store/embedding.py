@@ -135,17 +135,17 @@ class Embedding:
             self._coverage = Coverage(embedder)
         return self._coverage
 
-    def embed_query(self, text: str, standing: Standing | None = None) -> EmbeddedQuery:
+    def embed_query(self, text: str, status: Standing | None = None) -> EmbeddedQuery:
         """Return the vector of a query if the index has vectors of the same embedder.
 
         The problem, if any, is a sentence for the user. Never raises: without a vector, the caller
         searches by words.
         """
         embedder, problem = self.load()
-        standing = standing or self._index.standing()
+        status = status or self._index.standing()
         if embedder is None:
             return EmbeddedQuery(None, problem)
-        lack = self._lack_of_vectors(embedder, standing)
+        lack = self._lack_of_vectors(embedder, status)
         if lack is not None:
             return EmbeddedQuery(None, lack)
 
@@ -158,7 +158,7 @@ class Embedding:
             failure = _describe_failure(embedder.name, error)
             return EmbeddedQuery(None, f"{failure}; searched by words only.")
 
-        if len(vector) != standing.space.dimension:
+        if len(vector) != status.space.dimension:
             problem = (
                 f"The embedder {embedder.name} returns vectors whose dimensions differ from the"
                 " index; searched by words only until `simplemem index --rebuild`."
@@ -166,12 +166,12 @@ class Embedding:
             return EmbeddedQuery(None, problem)
         return EmbeddedQuery(QueryVector(vector, embedder.name), self.trouble())
 
-    def _lack_of_vectors(self, embedder: Embedder, standing: Standing) -> str | None:
+    def _lack_of_vectors(self, embedder: Embedder, status: Standing) -> str | None:
         """Return why the index has no vectors to compare with; None if it has some.
 
         It is "" if no note is to have a vector.
         """
-        space = standing.space
+        space = status.space
         if space.embedder != embedder.name:
             return self.trouble() or (
                 f"Searched by words only: no vectors of {embedder.name} exist yet"
@@ -179,7 +179,7 @@ class Embedding:
             )
         if space.dimension:
             return None
-        if not standing.waiting:
+        if not status.waiting:
             return ""
         return self.trouble() or "Searched by words only: no note has a vector yet."
 
@@ -356,14 +356,14 @@ class Embedding:
         self._delay = _FIRST_DELAY
         self._retry_at = 0.0
 
-    def count_pending(self, standing: Standing | None = None) -> int:
+    def count_pending(self, status: Standing | None = None) -> int:
         """Return how many notes wait for a vector of the embedder that the settings name."""
         name, is_remote = self._configured()
         if not name:
             return 0
-        standing = standing or self._index.standing()
-        if standing.space.embedder == name:
-            return standing.waiting
+        status = status or self._index.standing()
+        if status.space.embedder == name:
+            return status.waiting
         return self._index.embedded(name, is_remote).waiting
 
     def count_private(self) -> int:

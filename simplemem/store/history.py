@@ -350,7 +350,10 @@ def main_change_of(step: Sequence[Version]) -> Version:
 
     It is the move, if there is one: the links that it rewrites are changes of the same operation.
     """
-    return max(step, key=lambda version: version.new_path is not None)
+    for change in step:
+        if change.new_path is not None:
+            return change
+    return step[0]
 
 
 def _short_id(commit_id: str) -> str:

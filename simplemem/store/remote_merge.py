@@ -22,13 +22,13 @@ class RemoteMerge:
     each file that either side moved, by its old one; our move wins.
     """
 
-    def __init__(self, exchange: Exchange, base: Commit, theirs: Commit) -> None:
+    def __init__(self, exchange: Exchange, base: Commit, their_commit: Commit) -> None:
         """Merge the changes since a common commit. Writes nothing.
 
         Raises Unavailable if the remote changed a file that is neither a note nor an attachment.
         """
         self._exchange = exchange
-        self._theirs = theirs
+        self._their_commit = their_commit
         self.files: Files = {}
         self.copies: list[str] = []
 
@@ -37,7 +37,7 @@ class RemoteMerge:
             if all(file.is_ours for file in change.files):
                 our_changes[change.files[0].path] = change
 
-        their_changes = exchange.changes_since(base, theirs)
+        their_changes = exchange.changes_since(base, their_commit)
         for change in their_changes:
             self._check_allowed(change)
             self._merge_change(change, our_changes.get(change.files[0].path))
@@ -81,54 +81,61 @@ class RemoteMerge:
         if new is not None:
             self._add(new)
 
-    def _add(self, theirs: CommittedFile) -> None:
+    def _add(self, file: CommittedFile) -> None:
         """Put a new file of the remote into the vault, or merge it with one that is there."""
-        current = self._exchange.text_in_last_commit(theirs.path)
-        self._merge_texts(None, current, theirs.data, theirs.path)
+        current = self._exchange.text_in_last_commit(file.path)
+        self._merge_texts(None, current, file.data, file.path)
 
     def _merge_both(
-        self, base: CommittedFile | None, ours: CommittedFile | None, theirs: CommittedFile
+        self,
+        base_file: CommittedFile | None,
+        our_file: CommittedFile | None,
+        their_file: CommittedFile,
     ) -> None:
         """Merge the changes of both sides to a file; it may have moved on either."""
-        if base is None or ours is None:
-            self._add(theirs)
+        if base_file is None or our_file is None:
+            self._add(their_file)
             return
 
-        path = ours.path
-        if ours.path == base.path and theirs.path != base.path:  # only they moved it
-            path = theirs.path
-            self.files[ours.path] = None
-        self._merge_texts(base.data, ours.data, theirs.data, path)
+        path = our_file.path
+        is_moved_by_us = our_file.path != base_file.path
+        is_moved_by_them = their_file.path != base_file.path
+        if is_moved_by_them and not is_moved_by_us:
+            path = their_file.path
+            self.files[our_file.path] = None
+        self._merge_texts(base_file.data, our_file.data, their_file.data, path)
 
     def _merge_texts(
-        self, base: bytes | None, ours: bytes | None, theirs: bytes, path: str
+        self, base: bytes | None, our_text: bytes | None, their_text: bytes, path: str
     ) -> None:
         """Merge two texts of a file, or put theirs beside ours."""
-        if ours is None or ours in (base, theirs):
-            self.files[path] = theirs
+        if our_text is None or our_text in (base, their_text):
+            self.files[path] = their_text
             return
 
-        merged = _merge_notes(base, ours, theirs) if path.endswith(".md") else None
+        merged = None
+        if path.endswith(".md"):
+            merged = _merge_notes(base, our_text, their_text)
         if merged is not None:
             self.files[path] = merged
             return
-        self.files[path] = ours
+        self.files[path] = our_text
         copy_path = self._copy_path(path)
-        self.files[copy_path] = theirs
+        self.files[copy_path] = their_text
         self.copies.append(copy_path)
 
     def _copy_path(self, path: str) -> str:
         """Return the path of the remote's text beside ours, as git's merge tools name it."""
         stem, dot, extension = path.rpartition(".")
-        number = int(str(self._theirs.id)[:7], 16)
+        number = int(str(self._their_commit.id)[:7], 16)
         return f"{stem}.REMOTE.{number}{dot}{extension}"
 
 
-def _merge_notes(base: bytes | None, ours: bytes, theirs: bytes) -> bytes | None:
+def _merge_notes(base: bytes | None, our_text: bytes, their_text: bytes) -> bytes | None:
     """Return the merge of two texts of a note; None if they are in conflict, or are no text."""
     with suppress(UnicodeDecodeError):
         base_text = None if base is None else base.decode("utf-8")
-        merged = merge(base_text, ours.decode("utf-8"), theirs.decode("utf-8"), both=True)
+        merged = merge(base_text, our_text.decode("utf-8"), their_text.decode("utf-8"), both=True)
         if merged.clean:
             return merged.text.encode("utf-8", "surrogatepass")
     return None
