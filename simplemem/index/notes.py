@@ -158,7 +158,7 @@ def put(
 
 
 def _content_values(
-    read: Understood, hidden: str | None, private: str | None, rev: int
+    read: ParsedNote, hidden: str | None, private: str | None, rev: int
 ) -> tuple[Value, ...]:
     """Return the values of `_CONTENT_COLUMNS`. A hidden note needs no vectors."""
     note = read.note
@@ -173,7 +173,7 @@ def _content_values(
 
 
 def _rows_of_note(
-    note_id: int, read: Understood, files_named: FilesNamed
+    note_id: int, read: ParsedNote, files_named: FilesNamed
 ) -> dict[str, list[tuple[Any, ...]]]:
     """Return the rows that belong to a note, by table, in the order of their keys."""
     note = read.note
