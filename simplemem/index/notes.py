@@ -162,7 +162,7 @@ def _content_values(
 ) -> tuple[Value, ...]:
     """Return the values of `_CONTENT_COLUMNS`. A hidden note needs no vectors."""
     note = read.note
-    head = read.head
+    head = read.metadata
     needs_no_vectors = int(hidden is not None)
     return (
         note.sha256, *read.stat, time.time_ns(),
@@ -187,7 +187,7 @@ def _rows_of_note(
         "aliases": [
             (note_id, seq, alias, compare_key(alias)) for seq, alias in enumerate(note.aliases)
         ],
-        "names": _name_rows(note_id, (read.head.title, base_name(read.path)), note.aliases),
+        "names": _name_rows(note_id, (read.metadata.title, base_name(read.path)), note.aliases),
         "tags": [(note_id, seq, tag.name, tag.source) for seq, tag in enumerate(note.tags)],
         "tag_pairs": sorted(pairs),
         "properties": [
