@@ -307,7 +307,7 @@ class NoteHistory:
         path = self._resolver.path_of(name)
         file = self._vault.read(path)
         states = list(self._states_of(path, file.sha256))
-        authors = blame(file.data, states, self._vault.history.content)
+        authors = blame(file.data, states, self._kept_texts.content)
 
         lines: list[BlamedLine] = []
         for line, author in zip(lines_of(file.data), authors, strict=True):

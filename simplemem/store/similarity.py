@@ -141,11 +141,11 @@ class NoteSimilarity:
             return Answers({}, [])
 
         self._keeper.prepare()
-        behind = self._monitor.state_if_behind()
+        state_behind = self._monitor.state_if_behind()
         ranking = self._ranker.rank_among(as_words(question), tuple(paths), limit, rerank=rerank)
         best_score = max((hit.score for hit in ranking.hits), default=0.0) or 1.0
 
-        state = self._monitor.state_of_answer(behind, ranking.status)
+        state = self._monitor.state_of_answer(state_behind, ranking.status)
         degraded = degradation_of(ranking)
         if not state.is_ready:
             degraded = f"{degraded} {state.reason}".strip()

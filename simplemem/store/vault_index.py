@@ -593,22 +593,24 @@ class IndexMonitor:
         return self.state() if self.is_behind else None
 
     def state_of_answer(
-        self, behind: IndexState | None, standing: Standing | None = None
+        self, state_behind: IndexState | None, status: Standing | None = None
     ) -> IndexState:
         """Return the state of the index that an answer was made of.
 
-        `behind` is what `state_if_behind` returned before the question. What is missing also
+        `state_behind` is what `state_if_behind` returned before the question. What is missing also
         becomes a notice, for formats that have no place for a state.
         """
-        state = behind or self.state(standing)
+        state = state_behind or self.state(status)
         if not state.is_ready:
             self._notices.add([state.reason])
         return state
 
-    def state_of_list(self, behind: IndexState | None) -> IndexState:
+    def state_of_list(self, state_behind: IndexState | None) -> IndexState:
         """Return the state that a list of notes was made of. A list is complete without vectors."""
-        state = behind or self.state()
-        lacks_only_vectors = behind is None and not state.missing_notes and not self.is_in_doubt
+        state = state_behind or self.state()
+        lacks_only_vectors = (
+            state_behind is None and not state.missing_notes and not self.is_in_doubt
+        )
         if state.state == "partial" and lacks_only_vectors:
             return IndexState(
                 state="ready",
@@ -621,24 +623,24 @@ class IndexMonitor:
             )
         return self.state_of_answer(state)
 
-    def state(self, standing: Standing | None = None) -> IndexState:
-        """Return how far the index can be trusted now, or at the moment of its `standing`."""
-        standing = standing or self._index.standing()
-        pending = self._embedding.count_pending(standing)
+    def state(self, status: Standing | None = None) -> IndexState:
+        """Return how far the index can be trusted now, or at the moment of this `status`."""
+        status = status or self._index.standing()
+        pending = self._embedding.count_pending(status)
         if not self._keeper.look_for_first_scan():
-            return self._state_of_first_scan(standing.notes, pending)
+            return self._state_of_first_scan(status.notes, pending)
 
         unread = self._rows.unread or 0
         reason = self._reason_to_wait(unread, pending)
         if not reason:
             reason = self._reason_for_words_only()
-            return IndexState("ready", standing.notes, 0, reason, standing.commit)
+            return IndexState("ready", status.notes, 0, reason, status.commit)
         return IndexState(
             state="partial",
-            notes=standing.notes,
+            notes=status.notes,
             pending=pending + unread,
             reason=reason,
-            commit=standing.commit,
+            commit=status.commit,
             missing_notes=unread,
             missing_vectors=pending,
         )
@@ -791,10 +793,10 @@ class NameResolver:
         hint = "Search for it, or list the notes."
         if similar:
             hint = f"Did you mean {similar[0]}?"
-        behind = self._monitor.state_if_behind()
-        if behind is not None and not behind.is_ready:
+        state = self._monitor.state_if_behind()
+        if state is not None and not state.is_ready:
             hint = "Not all notes are indexed yet. Pass the name with its folder, or try again "
-            hint += f"later. {behind.reason}"
+            hint += f"later. {state.reason}"
         return NotFound(f"no note called {name!r}", candidates=similar, hint=hint)
 
     def find_former_note(self, name: str) -> FormerNote | None:
