@@ -22,13 +22,13 @@ _CODE_OR_COMMENT: Final = re.compile(
         (?:^\ {0,3}(?:>\ ?)*+(?P=fence)[`~]*+[ \t]*+$|\Z)
     # inline code; the limit keeps the search linear
     | (?<!`)(?P<tick>`+)(?!`)[^\n]{1,500}?(?<!`)(?P=tick)(?!`)
-    # the start of a comment
+    # the start of a comment, first of one that begins a line
+    | ^[ \t>]*+(?P<html_line><!--)
     | (?P<html><!--)
     | (?P<obsidian>%%)
     """,
     re.VERBOSE | re.MULTILINE,
 )
-_INDENT_OR_QUOTE: Final = re.compile(r"[ \t>]*+")
 # An image with a web address, also as the text of a link.
 _WEB_IMAGE: Final = re.compile(
     r"""\[?!\[[^\[\]\n]{0,300}\]\((?P<address>https?://[^()\s]{1,1000})[^()\n]{0,200}\)
@@ -97,36 +97,29 @@ def _comments(text: str) -> Iterator[tuple[bool, Span]]:
     As in Obsidian, an HTML comment without an end goes to the end of the text if it begins a line;
     within a line it is no comment. `%%` without a second `%%` is no comment.
     """
+    last_end = text.rfind("-->")  # a search behind it, at each opening, would be quadratic
     position = 0
-    may_close = True  # a search for "-->" at each opening, with none left, would be quadratic
-    line_start = 0
-    newlines_searched_until = 0
     while True:
         token = _CODE_OR_COMMENT.search(text, position)
         if token is None:
             return
-        start, position = token.span()
-        is_html = token["html"] is not None
-        is_code = not is_html and token["obsidian"] is None
-        if is_code:
+
+        position = token.end()
+        if token["obsidian"]:
+            end = text.find("%%", position)
+            if end >= 0:
+                position = end + len("%%")
+                yield False, (token.start(), position)
             continue
 
-        end = -1
-        mark = "-->" if is_html else "%%"
-        if may_close or not is_html:
-            end = text.find(mark, position)
-        if end >= 0:
-            position = end + len(mark)
-            yield is_html, (start, position)
-            continue
-        if not is_html:
-            continue
+        begins_line = token["html_line"] is not None
+        if not begins_line and token["html"] is None:
+            continue  # code
 
-        may_close = False
-        newline = text.rfind("\n", newlines_searched_until, start)
-        if newline >= 0:
-            line_start = newline + 1
-        newlines_searched_until = start
-        if _INDENT_OR_QUOTE.fullmatch(text, line_start, start):
+        start = position - len("<!--")
+        if position <= last_end:
+            position = text.index("-->", position) + len("-->")
+            yield True, (start, position)
+        elif begins_line:
             yield True, (start, len(text))
             return

@@ -33,34 +33,52 @@ def similar_names(typed: str, names: Iterable[str], limit: int = 5) -> list[str]
     contain all typed words.
     """
     all_names = list(names)
-    key = compare_key(typed)
-    last_part = key.rsplit("/", 1)[-1]
-    path_matcher = _build_matcher(key)
-    part_matcher = _build_matcher(last_part)
-    word_count = len(last_part.split())
-    has_enough_letters = len(last_part) >= _MIN_LETTERS_FOR_WORDS
-    compares_words = has_enough_letters and len(all_names) <= _MAX_NAMES_FOR_WORDS
+    typed_name = _TypedName(typed)
+    compares_words = len(all_names) <= _MAX_NAMES_FOR_WORDS
 
     # The distances are negative similarities, so that the sort puts the best name first.
-    distances = []
+    distances: list[tuple[float, int, str]] = []
     for name in all_names:
-        name_key = compare_key(name)
-        name_part = name_key.rsplit("/", 1)[-1]
-        similarity = max(
-            _similarity(path_matcher, name_key),
-            _similarity(part_matcher, name_part),
-        )
-        if compares_words:
-            for words in _runs_of_words(name_part, word_count):
-                similarity = max(similarity, _WEIGHT_OF_WORDS * _similarity(part_matcher, words))
+        similarity = typed_name.similarity(name, compares_words=compares_words)
         if similarity >= _MIN_SIMILARITY:
             distances.append((-similarity, len(name), name))
 
     if not distances:
-        return _names_with_words(last_part, all_names)[:limit]
+        return _names_with_words(typed_name.last_part, all_names)[:limit]
     distances.sort()
-    best = distances[0][0]
+    best, _, _ = distances[0]
     return [name for distance, _, name in distances[:limit] if distance - best <= _MAX_DISTANCE]
+
+
+class _TypedName:
+    """A typed name, prepared to be compared with many names: as a path, and by its last part."""
+
+    def __init__(self, typed: str) -> None:
+        key = compare_key(typed)
+        self.last_part = _last_part(key)
+        self._path_matcher = _build_matcher(key)
+        self._part_matcher = _build_matcher(self.last_part)
+        self._word_count = len(self.last_part.split())
+        self._has_enough_letters = len(self.last_part) >= _MIN_LETTERS_FOR_WORDS
+
+    def similarity(self, name: str, *, compares_words: bool) -> float:
+        """Return how similar a name is, from 0 to 1; with `compares_words`, by some words too."""
+        name_key = compare_key(name)
+        name_part = _last_part(name_key)
+        by_path = _similarity(self._path_matcher, name_key)
+        by_part = _similarity(self._part_matcher, name_part)
+        similarity = max(by_path, by_part)
+        if not compares_words or not self._has_enough_letters:
+            return similarity
+
+        for words in _runs_of_words(name_part, self._word_count):
+            by_words = _WEIGHT_OF_WORDS * _similarity(self._part_matcher, words)
+            similarity = max(similarity, by_words)
+        return similarity
+
+
+def _last_part(key: str) -> str:
+    return key.rsplit("/", 1)[-1]
 
 
 def _build_matcher(text: str) -> SequenceMatcher[str]:
@@ -104,7 +122,7 @@ def _names_with_words(typed: str, names: Iterable[str]) -> list[str]:
 
     matches = []
     for name in names:
-        last_part = compare_key(name).rsplit("/", 1)[-1]
+        last_part = _last_part(compare_key(name))
         name_words = set(re.findall(r"\w+", last_part))
         if words <= name_words:
             matches.append(name)
