@@ -41,17 +41,8 @@ def read_plain_yaml(text: str, start: int, end: int) -> Document | None:
         if name in properties:
             return None  # `read_yaml` reports where the key occurs again
 
-        key_end = entry.end("key")
-        position = entry.end()
-        if entry.lastgroup != "key":
-            value = _plain_scalar(entry)
-        elif items := _match_items(text, position, end):
-            position = items[-1].end()
-            value = _plain_list(items)
-        else:
-            value = Node("", None, key_end + 1, key_end + 1)
-
-        nodes.append(Node("", name, entry.start(), key_end))
+        value, position = _read_value(text, entry, end)
+        nodes.append(Node("", name, entry.start(), entry.end("key")))
         nodes.append(value)
         properties[name] = value.value
 
@@ -59,6 +50,18 @@ def read_plain_yaml(text: str, start: int, end: int) -> Document | None:
         return None
     root = Node(":", properties, start, nodes[-1].end, tuple(nodes))
     return Document(root, end)
+
+
+def _read_value(text: str, entry: re.Match[str], end: int) -> tuple[Node, int]:
+    """Return the value of an entry, and the offset of the line behind the entry."""
+    if entry.lastgroup != "key":
+        return _plain_scalar(entry), entry.end()
+
+    items = _match_items(text, entry.end(), end)
+    if items:
+        return _plain_list(items), items[-1].end()
+    value_start = entry.end("key") + len(":")
+    return Node("", None, value_start, value_start), entry.end()
 
 
 def _match_items(text: str, position: int, end: int) -> list[re.Match[str]]:
