@@ -31,8 +31,7 @@ import apsw
 
 from simplemem.errors import SimplememError
 from simplemem.index.comparison import dump
-from simplemem.index.sqlite import connection as index_connection
-from simplemem.index.sqlite import files as index_file
+from simplemem.index.sqlite import database as index_file
 from simplemem.settings.loading import load_settings
 from simplemem.store import EnhancedStore
 
@@ -98,7 +97,7 @@ def one_of_another_shape(path: Path, _: random.Random) -> None:
 
 def an_empty_index(path: Path, _: random.Random) -> None:
     remove(path)
-    index_file.create(path)
+    index_file.create_file(path)
 
 
 def only_busy(path: Path, _: random.Random) -> None:
@@ -291,6 +290,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    index_connection.BUSY_MS = 2_000  # what waits for ever is to be seen soon
+    index_file.BUSY_MS = 2_000  # what waits for ever is to be seen soon
     logging.disable(logging.WARNING)  # each damage is told of in the log, as it should be
     sys.exit(main())

@@ -18,8 +18,7 @@ from pathlib import Path
 from simplemem.index import vectors as in_memory
 from simplemem.index.places import BLOCK, SHIFT
 from simplemem.index.sqlite import vectors
-from simplemem.index.sqlite.connection import SqliteConnection
-from simplemem.index.sqlite.database import open_engine
+from simplemem.index.sqlite.engine import SqliteConnection, open_engine
 
 DIMENSION = 256
 NEAREST = """

@@ -1,6 +1,6 @@
 -- The tables of an index, for every engine. An index is a function of the vault and the settings: deleted,
 -- it comes back equal. The words in braces are column types and the like, which `Dialect` has for each
--- engine. Raise SCHEMA_VERSION (sqlite/files.py) and SCHEMA (postgres/database.py) with every change: an
+-- engine. Raise SCHEMA_VERSION (sqlite/engine.py) and SCHEMA (postgres/database.py) with every change: an
 -- older index is then rebuilt, never migrated.
 
 -- Facts about the index itself: settings it was made with, whether it is complete, when it was last checked.

@@ -14,7 +14,7 @@ from simplemem.errors import NotFound, Unavailable
 from simplemem.index.changes import ChangeTable
 from simplemem.index.engine import Engine
 from simplemem.index.sidecar import Sidecar
-from simplemem.index.sqlite.database import open_engine
+from simplemem.index.sqlite.engine import open_engine
 from simplemem.index.sync import Sync
 from simplemem.providers.keys import Key
 from simplemem.settings.loading import load_settings

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar, Unpack
 
 from simplemem.errors import Unavailable
 from simplemem.index.door import Progress, SyncReport
-from simplemem.index.sqlite.database import open_engine
+from simplemem.index.sqlite.engine import open_engine
 from simplemem.models import (
     Backlink,
     BlamedLine,

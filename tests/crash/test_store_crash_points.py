@@ -13,7 +13,7 @@ import crash_harness as harness
 import pytest
 from crash_cases import Files, notes
 
-from simplemem.index.sqlite.database import SqliteEngine
+from simplemem.index.sqlite.engine import SqliteEngine
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Entity, Observation
 from simplemem.kinds.kind import ChangeSet

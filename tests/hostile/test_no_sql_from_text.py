@@ -40,7 +40,7 @@ OURS = {
     "index/postgres/vectors.py": "mark first after is_among count column",
     "index/postgres/database.py": "name ours sql.Identifier(self.schema).as_string() table theirs",
     "index/notes.py": "columns table where is_one_of_the_keys",
-    "index/sqlite/connection.py": "setting",
+    "index/sqlite/engine.py": "setting",
     "index/sqlite/vectors.py": "first after is_among table dimension",
     "index/terms/query_terms.py": "positions has_deleted_notes needs_positions",
     "index/terms/merging.py": "is_in_range",

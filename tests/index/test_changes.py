@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simplemem.index.changes import ChangeTable
-from simplemem.index.sqlite.database import open_engine
+from simplemem.index.sqlite.engine import open_engine
 from simplemem.vault.access import Access
 from simplemem.vault.base import VaultOptions
 from simplemem.vault.folder.dir_handles import DirHandles

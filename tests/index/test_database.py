@@ -18,8 +18,12 @@ from index.terms.vault_of_words import put_notes
 
 from bench.corruptions import KINDS, one_round
 from simplemem.errors import SimplememError, Unavailable
-from simplemem.index.sqlite.database import SqliteEngine, open_engine
-from simplemem.index.sqlite.files import APPLICATION_ID, SCHEMA_VERSION
+from simplemem.index.sqlite.engine import (
+    APPLICATION_ID,
+    SCHEMA_VERSION,
+    SqliteEngine,
+    open_engine,
+)
 from simplemem.index.terms.writer import merge_segments
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
@@ -139,7 +143,7 @@ def test_folding_the_log_in_waits_for_no_reader_and_is_done_when_that_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who waited here would keep every writer of the vault waiting with it."""
-    monkeypatch.setattr("simplemem.index.sqlite.database.BUSY_MS", 3_600_000)
+    monkeypatch.setattr("simplemem.index.sqlite.engine.BUSY_MS", 3_600_000)
     database = open_engine(tmp_path / "index.db", nullcontext)
     log = tmp_path / "index.db-wal"
     with raw(tmp_path / "index.db") as reader:
@@ -162,7 +166,7 @@ def test_folding_the_log_in_waits_for_no_reader_and_is_done_when_that_is_gone(
 def test_the_log_stays_small_though_a_program_only_writes(
     plain_store: EnhancedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("simplemem.index.sqlite.database._MAX_LOG_BYTES", 200_000)
+    monkeypatch.setattr("simplemem.index.sqlite.engine._MAX_LOG_BYTES", 200_000)
     plain_store.create("a", "start")
     log = Path(f"{plain_store._parts.index.path}-wal")
     sizes = []

@@ -13,7 +13,7 @@ from simplemem.index import embeddings
 from simplemem.index.comparison import dump
 from simplemem.index.door import QueryVector, Question
 from simplemem.index.sidecar import Sidecar
-from simplemem.index.sqlite.database import SqliteEngine, open_engine
+from simplemem.index.sqlite.engine import SqliteEngine, open_engine
 from simplemem.index.sync import Sync
 from simplemem.providers.wordllama import WordLlama
 from simplemem.vault.base import VaultOptions

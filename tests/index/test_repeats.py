@@ -12,7 +12,7 @@ from index.terms.vault_of_words import open_index, put_notes, remove_notes, term
 
 from simplemem.index.engine import Connection
 from simplemem.index.places import BLOCK, SHIFT
-from simplemem.index.sqlite.database import SqliteEngine
+from simplemem.index.sqlite.engine import SqliteEngine
 from simplemem.index.terms.reader import TermIndex
 from simplemem.index.terms.writer import merge_segments
 

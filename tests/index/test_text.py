@@ -16,7 +16,7 @@ from simplemem.index.door import Stat
 from simplemem.index.engine import Connection
 from simplemem.index.notes import Rows
 from simplemem.index.parsed_note import parse_note
-from simplemem.index.sqlite.database import SqliteEngine, open_engine
+from simplemem.index.sqlite.engine import SqliteEngine, open_engine
 from simplemem.index.terms.small_segment import SegmentBuilder
 from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
 from simplemem.index.terms.writer import add_notes, remove_note

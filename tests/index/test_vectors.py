@@ -18,8 +18,7 @@ from simplemem.index.door import Nearness, Question, Stat, Term
 from simplemem.index.notes import Rows
 from simplemem.index.parsed_note import parse_note
 from simplemem.index.places import BLOCK, SHIFT
-from simplemem.index.sqlite.connection import SqliteConnection
-from simplemem.index.sqlite.database import SqliteEngine, open_engine
+from simplemem.index.sqlite.engine import SqliteConnection, SqliteEngine, open_engine
 from simplemem.index.text import embedded_chunks, remove_text
 from simplemem.index.vectors import MAX_NUMBERS_IN_MEMORY, NearestNotes
 from simplemem.note.note import read_note

@@ -24,7 +24,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from simplemem.errors import SimplememError
 from simplemem.index import embeddings, sync
 from simplemem.index.comparison import dump
-from simplemem.index.sqlite.database import open_engine
+from simplemem.index.sqlite.engine import open_engine
 from simplemem.providers.embeddings import create_embedder
 from simplemem.providers.wordllama import WordLlama
 from simplemem.settings.model import Settings

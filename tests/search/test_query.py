@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from index.terms.vault_of_words import term_index
 
 from simplemem.index.door import AnyOf, Standing, Term
-from simplemem.index.sqlite.database import open_engine
+from simplemem.index.sqlite.engine import open_engine
 from simplemem.index.terms.small_segment import SegmentBuilder
 from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
 from simplemem.index.terms.writer import add_notes

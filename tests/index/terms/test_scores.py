@@ -21,7 +21,7 @@ from index.terms.vault_of_words import (
 
 from simplemem.index import door
 from simplemem.index.door import Match, Question, Term
-from simplemem.index.sqlite.database import SqliteEngine, open_engine
+from simplemem.index.sqlite.engine import SqliteEngine, open_engine
 from simplemem.index.terms.writer import list_segments, merge_segments
 
 NOTES = 240

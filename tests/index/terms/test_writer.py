@@ -12,7 +12,7 @@ from index.terms.vault_of_words import draw_note, open_index, put_notes, remove_
 
 from simplemem.index.door import Match, Term
 from simplemem.index.engine import Replaced
-from simplemem.index.sqlite.database import SqliteEngine
+from simplemem.index.sqlite.engine import SqliteEngine
 from simplemem.index.terms import merging, writer
 from simplemem.index.terms.comparison import describe_terms
 from simplemem.index.terms.integrity import find_damage

@@ -14,7 +14,7 @@ from simplemem.index.door import Stat, Term
 from simplemem.index.engine import Connection
 from simplemem.index.notes import Rows
 from simplemem.index.parsed_note import parse_note
-from simplemem.index.sqlite.database import SqliteEngine, open_engine
+from simplemem.index.sqlite.engine import SqliteEngine, open_engine
 from simplemem.index.terms.query_terms import SegmentCache
 from simplemem.index.terms.reader import TermIndex
 from simplemem.index.text import put_text, remove_text

@@ -6,34 +6,257 @@ and the next use works on a fresh file (docs/internals/engines.md).
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar, cast
 
 import apsw
 
 from simplemem.errors import Unavailable
-from simplemem.index.engine import SET_META, Damaged, Engine, Replaced, Row, StatementFailed, Value
-from simplemem.index.sqlite.connection import (
-    BUSY_MS,
-    LOG_SUFFIXES,
-    SqliteConnection,
-    connect,
-    is_beside_notes,
-    translating_errors,
+from simplemem.index.engine import (
+    SET_META,
+    Cursor,
+    Damaged,
+    Dialect,
+    Engine,
+    IntegerList,
+    Replaced,
+    Row,
+    StatementFailed,
+    TextList,
+    Value,
 )
-from simplemem.index.sqlite.files import SCHEMA_VERSION, create, identify, remove
-from simplemem.index.sqlite.vectors import describe_storage
+from simplemem.index.sqlite.vectors import (
+    SqliteVectors,
+    describe_storage,
+    has_vector_extension,
+    load_extension,
+)
 from simplemem.index.terms.writer import (
     MAX_PACKED_NOTES,
     MAX_PACKED_NOTES_DURING_IMPORT,
     merge_segments,
 )
 from simplemem.vault.folder.lock import FileLock, is_alive
+
+DIALECT = Dialect(
+    membership="{column} IN (SELECT value FROM carray({mark}))",
+    list_table="carray({mark}) AS {alias}",
+    # CROSS JOIN makes SQLite walk the list, and look up the table for each of its values.
+    rows_of_each="{outer} CROSS JOIN {name} AS {alias} WHERE {condition}",
+    integer_type="",
+    text_type="",
+    column_types={
+        "text": "TEXT",
+        "integer": "INTEGER",
+        "bytes": "BLOB",
+        "numbered_key": "INTEGER PRIMARY KEY AUTOINCREMENT",
+        "by_key": " WITHOUT ROWID",
+        "long_text": "",
+    },
+)
+LOG_SUFFIXES = ("-wal", "-shm")
+BUSY_MS = 15_000
+
+_SETTINGS = (
+    "synchronous = NORMAL",
+    "wal_autocheckpoint = 0",  # the log is folded in under the vault's lock
+    "temp_store = MEMORY",
+    "cache_size = -16000",
+)
+
+# If the disk refuses one of these, that says nothing about the file. It is damaged only if it cannot be
+# read.
+_REFUSED_OPERATIONS = (
+    "WRITE FSYNC DIR_FSYNC TRUNCATE LOCK RDLOCK UNLOCK NOMEM SHMOPEN SHMSIZE SHMLOCK SHMMAP"
+)
+_REFUSALS = {getattr(apsw, f"SQLITE_IOERR_{name}") for name in _REFUSED_OPERATIONS.split()}
+
+
+def is_beside_notes(path: Path) -> bool:
+    """Return whether a path is in simplemem's own folder of a vault."""
+    return path.parent.name == ".simplemem"
+
+
+class SqliteConnection:
+    """A connection to one index file. It is used by the thread that opened it."""
+
+    dialect = DIALECT
+
+    def __init__(self, raw: apsw.Connection) -> None:
+        self.raw = raw
+        self.vectors = SqliteVectors(raw, has_extension=load_extension(raw))
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a snapshot or a transaction is open."""
+        return self.raw.in_transaction
+
+    def execute(self, statement: str, values: Sequence[Value] = ()) -> Cursor:
+        """Run a statement."""
+        return cast("Cursor", self.raw.execute(statement, [_bound(value) for value in values]))
+
+    def executemany(self, statement: str, rows: Iterable[Sequence[Value]]) -> None:
+        """Run a statement for each of some rows of values, which hold no lists."""
+        self.raw.executemany(statement, rows)
+
+    def state(self) -> object:
+        """Return what changes whenever anybody writes: other connections, or this one."""
+        return int(self.raw.execute("PRAGMA data_version").get), self.raw.total_changes()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.raw.close()
+
+
+def _bound(value: Value) -> object:
+    """Return a value as SQLite takes it."""
+    if isinstance(value, IntegerList):
+        # `carray` takes no empty array, and no id is negative.
+        return apsw.carray(value.values or array("q", (-1,)))
+    if isinstance(value, TextList):
+        return apsw.carray(value.values) if value.values else apsw.carray(array("q", (-1,)))
+    return value
+
+
+def connect(path: Path) -> SqliteConnection:
+    """Open a connection with the settings that all of them have.
+
+    Raises Unavailable if the file or one of its logs is a link or a pipe: SQLite would write through
+    it, anywhere, or wait for its other end.
+    """
+    _refuse_links(path)
+    raw = apsw.Connection(str(path))
+    raw.set_busy_timeout(BUSY_MS)
+    for setting in _SETTINGS:
+        raw.execute(f"PRAGMA {setting}").fetchall()
+    # A process that still has a replaced index open would otherwise, when it closes it, remove the log
+    # of the new one, because both have the same name.
+    is_kept = ctypes.c_int(1)
+    raw.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(is_kept))
+    return SqliteConnection(raw)
+
+
+def _refuse_links(path: Path) -> None:
+    folders = [path.parent] if is_beside_notes(path) else []
+    files = [Path(f"{path}{suffix}") for suffix in ("", *LOG_SUFFIXES, "-journal")]
+    for file in (*folders, *files):
+        if file.is_symlink() or file.is_fifo():
+            raise Unavailable(
+                f"{file} is a link or a pipe, which simplemem does not write through",
+                hint="Remove it, or choose another place for the index with --db.",
+            )
+
+
+@contextmanager
+def translating_errors() -> Iterator[None]:
+    """Turn SQLite's errors into ours.
+
+    A busy index and a lack of room are Unavailable, a file that cannot be read is Damaged, and what is
+    left is StatementFailed.
+    """
+    try:
+        yield
+    except apsw.Error as error:
+        raise _as_our_error(error) from error
+
+
+def _as_our_error(error: apsw.Error) -> Exception:
+    if isinstance(error, apsw.BusyError):
+        return Unavailable("the index is busy", hint="Another process is writing to it. Try again.")
+    if isinstance(error, apsw.FullError):
+        return Unavailable(
+            "the index could not be written: the disk is full",
+            hint="Free some space and try again. The notes are safe.",
+        )
+    if getattr(error, "extendedresult", 0) in _REFUSALS:
+        return Unavailable(
+            f"the index could not be written: the disk refuses writes ({error})",
+            hint="Check the disk, then try again. The notes are safe.",
+        )
+    if isinstance(error, apsw.CantOpenError):
+        return Unavailable(
+            f"the index cannot be opened ({error})",
+            hint="Check that its folder is readable and that not too many files are open.",
+        )
+    # A file that was emptied has none of our tables.
+    lacks_tables = isinstance(error, apsw.SQLError) and "no such" in str(error)
+    if lacks_tables or isinstance(error, (apsw.IOError, apsw.CorruptError, apsw.NotADBError)):
+        return Damaged(str(error))
+    return StatementFailed(str(error))
+
+
+SCHEMA_VERSION = 20
+APPLICATION_ID = 0x736D656D  # "smem"
+_SQLITE_MAGIC = b"SQLite format 3\0"
+_APPLICATION_ID_OFFSET = 68  # in the header of an SQLite file
+_TABLES = {"meta", "notes", "segments"}  # enough to recognise our schema
+
+IndexFile = Literal["ours", "none", "newer", "foreign"]
+"""What is at the place of an index.
+
+For "none" an index can be made there; "newer" (of a later simplemem) and "foreign" are left alone.
+"""
+
+
+def create_file(path: Path) -> None:
+    """Make an empty index."""
+    with closing(connect(path)) as db:
+        db.execute("PRAGMA journal_mode = WAL").fetchall()
+        with db.raw:
+            db.execute(db.dialect.schema()).fetchall()
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}").fetchall()
+            db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}").fetchall()
+
+
+def remove_file(path: Path, suffixes: Sequence[str] = ("", *LOG_SUFFIXES)) -> None:
+    """Remove an index with its logs, or only what `suffixes` name."""
+    for suffix in suffixes:
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+def identify_file(path: Path) -> IndexFile:
+    """Return whose file is at a path.
+
+    A file without our mark is a damaged index of ours only in a folder where nobody else puts files.
+    """
+    if not path.exists() or path.stat().st_size == 0:
+        return "none"
+    is_replaceable = _has_our_mark(path) or is_beside_notes(path)
+    if_unreadable: IndexFile = "none" if is_replaceable else "foreign"
+    try:
+        with translating_errors(), closing(connect(path)) as db:
+            application_id = db.execute("PRAGMA application_id").get
+            version = db.execute("PRAGMA user_version").get
+            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema")}
+    except Damaged:
+        return if_unreadable
+
+    if application_id != APPLICATION_ID:
+        is_empty = application_id == 0 and version == 0 and not tables
+        return "none" if is_empty else if_unreadable
+    if version > SCHEMA_VERSION:
+        return "newer"
+    # An interpreter without sqlite-vec cannot read its table, and builds an index without it.
+    is_readable = "vectors_chunks" not in tables or has_vector_extension()
+    is_current = version == SCHEMA_VERSION and tables >= _TABLES
+    return "ours" if is_current and is_readable else "none"
+
+
+def _has_our_mark(path: Path) -> bool:
+    """Return whether a file begins as an index of ours does, even if SQLite cannot open it."""
+    header = b""
+    with suppress(OSError), path.open("rb") as file:
+        header = file.read(_APPLICATION_ID_OFFSET + 4)
+    mark = APPLICATION_ID.to_bytes(4, "big")
+    return header.startswith(_SQLITE_MAGIC) and header[_APPLICATION_ID_OFFSET:] == mark
+
 
 T = TypeVar("T")
 VaultLock = Callable[[], AbstractContextManager[None]]
@@ -49,7 +272,7 @@ def open_engine(path: Path, lock: VaultLock) -> SqliteEngine:
     """Open the index at `path`, or beside it if that is the index of a newer simplemem."""
     # An error is raised again when the file is opened, and then reported.
     with suppress(OSError, Unavailable):
-        if identify(path) == "newer":
+        if identify_file(path) == "newer":
             path = path.with_name(f"{path.stem}-v{SCHEMA_VERSION}{path.suffix}")
     return SqliteEngine(path, lock)
 
@@ -93,8 +316,8 @@ class SqliteEngine:
                 with self._lock(), translating_errors():
                     is_made_meanwhile = self._is_usable(bad)
                     if not is_made_meanwhile:
-                        remove(self.path)
-                        create(self.path)
+                        remove_file(self.path)
+                        create_file(self.path)
         except OSError as error:
             raise Unavailable(
                 f"the index {self.path} cannot be created: {error.strerror or error}",
@@ -115,7 +338,7 @@ class SqliteEngine:
 
     def _is_usable(self, bad: _FileIdentity | None) -> bool:
         """Return whether a sound index of ours is there. Raises Unavailable for a foreign file."""
-        owner = identify(self.path)
+        owner = identify_file(self.path)
         if owner == "foreign":
             raise Unavailable(
                 f"{self.path} belongs to another program",
@@ -159,15 +382,15 @@ class SqliteEngine:
                 # Leaving WAL mode folds the log in, so that all of the index is in one file.
                 db.execute("PRAGMA journal_mode = DELETE").fetchall()
                 db.execute("PRAGMA journal_mode = WAL").fetchall()
-            remove(self.path, LOG_SUFFIXES)
+            remove_file(self.path, LOG_SUFFIXES)
             os.replace(fresh.path, self.path)
-            remove(fresh.path, LOG_SUFFIXES)
+            remove_file(fresh.path, LOG_SUFFIXES)
         self.connection()
 
     def drop(self) -> None:
         """Close the index and remove it from the disk."""
         self.close()
-        remove(self.path)
+        remove_file(self.path)
 
     def size(self) -> int:
         """Return its bytes on disk."""
