@@ -79,6 +79,9 @@ _REFUSED_OPERATIONS = (
 _REFUSALS = {getattr(apsw, f"SQLITE_IOERR_{name}") for name in _REFUSED_OPERATIONS.split()}
 
 
+# -- connections
+
+
 def is_beside_notes(path: Path) -> bool:
     """Return whether a path is in simplemem's own folder of a vault."""
     return path.parent.name == ".simplemem"
@@ -205,6 +208,9 @@ For "none" an index can be made there; "newer" (of a later simplemem) and "forei
 """
 
 
+# -- the file
+
+
 def create_file(path: Path) -> None:
     """Make an empty index."""
     with closing(connect(path)) as db:
@@ -266,6 +272,9 @@ _MAX_LOG_BYTES = 8 * 1024 * 1024
 _MAX_LOG_BYTES_IN_BULK = 128 * 1024 * 1024  # pages that are written repeatedly are folded in once
 # A query is over by then. Who reads for longer is not waited for under the vault's lock.
 _CHECKPOINT_MS = 200
+
+
+# -- the engine
 
 
 def open_engine(path: Path, lock: VaultLock) -> SqliteEngine:
