@@ -31,7 +31,7 @@ import apsw
 
 from simplemem.errors import SimplememError
 from simplemem.index.comparison import dump
-from simplemem.index.sqlite import database as index_file
+from simplemem.index.sqlite import engine as index_file
 from simplemem.settings.loading import load_settings
 from simplemem.store import EnhancedStore
 
