@@ -48,7 +48,7 @@ def ranking(store: EnhancedStore, query: str) -> list[tuple[str, float]]:
 def test_the_statement_of_the_documentation_finds_the_nearest_passages(filled: Path) -> None:
     with EnhancedStore(filled, SETTINGS) as store:
         store.sync()
-        path = store._core.index.path
+        path = store._parts.index.path
         assert store.stats()["vector_storage"] == "a vec0 table of sqlite-vec"
     (statement,) = re.findall(r"```sql\n(SELECT n\.path.*?)```", PAGE.read_text(), re.DOTALL)
     with closing(apsw.Connection(str(path))) as db:
@@ -67,7 +67,7 @@ def test_without_sqlite_vec_the_same_notes_are_found_and_stats_says_so(
         store.sync()
         assert "bytes, compared in memory" in store.stats()["vector_storage"]
         as_bytes = [ranking(store, "insects in a hive"), ranking(store, "boats")]
-        assert store._core.index.database.rows("SELECT typeof(vector) FROM vectors LIMIT 1") == [
+        assert store._parts.database.rows("SELECT typeof(vector) FROM vectors LIMIT 1") == [
             ("blob",)
         ]
         store.sync(rebuild=True)
@@ -95,7 +95,7 @@ def test_vectors_of_a_note_that_changes_again_and_again_leave_no_rows(
             write("honey.md", f"Bees make honey in hive number {number}.\n")
             store.sync()
         count = store.stats()["vectors"]
-        with store._core.index.database.reading() as db:
+        with store._parts.database.reading() as db:
             places, packed = db.vectors.read_all(blocks=False)
             blocks, _ = db.vectors.read_all(blocks=True)
             sizes = db.execute("SELECT count(*) FROM vectors_chunks").get
