@@ -170,7 +170,8 @@ FAULTS = (
     Fault(
         "moves", "the relative links of the moved note itself stay as they were",
         "simplemem.obsidian.link_edits",
-        [("if resolve_link(link.target, moves.after(source), after)", "if resolve_link(link.target, source, after)")],
+        [("if resolve_link(link.target, moves.after(source), files_after)",
+          "if resolve_link(link.target, source, files_after)")],
     ),
     Fault(
         "moves", "nobody asks whether the new name is another note's already",

@@ -64,9 +64,9 @@ def dump(db: Connection, *, vectors: bool = True) -> Iterator[DumpedRow]:
 
 def _rows_of_notes(db: Connection, table: str, columns: str) -> Iterator[DumpedRow]:
     """Return the rows of a table that belong to notes, each with the path of its note."""
-    note_id, _, others = columns.partition(", ")
+    note_id, _, other_columns = columns.partition(", ")
     sql = f"""
-        SELECT coalesce(n.of, '?'), {others}
+        SELECT coalesce(n.of, '?'), {other_columns}
         FROM (SELECT {note_id} AS note, * FROM {table}) t
         LEFT JOIN (SELECT id AS note, path AS of FROM notes) n USING (note)
         ORDER BY 1, 2, 3
@@ -88,26 +88,26 @@ def _vectors(db: Connection) -> Iterator[DumpedRow]:
             yield path, place & ((1 << SHIFT) - 1), vectors[place]
 
 
-def differences(ours: Connection, theirs: Connection, *, vectors: bool) -> Iterator[RowDifference]:
+def differences(first: Connection, second: Connection, *, vectors: bool) -> Iterator[RowDifference]:
     """Yield the rows that only one of two indexes has, and those that differ at the same place."""
-    pairs = zip_longest(dump(ours, vectors=vectors), dump(theirs, vectors=vectors))
+    pairs = zip_longest(dump(first, vectors=vectors), dump(second, vectors=vectors))
     if all(row == other for row, other in pairs):
         return  # nearly always; this takes half the time of what follows
 
-    our_rows = ((True, row) for row in dump(ours, vectors=vectors))
-    their_rows = ((False, row) for row in dump(theirs, vectors=vectors))
-    rows = merge(our_rows, their_rows, key=_place_of)
+    first_rows = ((True, row) for row in dump(first, vectors=vectors))
+    second_rows = ((False, row) for row in dump(second, vectors=vectors))
+    rows = merge(first_rows, second_rows, key=_place_of)
     for _, rows_of_place in groupby(rows, key=_place_of):
-        only_ours: list[DumpedRow] = []
-        only_theirs: list[DumpedRow] = []
-        for is_ours, row in rows_of_place:
-            if is_ours:
-                only_ours.append(row)
+        in_first: list[DumpedRow] = []
+        in_second: list[DumpedRow] = []
+        for is_first, row in rows_of_place:
+            if is_first:
+                in_first.append(row)
             else:
-                only_theirs.append(row)
-        for our_row, their_row in zip_longest(only_ours, only_theirs):
-            if our_row != their_row:
-                yield our_row, their_row
+                in_second.append(row)
+        for first_row, second_row in zip_longest(in_first, in_second):
+            if first_row != second_row:
+                yield first_row, second_row
 
 
 def _place_of(marked_row: tuple[bool, DumpedRow]) -> tuple[int, str, str]:

@@ -28,7 +28,7 @@ class Merged(NamedTuple):
         return self.conflicts == 0
 
 
-class _Region(NamedTuple):
+class _MergeRegion(NamedTuple):
     """The lines between two cuts of each text."""
 
     base: list[str]
@@ -116,7 +116,7 @@ def _end_line(line: str, newline: str) -> str:
     return line + newline
 
 
-def _merge_chunk(chunk: _Region, *, keeps_additions: bool) -> list[str] | None:
+def _merge_chunk(chunk: _MergeRegion, *, keeps_additions: bool) -> list[str] | None:
     """Return the merged lines of a chunk; None if the sides conflict."""
     base = _without_ends(chunk.base)
     current = _without_ends(chunk.current)
@@ -148,7 +148,7 @@ def _cut_into_chunks(
     base: list[str] | None,
     current: list[str],
     other: list[str],
-) -> Iterator[_Region]:
+) -> Iterator[_MergeRegion]:
     """Yield the chunks of three texts in order.
 
     Chunks of lines that all three texts share alternate with chunks of the lines between. Without a
@@ -169,7 +169,7 @@ def _cut_into_chunks(
         end = _end_of_shared_lines(start, in_current, in_other)
         if end == start:
             end = _next_shared_line(start, in_current, in_other, last)
-        yield _Region(
+        yield _MergeRegion(
             base[start.base : end.base],
             current[start.current : end.current],
             other[start.other : end.other],

@@ -21,16 +21,16 @@ from simplemem.note.tags import (
 RequestedValue = str | bool | int | float | None
 
 # By name: the value of a tag, True for a tag without one, None or False to remove the tag.
-Request = dict[str, RequestedValue]
+TagRequest = dict[str, RequestedValue]
 
 _MAX_LINE_NUMBERS: Final = 10  # that a warning lists for one tag
 _KEY_AND_VALUE: Final = re.compile(r"\s*+(?P<key>[^\s=:]*+)\s*+[=:](?P<value>.*)", re.DOTALL)
 _HEADER_START: Final = re.compile(r"---\s*[\w-]+:\s")
 
 
-def parse_tag_request(value: object) -> Request:
+def parse_tag_request(value: object) -> TagRequest:
     """Parse a map, a list, a text like "a, status=b", or one of these as JSON; or raise Invalid."""
-    request: Request = {}
+    request: TagRequest = {}
 
     for key, entry in read_entries(value):
         name = parse_tag_name(key)
@@ -146,7 +146,7 @@ def respelling_warnings(value: object, written: Mapping[str, Any]) -> list[str]:
     return warnings
 
 
-def tags_left_in_text(changed: Note, changes: Request) -> list[str]:
+def tags_left_in_text(changed: Note, changes: TagRequest) -> list[str]:
     """Return a warning for each tag in the text that a request removes or replaces.
 
     A tag in the text is part of a sentence that somebody wrote, so it does not change together

@@ -70,36 +70,36 @@ def rewrite_links(
     note: Note,
     source: str,
     moves: Moves,
-    before: FilesNamed,
-    after: FilesNamed,
+    files_before: FilesNamed,
+    files_after: FilesNamed,
     link_format: LinkFormat,
     *,
     is_unseen: Callable[[str], bool] = lambda _path: False,
 ) -> str:
     """Return the text of a note in which every link means the same file after the moves as before.
 
-    `source` is the path of the note before the moves. `before` and `after` do not have the files
-    that the reader may not see, and which links are rewritten must not tell which of these exist.
-    So if `is_unseen` is true of the path that a relative link states, the link keeps that path,
-    whether or not there is a file.
+    `source` is the path of the note before the moves. `files_before` and `files_after` lack the
+    files that the reader may not see, and which links are rewritten must not tell which of these
+    exist. So if `is_unseen` is true of the path that a relative link states, the link keeps that
+    path, whether or not there is a file.
     """
     new_source = moves.after(source)
     keeps_folder = posixpath.dirname(new_source) == posixpath.dirname(source)
     unseen_paths: dict[str, list[str]] = {}  # of rewritten links, by the keys of their names
 
     def find_target(link: Link) -> LinkTarget | None:
-        target = _target_after_moves(link, source, moves, before, after)
+        target = _target_after_moves(link, source, moves, files_before, files_after)
         if target is not None or keeps_folder:
             return target
 
-        path = _unresolved_relative_path(link, source, before)
+        path = _unresolved_relative_path(link, source, files_before)
         if path is None or not is_unseen(path):
             return None
         unseen_paths.setdefault(name_key(path), []).append(path)
         return LinkTarget(path, path)
 
     def files_named(key: str) -> Sequence[str]:
-        return [*after(key), *unseen_paths.get(key, ())]
+        return [*files_after(key), *unseen_paths.get(key, ())]
 
     return _rewrite(note, new_source, find_target, files_named, link_format)
 
@@ -127,7 +127,12 @@ def redirect_links(
 
 
 def find_changed_links(
-    old: Note, new: Note, source: str, moves: Moves, before: FilesNamed, after: FilesNamed
+    old: Note,
+    new: Note,
+    source: str,
+    moves: Moves,
+    files_before: FilesNamed,
+    files_after: FilesNamed,
 ) -> list[tuple[str, str | None]]:
     """Return the links of a note that mean another file after the moves.
 
@@ -137,10 +142,10 @@ def find_changed_links(
     """
     changed_links: list[tuple[str, str | None]] = []
     for old_link, new_link in zip(old.links, new.links, strict=False):
-        old_path = _linked_file(old_link, source, before)
+        old_path = _linked_file(old_link, source, files_before)
         if old_path is None:
             continue
-        new_path = resolve_link(new_link.target, moves.after(source), after).path
+        new_path = resolve_link(new_link.target, moves.after(source), files_after).path
         if new_path != moves.after(old_path):
             changed_links.append((old_path, new_path))
     return changed_links
@@ -154,18 +159,18 @@ def _linked_file(link: Link, source: str, files_named: FilesNamed) -> str | None
 
 
 def _target_after_moves(
-    link: Link, source: str, moves: Moves, before: FilesNamed, after: FilesNamed
+    link: Link, source: str, moves: Moves, files_before: FilesNamed, files_after: FilesNamed
 ) -> LinkTarget | None:
     """Return where a link has to lead after the moves so that it means the same file.
 
     Returns None if it does so already, or meant no file before.
     """
-    old_path = _linked_file(link, source, before)
+    old_path = _linked_file(link, source, files_before)
     if old_path is None:
         return None
 
     path = moves.after(old_path)
-    if resolve_link(link.target, moves.after(source), after).path == path:
+    if resolve_link(link.target, moves.after(source), files_after).path == path:
         return None
     return LinkTarget(path, old_path)
 

@@ -18,7 +18,7 @@ from simplemem.note.lines import newline_of
 from simplemem.note.note import Note
 from simplemem.note.properties import remove_property, set_property
 from simplemem.note.tag_changes import change_tags, tags_for_new_note
-from simplemem.note.tag_requests import Request, parse_tag_request
+from simplemem.note.tag_requests import TagRequest, parse_tag_request
 from simplemem.note.yaml_writer import render_header
 
 _MAX_LINES_NAMED = 10  # in which a text that should be unique occurs
@@ -83,7 +83,7 @@ def _properties_of_new_note(
     return properties
 
 
-def _tag_properties(request: Request, *, as_map: bool) -> dict[str, Any]:
+def _tag_properties(request: TagRequest, *, as_map: bool) -> dict[str, Any]:
     """Return the property `tags` of a new note, and other properties with the values of tags."""
     if as_map:
         tag_map = {tag: value for tag, value in request.items() if value is not None}

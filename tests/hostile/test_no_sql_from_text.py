@@ -30,7 +30,7 @@ _SQL = re.compile(
 )
 OURS = {
     "index/audit.py": "count",
-    "index/comparison.py": "note_id others table",
+    "index/comparison.py": "note_id other_columns table",
     "index/changes.py": "condition order texts mark",
     "index/details.py": "source is_wanted",
     "index/sidecar.py": "_ORDER[sort] source first",
