@@ -216,11 +216,7 @@ class NoteEditor:
         ends with. Raises Invalid if the change cannot be made, and Conflict if the note has another
         hash than `if_sha256`.
         """
-        bodies = [body for body in (content, append, edits) if body is not None]
-        if len(bodies) > 1:
-            raise Invalid(
-                "more than one of content, append and edits given", hint="Give only one of them."
-            )
+        _check_single_change(content, append, edits)
         if content is None and append is None and not edits and not metadata:
             raise Invalid("no change given", hint="Give content, append, edits or metadata.")
 
@@ -390,6 +386,14 @@ def _would_take_links(name: str, rewrites: LinkRewrites) -> AlreadyExists:
         " With overwrite=true, those links are rewritten first and keep their targets.",
         name=name,
     )
+
+
+def _check_single_change(*body_changes: object) -> None:
+    """Raise Invalid if more than one of these changes of a note's body is given."""
+    if len([change for change in body_changes if change is not None]) > 1:
+        raise Invalid(
+            "more than one of content, append and edits given", hint="Give only one of them."
+        )
 
 
 def _remarks_on_append(note: Note) -> list[str]:
