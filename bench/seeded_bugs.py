@@ -143,9 +143,9 @@ FAULTS = (
     ),
     Fault(
         "index", "a note that is moved leaves its old file behind in the table of files",
-        "simplemem.index.sync",
-        [("notes.follow_files(db, [each.path for each in read], gone)",
-          "notes.follow_files(db, [each.path for each in read], ())")],
+        "simplemem.index.updater",
+        [("notes.follow_files(db, written_paths, gone_paths)",
+          "notes.follow_files(db, written_paths, ())")],
     ),
     Fault(
         "index", "a note that we write does not draw the links that mean it now",
@@ -154,8 +154,8 @@ FAULTS = (
     ),
     Fault(
         "index", "a note that Obsidian begins to exclude stays in recall",
-        "simplemem.index.sync",
-        [("return by_settings != self.hidden_reason(known.path) or (", "return (")],
+        "simplemem.index.note_indexer",
+        [("if reason_by_settings != self.hidden_reason(known.path):", "if False:")],
     ),
     Fault(
         "index", "the tags of a note that is gone are left behind",

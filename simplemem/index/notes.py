@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from simplemem.index.changes import is_named_by_us
+from simplemem.index.change_rows import is_named_by_us
 from simplemem.index.door import SIZE_OF_MOVED, Outline, Row, Stat, StoredLink, VectorSpace
 from simplemem.index.engine import (
     LAST,

@@ -18,7 +18,8 @@ from typing import TypeVar
 from simplemem.errors import SimplememError
 from simplemem.index.engine import Damaged, Engine
 from simplemem.index.sidecar import Sidecar
-from simplemem.index.sync import Stopped, Sync
+from simplemem.index.sync_pass import Stopped
+from simplemem.index.updater import IndexUpdater
 from simplemem.settings.model import IndexSettings
 from simplemem.store.embedding import Embedding
 from simplemem.store.listeners import Listeners
@@ -97,7 +98,7 @@ class Background:
         vault: NoteSource,
         index: Sidecar,
         database: Engine,
-        rows: Sync,
+        rows: IndexUpdater,
         *,
         keeper: IndexKeeper,
         embedding: Embedding,

@@ -20,7 +20,7 @@ from simplemem.index.comparison import RowDifference, differences
 from simplemem.index.door import Progress
 from simplemem.index.engine import Engine
 from simplemem.index.sidecar import Sidecar
-from simplemem.index.sync import Sync
+from simplemem.index.updater import IndexUpdater
 from simplemem.models import Finding
 from simplemem.note.names import name_of
 from simplemem.store.broken_links import BrokenLinkFinder
@@ -307,7 +307,7 @@ class IndexChecks:
         database: Engine,
         changes: ChangeTable,
         keeper: IndexKeeper,
-        sync_of: Callable[[Engine], Sync],
+        sync_of: Callable[[Engine], IndexUpdater],
     ) -> None:
         self._vault = vault
         self._database = database
@@ -344,7 +344,7 @@ class IndexChecks:
             yield _unequal_row(difference)
 
     def _compare_indexes(
-        self, rebuilt: Engine, rows: Sync, report: Progress
+        self, rebuilt: Engine, rows: IndexUpdater, report: Progress
     ) -> list[RowDifference]:
         """Bring the rebuilt index up to date, and return where it differs from the current one."""
         rows.scan(report)

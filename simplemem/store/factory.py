@@ -15,7 +15,7 @@ from simplemem.index.changes import ChangeTable
 from simplemem.index.engine import Engine
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sqlite.engine import open_engine
-from simplemem.index.sync import Sync
+from simplemem.index.updater import IndexUpdater
 from simplemem.providers.keys import Key
 from simplemem.settings.loading import load_settings
 from simplemem.settings.model import Settings
@@ -329,15 +329,15 @@ class StoreParts:
         is_hurried = self.lifetime.is_long
         self.committing.close(_HURRIED_COMMIT_SECONDS if is_hurried else _LAST_COMMIT_SECONDS)
 
-    def sync_of(self, database: Engine) -> Sync:
+    def sync_of(self, database: Engine) -> IndexUpdater:
         """Return what brings a database up to date with the vault."""
-        return Sync(
+        return IndexUpdater(
             self.vault,
             database,
             self.obsidian.hidden_reason,
             self.settings.max_note_bytes,
             self.settings.embed.private,
-            self.obsidian.follow,
+            follow_settings=self.obsidian.follow,
         )
 
     def _begin_index_again(self) -> None:

@@ -13,7 +13,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from simplemem.errors import Ambiguous, NotFound
-from simplemem.index.changes import HUMAN, UNKNOWN, ChangeTable, Origin, author_of, is_called
+from simplemem.index.authors import HUMAN, UNKNOWN, Origin, author_of, is_called
+from simplemem.index.changes import ChangeTable
 from simplemem.models import BlamedLine, Difference, HistoryEntry
 from simplemem.note.diff import LONG_DIFF, blame, lines_of, unified_diff
 from simplemem.note.formatting import well_formed

@@ -8,7 +8,7 @@ from functools import partial
 from simplemem.index.door import Progress, SyncReport
 from simplemem.index.engine import Engine
 from simplemem.index.sidecar import Sidecar
-from simplemem.index.sync import Sync
+from simplemem.index.updater import IndexUpdater
 from simplemem.store.catch_up import CatchUp
 from simplemem.store.embedding import Embedding
 from simplemem.store.vault_index import SCANNED, IndexKeeper, ObsidianSettings, QuestionVectors
@@ -21,8 +21,8 @@ class Indexing:
         self,
         index: Sidecar,
         database: Engine,
-        rows: Sync,
-        sync_of: Callable[[Engine], Sync],
+        rows: IndexUpdater,
+        sync_of: Callable[[Engine], IndexUpdater],
         *,
         keeper: IndexKeeper,
         obsidian: ObsidianSettings,

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Unpack
 
 from simplemem.errors import Conflict, Invalid, NotFound
-from simplemem.index.changes import ChangeTable, is_called
+from simplemem.index.authors import is_called
+from simplemem.index.changes import ChangeTable
 from simplemem.models import By, LeftAsIs, UndoneMany, UndoneNote
 from simplemem.note.names import name_of
 from simplemem.obsidian.link_edits import Moves

@@ -25,7 +25,7 @@ from simplemem.index.door import Progress, Row, Standing, Stat, SyncReport
 from simplemem.index.engine import Damaged, Engine
 from simplemem.index.notes import is_note, stat_of
 from simplemem.index.sidecar import Sidecar
-from simplemem.index.sync import Sync, collector_at_rest
+from simplemem.index.updater import IndexUpdater, paused_collector
 from simplemem.models import By, IndexState
 from simplemem.note.dates import local_now
 from simplemem.note.formatting import counted, well_formed
@@ -182,7 +182,7 @@ class QuestionVectors:
     Guards whether notes may lack vectors, and whether a question has made some before.
     """
 
-    def __init__(self, index: Sidecar, rows: Sync, embedding: Embedding) -> None:
+    def __init__(self, index: Sidecar, rows: IndexUpdater, embedding: Embedding) -> None:
         self._index = index
         self._rows = rows
         self._embedding = embedding
@@ -254,7 +254,7 @@ class IndexKeeper:
         vault: NoteSource,
         index: Sidecar,
         database: Engine,
-        rows: Sync,
+        rows: IndexUpdater,
         *,
         reader: NoteReader,
         obsidian: ObsidianSettings,
@@ -354,7 +354,7 @@ class IndexKeeper:
 
         `believe` accepts that many notes are gone at once. So does a doubt that is old enough.
         """
-        with collector_at_rest():
+        with paused_collector():
             _, entries = self._vault.recover()
         doubt_seconds = time.monotonic() - self._vanished_since
         is_old_doubt = self._vanished_count > 0 and doubt_seconds > 0.9 * self._scan_seconds
@@ -556,7 +556,7 @@ class IndexMonitor:
         self,
         vault: NoteSource,
         index: Sidecar,
-        rows: Sync,
+        rows: IndexUpdater,
         *,
         keeper: IndexKeeper,
         embedding: Embedding,

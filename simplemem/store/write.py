@@ -16,7 +16,7 @@ from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError
 from simplemem.index.door import Question, Row, Term
 from simplemem.index.engine import Damaged
 from simplemem.index.sidecar import Sidecar
-from simplemem.index.sync import Sync
+from simplemem.index.updater import IndexUpdater
 from simplemem.models import By, Saved
 from simplemem.note.appending import append_content, open_at_end
 from simplemem.note.diff import WHAT_YOU_HAD, unified_diff
@@ -500,7 +500,7 @@ class WriteIndexer:
     def __init__(
         self,
         index: Sidecar,
-        rows: Sync,
+        rows: IndexUpdater,
         *,
         reader: NoteReader,
         keeper: IndexKeeper,

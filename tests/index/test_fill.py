@@ -14,7 +14,7 @@ from simplemem.index.comparison import dump
 from simplemem.index.door import QueryVector, Question
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sqlite.engine import SqliteEngine, open_engine
-from simplemem.index.sync import Sync
+from simplemem.index.updater import IndexUpdater
 from simplemem.providers.wordllama import WordLlama
 from simplemem.vault.base import VaultOptions
 from simplemem.vault.folder.vault import FolderVault
@@ -74,7 +74,7 @@ class Kept:
         self.vault = FolderVault(root, VaultOptions(durable=False))
         self.index = Sidecar(database_at := SqliteEngine(database, nullcontext))
         self.database = database_at
-        self.rows = Sync(self.vault, self.database, lambda path: None, 1_000_000)
+        self.rows = IndexUpdater(self.vault, self.database, lambda path: None, 1_000_000)
 
     def fill(self, embedder: WordLlama) -> int:
         self.rows.scan()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.index import sync
+from simplemem.index import sync_pass
 from simplemem.index.comparison import dump
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
@@ -194,7 +194,7 @@ def test_an_index_replaced_in_the_middle_of_a_scan_is_not_written_by_the_ids_of_
     vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another server makes it anew, and gives the ids to other notes."""
-    monkeypatch.setattr(sync, "BATCH", 2)
+    monkeypatch.setattr(sync_pass, "MAX_BATCH_NOTES", 2)
     for k in range(6):
         write(f"n{k}.md", f"plum {k} [[n{(k + 1) % 6}]]")
     with EnhancedStore(vault, PLAIN) as store:
@@ -224,7 +224,7 @@ def test_a_rename_that_two_servers_notice_at_once_loses_nothing(
 ) -> None:
     """The other one has given the note its new name when this one comes to forget the old one; or another new name, when
     two files have its bytes and each server sees another one of them."""
-    monkeypatch.setattr(sync, "BATCH", 1)
+    monkeypatch.setattr(sync_pass, "MAX_BATCH_NOTES", 1)
     write("first.md", "pear")
     write("old.md", "plum")
     with EnhancedStore(vault, PLAIN) as store, EnhancedStore(vault, PLAIN) as other:
@@ -249,8 +249,8 @@ def test_a_pass_that_is_killed_leaves_no_link_that_misses_its_file(
     much: bool, vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The files are known after the first transaction, and what comes after a kill finds none of them new."""
-    monkeypatch.setattr(sync, "BATCH", 1)
-    monkeypatch.setattr(sync, "_MUCH", 1 if much else 250)
+    monkeypatch.setattr(sync_pass, "MAX_BATCH_NOTES", 1)
+    monkeypatch.setattr(sync_pass, "_MIN_BULK_NOTES", 1 if much else 250)
     write("old.md", "[[z came]] [[went]]")
     write("went.md", "plum")
     os.utime(vault / "old.md", (1_700_000_000, 1_700_000_000))
@@ -296,7 +296,7 @@ def test_a_note_made_between_two_batches_of_a_first_index_is_linked_to(
 ) -> None:
     """Files are kept in memory from one batch to the next, as long as nobody writes: not even who is told of
     progress."""
-    monkeypatch.setattr(sync, "BATCH", 150)
+    monkeypatch.setattr(sync_pass, "MAX_BATCH_NOTES", 150)
     for k in range(300):
         write(f"n{k:03d}.md", "[[late]]")
 

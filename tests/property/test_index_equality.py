@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from simplemem.errors import SimplememError
-from simplemem.index import embeddings, sync
+from simplemem.index import embeddings, sync_pass
 from simplemem.index.comparison import dump
 from simplemem.index.sqlite.engine import open_engine
 from simplemem.providers.embeddings import create_embedder
@@ -189,9 +189,11 @@ class AVault(RuleBasedStateMachine):
         self.touched: set[str] = set()
         self.patches = [
             patch.object(
-                sync, "BATCH", 3
+                sync_pass, "MAX_BATCH_NOTES", 3
             ),  # as many transactions as if there were thousands of notes
-            patch.object(sync, "_MUCH", 3),  # and both ways of writing: a few notes, and very many
+            patch.object(
+                sync_pass, "_MIN_BULK_NOTES", 3
+            ),  # and both ways of writing: a few notes, and very many
             patch.object(embedding, "create_embedder", _LOADED),
         ]
         for each in self.patches:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import SimplememError
-from simplemem.index.sync import Reconciling
+from simplemem.index.sync_pass import SyncPass
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
@@ -105,15 +105,15 @@ def test_a_scan_takes_nothing_away_that_another_store_put_meanwhile(
         scanning.create("keep", "fig")
         scanning.create("gone", "plum")
         (vault / "gone.md").unlink()
-        carry_out = Reconciling.carry_out
+        carry_out = SyncPass.carry_out
 
-        def meanwhile(found: Reconciling, total: int | None) -> object:
+        def meanwhile(found: SyncPass, total: int | None) -> object:
             monkeypatch.undo()
             busy.sync()
             busy.create("fresh", "quince")
             return carry_out(found, total)
 
-        monkeypatch.setattr(Reconciling, "carry_out", meanwhile)
+        monkeypatch.setattr(SyncPass, "carry_out", meanwhile)
         scanning.sync()
         assert found(scanning, "quince") == {"fresh"}
         assert found(scanning, "plum") == set()

@@ -117,10 +117,7 @@ _READ_BYTES = 1 << 16
 
 
 class InotifyListener:
-    """Listens with inotify.
-
-    Guards the folders that are watched, by the numbers of their watches.
-    """
+    """Listens with inotify. Guards which folder each watch belongs to, by the watch's number."""
 
     def __init__(self, root: str, wake_socket: socket.socket) -> None:
         self._root = root

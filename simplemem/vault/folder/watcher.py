@@ -73,8 +73,8 @@ class FolderWatcher:
     def paths(self, seconds: float) -> set[str]:
         """Return the paths that may have changed since the last call.
 
-        If there are none, wait up to `seconds` for a change, and then until there is a pause
-        between changes, though not for long.
+        If there are none, wait up to `seconds` for a change, and then until changes pause, though
+        not for long.
         """
         wait_seconds = 0.0 if self._woken.is_set() else min(seconds, _ROOT_CHECK_SECONDS)
         if self._listener is None:

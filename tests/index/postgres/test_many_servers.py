@@ -22,7 +22,7 @@ from postgres import Server, differences_from_anew, needs_postgres, running, ser
 
 from simplemem.errors import NotFound, Unavailable
 from simplemem.index.postgres.database import PostgresEngine
-from simplemem.index.sync import Sync
+from simplemem.index.updater import IndexUpdater
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
@@ -310,14 +310,14 @@ def test_one_leads_nobody_back_to_a_text_of_before_the_commit_that_the_index_is_
         ):  # the other server has not fetched what the one has
             apart.update("p", append=word)
             store._parts.vault.history.log.refresh()
-        reached, behind = Sync._reached, [other]
+        reached, behind = IndexUpdater._set_revision, [other]
 
-        def slowly(sync: Sync, *commits: Any) -> bool:
+        def slowly(sync: IndexUpdater, *commits: Any) -> bool:
             if behind:
                 behind.pop().sync()  # between the rows of the one and its word that they are there
             return reached(sync, *commits)
 
-        monkeypatch.setattr(Sync, "_reached", slowly)
+        monkeypatch.setattr(IndexUpdater, "_set_revision", slowly)
         one.sync()
         one.reach(one.commit(written=True))
         assert [hit.name for hit in one.search("zebra").hits] == ["p"]
