@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.index import audit
+from simplemem.index import comparison
 from simplemem.models import Finding
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
@@ -52,7 +52,7 @@ def test_equal_indexes_are_told_without_putting_their_rows_side_by_side(
     for name in ("c", "a", "b"):  # in another order than a rebuilt one has them
         write(f"{name}.md", f"# {name}\n\nplum [[a]] and {name} #fruit\n")
         store.sync()
-    monkeypatch.setattr(audit, "merge", lambda *_, **__: pytest.fail("they are equal"))
+    monkeypatch.setattr(comparison, "merge", lambda *_, **__: pytest.fail("they are equal"))
     assert of(store, "index") == []
 
 
