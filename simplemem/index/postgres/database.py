@@ -339,7 +339,7 @@ class PostgresEngine:
 
     def fold(self, generation: int | None = None) -> None:
         """Merge segments of the term index, if many have come together."""
-        merge_segments(self, generation)
+        merge_segments(self, generation, is_at_rest=True)
         if self._has_grown:
             # Otherwise the server would plan for empty tables until it looks by itself.
             self._has_grown = False

@@ -518,7 +518,7 @@ class SqliteEngine:
 
     def fold(self, generation: int | None = None) -> None:
         """Merge segments of the term index, if many have come together."""
-        merge_segments(self, generation)
+        merge_segments(self, generation, is_at_rest=True)
 
     def checkpoint(self, *, is_bulk: bool = False) -> None:
         """Merge segments of the term index, and fold the log into the file once it has grown.

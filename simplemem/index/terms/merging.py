@@ -40,12 +40,14 @@ _INSERT_TERM = """
     VALUES ($1, $2, $3, $4, $5, $6)"""
 
 
-def merge_all(database: Engine, generation: int | None, max_packed: int) -> None:
+def merge_all(
+    database: Engine, generation: int | None, max_packed: int, *, is_at_rest: bool
+) -> None:
     """Do what `merge_segments` promises."""
     is_finished = False
     while not is_finished:
         with database.reading() as db:
-            chosen = choose_merge(list_segments(db), max_packed)
+            chosen = choose_merge(list_segments(db), max_packed, is_at_rest=is_at_rest)
         if not chosen:
             break
         if is_small(chosen, max_packed):

@@ -21,6 +21,8 @@ from simplemem.index.terms.format import Sizes
 from simplemem.index.terms.small_segment import SegmentBuilder, find_note, pack_small_segment
 
 _MERGED_AT_ONCE = 12  # segments of a similar size become one; sizes are similar up to this factor
+_MERGED_AT_REST = 3  # larger packed segments become one after a scan: each one makes queries slower
+_MIN_LARGE_NOTES = 100
 MAX_PACKED_NOTES = 2_000  # in segments of one row; a query reads all of such a segment
 MAX_PACKED_NOTES_DURING_IMPORT = 20_000  # so that the rows of terms are written once
 _MAX_DELETED = 0.25  # of the notes of a segment, before it is written again without them
@@ -137,12 +139,16 @@ def list_segments(db: Connection) -> list[SegmentFacts]:
 
 
 def choose_merge(
-    segments: Sequence[SegmentFacts], max_packed: int = MAX_PACKED_NOTES
+    segments: Sequence[SegmentFacts],
+    max_packed: int = MAX_PACKED_NOTES,
+    *,
+    is_at_rest: bool = False,
 ) -> list[SegmentFacts]:
     """Return the segments that should become one; none if there is no need.
 
     In this order: one with many deleted notes, many of a similar size, and packed ones with more
-    than `max_packed` notes together, because a query reads all of them.
+    than `max_packed` notes together, because a query reads all of them. If `is_at_rest`, no more
+    notes are about to be written, and a few larger packed ones become one too.
     """
     for segment in segments:
         if segment.deleted and segment.deleted >= _MAX_DELETED * segment.notes:
@@ -159,6 +165,10 @@ def choose_merge(
     packed = [segment for segment in segments if segment.is_packed]
     if sum(segment.size for segment in packed) > max_packed:
         return packed
+
+    large = [segment for segment in packed if segment.size >= _MIN_LARGE_NOTES]
+    if is_at_rest and len(large) >= _MERGED_AT_REST:
+        return large
     return []
 
 
@@ -169,9 +179,13 @@ def is_small(chosen: Sequence[SegmentFacts], max_packed: int = MAX_PACKED_NOTES)
 
 
 def merge_segments(
-    database: Engine, generation: int | None = None, max_packed: int = MAX_PACKED_NOTES
+    database: Engine,
+    generation: int | None = None,
+    max_packed: int = MAX_PACKED_NOTES,
+    *,
+    is_at_rest: bool = False,
 ) -> None:
-    """Merge segments until there is no need.
+    """Merge segments until there is no need. `is_at_rest` is as in `choose_merge`.
 
     Large ones are merged in several transactions, so other writers do not wait. A merge that is
     interrupted leaves rows that belong to no segment; the next one removes them. Returns early if
@@ -179,11 +193,11 @@ def merge_segments(
     `generation`. Not for a transaction.
     """
     with database.reading() as db:
-        is_needed = bool(choose_merge(list_segments(db), max_packed))
+        is_needed = bool(choose_merge(list_segments(db), max_packed, is_at_rest=is_at_rest))
     if is_needed:
         from simplemem.index.terms.merging import merge_all
 
-        merge_all(database, generation, max_packed)
+        merge_all(database, generation, max_packed, is_at_rest=is_at_rest)
     _remove_orphaned_rows(database, generation)
 
 

@@ -212,3 +212,12 @@ def test_segments_are_merged_when_they_are_many_large_or_full_of_deleted_notes(
     segments: list[SegmentFacts], chosen: list[int]
 ) -> None:
     assert [segment.number for segment in choose_merge(segments)] == chosen
+
+
+def test_after_a_scan_larger_segments_become_one() -> None:
+    large = [SegmentFacts(number, 400, 0, is_packed=True) for number in range(4)]
+    small = SegmentFacts(9, 3, 0, is_packed=True)
+    rows = SegmentFacts(10, 9_000, 0, is_packed=False)
+    assert choose_merge([small, *large, rows]) == []
+    assert choose_merge([small, *large, rows], is_at_rest=True) == large
+    assert choose_merge([small, *large[:2], rows], is_at_rest=True) == []
