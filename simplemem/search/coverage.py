@@ -52,6 +52,10 @@ class Passages(NamedTuple):
     spans: Sequence[tuple[int, int]]
     read: Callable[[], str]  # returns the text of the note
 
+    def passage_keys(self) -> list[_PassageKey]:
+        """Return what identifies each passage, each once."""
+        return list(dict.fromkeys((self.key, span) for span in self.spans))
+
     def texts(self) -> list[str]:
         """Return the text of each passage."""
         text = self.read()
@@ -258,31 +262,40 @@ class Coverage:
         return _LineSimilarities(by_line, first_lines, passage_counts)
 
     def _read(self, notes: Sequence[Passages]) -> list[list[_PassageWords]]:
-        """Return the words of the passages of each note that have any. Call under the lock.
-
-        A note is read only if one of its passages is not in the cache.
-        """
-        cache = self._words_of_passages
-        keys_of_notes = [
-            list(dict.fromkeys((note.key, span) for span in note.spans)) for note in notes
-        ]
-        unread: dict[_PassageKey, list[list[str]]] = {}
-        for note, keys in zip(notes, keys_of_notes, strict=True):
-            if not all(key in cache for key in keys):
-                text = note.read()
-                unread |= {key: _split(text, key[1]) for key in keys if key not in cache}
-
-        # The vectors of all words are looked up at once: most passages have few new ones.
-        self._add_vectors(chain.from_iterable(chain.from_iterable(unread.values())))
-        cache |= {key: self._rows_of(lines) for key, lines in unread.items()}
+        """Return the words of the passages of each note that have any. Call under the lock."""
+        self._add_passages(notes)
 
         # The passages that were used last are the last ones that leave the cache.
-        used = {key: cache.pop(key) for key in dict.fromkeys(chain.from_iterable(keys_of_notes))}
+        cache = self._words_of_passages
+        keys = dict.fromkeys(key for note in notes for key in note.passage_keys())
+        used = {key: cache.pop(key) for key in keys}
         cache |= used
         excess = len(cache) - _MAX_CACHED_PASSAGES
         for key in list(islice(cache, max(0, excess))):
             del cache[key]
-        return [[used[key] for key in keys if len(used[key].words)] for keys in keys_of_notes]
+
+        words_of_notes: list[list[_PassageWords]] = []
+        for note in notes:
+            passages = [used[key] for key in note.passage_keys()]
+            words_of_notes.append([passage for passage in passages if len(passage.words)])
+        return words_of_notes
+
+    def _add_passages(self, notes: Iterable[Passages]) -> None:
+        """Add the passages of notes to the cache. Reads a note only if one of them is missing."""
+        cache = self._words_of_passages
+        lines_of_passages: dict[_PassageKey, list[list[str]]] = {}
+        for note in notes:
+            missing = [key for key in note.passage_keys() if key not in cache]
+            text = note.read() if missing else ""
+            for key in missing:
+                _, span = key
+                lines_of_passages[key] = _split(text, span)
+
+        # The vectors of all words are looked up at once: most passages have few new ones.
+        all_lines = chain.from_iterable(lines_of_passages.values())
+        self._add_vectors(chain.from_iterable(all_lines))
+        for key, lines in lines_of_passages.items():
+            cache[key] = self._rows_of(lines)
 
     def _rows_of(self, lines: Sequence[Sequence[str]]) -> _PassageWords:
         """Return the words of a passage as rows of the table."""

@@ -156,25 +156,40 @@ class TermIndex:
     def _rank(
         self, db: Connection, kind: str, terms: Sequence[Term], limit: int, ids: Ids
     ) -> Scores | None:
-        words = [phrases for forms in door.by_word(terms) if (phrases := phrases_of(forms))]
-        if not words or (ids is not None and not len(ids)):
+        """Return the scores of the best notes or blocks (`kind`); None if nothing can match."""
+        words = [phrases_of(forms) for forms in door.by_word(terms)]
+        words = [forms for forms in words if forms]
+        has_no_note = ids is not None and not len(ids)
+        if not words or has_no_note:
             return None
 
-        note_ids = None if ids is None else np.sort(np.asarray(ids, np.int64))
         phrases = [phrase for forms in words for phrase in forms]
         query_terms = self._read(db, phrases)
-        counts = self._count(db, kind, phrases)
-        total = self.sizes.notes if kind == "note" else self.sizes.blocks
-        max_scores = [
-            [_max_score(max(counts[phrase], counts[forms[0]]), total) for phrase in forms]
-            for forms in words
-        ]
+        max_scores = self._max_scores(db, kind, words)
+        note_ids = None if ids is None else np.sort(np.asarray(ids, np.int64))
         score = self._score_notes if kind == "note" else self._score_blocks
-        scores = (
-            score(part, max_scores, phrases, query_terms, part.select(note_ids))
-            for part in self._parts
-        )
-        return best_scores([found for found in scores if found is not None], limit)
+        scores_of_parts = []
+        for part in self._parts:
+            scores = score(part, max_scores, phrases, query_terms, part.select(note_ids))
+            if scores is not None:
+                scores_of_parts.append(scores)
+        return best_scores(scores_of_parts, limit)
+
+    def _max_scores(
+        self, db: Connection, kind: str, words: Sequence[Sequence[Phrase]]
+    ) -> WordForms:
+        """Return the most that each form of each word adds to a score.
+
+        No form adds more than its word, which is the first one.
+        """
+        counts = self._count(db, kind, [phrase for forms in words for phrase in forms])
+        total = self.sizes.notes if kind == "note" else self.sizes.blocks
+        max_scores: list[list[float]] = []
+        for word, *others in words:
+            holders_of_forms = [counts[word]]
+            holders_of_forms += [max(counts[form], counts[word]) for form in others]
+            max_scores.append([_max_score(holders, total) for holders in holders_of_forms])
+        return max_scores
 
     def _score_notes(
         self,
