@@ -246,29 +246,26 @@ class NoteRanker:
         matches = candidates.matches
         coverage = self._coverage_for(query, candidates.mode)
         days = days_in(query.text, local_now())
-        depth = request.limit
-        if coverage is not None:
-            depth = max(depth, rank.COVERED_NOTES)
-        if days:
-            depth = max(depth, DATED_NOTES)
+        depth = _depth_of(request, has_coverage=coverage is not None, has_days=bool(days))
 
         signals = self._signals_of_index(candidates)
         ranked = rank.ordered(matches, signals, max(depth, rank.COMPARED))
         best_places = {note.note: note.place for note in ranked[:depth]}
-        matched: Sequence[PlaceId] = ()
+        matched_places: Sequence[PlaceId] = ()
         if coverage is not None:
-            matched = rank.best_places(matches, best_places)
+            matched_places = rank.best_places(matches, best_places)
         details = self._index.shown(
-            best_places, candidates.question, repeated=True, matched=matched
+            best_places, candidates.question, repeated=True, matched=matched_places
         )
+        if coverage is None and not days:
+            return _Order(ranked, details, signals)
 
         best = [note for note in best_places if note in details]
         if coverage is not None:
             signals = self._with_coverage(signals, query, coverage, best, details)
         if days:
             signals = _with_days(signals, days, best, details)
-        if coverage is not None or days:
-            ranked = rank.ordered(matches, signals, max(depth, rank.COMPARED))
+        ranked = rank.ordered(matches, signals, max(depth, rank.COMPARED))
         return _Order(ranked, details, signals)
 
     def _signals_of_index(self, candidates: _Candidates) -> list[Signal]:
@@ -312,6 +309,16 @@ class NoteRanker:
 
 def _rows_of_hits(ranking: Ranking) -> list[Row]:
     return [ranking.details[hit.note].row for hit in ranking.hits]
+
+
+def _depth_of(request: _Request, *, has_coverage: bool, has_days: bool) -> int:
+    """Return how many of the best notes are read: those to show, and those to compare."""
+    depth = request.limit
+    if has_coverage:
+        depth = max(depth, rank.COVERED_NOTES)
+    if has_days:
+        depth = max(depth, DATED_NOTES)
+    return depth
 
 
 def _question_of(
@@ -420,11 +427,11 @@ class Search:
 
     def answer(self, request: SearchRequest) -> SearchAnswer:
         """Return what `search` does, with the ranking for an explanation."""
-        wanted = self._default_limit if request.limit is None else request.limit
-        limit = checked_limit(wanted, MAX_LIMIT, "limit")
+        limit = self._default_limit if request.limit is None else request.limit
+        limit = checked_limit(limit, MAX_LIMIT, "limit")
         mode = _checked_mode(request.mode)
         self._keeper.prepare(vectors=mode != "text")
-        behind = self._monitor.state_if_behind()
+        earlier_state = self._monitor.state_if_behind()
         ranking = self._ranker.rank(
             request.query, request.filter, limit, mode=mode, rerank=request.rerank
         )
@@ -443,7 +450,7 @@ class Search:
         if not request.own_scores:
             hits = _with_falling_scores(hits)
 
-        state = self._monitor.state_of_answer(behind, ranking.status)
+        state = self._monitor.state_of_answer(earlier_state, ranking.status)
         # A note that is not indexed yet may contain what was not found.
         is_only_nearest = is_only_nearest and state.is_ready
         absent = () if state.missing_notes else ranking.query.absent

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from simplemem.index.door import Shown
+from simplemem.index.door import NoteId, Shown
 from simplemem.note.names import name_of
 from simplemem.search import judgement, rank
 from simplemem.search.coverage import (
@@ -41,6 +42,25 @@ def passages_of(notes: NoteReader, details: Shown, text: str | None = None) -> P
     return Passages((row.path, row.sha256), spans_to_compare(details), read)
 
 
+class _ComparedNote:
+    """A note as it is compared with a query: all that it is called, and its text.
+
+    Guards the text in which words are looked for; it is read when it is first needed.
+    """
+
+    def __init__(self, notes: NoteReader, details: Shown, text: str | None) -> None:
+        self.label = _label_of(details)
+        self.passages = passages_of(notes, details, text)
+        self._searched = ""
+
+    def contains_form_of(self, word: str) -> bool:
+        """Return whether the label, or the beginning of a long text, contains a form of a word."""
+        if not self._searched:
+            text = self.passages.read()
+            self._searched = f"{self.label} {text[:_MAX_SEARCHED_CHARACTERS]}"
+        return rank.words_begun(self._searched, [word]) > 0
+
+
 class HitQuality:
     """Measures the hits of a ranking. Guards no state.
 
@@ -61,26 +81,23 @@ class HitQuality:
         if ranking.reranking or not query.words or hit.note in ranking.matches.titled:
             return hit.score
 
-        details = ranking.details[hit.note]
-        label = _label_of(details)
-        passages = passages_of(self._notes, details, text)
+        note = _ComparedNote(self._notes, ranking.details[hit.note], text)
         weights = _rarity_of_words(ranking)
         coverage = None if ranking.mode == "text" else self._embeddings.coverage()
 
         share = 0.0
         if coverage is None or _ranks_by_words(ranking):
-            share = rank.share_held(weights, label, passages.texts())
+            share = _share_of_words(weights, note)
         if coverage is None:
-            _, _, meaning = ranking.signals[:3]
-            return max(share, meaning.values.get(hit.note, 0.0))
-        return share or coverage.share(weights, label, passages)
+            return max(share, _similarities(ranking).get(hit.note, 0.0))
+        return share or coverage.share(weights, note.label, note.passages)
 
     def is_only_nearest(
         self, ranking: Ranking, share: float | None = None, text: str | None = None
     ) -> bool:
         """Return whether the best hit does not answer, so that nothing was found.
 
-        `share` is the score of the best hit if it was measured already.
+        `share` and `text` are the score and the text of the best hit, if they are known already.
         """
         query = ranking.query
         if not ranking.hits or not query.words:
@@ -90,101 +107,98 @@ class HitQuality:
         is_substituted = bool(query.instead) or ranking.reranking is not None
         if is_substituted or ranking.hits[0].note in ranking.matches.titled:
             return False
-        return self.confidence(ranking, share, text) < 0
+        return self._confidence(ranking, share, text) < 0
 
-    def confidence(
-        self, ranking: Ranking, share: float | None = None, text: str | None = None
-    ) -> float:
+    def _confidence(self, ranking: Ranking, share: float | None, text: str | None) -> float:
         """Return the confidence that the best hit answers; below 0 it does not."""
         best = ranking.hits[0]
-        word_count = len(_informative_words(ranking))
-        lead = rank.lead_of(ranking.ranked)
         has_similarity = ranking.mode != "text" and best.note in (ranking.matches.near or {})
         if not has_similarity:
             if share is None:
                 share = self.score(ranking, best, text)
-            return judgement.confidence_by_words(word_count, share, lead)
+            return _confidence_by_words(ranking, share)
 
-        similarity, others = _similarities(ranking)
-        by_meaning = judgement.confidence_by_meaning(judgement.z_score(similarity, others))
+        note = _ComparedNote(self._notes, ranking.details[best.note], text)
+        by_meaning = _confidence_by_meaning(ranking)
         coverage = self._embeddings.coverage()
         if coverage is None:
             # It is not known how well another embedder compares words, so either words or meaning
             # suffice.
-            share = self._share_of_words(ranking, best, text)
-            by_words = judgement.confidence_by_words(word_count, share, lead)
-            return max(by_meaning, by_words) if share else by_meaning
+            share = _share_of_words(_rarity_of_words(ranking), note)
+            return max(by_meaning, _confidence_by_words(ranking, share)) if share else by_meaning
 
-        is_by_meaning = ranking.mode == "semantic"
-        if not best.has_word and not is_by_meaning:
+        if ranking.mode == "semantic":
+            # A search by meaning alone may be answered by meaning alone.
+            return max(by_meaning, _confidence_by_vectors(ranking, coverage, note))
+        if not best.has_word:
             return by_meaning
+        return _confidence_by_vectors(ranking, coverage, note)
 
-        by_vectors = self._confidence_by_vectors(ranking, coverage, similarity, text)
-        # A search by meaning alone may be answered by meaning alone.
-        return max(by_meaning, by_vectors) if is_by_meaning else by_vectors
 
-    def _confidence_by_vectors(
-        self, ranking: Ranking, coverage: Coverage, similarity: float, text: str | None
-    ) -> float:
-        """Return the confidence in the best hit by the bundled word vectors.
+def _confidence_by_words(ranking: Ranking, share: float) -> float:
+    """Return the confidence in the best hit by the share of the query's words that it contains."""
+    word_count = len(_informative_words(ranking))
+    return judgement.confidence_by_words(word_count, share, rank.lead_of(ranking.ranked))
 
-        Comparing each word of the question with each of the note is the costly part. The words that
-        the note contains are covered for certain, so a hit that answers by them alone is not
-        compared further.
-        """
-        details = ranking.details[ranking.hits[0].note]
-        label = _label_of(details)
-        passages = passages_of(self._notes, details, text)
-        weights = _informative_weights(ranking, coverage)
-        informative = _informative_words(ranking)
-        matched = self._matched_words(ranking, text)
-        missing = [word for word in informative if word not in matched]
-        contains_only_names = (
-            bool(missing) and bool(matched) and matched <= rank.names_in(ranking.query.text)
+
+def _confidence_by_meaning(ranking: Ranking) -> float:
+    """Return the confidence in the best hit by how much more similar it is than other notes."""
+    similarities = dict(_similarities(ranking))
+    similarity = similarities.pop(ranking.hits[0].note)
+    z_score = judgement.z_score(similarity, list(similarities.values()))
+    return judgement.confidence_by_meaning(z_score)
+
+
+def _confidence_by_vectors(ranking: Ranking, coverage: Coverage, note: _ComparedNote) -> float:
+    """Return the confidence in the best hit by the bundled word vectors.
+
+    Comparing each word of the question with each of the note is the costly part. The words that the
+    note contains are covered for certain, so a hit that answers by them alone is not compared
+    further.
+    """
+    weights = _informative_weights(ranking, coverage)
+    informative = _informative_words(ranking)
+    # Looking in the text, which a hit needs anyway, saves one question to the index.
+    matched = {word for word in informative if note.contains_form_of(word)}
+    missing = [word for word in informative if word not in matched]
+    names = rank.names_in(ranking.query.text)
+    contains_only_names = bool(missing) and bool(matched) and matched <= names
+
+    evidence = Evidence(
+        word_count=len(informative),
+        similarity=_similarities(ranking)[ranking.hits[0].note],
+        coverage=share_contained(weights, note.label, note.passages.texts()),
+        lead=rank.lead_of(ranking.ranked),
+        missing_similarity=None,
+    )
+    certain = judgement.confidence(evidence)
+    if certain >= 0 and not contains_only_names:
+        return certain
+
+    similarities, passage_number = coverage.by_word(weights, note.label, note.passages)
+    missing_similarity: float | None = None
+    if contains_only_names:
+        by_word = dict(zip(weights, similarities, strict=True))
+        passage = _passage_at(note.passages, passage_number)
+        missing_similarity = max(by_word[word] for word in missing)
+        missing_similarity += _similarity_of_texts(
+            coverage, " ".join(missing), f"{note.label} {passage}"
         )
+    share = judgement.coverage_of(weights, similarities)
+    return judgement.confidence(
+        replace(evidence, coverage=share, missing_similarity=missing_similarity)
+    )
 
-        evidence = Evidence(
-            word_count=len(informative),
-            similarity=similarity,
-            coverage=share_contained(weights, label, passages.texts()),
-            lead=rank.lead_of(ranking.ranked),
-            missing_similarity=None,
-        )
-        certain = judgement.confidence(evidence)
-        if certain >= 0 and not contains_only_names:
-            return certain
 
-        similarities, passage_number = coverage.by_word(weights, label, passages)
-        missing_similarity: float | None = None
-        if contains_only_names:
-            passage = _passage_at(passages, passage_number)
-            vectors = coverage.vectors.unit([" ".join(missing), f"{label} {passage}"])
-            by_word = dict(zip(weights, similarities, strict=True))
-            best_of_missing = max(by_word[word] for word in missing)
-            missing_similarity = float(vectors[0] @ vectors[1]) + best_of_missing
+def _similarity_of_texts(coverage: Coverage, text: str, other: str) -> float:
+    """Return the cosine of two texts by the bundled word vectors."""
+    vectors = coverage.vectors.unit([text, other])
+    return float(vectors[0] @ vectors[1])
 
-        share = judgement.coverage_of(weights, similarities)
-        return judgement.confidence(
-            replace(evidence, coverage=share, missing_similarity=missing_similarity)
-        )
 
-    def _share_of_words(self, ranking: Ranking, hit: Ranked, text: str | None) -> float:
-        """Return the share of the question's words that a hit contains, by their rarity."""
-        details = ranking.details[hit.note]
-        texts = passages_of(self._notes, details, text).texts()
-        return rank.share_held(_rarity_of_words(ranking), _label_of(details), texts)
-
-    def _matched_words(self, ranking: Ranking, text: str | None) -> set[str]:
-        """Return the informative words of the question that the best hit contains in any form.
-
-        They are looked for in the text, which a hit needs anyway. Asking the index would cost one
-        query more per search.
-        """
-        details = ranking.details[ranking.hits[0].note]
-        if text is None:
-            text = self._notes.text_of(details.row.path) or ""
-        searched = f"{_label_of(details)} {text[:_MAX_SEARCHED_CHARACTERS]}"
-        return {word for word in _informative_words(ranking) if rank.words_begun(searched, [word])}
+def _share_of_words(weights: Mapping[str, float], note: _ComparedNote) -> float:
+    """Return the weighted share of the query's words that a note contains in any form."""
+    return rank.share_held(weights, note.label, note.passages.texts())
 
 
 def _label_of(details: Shown) -> str:
@@ -226,9 +240,7 @@ def _passage_at(passages: Passages, number: int) -> str:
     return texts[number] if 0 <= number < len(texts) else ""
 
 
-def _similarities(ranking: Ranking) -> tuple[float, list[float]]:
-    """Return the similarity to the query of the best hit, and of the other notes, by cosine."""
+def _similarities(ranking: Ranking) -> Mapping[NoteId, float]:
+    """Return the similarity of each note to the query, by cosine."""
     _, _, meaning = ranking.signals[:3]
-    similarities = dict(meaning.values)
-    best = similarities.pop(ranking.hits[0].note, 0.0)
-    return best, list(similarities.values())
+    return meaning.values
