@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from simplemem.errors import Invalid
 from simplemem.index.door import (
@@ -41,6 +40,7 @@ from simplemem.search.quality import HitQuality, passages_of
 from simplemem.search.query import Query, read_query
 from simplemem.search.rank import Mode, Ranked, Signal
 from simplemem.search.ranking import Ranking
+from simplemem.search.rerank import NoteReranker
 
 # Hits of one search, and backlinks of one note.
 MAX_LIMIT = 200
@@ -49,20 +49,6 @@ _NO_MATCHES = Matches((), None, (), None, {})
 
 # Marks around a query that is a title in quotation marks.
 _TITLE_EDGES = " \"'“”„«»"
-
-
-class Reranker(Protocol):
-    """Orders the best notes of a ranking again."""
-
-    @property
-    def max_candidates(self) -> int:
-        """How many of the best notes it reads."""
-
-    def rerank(self, ranking: Ranking, limit: int) -> Ranking:
-        """Return a ranking with at most `limit` hits, in the order of the reranker.
-
-        If it fails, the order stays and `degraded` says why. Never raises.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +93,7 @@ class NoteRanker:
         embeddings: Embeddings,
         filters: FilterResolver,
         conditions: ConditionChecker,
-        reranker: Reranker | None,
+        reranker: NoteReranker | None,
         lexical_weight: float,
     ) -> None:
         self._index = index

@@ -1,25 +1,10 @@
-"""A question is words, unless it is unmistakably meant to be more; its words are asked in the forms a vault may hold."""
+"""A query is words, unless it is unmistakably more: fields, phrases and exclusions."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Sequence
-from contextlib import nullcontext
-from pathlib import Path
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from index.terms.vault_of_words import term_index
 
-from simplemem.index.door import AnyOf, Standing, Term
-from simplemem.index.sqlite.engine import open_engine
-from simplemem.index.terms.small_segment import SegmentBuilder
-from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
-from simplemem.index.terms.writer import add_notes
-from simplemem.note.stems import MARKS, stems_of
-from simplemem.search.forms import with_forms
-from simplemem.search.query import Query, read_query
+from simplemem.search.query import read_query
 
 
 def test_words_that_only_hold_a_sentence_together_are_left_out() -> None:
@@ -78,68 +63,3 @@ def test_a_question_that_is_not_read_whole_says_so() -> None:
         len(many.words) == 64
         and many.instead == "Only the first 64 words of the query were searched for."
     )
-
-
-GERMAN = "Die Häuser der Stadt wurden verkauft"
-
-
-class Words:
-    """The words of some notes as the index has them. Notes are numbered from 1."""
-
-    def __init__(self, *texts: str) -> None:
-        self._database = open_engine(Path(tempfile.mkdtemp()) / "index.db", nullcontext)
-        builder = SegmentBuilder()
-        for number, text in enumerate(texts, 1):
-            words = TextTokens(tokenize(text))
-            builder.add(NoteTokens(number, TextTokens(()), words, ()))
-        with self._database.writing() as db:
-            add_notes(db, builder)
-
-    def vocabulary(self, asked: Sequence[AnyOf]) -> tuple[list[int], Standing]:
-        with self._database.reading() as db:
-            return term_index(db).count_notes(db, asked), Standing(0, (), {})
-
-    def found(self, terms: Sequence[Term]) -> list[int]:
-        with self._database.reading() as db:
-            matches = term_index(db).rank_by_terms(db, "note", terms, 100, None)
-        return sorted(match.note for match in matches)
-
-
-def meant(query: Query, words: Words) -> Query:
-    return with_forms(query, words.vocabulary)[0]
-
-
-MIXED = Words(
-    "The harbour crane was repaired.", f"{GERMAN}\n{stems_of(GERMAN, 'de')}\n{MARKS['de']}"
-)
-
-
-@given(st.text(max_size=80))
-def test_no_question_becomes_one_that_the_index_refuses(text: str) -> None:
-    query = meant(read_query(text), MIXED)
-    for terms in (query.terms(), query.side_by_side()):
-        if terms:
-            MIXED.found(terms)
-
-
-@given(
-    st.lists(
-        st.sampled_from("Haus haeuser crane cranse harb* v1.2 getName 行く die verkaufen".split()),
-        max_size=6,
-    )
-)
-def test_no_word_that_ranks_is_lost_but_small_ones(words: list[str]) -> None:
-    before = read_query(" ".join(words))
-    after = meant(before, MIXED)
-    assert set(before.words) - set(after.words) <= {"die"}
-    assert {Term((word,)) for word in after.words} <= set(after.terms())
-
-
-def test_neighbours_are_asked_by_their_stems_as_well_and_small_words_of_the_language_are_not_asked() -> (
-    None
-):
-    query = meant(read_query("Wurden die Stadt und das Haus verkauft"), MIXED)
-    assert query.words == ("stadt", "haus", "verkauft")
-    backwards = meant(read_query("Haus Stadt"), MIXED)
-    assert MIXED.found(backwards.side_by_side()) == [2]
-    assert MIXED.found([Term(("haus", "stadt"))]) == []
