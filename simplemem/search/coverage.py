@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Passages of a note that are compared: those with its best blocks. Where no block was found by
 # words, so many passages around the one that is nearest in meaning.
-_MAX_PASSAGES = 8
+_MAX_PASSAGES = 10
 _MAX_PASSAGES_BY_MEANING = 64
 
 _LINES_TOGETHER = 3  # equally good from 2 to 4

@@ -45,7 +45,7 @@ _PHRASE_WEIGHT = 0.1
 # One place answers a question, so the best notes of a question are ordered by how well one passage
 # covers it. Any other query names what a whole note is about, so coverage does not count there.
 COVERED_NOTES = 12  # compared notes; with 60 the order is the same
-_MAX_BLOCKS_OF_NOTE = 8  # whose passages are compared
+_MAX_BLOCKS_OF_NOTE = 10  # whose passages are compared
 COVERED_WEIGHT = 0.4  # beside 1 of all other signals; equally good from 0.25 to 0.5
 
 # The lead of the best hit is measured over the hit at this rank.
