@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-from simplemem.note.languages import STOP_WORDS
+from simplemem.note.words import STOP_WORDS
 
 PASSAGES_A_NOTE = 5
 _NOTES_A_TOPIC = 40

@@ -97,7 +97,7 @@ FAULTS = (
     ),
     Fault(
         "scanner", "the path of [[ Note ]] begins before its blank",
-        "simplemem.note.inline",
+        "simplemem.note.body",
         [("path_start += len(written_name) - len(written_name.lstrip())", "pass")],
     ),
     Fault(
@@ -138,7 +138,7 @@ FAULTS = (
     ),
     Fault(
         "index", "vectors are kept by the text alone, though a title was embedded with it",
-        "simplemem.note.fingerprints",
+        "simplemem.note.passages",
         [("hashlib.sha256(text.encode(", 'hashlib.sha256(text.split("\\n", 1)[-1].encode(')],
     ),
     Fault(

@@ -225,7 +225,7 @@ def _was(key: str, old: Any) -> list[Part]:
 def _without_a_match(rules: Any, vault: Path | None) -> list[str]:
     """A warning for each rule that names one folder or note which the vault does not contain, with the nearest name."""
     from simplemem.note.names import compare_key
-    from simplemem.note.privacy import is_private_by_rule
+    from simplemem.note.scopes import is_private_by_rule
     from simplemem.settings.find_vault import find_existing_vault
 
     plain_rules = [rule for rule in rules if not {"*", "?"} & {*rule} and rule.strip("./\\ ")]

@@ -12,7 +12,7 @@ from simplemem.cli.command import WHO, Answer, command, finish, opened, preview
 from simplemem.cli.options import DryRunOption, VaultOption, argument, complete_name, default_group
 from simplemem.cli.output import SHRINKS, WHOLE, Lines, Part, diff_lines
 from simplemem.cli.write import undo_with
-from simplemem.note.formatting import counted
+from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.models import ConflictMerge, ConflictMerged

@@ -37,7 +37,7 @@ from simplemem.cli.output import (
     tags_shown,
 )
 from simplemem.errors import Invalid
-from simplemem.note.formatting import counted
+from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.models import Filter, Hit, IndexState

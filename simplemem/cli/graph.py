@@ -11,7 +11,7 @@ import typer
 from simplemem.cli.command import Answer, command, for_a_program, opened
 from simplemem.cli.options import Group, VaultOption, flag, option
 from simplemem.errors import Invalid
-from simplemem.note.formatting import counted
+from simplemem.note.words import counted
 
 commands = typer.Typer()
 _PANEL = "Vault"

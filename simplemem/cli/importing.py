@@ -14,7 +14,7 @@ from simplemem.cli.output import Lines
 from simplemem.cli.write import undo_with
 from simplemem.errors import Invalid
 from simplemem.imports import SOURCES, Source
-from simplemem.note.formatting import counted
+from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.imports.export import Item, Left

@@ -15,7 +15,7 @@ from simplemem.cli.command import Answer, command, opened
 from simplemem.cli.options import Group, Query, VaultOption, argument, limit_option, option
 from simplemem.cli.output import OPTIONAL, SHRINKS, WHOLE, Lines, labelled, one_line, tags_shown
 from simplemem.kinds.learned import TYPES
-from simplemem.note.formatting import counted
+from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.kinds.learned.knowledge import Knowledge

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from simplemem.cli.local import TERMINAL_OVERRIDES
 from simplemem.errors import SimplememError
-from simplemem.note.formatting import counted
-from simplemem.note.words import content_words, unique_words
+from simplemem.note.words import content_words, counted, unique_words
 
 if TYPE_CHECKING:
     from rich.console import Console

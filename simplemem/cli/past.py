@@ -22,7 +22,7 @@ from simplemem.cli.output import OPTIONAL, SHRINKS, WHOLE, Lines, Part, ago, dif
 from simplemem.cli.paths import new_name_in_vault
 from simplemem.cli.write import undo_with
 from simplemem.errors import Conflict, Invalid
-from simplemem.note.formatting import counted
+from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.models import Undone, UndoneMany

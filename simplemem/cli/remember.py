@@ -14,7 +14,7 @@ from simplemem.cli.command import WHO, Answer, command, opened
 from simplemem.cli.options import DryRunOption, Group, VaultOption, argument, duration, option
 from simplemem.cli.output import SHRINKS, WHOLE, Part
 from simplemem.errors import SimplememError
-from simplemem.note.formatting import counted
+from simplemem.note.words import counted
 
 commands = typer.Typer()
 _facts = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich")

@@ -19,7 +19,7 @@ from simplemem.cli.options import (
 )
 from simplemem.cli.output import OPTIONAL, WHOLE, Part, ago
 from simplemem.note.dates import format_moment
-from simplemem.note.formatting import counted
+from simplemem.note.words import counted
 
 commands = typer.Typer()
 _topics = default_group(

@@ -13,8 +13,7 @@ from simplemem.cli.command import Answer, command
 from simplemem.cli.options import VaultOption, completing, default_group, option
 from simplemem.cli.output import OPTIONAL, SHRINKS, WHOLE, Lines, one_line
 from simplemem.errors import Invalid, NotFound
-from simplemem.note.formatting import counted
-from simplemem.note.words import count_tokens
+from simplemem.note.words import count_tokens, counted
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -42,7 +42,7 @@ from simplemem.cli.output import (
 )
 from simplemem.cli.write import undo_with
 from simplemem.errors import Invalid, NotFound
-from simplemem.note.formatting import counted
+from simplemem.note.words import counted
 from simplemem.settings.location import marked_vault
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from simplemem.cli.options import (
 from simplemem.cli.output import Lines, Part, tags_shown
 from simplemem.cli.paths import new_name_in_vault
 from simplemem.errors import Invalid
-from simplemem.note.formatting import counted
+from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.models import Saved

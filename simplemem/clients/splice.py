@@ -14,8 +14,7 @@ from typing import Any
 
 from simplemem.errors import Unreadable
 from simplemem.note.text_edits import apply_edits
-from simplemem.note.yaml_reader import read_yaml
-from simplemem.note.yaml_values import Node, RefusedError
+from simplemem.note.yaml import Node, RefusedError, read_yaml
 
 Entry = Mapping[str, Any]
 _BOM = "\ufeff"

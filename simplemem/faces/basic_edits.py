@@ -17,11 +17,11 @@ from simplemem.faces.basic_project import CONTRACT, MOST, Project, Result, is_ou
 from simplemem.faces.face import Caller, Data, Manner, Reply, Tool
 from simplemem.faces.session import Session, without_offer
 from simplemem.models import Filter, Moved
-from simplemem.note.lines import newline_of
 from simplemem.note.names import legal_name, name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.note.properties import set_property
 from simplemem.note.tag_requests import without_header
+from simplemem.note.words import newline_of
 from simplemem.store import Draft, EnhancedStore
 
 _COUNT: Final = Annotated[int, Field(ge=1)]

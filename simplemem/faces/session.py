@@ -8,9 +8,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from simplemem.errors import Conflict, SimplememError
-from simplemem.note.formatting import counted
-from simplemem.note.lines import count_lines
 from simplemem.note.names import path_of
+from simplemem.note.words import count_lines, counted
 
 if TYPE_CHECKING:
     from simplemem.models import Memory, Saved

@@ -27,7 +27,7 @@ from simplemem.gitrepo.repository import (
     user_signature,
 )
 from simplemem.gitrepo.user_git import ADDRESS, PushRejected, find_git, run_git
-from simplemem.note.paths import is_path
+from simplemem.note.names import is_path
 
 _RENAME_THRESHOLD: Final = 60  # percent of a file that stays, if it counts as moved
 _FETCHED_REF: Final = "refs/simplemem/theirs"  # in the temporary git directory

@@ -29,11 +29,11 @@ from simplemem.kinds.talk import block as blocks
 from simplemem.kinds.talk.block import EPOCH, TOPIC, Turn
 from simplemem.kinds.talk.cues import keywords_of, label_of
 from simplemem.note.dates import format_moment, parse_moment
-from simplemem.note.formatting import well_formed
 from simplemem.note.header import read_header
 from simplemem.note.properties import set_property
 from simplemem.note.secrets import find_secrets
 from simplemem.note.text_edits import apply_edits
+from simplemem.note.words import well_formed
 from simplemem.store import Read
 
 _AT_ONCE, _MOST_RECORD = 4_000_000, 64_000_000  # characters

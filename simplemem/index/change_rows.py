@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from simplemem.index.authors import author_of
 from simplemem.index.engine import SET_META, Connection, Engine, Row, marks
-from simplemem.note.formatting import well_formed
+from simplemem.note.words import well_formed
 from simplemem.vault.folder.log import Log
 from simplemem.vault.versions import Version, number_of, versions_in
 

@@ -17,7 +17,7 @@ from simplemem.errors import SimplememError
 from simplemem.index.authors import HUMAN, Origin, author_of, is_called
 from simplemem.index.change_rows import COLUMNS, catch_up
 from simplemem.index.engine import Connection, Engine, Row, TextList, Value, read_integer
-from simplemem.note.formatting import well_formed
+from simplemem.note.words import well_formed
 from simplemem.vault.source import NoteSource
 from simplemem.vault.versions import Version, format_version, last_before, no_version, number_of
 

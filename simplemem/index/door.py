@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from simplemem.index.terms.reader import TermIndex
-from simplemem.note.conflict_copies import is_copy_reason
+from simplemem.note.names import is_copy_reason
 
 T = TypeVar("T", bound=tuple[Any, ...])
 NoteId = int

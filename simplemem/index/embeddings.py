@@ -17,9 +17,9 @@ from simplemem.index.embedding_queue import EmbeddingQueue
 from simplemem.index.engine import Connection, Engine
 from simplemem.index.parsed_note import parse_note
 from simplemem.index.text import chunk_ids_of_note, embedded_chunks
-from simplemem.note.fingerprints import text_hash
 from simplemem.note.note import read_note
-from simplemem.note.privacy import private_reason
+from simplemem.note.passages import text_hash
+from simplemem.note.scopes import private_reason
 from simplemem.note.words import without_stop_words
 from simplemem.providers.api import Embedder, RequestRefused
 from simplemem.vault.source import NoteSource

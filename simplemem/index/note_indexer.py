@@ -14,9 +14,9 @@ from simplemem.index.engine import Connection, Engine
 from simplemem.index.notes import Rows, stat_of
 from simplemem.index.parsed_note import ParsedNote, parse_note
 from simplemem.index.text import put_text, remove_text
-from simplemem.note.conflict_copies import are_similar
+from simplemem.note.names import are_similar
 from simplemem.note.note import Note, read_note
-from simplemem.note.privacy import is_private_by_rule, private_reason
+from simplemem.note.scopes import is_private_by_rule, private_reason
 from simplemem.vault.source import NoteSource
 from simplemem.vault.values import File
 

@@ -26,9 +26,15 @@ from simplemem.index.engine import (
 from simplemem.index.terms.small_segment import SegmentBuilder
 from simplemem.index.terms.tokens import NoteTokens
 from simplemem.index.terms.writer import add_notes
-from simplemem.note.conflict_copies import COPY_REASON, ConflictName, parse_conflict_name
-from simplemem.note.inline import Link
-from simplemem.note.names import base_name, compare_key, name_of
+from simplemem.note.body import Link
+from simplemem.note.names import (
+    COPY_REASON,
+    ConflictName,
+    base_name,
+    compare_key,
+    name_of,
+    parse_conflict_name,
+)
 from simplemem.note.tags import filter_pairs
 from simplemem.note.words import words_key
 from simplemem.obsidian.links import FilesNamed, Resolution, lookup_keys, name_key, resolve_link

@@ -11,11 +11,10 @@ from typing import Final, NamedTuple
 from simplemem.index.door import Stat
 from simplemem.index.places import BLOCK
 from simplemem.note.dates import file_time, sortable_time
-from simplemem.note.languages import language_of
 from simplemem.note.names import base_name
 from simplemem.note.note import Note
-from simplemem.note.passages import cut_passages
-from simplemem.note.sections import heading_paths
+from simplemem.note.passages import cut_passages, heading_paths
+from simplemem.note.words import language_of
 
 _MAX_CHUNKS: Final = BLOCK - 1  # of either kind: the id of a chunk has no room for more
 

@@ -17,11 +17,10 @@ from simplemem.index.parsed_note import Chunk, ParsedNote
 from simplemem.index.places import BLOCK, SHIFT
 from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
 from simplemem.index.terms.writer import remove_note
-from simplemem.note.code_names import parts_of_names
-from simplemem.note.fingerprints import text_hash, text_key
 from simplemem.note.names import base_name
+from simplemem.note.passages import text_hash, text_key
 from simplemem.note.stems import MARKS, stems_of
-from simplemem.note.words import searchable
+from simplemem.note.words import parts_of_names, searchable
 
 # A line that only names a block by its id is no text of the block.
 _ID_LINE: Final = re.compile(r"^[ \t>]*+\^[A-Za-z0-9-]+[ \t\r]*+(?:\n|\Z)", re.MULTILINE)

@@ -30,7 +30,7 @@ from simplemem.index.note_indexer import NoteIndexer
 from simplemem.index.notes import Rows, stat_of
 from simplemem.index.parsed_note import ParsedNote, parse_note
 from simplemem.index.sync_pass import Snapshot, SyncPass
-from simplemem.note.conflict_copies import parse_conflict_name
+from simplemem.note.names import parse_conflict_name
 from simplemem.note.note import Note
 from simplemem.vault.source import EVERYTHING, Revisions
 from simplemem.vault.values import Entry

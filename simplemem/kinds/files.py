@@ -10,8 +10,8 @@ from typing import Any, Final, Unpack
 
 from simplemem.errors import Conflict, Invalid, SimplememError
 from simplemem.models import By
-from simplemem.note.formatting import well_formed
 from simplemem.note.names import check_name, name_of
+from simplemem.note.words import well_formed
 from simplemem.store import Draft, EnhancedStore, Read
 
 FOLDER: Final = "memories"

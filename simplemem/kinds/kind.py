@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypeVar, 
 
 from simplemem.errors import Conflict, Invalid, SimplememError, TooLong, Unavailable, Unreadable
 from simplemem.models import By
-from simplemem.note.conflict_copies import parse_conflict_name
-from simplemem.note.formatting import well_formed
 from simplemem.note.header import read_header
-from simplemem.note.names import base_name, compare_key, name_of
+from simplemem.note.names import base_name, compare_key, name_of, parse_conflict_name
 from simplemem.note.note import Note, read_note
 from simplemem.note.properties import remove_property, set_property
+from simplemem.note.words import well_formed
 from simplemem.note.yaml_writer import render_header
 from simplemem.store import BatchResult, Draft, ExtensionAPI, Mark, Read
 

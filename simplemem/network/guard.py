@@ -23,7 +23,7 @@ from simplemem.network.connections import client_block
 from simplemem.network.metrics import Metrics
 from simplemem.network.problems import Refused, problem
 from simplemem.network.tokens import Grant
-from simplemem.note.formatting import counted
+from simplemem.note.words import counted
 
 log = logging.getLogger("simplemem.network")
 

@@ -26,7 +26,7 @@ from simplemem.network.rendering import Renderer
 from simplemem.network.site import Served, Site, View
 from simplemem.network.tokens import Grant, Tokens, digest
 from simplemem.network.ways import granted, route, view_for
-from simplemem.note.formatting import counted
+from simplemem.note.words import counted
 
 if TYPE_CHECKING:
     from simplemem.models import Backlink, Finding, Found, HistoryEntry, Memory

@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from simplemem.note.blocks import BlockScanner
-from simplemem.note.lines import LINE_END, newline_of
 from simplemem.note.note import Note
+from simplemem.note.words import LINE_END, newline_of
 
 _TAB_COLUMNS = 4
 _MIN_CODE_COLUMNS = 4  # a line that is indented so far is code in CommonMark

@@ -1,18 +1,20 @@
-"""The current time, and how moments are written and read. Pure but for the clock.
+"""The clock, moments as notes and logs write them, and dates in words such as "last week". Pure.
 
-Notes, facts and tokens use this clock, which `SIMPLEMEM_NOW` can stop at a moment. The history of a
-vault uses the real time. A date that notes state without an offset is in local time.
+A date given as text, such as the limit of a filter, is a whole phrase. In a query or title, dates
+stand between other words.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from simplemem.errors import Invalid
+
+# -- moments
 
 _DATE: Final = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?!\d)")
 _MAX_TIME_CHARACTERS: Final = 40  # longer texts are no times
@@ -117,3 +119,203 @@ def date_in_name(name: str) -> str:
         except ValueError:
             continue
     return ""
+
+
+# -- dates in words
+
+_MONTHS = (
+    "january february march april may june july august september october november december".split()
+)
+# Months that are words as well, so a date needs more than their name.
+_AMBIGUOUS_MONTHS = ("march", "may")
+
+_DAY = timedelta(days=1)
+# From the first day of any month, this leads into the next one.
+_MORE_THAN_A_MONTH = 32 * _DAY
+
+_AGO = re.compile(r"(?P<count>\d{1,4}) (?P<unit>minute|hour|day|week|month|year)s? ago")
+_UNITS = {
+    "minute": timedelta(minutes=1),
+    "hour": timedelta(hours=1),
+    "day": _DAY,
+    "week": 7 * _DAY,
+    "month": 30 * _DAY,
+    "year": 365 * _DAY,
+}
+# "2 hours ago" is a moment, "2 days ago" is a whole day.
+_MOMENT_UNITS = ("minute", "hour")
+
+# After these, "may", "march" and a number of four digits are dates.
+_DATE_PREPOSITIONS = ("in", "on", "of", "during", "from", "by", "early", "late", "last", "this")
+
+# After these, a date only limits a period: "two weeks before 11 August" is not about 11 August.
+_LIMIT_PREPOSITIONS = ("before", "until", "till", "after", "since")
+
+_DATE_PHRASE = re.compile(
+    rf"""\b(?P<iso>(?:19|20)\d\d-\d\d(?:-\d\d)?)\b
+      | \b(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?(?P<month>{"|".join(_MONTHS)})\b
+        (?:\s+(?P<day_after>\d{{1,2}})(?:st|nd|rd|th)?\b)?(?:,?\s+(?P<year>(?:19|20)\d\d)\b)?
+      | \b(?P<only_year>(?:19|20)\d\d)\b
+      | \b(?P<relative>yesterday|today|(?:last|this)\ (?:week|month|year)
+        |\d{{1,3}}\ (?:day|week|month|year)s?\ ago)\b""",
+    re.VERBOSE,
+)
+
+
+class _Period(NamedTuple):
+    """A period of time: its first moment and the first moment after it; of a moment, the same."""
+
+    start: datetime
+    end: datetime
+
+
+def read_when(text: str, now: datetime, *, end: bool = False) -> str:
+    """Return the moment a text means, or with `end` the end of its period, as notes are sorted.
+
+    Raises Invalid for a text that is no date.
+    """
+    period = _period_of(" ".join(text.casefold().split()), now)
+    if period is None:
+        raise Invalid(
+            f"{text!r} is not a valid date",
+            hint='Use 2026-01-24, 2026-01, 2026-01-24T12:00, "yesterday", "last week", '
+            '"3 days ago" or "10 minutes ago".',
+        )
+
+    moment = period.end if end else period.start
+    return format_local_time(moment)
+
+
+def _period_of(text: str, now: datetime) -> _Period | None:
+    """Return the period that a text in small letters names; None if it is no date."""
+    named_periods = _named_periods(now)
+    if text in named_periods:
+        return named_periods[text]
+
+    try:
+        ago = _AGO.fullmatch(text)
+        if ago is not None:
+            return _period_ago(int(ago["count"]), ago["unit"], now)
+        if re.fullmatch(r"\d{4}(-\d{2})?", text):
+            return _year_or_month(text)
+        return _day_or_second(text)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _named_periods(now: datetime) -> dict[str, _Period]:
+    today = datetime.combine(now, time.min)
+    monday = today - today.weekday() * _DAY
+    month = today.replace(day=1)
+    year = today.replace(month=1, day=1)
+    return {
+        "now": _Period(now, now),
+        "today": _Period(today, today + _DAY),
+        "yesterday": _Period(today - _DAY, today),
+        "this week": _Period(monday, monday + 7 * _DAY),
+        "last week": _Period(monday - 7 * _DAY, monday),
+        "this month": _Period(month, _next_month(month)),
+        "last month": _Period((month - _DAY).replace(day=1), month),
+        "this year": _Period(year, year.replace(year=year.year + 1)),
+        "last year": _Period(year.replace(year=year.year - 1), year),
+    }
+
+
+def _next_month(month: datetime) -> datetime:
+    return (month + _MORE_THAN_A_MONTH).replace(day=1)
+
+
+def _period_ago(count: int, unit: str, now: datetime) -> _Period:
+    """Return the day so long ago, or the moment if the unit is an hour or a minute.
+
+    Raises OverflowError for a moment before the year 1.
+    """
+    moment = now - count * _UNITS[unit]
+    if unit in _MOMENT_UNITS:
+        return _Period(moment, moment)
+
+    day = datetime.combine(moment, time.min)
+    return _Period(day, day + _DAY)
+
+
+def _year_or_month(text: str) -> _Period:
+    """Return the year or month of `2026` or `2026-01`.
+
+    Raises ValueError or OverflowError if there is no such year or month.
+    """
+    month = int(text[5:] or 1)
+    start = datetime(int(text[:4]), month, 1)  # noqa: DTZ001  (local time, as notes are)
+    if len(text) == len("2026"):
+        return _Period(start, start.replace(year=start.year + 1))
+    return _Period(start, _next_month(start))
+
+
+def _day_or_second(text: str) -> _Period:
+    """Return the day of an ISO date, or the second of an ISO date with a time.
+
+    Raises ValueError or OverflowError for any other text.
+    """
+    start = datetime.fromisoformat(sortable_time(text.upper()) or "")
+    length = _DAY if len(text) == len("2026-01-24") else timedelta(seconds=1)
+    return _Period(start, start + length)
+
+
+def days_in(text: str, now: datetime) -> tuple[str, ...]:
+    """Return the days, months and years that a text speaks of, as beginnings of ISO days.
+
+    A month or day without a year is `-06` or `-06-03`: June, or 3 June, of any year.
+    """
+    text = " ".join(text.casefold().split())
+    days: list[str] = []
+    for match in _DATE_PHRASE.finditer(text):
+        _, _, previous_word = text[: match.start()].rstrip().rpartition(" ")
+        if previous_word not in _LIMIT_PREPOSITIONS:
+            days += _days_of_match(match, previous_word, now)
+    return tuple(days)
+
+
+def _days_of_match(match: re.Match[str], previous_word: str, now: datetime) -> list[str]:
+    """Return the beginnings of ISO days that a match means; none if it is no date."""
+    follows_preposition = previous_word in _DATE_PREPOSITIONS
+    if match["month"]:
+        return _days_of_month(match, follows_preposition)
+    if match["iso"]:
+        return [match["iso"]]
+    if match["only_year"]:
+        # Any other number of four digits is a number: "2000 seats".
+        return [match["only_year"]] if follows_preposition else []
+
+    period = _period_of(match["relative"], now)
+    if period is None:
+        return []
+    day_count = (period.end - period.start).days
+    return [(period.start + offset * _DAY).date().isoformat() for offset in range(day_count)]
+
+
+def _days_of_month(match: re.Match[str], follows_preposition: bool) -> list[str]:
+    """Return the beginning of the ISO day that the name of a month means.
+
+    Returns nothing if the name is another word, such as the verb "may".
+    """
+    month = match["month"]
+    day = match["day"] or match["day_after"]
+    year = match["year"] or ""
+    is_other_word = month in _AMBIGUOUS_MONTHS and not (day or year or follows_preposition)
+    if is_other_word:
+        return []
+
+    iso_month = f"{year}-{_MONTHS.index(month) + 1:02d}"
+    return [f"{iso_month}-{int(day):02d}" if day else iso_month]
+
+
+def full_day_in(title: str) -> str:
+    """Return the first full day in a title as an ISO day; "" if there is none.
+
+    A full day is `8 May, 2023` or `2023-05-08`.
+    """
+    if not any(map(str.isdigit, title)):
+        return ""
+
+    any_moment = datetime(2000, 1, 1)  # noqa: DTZ001
+    days = days_in(title, any_moment)
+    return next((day for day in days if len(day) == len("2023-05-08")), "")

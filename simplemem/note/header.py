@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final, Literal, NamedTuple
 
-from simplemem.note.lines import LINE_END
-from simplemem.note.plain_yaml import read_plain_yaml
-from simplemem.note.yaml_reader import read_yaml
-from simplemem.note.yaml_values import Document, Node, RefusedError
+from simplemem.note.words import LINE_END
+from simplemem.note.yaml import Document, Node, RefusedError, read_plain_yaml, read_yaml
 
 _OPENING: Final = re.compile(r"\ufeff?---[ \t]*(?:\r\n|\r|\n)")
 _CLOSING: Final = re.compile(r"---[ \t]*(?:\r\n|\r|\n|\Z)")

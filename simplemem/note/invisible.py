@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from simplemem.note.formatting import counted
+from simplemem.note.words import counted
 
 _SUSPECT: Final = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from simplemem.note.diff import match_lines
-from simplemem.note.lines import LINE_END, newline_of
+from simplemem.note.words import LINE_END, newline_of
 
 LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 

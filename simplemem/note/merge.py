@@ -12,13 +12,13 @@ from typing import NamedTuple
 from simplemem.errors import SimplememError
 from simplemem.note.header import read_header
 from simplemem.note.line_merge import Merged, merge_lines
-from simplemem.note.lines import newline_of
 from simplemem.note.property_merge import (
     MergedHeader,
     is_only_removed,
     mark_properties,
     merge_headers,
 )
+from simplemem.note.words import newline_of
 
 
 def merge(

@@ -1,17 +1,23 @@
-"""Names of notes, which are vault paths without `.md`: check, mend and compare them. Pure.
+"""Names and paths of notes, and the names of conflict copies. Pure.
 
-A note that exists is read under its name, whatever that is. A new name must be legal on every
-system and in a link (F34, F38 in `tests/faults.md`).
+A name is the path of a note in the vault without its ending. A path has `/` between its parts, in
+Unicode form NFC. If two devices changed a note at the same time, a synchroniser keeps both
+versions, one of them under a name similar to that of the note: a conflict copy.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
-from typing import Final
+from collections import Counter
+from typing import Final, NamedTuple
 
 from simplemem.errors import Invalid, TooLong
-from simplemem.note.formatting import well_formed
+from simplemem.note.header import read_header
+from simplemem.note.words import well_formed
+
+# -- names
 
 MAX_SEGMENT_BYTES: Final = 200  # of one folder or file name, in UTF-8
 MAX_NAME_CHARACTERS: Final = 240
@@ -229,3 +235,237 @@ def _quote(name: str) -> str:
     if not name.isprintable():
         return ascii(name)
     return repr(name)
+
+
+# -- paths
+
+Parts = tuple[str, ...]
+"""The components of a path, outermost folder first; () is the vault itself."""
+
+MAX_PATH_PARTS = 128  # a folder vault keeps each folder on the way open
+
+_CONTROL_CHARACTERS = frozenset(map(chr, range(32)))
+_NOT_ON_WINDOWS = frozenset('<>:"|?*') | _CONTROL_CHARACTERS
+
+
+def check_path(path: str, *, windows: bool = sys.platform == "win32") -> Parts:
+    """Return the components of the path of a note or attachment.
+
+    Raises Invalid if the path could lead out of the vault, or to a hidden file.
+    """
+    parts = tuple(path.split("/"))
+    problem = _problem_with(path, parts, windows)
+    if problem:
+        hint = "Give a path inside the vault, such as folder/note.md."
+        message = f"{path[:200]!r} is not a valid path in the vault: {problem}"
+        raise Invalid(message, hint=hint)
+    return parts
+
+
+def _problem_with(path: str, parts: Parts, windows: bool) -> str:
+    """Return why a path is not valid, "" if it is."""
+    if "\0" in path or "\\" in path:
+        return "it contains a NUL or a backslash"
+    if "" in parts:
+        return "it is empty, is absolute or has an empty part"
+    if len(parts) > MAX_PATH_PARTS:
+        return "it has too many nested folders"
+    if path[0] == "." or "/." in path:
+        return "a part of it starts with a dot, and the vault does not include such files"
+    if not is_unicode(path):
+        return "it is not valid Unicode"
+    if windows and not all(map(_is_windows_name, parts)):
+        return (
+            "Windows does not allow a part of it as a name, "
+            "or reads it as a device, a stream or another file"
+        )
+    return ""
+
+
+def _is_windows_name(name: str) -> bool:
+    """Return whether Windows takes a name for exactly the file of this name."""
+    ends_well = name[-1] not in ". "
+    return ends_well and _NOT_ON_WINDOWS.isdisjoint(name) and not is_device(name)
+
+
+def is_path(path: str) -> bool:
+    """Return whether `check_path` accepts a path."""
+    parts = tuple(path.split("/"))
+    return not _problem_with(path, parts, sys.platform == "win32")
+
+
+def parent(path: str) -> Parts:
+    """Return the folder of a vault path, () for the root."""
+    return tuple(path.split("/")[:-1])
+
+
+def is_unicode(text: str) -> bool:
+    """Return whether a name is valid Unicode. Python keeps invalid bytes as lone surrogates."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+# -- conflict copies
+
+COPY_REASON: Final = "a conflict copy made by "
+_MIN_SHARED: Final = 0.75  # of the characters of both bodies
+
+
+class ConflictName(NamedTuple):
+    """The name of a conflict copy."""
+
+    original: str  # the path of the note that it is a copy of
+    maker: str  # the program that gives copies such a name
+    certain: bool  # False if people give such names as well
+
+    @property
+    def reason(self) -> str:
+        """Return why the copy is hidden from search."""
+        return COPY_REASON + self.maker
+
+
+def is_copy_reason(hidden: str | None) -> bool:
+    """Return whether a note is hidden from search because it is a conflict copy.
+
+    `hidden` is the reason why it is hidden; None if it is not.
+    """
+    return hidden is not None and hidden.startswith(COPY_REASON)
+
+
+class _CopyPattern(NamedTuple):
+    """How a program names its conflict copies; `pattern` matches the file name without `.md`."""
+
+    maker: str
+    is_certain: bool
+    pattern: re.Pattern[str]
+
+
+# Dropbox translates the term into the language of the computer. People's folders had these.
+_CONFLICTED_COPY: Final = (
+    "(?i:conflicted copy|conflict copy|in konflikt stehende kopie|konfliktkopie"
+    "|copie en conflit|copia en conflicto|copia conflictiva|còpia en conflicte"
+    "|copia in conflitto|cópia em conflito"
+    "|конфликтующая копия|の競合コピー|冲突副本)"
+)
+_TEXT: Final = r"[^()]*(?:\([^()]*\)[^()]*)?"  # the name of a device may be `MacBook Pro (2)`
+
+# The first pattern that matches decides.
+_COPY_PATTERNS: Final = (
+    _CopyPattern(
+        maker="Syncthing",
+        is_certain=True,
+        pattern=re.compile(r"(?P<stem>.+)\.sync-conflict-\d{8}-\d{6}(?:-[A-Z0-9]{5,8})?"),
+    ),
+    _CopyPattern(
+        maker="Obsidian Sync",
+        is_certain=True,
+        pattern=re.compile(rf"(?P<stem>.*\S) \((?i:conflicted copy) {_TEXT}\d{{12}}\)"),
+    ),
+    _CopyPattern(
+        maker="Nextcloud",
+        is_certain=True,
+        pattern=re.compile(rf"(?P<stem>.*\S) \({_CONFLICTED_COPY} \d{{4}}-\d\d-\d\d \d{{6}}\)"),
+    ),
+    _CopyPattern(
+        maker="Dropbox",
+        is_certain=True,
+        pattern=re.compile(rf"(?P<stem>.*\S) \({_TEXT}{_CONFLICTED_COPY}{_TEXT}\)(?:-\d+)?"),
+    ),
+    _CopyPattern(
+        maker="Dropbox",
+        is_certain=True,
+        pattern=re.compile(
+            r"(?P<stem>.*\S) \((?:Case|Selective Sync|Unicode Encoding|Whitespace) Conflict"
+            r"(?: \(?\d+\)?)?\)"
+        ),
+    ),
+    _CopyPattern(
+        maker="Seafile",
+        is_certain=True,
+        pattern=re.compile(r"(?P<stem>.*\S) \(SFConflict [^()]+\)"),
+    ),
+    _CopyPattern(
+        maker="pCloud",
+        is_certain=True,
+        pattern=re.compile(r"(?P<stem>.*\S) (?:\(conflicted(?: \d+)?\)|\[conflicted(?: \d+)?\])"),
+    ),
+    _CopyPattern(
+        maker="ownCloud",
+        is_certain=True,
+        pattern=re.compile(r"(?P<stem>.+)_conflict-\d{8}-\d{6}"),
+    ),
+    _CopyPattern(
+        maker="git",
+        is_certain=True,
+        pattern=re.compile(r"(?P<stem>.+)[_.](?:BACKUP|BASE|LOCAL|REMOTE)[_.]\d+"),
+    ),
+    _CopyPattern(
+        maker="OneDrive",
+        is_certain=False,
+        pattern=re.compile(r"(?P<stem>.*\S)-(?:DESKTOP|LAPTOP|WIN)-[A-Z0-9]{4,}(?:-\d{1,2})?"),
+    ),
+    _CopyPattern(
+        maker="a synchroniser",
+        is_certain=False,
+        pattern=re.compile(r"(?P<stem>.*\S) \(\d{1,2}\)"),
+    ),
+    _CopyPattern(
+        maker="iCloud",
+        is_certain=False,
+        pattern=re.compile(r"(?P<stem>.*\S) (?:[2-9]|[1-9]\d)"),  # the first copy has the number 2
+    ),
+)
+_GIT_COPY: Final = re.compile(r"(?P<original>.+\.md)(?:~[^~]+|\.orig)", re.IGNORECASE)
+
+
+def parse_conflict_name(path: str) -> ConflictName | None:
+    """Return what the path of a conflict copy tells; None if the path is an ordinary one."""
+    folder, slash, file_name = path.rpartition("/")
+    stem = file_name[:-3]
+    extension = file_name[-3:]
+    if extension.casefold() != ".md":
+        git_copy = _GIT_COPY.fullmatch(file_name)
+        if git_copy is None:
+            return None
+        return ConflictName(f"{folder}{slash}{git_copy['original']}", "git", certain=True)
+
+    # A quick check: the names of copies end so, and few others do.
+    last = stem[-1:]
+    may_be_copy = last in (")", "]") or last.isdigit() or last.isupper()
+    if not may_be_copy:
+        return None
+
+    for maker, is_certain, pattern in _COPY_PATTERNS:
+        copy = pattern.fullmatch(stem)
+        if copy:
+            original = f"{folder}{slash}{copy['stem']}{extension}"
+            return ConflictName(original, maker, is_certain)
+    return None
+
+
+def are_similar(one: str, other: str) -> bool:
+    """Return whether two texts are versions of one: three quarters of their bodies are the same.
+
+    Frontmatter does not count, because notes of one template share it.
+    """
+    lines = _count_body_lines(one)
+    other_lines = _count_body_lines(other)
+    total = _count_characters(lines + other_lines)
+    shared = _count_characters(lines & other_lines)
+    return total > 0 and 2 * shared >= _MIN_SHARED * total
+
+
+def _count_body_lines(text: str) -> Counter[str]:
+    """Return the lines of a note's body without blanks around them, and how often each occurs."""
+    body = text[read_header(text).body_start :]
+    return Counter(map(str.strip, body.split("\n")))
+
+
+def _count_characters(lines: Counter[str]) -> int:
+    """Return the number of characters in counted lines."""
+    return sum(len(line) * count for line, count in lines.items())

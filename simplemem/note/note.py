@@ -15,11 +15,10 @@ from functools import cached_property
 from typing import Final
 
 from simplemem.errors import Unreadable
-from simplemem.note.body import Body, read_body
+from simplemem.note.body import Body, Link, read_body, read_value_link
 from simplemem.note.header import Header, Scalar, content_start, read_header
-from simplemem.note.inline import Link, read_value_link
-from simplemem.note.lines import count_lines
 from simplemem.note.tags import Tag, read_tags
+from simplemem.note.words import count_lines
 
 _BINARY_PROBE_BYTES: Final = 8192  # the beginning of a file, which is searched for null bytes
 _OPEN_TASK: Final = re.compile(

@@ -17,8 +17,7 @@ from simplemem.errors import Unreadable
 from simplemem.note.diff import changed_regions, match_lines
 from simplemem.note.header import Header, Scalar, find_key, read_header
 from simplemem.note.text_edits import Edit, apply_edits
-from simplemem.note.yaml_reader import skip_blanks
-from simplemem.note.yaml_values import Node, equal_in_yaml
+from simplemem.note.yaml import Node, equal_in_yaml, skip_blanks
 from simplemem.note.yaml_writer import (
     clean_value,
     format_block,

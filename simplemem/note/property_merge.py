@@ -15,7 +15,7 @@ from simplemem.note.header import Properties, find_key, read_header
 from simplemem.note.line_merge import LINE, mark_conflict, take_only_change
 from simplemem.note.properties import remove_property, set_property
 from simplemem.note.tags import tag_items
-from simplemem.note.yaml_values import equal_in_yaml
+from simplemem.note.yaml import equal_in_yaml
 from simplemem.note.yaml_writer import render_header
 
 _ABSENT: Final = object()  # the value of a property that a side does not have

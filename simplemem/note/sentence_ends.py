@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from simplemem.note.languages import STOP_WORDS
+from simplemem.note.words import STOP_WORDS
 
 # A mark and what closes it before a space, or a mark of a script that needs no space. A class of
 # characters comes first, so that `re` skips over everything else at once.

@@ -12,14 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from simplemem.note.languages import STOP_WORDS
 from simplemem.note.sentence_ends import sentence_ends
-from simplemem.note.words import words_in_order
+from simplemem.note.words import STOP_WORDS, skip_blank, words_in_order
 
 _LINE_START = re.compile(r"(?<=\n)")
 _MARKER = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[.\][ \t]+)?|\|[ \t]*)")
 _HEADING = re.compile(r"[ \t>]*#{1,6}[ \t]")
-_NOT_BLANK = re.compile(r"\S")
 
 # A frame with fewer words, besides numbers and stop words, says too little to compare.
 _MIN_FRAME_WORDS = 3
@@ -66,12 +64,6 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
                 spans.append((start, start + len(text[start:stop].rstrip())))
             position = stop
     return spans
-
-
-def skip_blank(text: str, start: int) -> int:
-    """Return the offset of the first character from `start` on that is no white space."""
-    match = _NOT_BLANK.search(text, start)
-    return match.start() if match else len(text)
 
 
 def _text_runs(text: str) -> Iterator[tuple[int, int]]:

@@ -11,9 +11,13 @@ import threading
 from functools import cache, lru_cache
 from typing import Any, Final
 
-from simplemem.note.languages import LANGUAGES, STOP_WORDS_BY_LANGUAGE
-from simplemem.note.letters import UNSPACED_RUN, without_accents
-from simplemem.note.words import split_words
+from simplemem.note.words import (
+    LANGUAGES,
+    STOP_WORDS_BY_LANGUAGE,
+    UNSPACED_RUN,
+    split_words,
+    without_accents,
+)
 
 # The character, from a private area of Unicode, that is appended to the stems of each language.
 MARKS: Final = {language: chr(0xE001 + number) for number, language in enumerate(LANGUAGES)}

@@ -28,7 +28,7 @@ from simplemem.note.tags import (
     tag_items,
     value_in_property,
 )
-from simplemem.note.yaml_values import parse_plain_scalar
+from simplemem.note.yaml import parse_plain_scalar
 
 _NOT_ONLY_A_NUMBER: Final = re.compile(r"[^0-9/]")
 

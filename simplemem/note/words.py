@@ -1,18 +1,434 @@
-"""Split texts into words, the same way for the index and for a query. Pure.
+"""Texts, their lines, letters and words, names in code, and languages. Pure.
 
-A word is found only if both sides split, fold and stem it alike. The tokenizer of SQLite,
-`unicode61`, takes a sentence of Chinese, Japanese, Thai or Korean for one word; `searchable` writes
-such a run as overlapping pairs and single characters.
+The index and a query split and fold a text alike, so that a word is found however it is written.
+The index has the parts of a name in code, such as `getUserName`, as further words. The language of
+a note is the one that its frontmatter names (`lang: de`), else the one that its small words show.
+It is "" for English and for a note whose language is not clear.
 """
 
 from __future__ import annotations
 
 import re
+import string
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterable
 from itertools import pairwise
+from pathlib import Path
 from typing import Final
 
-from simplemem.note.languages import STOP_WORDS
-from simplemem.note.letters import UNSPACED_RUN, fold_letters, without_accents
+# -- texts of messages
+
+
+def counted(number: int, thing: str, things: str = "") -> str:
+    """Return a number with its noun: `1 note`, `1,200 notes`.
+
+    `things` is the plural, if it is not formed by adding an s: `2 entities`.
+    """
+    if number == 1:
+        return f"1 {thing}"
+    plural = things or f"{thing}s"
+    return f"{number:,} {plural}"
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text on one line, cut at a word with `…` if it has more than `most` characters."""
+    line = " ".join(text.split())
+    if len(line) <= most:
+        return line
+    whole_words = line[:most].rsplit(" ", 1)[0]
+    return f"{whole_words}…"
+
+
+def well_formed(text: str) -> str:
+    """Return a text that can be encoded: U+FFFD replaces each half of a surrogate pair.
+
+    A careless client may send such halves. Two halves that belong together become a character.
+    """
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+# -- lines
+
+BYTE_ORDER_MARK: Final = "\ufeff"
+LINE_END: Final = re.compile(r"\r\n?|\n")
+_NOT_BLANK: Final = re.compile(r"\S")
+
+
+def count_lines(text: str, start: int, end: int) -> int:
+    """Return how many lines end between two offsets."""
+    if text.find("\r", start, end) < 0:
+        return text.count("\n", start, end)
+    return sum(1 for _ in LINE_END.finditer(text, start, end))
+
+
+def newline_of(text: str) -> str:
+    """Return the first line end of a text, or a line feed if it has none."""
+    line_end = LINE_END.search(text)
+    return line_end[0] if line_end else "\n"
+
+
+def skip_blank(text: str, start: int) -> int:
+    """Return the offset of the first character from `start` on that is no white space."""
+    match = _NOT_BLANK.search(text, start)
+    return match.start() if match else len(text)
+
+
+# -- letters
+
+# Scripts written without spaces: Thai, Lao, Khmer, Myanmar, kana and Han. Hangul is one of them,
+# because its particles are attached to the noun.
+_UNSPACED_CHARACTER: Final = (
+    "[\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff"
+    "\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\uff66-\uff9f\U00020000-\U0003ffff]"
+)
+# The same as the class with `+`, but `re` skips faster to a class that stands alone.
+UNSPACED_RUN: Final = re.compile(f"{_UNSPACED_CHARACTER}{_UNSPACED_CHARACTER}*")
+
+# The Unicode categories whose characters are part of words.
+_WORD_CATEGORIES: Final = frozenset(
+    ("Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "No", "Mn", "Mc", "Co")
+)
+
+# What people write where a keyboard lacks a letter, and no table of the tokenizer folds.
+_PLAIN_SPELLINGS: Final = """
+    ß:ss ẞ:SS œ:oe Œ:OE æ:ae Æ:AE ø:o Ø:O ł:l Ł:L đ:d Đ:D ð:d Ð:D þ:th Þ:Th ı:i İ:I ё:е Ё:Е
+    آ:ا أ:ا إ:ا ٱ:ا ـ: \u00ad: \u2060: \ufeff:
+"""
+_GREEK: Final = (
+    *range(0x370, 0x400),
+    *range(0x1F00, 0x2000),
+)
+# The points of Hebrew and the vowel signs of Arabic.
+_VOWEL_SIGNS: Final = (
+    *range(0x591, 0x5C8),
+    *range(0x610, 0x61B),
+    *range(0x64B, 0x660),
+    0x670,
+    *range(0x6D6, 0x6EE),
+)
+
+
+class _LetterTable(dict[int, str]):
+    """A table for `str.translate`: folds letters and turns what is not part of a word into a space.
+
+    The Unicode categories are those of Python. The tokenizer knows an older version of Unicode, and
+    would take a recent emoji for a letter.
+    """
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        is_part_of_word = unicodedata.category(character) in _WORD_CATEGORIES
+        self[code] = character if is_part_of_word else " "
+        return self[code]
+
+
+def _build_letter_table() -> _LetterTable:
+    """Return the table that folds letters which are often written in another way."""
+    table = _LetterTable()
+    for pair in _PLAIN_SPELLINGS.split():
+        letter, plain = pair.split(":")
+        table[ord(letter)] = plain
+
+    for code in _GREEK:
+        if chr(code).isalpha():
+            table[code] = unicodedata.normalize("NFD", chr(code))[0]
+
+    for code in _VOWEL_SIGNS:
+        if unicodedata.category(chr(code)) == "Mn":
+            table[code] = ""
+    return table
+
+
+_LETTERS: Final = _build_letter_table()
+
+
+def fold_letters(text: str) -> str:
+    """Return one form of a text, however its accents, syllables or ligatures are written."""
+    return unicodedata.normalize("NFKC", text).translate(_LETTERS)
+
+
+def is_unspaced(word: str) -> bool:
+    """Return whether a word consists of characters of scripts without spaces."""
+    return not word.isascii() and UNSPACED_RUN.fullmatch(word) is not None
+
+
+def without_accents(text: str) -> str:
+    """Return a text without combining marks and with ss for the sharp s."""
+    if text.isascii():
+        return text
+    decomposed = unicodedata.normalize("NFD", text)
+    letters = [letter for letter in decomposed if not unicodedata.combining(letter)]
+    return "".join(letters).replace("ß", "ss")
+
+
+# -- names in code
+
+_MAX_NAME_CHARACTERS: Final = 60  # longer runs of letters are data
+_COMPOUND_NAME: Final = re.compile(
+    r"(?<![^\W_])(?=[A-Za-z0-9]*(?:[a-z0-9][A-Z]|[A-Z]{2}[a-z]))[A-Za-z0-9]+(?![^\W_])"
+)
+_NAME_PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_PLURAL_OR_UNIT: Final = re.compile(r"[A-Z]+s|\d+[A-Za-z]+")  # PDFs, 5K
+
+# Words joined by any mark, and those joined by one that seldom stands between words of a sentence:
+# `snake_case` and `path/to/file`, but neither `well-known` nor `and/or`.
+_JOINED_BY_ANY_MARK: Final = re.compile(r"[^\W_][_./:\\#@+=-]+[^\W_]")
+_JOINED: Final = re.compile(
+    r"[^\W_][_.:\\#@+=]+[^\W_]|\d[/-]+[^\W_]|[^\W_][/-]+\d|/[^\W_]+/"
+    r"|(?<![^\W_])[^\W_]++/[^\W_]++/"
+)
+_TOKEN: Final = re.compile(r"""[^\s\[\](){}<>"'`|,;]+""")
+_VERSION: Final = re.compile(r"v?(?P<number>\d+(?:\.\d+)+)")
+_SIGN_NAME: Final = re.compile(r"(?<![^\W_])(?:[Cc]\+\+|C#)(?![^\W_])")
+_WORDS_OF_SIGN_NAME: Final = {"c++": "cplusplus cpp", "c#": "csharp"}
+
+
+def _build_letter_kinds() -> bytes:
+    """Return a table for `bytes.translate`: A for capitals, a for small letters and digits."""
+    table = bytearray(b" " * 256)
+    for code in string.ascii_uppercase.encode():
+        table[code] = ord("A")
+    for code in (string.ascii_lowercase + string.digits).encode():
+        table[code] = ord("a")
+    return bytes(table)
+
+
+_LETTER_KINDS: Final = _build_letter_kinds()
+
+
+def may_contain_names(text: str) -> bool:
+    """Return whether `parts_of_names` can find anything. Most texts have no names in code.
+
+    The check is much faster than the search.
+    """
+    kinds = text.encode("utf-8", "replace").translate(_LETTER_KINDS)
+    if b"aA" in kinds or b"AAa" in kinds:
+        return True
+    if "C#" in text:
+        return True
+    return "+" in text and "++" in text  # the search for one character is the faster one
+
+
+def _split_names(text: str) -> list[list[str]]:
+    """Return the parts of each compound name in a text, with each name once."""
+    parts_by_name = []
+    for name in dict.fromkeys(_COMPOUND_NAME.findall(text)):
+        if len(name) > _MAX_NAME_CHARACTERS:
+            continue
+        parts: list[str] = _NAME_PART.findall(name)
+        if _are_words(parts) and not _PLURAL_OR_UNIT.fullmatch(name):
+            parts_by_name.append(parts)
+    return parts_by_name
+
+
+def _are_words(parts: list[str]) -> bool:
+    """Return whether the parts of a name are words; those of random letters or `iPhone` are not."""
+    if len(parts) < 2:
+        return False
+    single_characters = [part for part in parts if len(part) == 1]
+    return all(map(str.isdigit, single_characters))
+
+
+def sequences_in(text: str) -> list[tuple[str, ...]]:
+    """Return the words of each part of a query that is one expression but several indexed words.
+
+    Such expressions are `path/to/file.py`, `v1.2.3` and `getUserName`. `and/or` is one only if it
+    is the whole query. A web address is none in a longer query, which only refers to it.
+    """
+    if not (_JOINED_BY_ANY_MARK.search(text) or may_contain_names(text)):
+        return []
+
+    tokens = _TOKEN.findall(text)
+    is_alone = len(tokens) == 1
+    sequences: list[tuple[str, ...]] = []
+    for token in tokens:
+        if is_alone or "://" not in token:
+            sequences += _sequences_of_token(token, is_alone)
+    return list(dict.fromkeys(sequences))
+
+
+def _sequences_of_token(token: str, is_alone: bool) -> list[tuple[str, ...]]:
+    """Return the sequences of words in one token of a query."""
+    sequences = [tuple(map(str.lower, parts)) for parts in _split_names(token)]
+    pattern = _JOINED_BY_ANY_MARK if is_alone else _JOINED
+    if not pattern.search(token):
+        return sequences
+
+    words = tuple(words_in_order(token))
+    has_unspaced = any(map(is_unspaced, words))
+    if len(words) > 1 and not has_unspaced:
+        sequences.append(words)
+
+    version = _VERSION.fullmatch(token.strip(".:!?").lower())
+    if version:  # a note may have it with or without the v
+        major, *minor = words_in_order(version["number"])
+        sequences.append((major, *minor))
+        sequences.append((f"v{major}", *minor))
+    return sequences
+
+
+def parts_of_names(text: str) -> str:
+    """Return the parts of the names in a text as further words to index; "" if there are none."""
+    if not may_contain_names(text):
+        return ""
+
+    lines = list(map(" ".join, _split_names(text)))
+    sign_names = dict.fromkeys(map(str.lower, _SIGN_NAME.findall(text)))
+    lines += [_WORDS_OF_SIGN_NAME[name] for name in sign_names]
+    return "\n".join(lines)
+
+
+# -- languages
+
+
+def _read_small_words() -> dict[str, str]:
+    """Return the sections of `small_words.txt`: the name of each, and its words."""
+    text = Path(__file__).with_name("small_words.txt").read_text(encoding="utf-8")
+    sections = {}
+    for section in text.split("\n[")[1:]:
+        name, words = section.split("]\n", 1)
+        sections[name] = words
+    return sections
+
+
+# Words that only hold a sentence together, such as `the`, by language.
+_SMALL_WORDS: Final = _read_small_words()
+STOP_WORDS: Final = frozenset(_SMALL_WORDS.pop("en").split())
+
+# Words that an English text has as well, so that they do not tell the language of a note.
+_ALSO_ENGLISH: Final = STOP_WORDS | frozenset(_SMALL_WORDS.pop("shared").split())
+
+
+LANGUAGES: Final = tuple(_SMALL_WORDS)
+
+# Letters that show a language: with one of them, a single small word is enough.
+_LETTERS_OF_LANGUAGE: Final = {
+    "de": "äöüß",
+    "es": "ñ¿¡",
+    "fr": "œçêèà",
+    "it": "òìùè",
+    "nl": "ĳ",
+    "pt": "ãõ",
+}
+_ELISIONS: Final = ("l'", "d'", "l’", "d’")  # of French and Italian
+
+_SAMPLE_CHARACTERS: Final = 300  # from the beginning, and as many from the middle
+_MIN_SCORE: Final = 2  # small words, a letter of the language counting as one
+# The share of the sample's words that are small; a text of lists and names has about this many.
+_MIN_SMALL_SHARE: Final = 0.08
+
+
+def _index_small_words() -> dict[str, tuple[str, ...]]:
+    """Return the languages of each small word, in all its spellings, but for English words."""
+    languages: dict[str, tuple[str, ...]] = {}
+    for language, words in _SMALL_WORDS.items():
+        for spelling in _spellings_of(words.split()) - _ALSO_ENGLISH:
+            previous = languages.get(spelling, ())
+            languages[spelling] = (*previous, language)
+    return languages
+
+
+def _spellings_of(words: list[str]) -> set[str]:
+    """Return the words, the words without accents, and those with a typographic apostrophe."""
+    spellings = set(words)
+    for word in words:
+        spellings.add(without_accents(word))
+        spellings.add(word.replace("'", "’"))
+    return spellings
+
+
+_LANGUAGES_OF_WORD: Final = _index_small_words()
+STOP_WORDS_BY_LANGUAGE: Final = {
+    language: frozenset(map(without_accents, words.split()))
+    for language, words in _SMALL_WORDS.items()
+}
+
+
+def language_of(text: str, declared: str | None = None) -> str:
+    """Return the language of a note: one of LANGUAGES, or "" for English or an unclear one.
+
+    `declared` is what the frontmatter names, such as `de-AT`. If there is any, it decides.
+    """
+    if declared:
+        code = declared.strip().casefold()[:2]
+        return code if code in LANGUAGES else ""
+
+    sample = _sample(text).lower()
+    words_with_repeats = sample.split()
+    if _LANGUAGES_OF_WORD.keys().isdisjoint(words_with_repeats):
+        return ""
+
+    words = set(words_with_repeats)
+    small_words = _LANGUAGES_OF_WORD.keys() & words
+    if len(small_words) < _MIN_SMALL_SHARE * len(words):
+        return ""
+
+    scores = _score_languages(sample, words, small_words)
+    best = max(LANGUAGES, key=lambda language: scores[language])
+    best_score = scores[best]
+    english_score = len(STOP_WORDS & words)
+    if best_score < _MIN_SCORE or best_score <= english_score:
+        return ""
+    return best
+
+
+def _sample(text: str) -> str:
+    """Return the beginning and the middle of a long text, which show its language well enough."""
+    if len(text) <= 2 * _SAMPLE_CHARACTERS:
+        return text
+    beginning = text[:_SAMPLE_CHARACTERS]
+    middle_start = len(text) // 2
+    middle = text[middle_start : middle_start + _SAMPLE_CHARACTERS]
+    return f"{beginning} {middle}"
+
+
+def _score_languages(sample: str, words: set[str], small_words: set[str]) -> Counter[str]:
+    """Return how many signs of each language a sample in lower case has."""
+    scores: Counter[str] = Counter()
+    for word in small_words:
+        scores.update(_LANGUAGES_OF_WORD[word])
+
+    if any(word.startswith(_ELISIONS) for word in words):
+        scores.update(("fr", "it"))
+
+    if not sample.isascii():
+        letters = frozenset(sample)
+        for language, letters_of_language in _LETTERS_OF_LANGUAGE.items():
+            if not letters.isdisjoint(letters_of_language):
+                scores[language] += 1
+    return scores
+
+
+def find_stop_words(words: Iterable[str], languages: Collection[str]) -> frozenset[str]:
+    """Return the stop words of a query, if the query is in one of the `languages`.
+
+    The language is the one that most words of the query belong to. If more of them are English stop
+    words, or none belongs to any of the languages, the result is empty.
+    """
+    plain_words = {word: without_accents(word) for word in words}
+    scores: Counter[str] = Counter()
+    for word in plain_words:
+        for language in _LANGUAGES_OF_WORD.get(word, ()):
+            if language in languages:
+                scores[language] += 1
+
+    best_score = max(scores.values(), default=0)
+    english_score = len(STOP_WORDS.intersection(plain_words))
+    if best_score == 0 or english_score > best_score:
+        return frozenset()
+
+    stop_words: set[str] = set()
+    for language, score in scores.items():
+        if score == best_score:
+            stop_words |= STOP_WORDS_BY_LANGUAGE[language]
+    return frozenset(word for word, plain in plain_words.items() if plain in stop_words)
+
+
+# -- words
 
 # Pairs of characters that only hold a sentence together in languages without spaces.
 _UNSPACED_STOP_PAIRS: Final = frozenset(

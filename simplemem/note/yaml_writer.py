@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from simplemem.errors import Invalid
 from simplemem.note.header import read_header
-from simplemem.note.yaml_reader import read_yaml
-from simplemem.note.yaml_values import equal_in_yaml, parse_plain_scalar
+from simplemem.note.yaml import equal_in_yaml, parse_plain_scalar, read_yaml
 
 if TYPE_CHECKING:
     from frontmatter.default_handlers import BaseHandler

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from simplemem.note.body import Link, read_value_link
 from simplemem.note.header import Scalar
-from simplemem.note.inline import Link, read_value_link
 from simplemem.note.note import Note
 from simplemem.note.properties import replace_scalar
 from simplemem.note.text_edits import Edit, apply_edits

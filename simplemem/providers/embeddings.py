@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
-from simplemem.note.formatting import counted, well_formed
+from simplemem.note.words import counted, well_formed
 from simplemem.providers.addresses import VOYAGE_URL, Address, parse_address
 from simplemem.providers.api import Embedder, IsCancelled, RequestRefused, never_cancelled
 from simplemem.providers.client import create_client

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simplemem.errors import Unavailable
-from simplemem.note.formatting import well_formed
+from simplemem.note.words import well_formed
 from simplemem.providers.api import IsCancelled, never_cancelled
 from simplemem.providers.tokenizer import Tokenizer
 

@@ -12,8 +12,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from simplemem.index.door import Position, Shown
-from simplemem.note.languages import STOP_WORDS
-from simplemem.note.words import words_in_order
+from simplemem.note.words import STOP_WORDS, words_in_order
 
 if TYPE_CHECKING:
     import numpy as np

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from simplemem.index.door import Row
-from simplemem.note.date_phrases import full_day_in
-from simplemem.note.dates import date_in_name
+from simplemem.note.dates import date_in_name, full_day_in
 from simplemem.note.names import base_name
 
 # The days that a query names change the order of this many of the best notes; they filter nothing.

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from simplemem.index.door import Position
-from simplemem.note.comments import Span, blank_spans, without_html_comments, without_unseen
+from simplemem.note.plain_text import Span, blank_spans, without_html_comments, without_unseen
 from simplemem.search.rank import snippet, where_words_stand, words_begun
 
 _LINK_TARGET = re.compile(r"\]\([^()\n]*\)")

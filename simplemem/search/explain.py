@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from simplemem.index.door import Narrow, NoteId, Row
 from simplemem.index.sidecar import Sidecar
 from simplemem.models import Found, Hit
-from simplemem.note.conflict_copies import is_copy_reason
-from simplemem.note.names import name_of
+from simplemem.note.names import is_copy_reason, name_of
 from simplemem.search.conditions import PAST_SESSIONS_LABEL, Condition, ConditionChecker
 from simplemem.search.needs import IndexMonitor, NameResolver
 from simplemem.search.pipeline import MAX_LIMIT, Search, SearchAnswer, SearchRequest

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping
 from simplemem.errors import Invalid
 from simplemem.index.door import Narrow
 from simplemem.models import Filter
-from simplemem.note.date_phrases import read_when
-from simplemem.note.dates import local_now
-from simplemem.note.formatting import well_formed
+from simplemem.note.dates import local_now, read_when
 from simplemem.note.names import compare_key
+from simplemem.note.words import well_formed
 from simplemem.search.needs import Authors, NameResolver
 from simplemem.search.query import Query
 

@@ -10,9 +10,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 from simplemem.index.door import AnyOf, Standing, Term
-from simplemem.note.languages import find_stop_words
-from simplemem.note.letters import is_unspaced
 from simplemem.note.stems import MARKS, stem
+from simplemem.note.words import find_stop_words, is_unspaced
 from simplemem.search.query import Query
 
 # `Sidecar.vocabulary`. For each group of terms it returns how many notes contain one of them, and

@@ -13,11 +13,10 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from simplemem.note.comments import without_gaps
 from simplemem.note.dates import date_in_name
-from simplemem.note.lines import count_lines
+from simplemem.note.plain_text import without_gaps
 from simplemem.note.sentences import Sentence, contradicts, sentence_spans, sentences
-from simplemem.note.words import count_tokens, words_in_order
+from simplemem.note.words import count_lines, count_tokens, words_in_order
 from simplemem.search.judgement import falling_scores
 
 # Sentences quoted beneath a passage. A passage with more that disagree goes in by itself.

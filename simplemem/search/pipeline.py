@@ -24,8 +24,7 @@ from simplemem.index.door import (
 )
 from simplemem.index.sidecar import Sidecar
 from simplemem.models import Filter, Found, Hit
-from simplemem.note.date_phrases import days_in
-from simplemem.note.dates import local_now, sortable_time
+from simplemem.note.dates import days_in, local_now, sortable_time
 from simplemem.note.names import name_of
 from simplemem.note.plain_text import plain_text
 from simplemem.search import judgement, rank

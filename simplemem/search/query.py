@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from simplemem.index.door import Term
-from simplemem.note.code_names import parts_of_names, sequences_in
-from simplemem.note.formatting import well_formed
 from simplemem.note.words import (
     content_words,
     neighbouring_words,
+    parts_of_names,
+    sequences_in,
     unique_words,
+    well_formed,
     words_in_order,
     words_key,
 )

@@ -24,9 +24,8 @@ from simplemem.index.door import (
     PlaceId,
     Position,
 )
-from simplemem.note.letters import is_unspaced
 from simplemem.note.plain_text import plain_text
-from simplemem.note.words import words_key
+from simplemem.note.words import is_unspaced, words_key
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from simplemem.errors import SimplememError
 from simplemem.index.door import NoteId
-from simplemem.note.privacy import is_private_by_rule
+from simplemem.note.scopes import is_private_by_rule
 from simplemem.providers.api import Reranker
 from simplemem.providers.reranking import ServiceReranker, from_0_to_1
 from simplemem.search.judgement import falling_scores

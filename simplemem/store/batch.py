@@ -11,8 +11,7 @@ from simplemem.note.header import read_header
 from simplemem.note.names import check_name, name_of
 from simplemem.note.scopes import check_scope_is_own
 from simplemem.settings.model import Settings
-from simplemem.store.edits import encoded, now, stamp_modified
-from simplemem.store.text_checks import check_text
+from simplemem.store.edits import check_text, encoded, now, stamp_modified
 from simplemem.store.vault_index import IndexKeeper, NoteWriter
 from simplemem.store.write import WriteIndexer
 from simplemem.vault.source import NoteSource

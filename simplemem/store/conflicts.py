@@ -17,15 +17,14 @@ from simplemem.index.changes import ChangeTable
 from simplemem.index.sidecar import Sidecar
 from simplemem.models import By, ConflictCopy, ConflictMerge, ConflictMerged
 from simplemem.note.diff import LONG_DIFF, WHAT_YOU_HAD, unified_diff
-from simplemem.note.formatting import counted
 from simplemem.note.line_merge import Merged
 from simplemem.note.merge import merge
 from simplemem.note.names import base_name, clean_reference, name_of
 from simplemem.note.note import read_note
+from simplemem.note.words import counted
 from simplemem.settings.model import Settings
-from simplemem.store.edits import NoteEdit, encoded, stamp_modified
+from simplemem.store.edits import NoteEdit, check_text, encoded, stamp_modified
 from simplemem.store.git_history import GitHistory
-from simplemem.store.text_checks import check_text
 from simplemem.store.vault_index import NoteReader, NoteWriter, change_by
 from simplemem.vault.source import NoteSource
 from simplemem.vault.values import File, FileChange, sha256

@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.index.changes import ChangeTable
-from simplemem.note.date_phrases import read_when
-from simplemem.note.dates import format_log_time
-from simplemem.note.formatting import well_formed
+from simplemem.note.dates import format_log_time, read_when
 from simplemem.note.names import clean_reference, path_of
+from simplemem.note.words import well_formed
 from simplemem.store.git_history import GitHistory
 from simplemem.store.vault_index import NoteReader
 from simplemem.vault.folder.history import History

@@ -11,17 +11,17 @@ from simplemem.errors import SimplememError
 from simplemem.index.door import Changes, Mark
 from simplemem.index.notes import named_in_memory
 from simplemem.models import By, Filter, Listed, Moved
-from simplemem.note.formatting import well_formed
 from simplemem.note.note import decode_text, read_note
-from simplemem.note.privacy import private_reason
+from simplemem.note.scopes import private_reason
+from simplemem.note.words import well_formed
 from simplemem.obsidian.links import name_key, resolve_link
 from simplemem.search.listing import MAX_PAGE
 from simplemem.store.batch import BatchResult, Draft
 from simplemem.store.earlier_texts import EarlierNote, Moment
+from simplemem.store.edits import check_text
 from simplemem.store.factory import StoreParts
 from simplemem.store.former_names import FormerNote
 from simplemem.store.similarity import Answers, Likeness
-from simplemem.store.text_checks import check_text
 from simplemem.store.vault_index import change_by
 from simplemem.vault.folder.lock import FileLock, SideFile
 from simplemem.vault.values import Entry

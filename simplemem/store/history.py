@@ -17,8 +17,8 @@ from simplemem.index.authors import HUMAN, UNKNOWN, Origin, author_of, is_called
 from simplemem.index.changes import ChangeTable
 from simplemem.models import BlamedLine, Difference, HistoryEntry
 from simplemem.note.diff import LONG_DIFF, blame, lines_of, unified_diff
-from simplemem.note.formatting import well_formed
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
+from simplemem.note.words import well_formed
 from simplemem.store.earlier_texts import TEXT_NOT_KEPT, EarlierTexts, is_version_id
 from simplemem.store.git_history import GitHistory
 from simplemem.store.vault_index import NameResolver, NoteReader

@@ -17,8 +17,8 @@ from simplemem.note.scopes import check_move_keeps_scope
 from simplemem.obsidian.link_edits import Moves
 from simplemem.obsidian.links import resolve_link
 from simplemem.settings.model import Settings
+from simplemem.store.edits import check_text
 from simplemem.store.link_rewrites import LinkRewriter
-from simplemem.store.text_checks import check_text
 from simplemem.store.unseen import check_unseen_links
 from simplemem.store.vault_index import (
     IndexKeeper,

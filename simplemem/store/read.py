@@ -15,7 +15,7 @@ from simplemem.models import LinkOut, Memory
 from simplemem.note.header import read_header
 from simplemem.note.names import name_of
 from simplemem.note.note import Note, read_note
-from simplemem.note.sections import find_section
+from simplemem.note.passages import find_section
 from simplemem.note.tags import Tag, tag_map
 from simplemem.note.words import count_tokens
 from simplemem.obsidian.links import resolve_link

@@ -42,8 +42,8 @@ from simplemem.models import (
     Undone,
     UndoneMany,
 )
-from simplemem.note.formatting import well_formed
 from simplemem.note.names import check_name, compare_key, name_of, path_of
+from simplemem.note.words import well_formed
 from simplemem.search.pipeline import SearchRequest
 from simplemem.settings.find_vault import find_vault
 from simplemem.settings.loading import load_settings

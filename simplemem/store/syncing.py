@@ -22,10 +22,9 @@ from simplemem.gitrepo.user_git import PushRejected
 from simplemem.index.sidecar import Sidecar
 from simplemem.models import By, Synced
 from simplemem.note.dates import now
-from simplemem.note.formatting import counted
-from simplemem.note.names import name_of
+from simplemem.note.names import is_path, name_of
 from simplemem.note.note import read_note
-from simplemem.note.paths import is_path
+from simplemem.note.words import counted
 from simplemem.obsidian.link_edits import Moves, rewrite_links
 from simplemem.store.edits import encoded
 from simplemem.store.link_rewrites import LinkRewriter

@@ -13,15 +13,15 @@ from typing import Unpack
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound
 from simplemem.index.changes import ChangeTable
 from simplemem.models import By, Restored, Undone
-from simplemem.note.formatting import counted
 from simplemem.note.names import check_name, clean_reference, name_of, path_of
 from simplemem.note.note import read_note
+from simplemem.note.words import counted
 from simplemem.obsidian.link_edits import Moves
 from simplemem.settings.model import Settings
 from simplemem.store.earlier_texts import EarlierTexts, is_version_id, nothing_there
+from simplemem.store.edits import check_text
 from simplemem.store.git_history import GitHistory
 from simplemem.store.history import NoteHistory, main_change_of
-from simplemem.store.text_checks import check_text
 from simplemem.store.unseen import check_unseen_links
 from simplemem.store.vault_index import IndexKeeper, NoteReader, NoteWriter, change_by
 from simplemem.vault.source import NoteSource

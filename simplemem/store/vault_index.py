@@ -28,9 +28,9 @@ from simplemem.index.sidecar import Sidecar
 from simplemem.index.updater import IndexUpdater, paused_collector
 from simplemem.models import By, IndexState
 from simplemem.note.dates import local_now
-from simplemem.note.formatting import counted, well_formed
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.note.similar import similar_names
+from simplemem.note.words import counted, well_formed
 from simplemem.obsidian.settings import CONVENTION_FILES
 from simplemem.settings.model import IndexSettings
 from simplemem.store.embedding import Embedding

@@ -36,6 +36,7 @@ from simplemem.store.edits import (
     NoteEdit,
     apply_edits,
     apply_metadata,
+    check_text,
     encoded,
     new_note_text,
     now,
@@ -45,7 +46,6 @@ from simplemem.store.edits import (
 from simplemem.store.embedding import Embedding
 from simplemem.store.lifetime import Lifetime
 from simplemem.store.link_rewrites import LinkRewriter, LinkRewrites
-from simplemem.store.text_checks import check_text
 from simplemem.store.unseen import check_new_path
 from simplemem.store.vault_index import (
     IndexKeeper,

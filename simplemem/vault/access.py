@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from simplemem.errors import ReadOnly
 from simplemem.note.names import name_of
-from simplemem.note.privacy import is_private_by_rule
+from simplemem.note.scopes import is_private_by_rule
 
 _SHORT_NAME = re.compile(r"~\d")  # as in `PRIVAT~1`
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, Self
 
 from simplemem.errors import Invalid, NotFound, ReadOnly, SimplememError, TooLong, Unavailable
-from simplemem.note.paths import check_path
+from simplemem.note.names import check_path
 from simplemem.vault.access import Access
 from simplemem.vault.folder import disk, pruning
 from simplemem.vault.folder.dir_handles import OWN_FOLDER, DirHandles

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from simplemem.errors import AlreadyExists, Conflict, NotFound
 from simplemem.note.diff import WHAT_YOU_HAD, WHAT_YOU_WANT, unified_diff
-from simplemem.note.names import compare_key
-from simplemem.note.paths import is_path
+from simplemem.note.names import compare_key, is_path
 from simplemem.vault.folder.dir_handles import DirHandles
 from simplemem.vault.folder.history import History
 from simplemem.vault.values import Author, Entry, FileChange, WriteResult, sha256

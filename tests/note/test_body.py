@@ -6,7 +6,7 @@ import pytest
 
 from simplemem.note.body import Body, read_body
 from simplemem.note.header import read_header
-from simplemem.note.sections import find_section
+from simplemem.note.passages import find_section
 
 
 def body_of(text: str) -> Body:

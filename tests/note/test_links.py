@@ -6,8 +6,7 @@ import unicodedata
 
 import pytest
 
-from simplemem.note.body import read_body
-from simplemem.note.inline import Link
+from simplemem.note.body import Link, read_body
 from simplemem.note.note import read_note
 
 

@@ -9,18 +9,19 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from simplemem.errors import Invalid, SimplememError, TooLong
-from simplemem.note.conflict_copies import are_similar, parse_conflict_name
 from simplemem.note.names import (
+    are_similar,
     base_name,
     check_name,
     clean_reference,
     compare_key,
     legal_name,
     name_of,
+    parse_conflict_name,
     path_of,
 )
 from simplemem.note.note import read_note
-from simplemem.note.privacy import is_private_by_rule, private_reason
+from simplemem.note.scopes import is_private_by_rule, private_reason
 
 DECOMPOSED = unicodedata.normalize("NFD", "Café")
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from simplemem.note.body import read_body
-from simplemem.note.fingerprints import text_key
-from simplemem.note.passages import MAX_TOKENS, OVERLAP_TOKENS, Passage, cut_passages
+from simplemem.note.passages import MAX_TOKENS, OVERLAP_TOKENS, Passage, cut_passages, text_key
 from simplemem.note.words import count_tokens
 
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.note.comments import without_html_comments, without_unseen
-from simplemem.note.fingerprints import text_key
-from simplemem.note.plain_text import plain_text
+from simplemem.note.passages import text_key
+from simplemem.note.plain_text import plain_text, without_html_comments, without_unseen
 
 
 def left(text: str) -> list[str]:

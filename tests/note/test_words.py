@@ -9,13 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.note.code_names import parts_of_names, sequences_in
-from simplemem.note.languages import LANGUAGES, find_stop_words, language_of
 from simplemem.note.stems import stem, stems_of
 from simplemem.note.words import (
+    LANGUAGES,
     content_words,
     count_tokens,
+    find_stop_words,
+    language_of,
+    parts_of_names,
     searchable,
+    sequences_in,
     unique_words,
     without_stop_words,
 )

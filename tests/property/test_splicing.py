@@ -17,10 +17,8 @@ from hypothesis import strategies as st
 
 from simplemem.errors import SimplememError, Unreadable
 from simplemem.note.header import read_header
-from simplemem.note.plain_yaml import read_plain_yaml
 from simplemem.note.properties import remove_property, replace_scalar, set_property
-from simplemem.note.yaml_reader import read_yaml
-from simplemem.note.yaml_values import RefusedError
+from simplemem.note.yaml import RefusedError, read_plain_yaml, read_yaml
 from simplemem.note.yaml_writer import is_plain_safe, render_header
 
 EXAMPLES = settings.default.max_examples  # as the profile says

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import Invalid
-from simplemem.note.date_phrases import days_in, full_day_in, read_when
+from simplemem.note.dates import days_in, full_day_in, read_when
 from simplemem.store import EnhancedStore
 
 Write = Callable[..., Path]

@@ -10,7 +10,7 @@ from simplemem.errors import Invalid, TooLong
 from simplemem.note.appending import append_content
 from simplemem.note.header import read_header
 from simplemem.note.note import Note, read_note
-from simplemem.store import EnhancedStore, text_checks
+from simplemem.store import EnhancedStore
 from simplemem.store.edits import (
     apply_edits,
     apply_metadata,
@@ -134,7 +134,7 @@ def test_what_would_grow_too_long_is_refused(
     plain_store: EnhancedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain_store.create("a", "x")
-    monkeypatch.setattr(text_checks, "MAX_TEXT", 100)
+    monkeypatch.setattr("simplemem.store.edits.MAX_TEXT", 100)
     for change in (
         lambda: plain_store.create("b", "x" * 101),
         lambda: plain_store.update("a", content="x" * 101),
@@ -143,7 +143,7 @@ def test_what_would_grow_too_long_is_refused(
     ):
         with pytest.raises(TooLong):
             change()
-    monkeypatch.setattr(text_checks, "MAX_TEXT", 10)
+    monkeypatch.setattr("simplemem.store.edits.MAX_TEXT", 10)
     plain_store.update("a", edits=[{"old": "x", "new": ""}])  # what is too long already may shrink
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lacking import lack
 
 from simplemem.errors import Invalid, NotFound, SimplememError, TooLong, Unavailable, Unreadable
-from simplemem.note.paths import MAX_PATH_PARTS, check_path, is_path
+from simplemem.note.names import MAX_PATH_PARTS, check_path, is_path
 from simplemem.vault.base import VaultOptions
 from simplemem.vault.folder.dir_handles import DirHandles
 from simplemem.vault.folder.vault import FolderVault

@@ -99,7 +99,7 @@ class NoteTokens(NamedTuple):
 
     The summary is what only the note as a whole has: description, aliases, and a mark of its
     language. `text_keys` has for each block a hash of its text (`text_key` in
-    note/fingerprints.py), 0 if it has no words. Without them, no text is known to be repeated.
+    note/passages.py), 0 if it has no words. Without them, no text is known to be repeated.
     """
 
     note_id: int

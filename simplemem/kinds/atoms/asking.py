@@ -17,7 +17,7 @@ from simplemem.kinds.atoms.atom import MEMORY_TYPES, Atom, Slot, Statement, mome
 from simplemem.kinds.atoms.reading import states_end
 from simplemem.kinds.kind import Keeper, StateLog
 from simplemem.note.dates import now
-from simplemem.note.fingerprints import text_hash
+from simplemem.note.passages import text_hash
 from simplemem.note.words import count_tokens
 from simplemem.providers.api import ChatModel
 

@@ -13,10 +13,9 @@ from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.facts import FACT, read_fact
 from simplemem.note.dates import format_moment, parse_moment
 from simplemem.note.header import read_header
-from simplemem.note.languages import STOP_WORDS
 from simplemem.note.names import base_name, legal_name
 from simplemem.note.scopes import folder_of, scope_of
-from simplemem.note.words import words_in_order
+from simplemem.note.words import STOP_WORDS, words_in_order
 from simplemem.store import Read
 
 MEMORY_TYPES: Final = ("fact", "preference", "episode", "derived")

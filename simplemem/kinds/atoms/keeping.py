@@ -32,8 +32,7 @@ from simplemem.kinds.kind import ChangeSet, Keeper, Shelf, clean_text
 from simplemem.models import By
 from simplemem.note.dates import format_moment, now
 from simplemem.note.note import read_note
-from simplemem.note.privacy import private_reason
-from simplemem.note.scopes import check_scope
+from simplemem.note.scopes import check_scope, private_reason
 from simplemem.store import BatchResult, ExtensionAPI
 from simplemem.store import now as local_stamp
 

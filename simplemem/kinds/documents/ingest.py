@@ -25,10 +25,9 @@ from simplemem.kinds.changes import changes_in
 from simplemem.kinds.documents.convert import File, convert, form_of
 from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf, clean_text
 from simplemem.models import By
-from simplemem.note.conflict_copies import are_similar
 from simplemem.note.dates import format_moment, now
 from simplemem.note.header import read_header
-from simplemem.note.names import base_name, compare_key, legal_name, name_of
+from simplemem.note.names import are_similar, base_name, compare_key, legal_name, name_of
 from simplemem.note.note import read_note
 from simplemem.note.passages import cut_passages
 from simplemem.note.properties import remove_property, set_property

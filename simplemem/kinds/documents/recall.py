@@ -17,10 +17,9 @@ from simplemem.kinds.documents.outdated import Hit, with_outdated_marks
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import SHARED, Graph
 from simplemem.note.dates import format_moment, now
-from simplemem.note.formatting import well_formed
 from simplemem.note.names import name_of, path_of
 from simplemem.note.scopes import check_scope
-from simplemem.note.words import count_tokens, words_in_order
+from simplemem.note.words import count_tokens, well_formed, words_in_order
 from simplemem.store import falling_scores
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ from simplemem.kinds.learned import TYPES
 from simplemem.kinds.learned.entry import KnowledgeEntry, plain, read_entry
 from simplemem.kinds.learned.knowledge import NEVER, knowledge_of
 from simplemem.models import Filter
-from simplemem.note.languages import STOP_WORDS
 from simplemem.note.sentences import Sentence, contradicts, sentences
-from simplemem.note.words import content_words, words_in_order
+from simplemem.note.words import STOP_WORDS, content_words, words_in_order
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,10 +11,9 @@ from simplemem.errors import Invalid
 from simplemem.kinds.graph.page import Bond, bond_line, read_page, unspelled, with_lines
 from simplemem.kinds.kind import Kind
 from simplemem.kinds.learned import TYPES
-from simplemem.note.formatting import shortened
 from simplemem.note.names import base_name, legal_name, name_of
 from simplemem.note.note import Note, read_note
-from simplemem.note.words import words_in_order
+from simplemem.note.words import shortened, words_in_order
 
 FOLDER: Final = "knowledge"
 _MOST_SLUG: Final = 60

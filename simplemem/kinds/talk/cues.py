@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from simplemem.note.languages import STOP_WORDS
+from simplemem.note.words import STOP_WORDS
 
 _MOST_LABEL: Final = 50
 _BACK_WITHIN: Final = 90  # characters of a message in which a return is announced

@@ -19,14 +19,13 @@ from simplemem.kinds.kind import Kind
 from simplemem.kinds.talk.block import EPOCH, Kept
 from simplemem.kinds.talk.cues import PATTERNS, RULES, SYNONYMS, WORDS
 from simplemem.note.dates import format_moment, parse_moment
-from simplemem.note.formatting import shortened
 from simplemem.note.header import read_header
-from simplemem.note.languages import STOP_WORDS
 from simplemem.note.names import base_name
+from simplemem.note.passages import add_line, section_span
 from simplemem.note.properties import remove_property, set_property
-from simplemem.note.sections import add_line, section_span
 from simplemem.note.sentences import sentence_spans
 from simplemem.note.stems import stem
+from simplemem.note.words import STOP_WORDS, shortened
 from simplemem.store import Read
 
 _QUOTED: Final = re.compile(

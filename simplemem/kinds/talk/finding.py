@@ -19,11 +19,9 @@ from simplemem.kinds.talk.conversation import Conversation, said_now
 from simplemem.kinds.talk.facts import Fact, changes_stated, fact_out, facts_for
 from simplemem.models import NOTHING_FOUND, Filter
 from simplemem.note.dates import format_moment
-from simplemem.note.formatting import counted, shortened
-from simplemem.note.languages import STOP_WORDS
 from simplemem.note.names import path_of
 from simplemem.note.stems import stem
-from simplemem.note.words import count_tokens, unique_words
+from simplemem.note.words import STOP_WORDS, count_tokens, counted, shortened, unique_words
 from simplemem.store import as_words
 
 _MOST_TURNS, _MOST_FACTS, _ELSEWHERE = (

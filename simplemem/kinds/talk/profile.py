@@ -17,10 +17,10 @@ from simplemem.kinds.talk.block import Kept
 from simplemem.kinds.talk.cues import PATTERNS, RULES, WORDS
 from simplemem.kinds.talk.facts import stated
 from simplemem.note.dates import format_moment, parse_moment
-from simplemem.note.languages import STOP_WORDS
+from simplemem.note.passages import add_line, section_span
 from simplemem.note.properties import set_property
-from simplemem.note.sections import add_line, section_span
 from simplemem.note.text_edits import apply_edits
+from simplemem.note.words import STOP_WORDS
 from simplemem.store import Read
 
 Trait = tuple[

@@ -8,7 +8,7 @@ from operator import attrgetter
 import pygit2
 
 from simplemem.gitrepo.repository import REGULAR_FILE_MODES
-from simplemem.note.paths import MAX_PATH_PARTS, check_path, is_path
+from simplemem.note.names import MAX_PATH_PARTS, check_path, is_path
 from simplemem.vault.branch.log import BranchLog
 from simplemem.vault.branch.repository import at, bounded
 from simplemem.vault.values import Entry

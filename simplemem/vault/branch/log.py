@@ -21,7 +21,7 @@ from pygit2.enums import SortMode
 from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.gitrepo.repository import one_line
 from simplemem.note.dates import format_log_time
-from simplemem.note.paths import parent
+from simplemem.note.names import parent
 from simplemem.obsidian.settings import CONVENTION_FILES
 from simplemem.vault.branch.repository import Branch
 from simplemem.vault.folder import disk

@@ -23,7 +23,7 @@ from pygit2.enums import FileMode, RepositoryOpenFlag
 from simplemem.errors import Unavailable
 from simplemem.gitrepo.repository import REGULAR_FILE_MODES, retry, user_signature
 from simplemem.gitrepo.user_git import ADDRESS, PushRejected, run_git
-from simplemem.note.paths import MAX_PATH_PARTS
+from simplemem.note.names import MAX_PATH_PARTS
 from simplemem.vault.operation import already_exists
 
 # An entry of a tree object, by the length of an object id in bytes.

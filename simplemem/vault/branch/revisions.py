@@ -9,7 +9,7 @@ from contextlib import suppress
 import pygit2
 
 from simplemem.errors import Unavailable
-from simplemem.note.paths import is_path
+from simplemem.note.names import is_path
 from simplemem.obsidian.settings import CONVENTION_FILES
 from simplemem.vault.branch.log import BranchLog
 from simplemem.vault.source import EVERYTHING

@@ -17,7 +17,7 @@ from pathlib import Path
 from simplemem.errors import Unavailable
 from simplemem.gitrepo.repository import Checkout, OpenRepository
 from simplemem.gitrepo.user_git import PushRejected
-from simplemem.note.paths import check_path
+from simplemem.note.names import check_path
 from simplemem.vault.base import VaultBase, VaultOptions, create_own_folder
 from simplemem.vault.branch.entries import EntryReader
 from simplemem.vault.branch.log import BranchHistory, BranchLog

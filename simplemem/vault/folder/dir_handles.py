@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import NamedTuple, Self, TypeVar
 
 from simplemem.errors import Invalid, Unavailable
-from simplemem.note.paths import Parts
+from simplemem.note.names import Parts
 
 OWN_FOLDER = ".simplemem"
 """The folder in a vault for the files of simplemem itself."""

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 from simplemem.errors import SimplememError, TooLong, Unavailable, Unreadable
-from simplemem.note.paths import Parts, parent
+from simplemem.note.names import Parts, parent
 from simplemem.vault.folder.dir_handles import READ, WRITE_NEW, DirHandles, retry
 from simplemem.vault.values import Entry, sha256
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from simplemem.note.paths import Parts, parent
+from simplemem.note.names import Parts, parent
 from simplemem.vault.folder import disk
 from simplemem.vault.folder.dir_handles import OWN_FOLDER, DirHandles
 from simplemem.vault.folder.disk import entry_at

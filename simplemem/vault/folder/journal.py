@@ -15,8 +15,7 @@ from contextlib import suppress
 from typing import Literal
 
 from simplemem.errors import SimplememError, TooLong, Unavailable, Unreadable
-from simplemem.note.names import compare_key
-from simplemem.note.paths import Parts, parent
+from simplemem.note.names import Parts, compare_key, parent
 from simplemem.vault.folder import disk
 from simplemem.vault.folder.dir_handles import OVERWRITE, OWN_FOLDER, DirHandles
 from simplemem.vault.folder.disk import ConcurrentWrite

@@ -15,7 +15,7 @@ import threading
 import time
 from typing import Protocol
 
-from simplemem.note.paths import is_unicode
+from simplemem.note.names import is_unicode
 from simplemem.obsidian.settings import CONVENTION_FILES
 from simplemem.vault.source import EVERYTHING
 

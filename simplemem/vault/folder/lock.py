@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simplemem.errors import ReadOnly, SimplememError
-from simplemem.note.paths import Parts, parent
+from simplemem.note.names import Parts, parent
 from simplemem.vault.folder import disk
 from simplemem.vault.folder.dir_handles import (
     OVERWRITE,

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from simplemem.note.paths import parent
+from simplemem.note.names import parent
 from simplemem.vault.folder import disk
 from simplemem.vault.folder.dir_handles import OVERWRITE, OWN_FOLDER, READ, DirHandles
 from simplemem.vault.os_errors import translating_os_errors

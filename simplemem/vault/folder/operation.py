@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Literal
 
 from simplemem.errors import ReadOnly
-from simplemem.note.paths import parent
+from simplemem.note.names import parent
 from simplemem.vault.folder import disk
 from simplemem.vault.folder.dir_handles import DirHandles
 from simplemem.vault.folder.disk import ConcurrentWrite, entry_at

@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from simplemem.note.paths import is_path, parent
+from simplemem.note.names import is_path, parent
 from simplemem.vault.folder.disk import TEMP
 from simplemem.vault.folder.trash import is_trash
 from simplemem.vault.values import sha256

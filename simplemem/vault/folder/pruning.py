@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from simplemem.note.paths import parent
+from simplemem.note.names import parent
 from simplemem.vault.folder import disk
 from simplemem.vault.folder.dir_handles import DirHandles
 from simplemem.vault.folder.history import (

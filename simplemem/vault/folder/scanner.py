@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from operator import attrgetter
 from typing import NamedTuple
 
-from simplemem.note.paths import MAX_PATH_PARTS, Parts, is_path
+from simplemem.note.names import MAX_PATH_PARTS, Parts, is_path
 from simplemem.vault.folder.dir_handles import DirHandles
 from simplemem.vault.folder.disk import TEMP
 from simplemem.vault.os_errors import explain

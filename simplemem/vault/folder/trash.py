@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simplemem.note.paths import is_path
+from simplemem.note.names import is_path
 from simplemem.vault.folder.dir_handles import OWN_FOLDER
 
 OWN_TRASH = f"{OWN_FOLDER}/trash"

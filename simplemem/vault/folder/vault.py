@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simplemem.note.paths import check_path
+from simplemem.note.names import check_path
 from simplemem.vault.base import VaultBase, VaultOptions
 from simplemem.vault.folder import disk
 from simplemem.vault.folder.dir_handles import OWN_FOLDER, DirHandles
