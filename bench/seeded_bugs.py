@@ -154,7 +154,7 @@ FAULTS = (
     ),
     Fault(
         "index", "a note that Obsidian begins to exclude stays in recall",
-        "simplemem.index.note_indexer",
+        "simplemem.index.text",
         [("if reason_by_settings != self.hidden_reason(known.path):", "if False:")],
     ),
     Fault(

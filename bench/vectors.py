@@ -17,7 +17,7 @@ from pathlib import Path
 
 from simplemem.index import vectors as in_memory
 from simplemem.index.places import BLOCK, SHIFT
-from simplemem.index.sqlite import vectors
+from simplemem.index.sqlite import engine as sqlite
 from simplemem.index.sqlite.engine import SqliteConnection, open_engine
 
 DIMENSION = 256
@@ -80,7 +80,7 @@ def main() -> None:
     query = chance.randbytes(DIMENSION)
     for has_extension in (True, False):
         if not has_extension:
-            vectors._extension = lambda: None  # type: ignore[assignment]
+            sqlite._extension = lambda: None  # type: ignore[assignment]
         with tempfile.TemporaryDirectory(prefix="simplemem-vectors-") as folder:
             measure(Path(folder), rows, query, is_vec0=has_extension)
 

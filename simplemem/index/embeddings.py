@@ -13,10 +13,8 @@ from typing import Any, NamedTuple
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import notes
 from simplemem.index.door import Embedded, Progress
-from simplemem.index.embedding_queue import EmbeddingQueue
 from simplemem.index.engine import Connection, Engine
-from simplemem.index.parsed_note import parse_note
-from simplemem.index.text import chunk_ids_of_note, embedded_chunks
+from simplemem.index.text import EmbeddingQueue, chunk_ids_of_note, embedded_chunks, parse_note
 from simplemem.note.note import read_note
 from simplemem.note.passages import text_hash
 from simplemem.note.scopes import private_reason

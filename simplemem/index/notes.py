@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from simplemem.index.change_rows import is_named_by_us
+from simplemem.index.changes import is_named_by_us
 from simplemem.index.door import SIZE_OF_MOVED, Outline, Row, Stat, StoredLink, VectorSpace
 from simplemem.index.engine import (
     LAST,
@@ -41,7 +41,7 @@ from simplemem.obsidian.links import FilesNamed, Resolution, lookup_keys, name_k
 from simplemem.vault.values import Entry
 
 if TYPE_CHECKING:
-    from simplemem.index.parsed_note import ParsedNote
+    from simplemem.index.text import ParsedNote
 
 # The rows that belong to a note: their columns, the note first.
 OF_NOTE = {

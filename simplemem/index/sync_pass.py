@@ -12,9 +12,8 @@ from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.index import notes
 from simplemem.index.door import Progress, Row, Stat, SyncReport
 from simplemem.index.engine import Connection
-from simplemem.index.note_indexer import NoteIndexer, ReadOutcome
 from simplemem.index.notes import Rows, is_note
-from simplemem.index.parsed_note import ParsedNote
+from simplemem.index.text import NoteIndexer, ParsedNote, ReadOutcome
 from simplemem.vault.values import Entry
 
 MAX_BATCH_NOTES = 1000  # in one transaction

@@ -1,26 +1,36 @@
-"""The rows of a note's text: the places of its chunks, its tokens, and the vectors that stay.
-
-A chunk is a passage or a block. docs/internals/term-index.md describes the tokens.
+"""What the index stores of a single note: the parsed note, its text, and the texts that wait for
+vectors.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, NamedTuple
 
-from simplemem.index.engine import Connection
-from simplemem.index.notes import Rows, vector_space
-from simplemem.index.parsed_note import Chunk, ParsedNote
+from simplemem.errors import SimplememError
+from simplemem.index import changes, notes
+from simplemem.index.door import Row, Stat
+from simplemem.index.engine import Connection, Engine
+from simplemem.index.notes import Rows, stat_of, vector_space
 from simplemem.index.places import BLOCK, SHIFT
 from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
 from simplemem.index.terms.writer import remove_note
-from simplemem.note.names import base_name
-from simplemem.note.passages import text_hash, text_key
+from simplemem.note.dates import file_time, sortable_time
+from simplemem.note.names import are_similar, base_name
+from simplemem.note.note import Note, read_note
+from simplemem.note.passages import cut_passages, heading_paths, text_hash, text_key
+from simplemem.note.scopes import is_private_by_rule, private_reason
 from simplemem.note.stems import MARKS, stems_of
-from simplemem.note.words import parts_of_names, searchable
+from simplemem.note.words import language_of, parts_of_names, searchable
+from simplemem.vault.source import NoteSource
+from simplemem.vault.values import File
+
+# -- texts
 
 # A line that only names a block by its id is no text of the block.
 _ID_LINE: Final = re.compile(r"^[ \t>]*+\^[A-Za-z0-9-]+[ \t\r]*+(?:\n|\Z)", re.MULTILINE)
@@ -191,3 +201,323 @@ def remove_text(db: Connection, note_id: int) -> None:
     db.vectors.remove(note_id)
     sql = "DELETE FROM places WHERE id >= $1 AND id < $2"
     db.execute(sql, chunk_ids_of_note(note_id)).fetchall()
+
+
+# -- parsed notes
+
+_MAX_CHUNKS: Final = BLOCK - 1  # of either kind: the id of a chunk has no room for more
+
+
+class Chunk(NamedTuple):
+    """A passage or a block of a note: its kind, where it stands, and its text."""
+
+    start: int
+    stop: int
+    line: int
+    kind: str
+    headings: tuple[str, ...]
+    text: str
+
+
+class NoteMetadata(NamedTuple):
+    """The properties of a note that the index has columns for. Times are local and sortable."""
+
+    title: str
+    description: str
+    type: str
+    created: str
+    modified: str
+
+
+class ParsedNote(NamedTuple):
+    """A note file that was read and parsed, ready to be stored in an index."""
+
+    path: str
+    note: Note
+    stat: Stat
+    metadata: NoteMetadata
+    passages: tuple[Chunk, ...]
+    blocks: tuple[Chunk, ...]
+    language: str  # of its stems; "" for English, and if it is not clear
+
+
+def parse_note(path: str, note: Note, stat: Stat) -> ParsedNote:
+    """Return what the index stores of the note at `path`. Never raises.
+
+    Frontmatter that cannot be read is part of the text, so that searches find it.
+    """
+    metadata = read_metadata(path, note, stat.mtime_ns)
+    passages = _cut_into_passages(note)
+    blocks = _cut_into_blocks(note)
+
+    header_end = note.header.body_start
+    if note.header.style == "broken" and header_end > 0:
+        header = Chunk(0, header_end, 1, "header", (), note.text[:header_end])
+        passages.insert(0, header)
+        blocks.insert(0, header)
+
+    return ParsedNote(
+        path=path,
+        note=note,
+        stat=stat,
+        metadata=metadata,
+        passages=tuple(passages[:_MAX_CHUNKS]),
+        blocks=tuple(blocks[:_MAX_CHUNKS]),
+        language=_find_language(note, metadata.title),
+    )
+
+
+def read_metadata(path: str, note: Note, mtime_ns: int) -> NoteMetadata:
+    """Return the metadata of a note, whose file was last changed at `mtime_ns`.
+
+    The time of the last change is the later one of the property `modified` and the file's.
+    """
+    created = sortable_time(note.text_property("created")) or ""
+    modified = sortable_time(note.text_property("modified")) or ""
+    return NoteMetadata(
+        title=note.text_property("title") or base_name(path),
+        description=note.text_property("description") or "",
+        type=note.text_property("type") or "",
+        created=created,
+        modified=max(modified, file_time(mtime_ns)),
+    )
+
+
+def _cut_into_passages(note: Note) -> list[Chunk]:
+    text = note.text
+    return [
+        Chunk(start, end, line, "passage", headings, text[start:end])
+        for start, end, line, headings in cut_passages(text, note.body)
+    ]
+
+
+def _cut_into_blocks(note: Note) -> list[Chunk]:
+    text = note.text
+    paths = heading_paths(note.body)
+    return [
+        Chunk(start, end, line, kind, paths[heading], text[start:end])
+        for kind, start, end, line, heading in note.body.blocks
+    ]
+
+
+def _find_language(note: Note, title: str) -> str:
+    declared = note.text_property("lang") or note.text_property("language")
+    return language_of(f"{title}\n{note.content}", declared)
+
+
+# -- texts that wait for vectors
+
+_MAX_CHARACTERS: Final = 40_000_000  # of the texts in memory
+
+
+class EmbeddingQueue:
+    """Texts that wait for their vectors, by note, so that no note is read a second time.
+
+    Several threads may use it. Guards the number of characters: a note whose texts have no room is
+    left out, and its file is read again when its vectors are computed.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._texts: dict[int, list[tuple[int, str]]] = {}
+        self._characters = 0
+
+    def keep(self, note_id: int, texts: list[tuple[int, str]]) -> None:
+        """Store the texts of a note, with the ids of their chunks, if there is room."""
+        size = sum(len(text) for _, text in texts)
+        self.take(note_id)
+        with self._lock:
+            has_room = self._characters + size <= _MAX_CHARACTERS
+            if texts and has_room:
+                self._texts[note_id] = texts
+                self._characters += size
+
+    def take(self, note_id: int) -> list[tuple[int, str]] | None:
+        """Remove and return the texts of a note; None if the queue does not have them."""
+        with self._lock:
+            texts = self._texts.pop(note_id, None)
+            if texts is not None:
+                self._characters -= sum(len(text) for _, text in texts)
+            return texts
+
+
+# -- single notes
+
+# A conflict copy has these properties from its note. If they differ, it is a note of its own.
+_IDENTITY_PROPERTIES = ("id", "created")
+
+ReadOutcome = ParsedNote | Stat | SimplememError | OSError
+"""The result of reading a file: the note; or the stat of a file that is as the index has it; or the
+error."""
+
+
+@dataclass(slots=True)
+class NoteIndexer:
+    """Indexes the notes of one vault in one database.
+
+    Guards what is known beside the rows: the files that are not indexed, the texts that wait for
+    vectors, and the notes that were given a new path before they are read again.
+    """
+
+    vault: NoteSource
+    database: Engine
+    hidden_reason: Callable[[str], str | None]  # why a note is left out of recall, by its path
+    max_note_bytes: int
+    private: Sequence[str] = ()  # the rules for notes that are not sent to remote services
+
+    waiting: EmbeddingQueue | None = field(default_factory=EmbeddingQueue)  # None: no vectors
+    skipped: dict[str, str] = field(default_factory=dict)  # files that are not indexed, and why
+    moved_from: dict[str, str] = field(default_factory=dict)  # old paths, by the new ones
+    unread: int | None = None  # notes that a long pass has yet to read, None before the first pass
+    stop: threading.Event = field(default_factory=threading.Event)  # ends a pass after some notes
+
+    # Read
+
+    def read(
+        self,
+        path: str,
+        known: Row | None = None,
+        read_file: Callable[[str], File] | None = None,
+    ) -> ReadOutcome:
+        """Read and parse a note, unless its bytes and its time are those that the index has.
+
+        `known` is what the index has of it. The function to read with is that of the vault, unless
+        one is given.
+        """
+        read_file = read_file or self.vault.read
+        try:
+            file = read_file(path)
+        except (SimplememError, OSError) as error:
+            return error
+
+        stat = stat_of(file.entry)
+        if known is not None:
+            is_same_file = (known.sha256, known.mtime_ns) == (file.sha256, file.entry.mtime_ns)
+            if is_same_file and not self.is_judged_otherwise(known):
+                return stat
+        return parse_note(path, read_note(file.data, file.sha256), stat)
+
+    def is_judged_otherwise(self, known: Row) -> bool:
+        """Return whether the rows of a note are outdated although its file is the same.
+
+        That is so if the note has a new path, or if the settings or the log say something else of
+        it now. Each scan asks this of each note.
+        """
+        if known.is_at_new_path:
+            return True
+        is_copy = known.is_copy
+        if is_copy and self._is_named_by_us(known.path):
+            return True
+
+        reason_by_settings = None if is_copy else known.hidden
+        if reason_by_settings != self.hidden_reason(known.path):
+            return True
+        is_private = bool(self.private) and is_private_by_rule(known.path, self.private)
+        return (known.private == "rule") != is_private
+
+    def _is_named_by_us(self, path: str) -> bool:
+        with self.database.reading() as db:
+            return changes.is_named_by_us(db, path)
+
+    def skip_if_large(self, path: str, size: int) -> bool:
+        """Return whether a file is too large to be indexed. If so, it is listed as skipped."""
+        if size <= self.max_note_bytes:
+            return False
+        self.skipped[path] = f"{size} bytes; notes over {self.max_note_bytes} are not indexed"
+        return True
+
+    # Write
+
+    def put_note(self, rows: Rows, note: ParsedNote, known: Row | None) -> None:
+        """Add all rows of a note to `rows`. `known` is what the index has of it."""
+        hidden = self._hidden_reason_of(rows.db, note)
+        private = private_reason(note.path, note.note, self.private)
+        known_id = None if known is None else known.id
+        note_id = notes.put(rows, known_id, note, hidden, private)
+
+        if hidden is not None:
+            remove_text(rows.db, note_id)
+            return
+        is_new = known is None
+        is_private = private is not None
+        without_vector = put_text(rows, note_id, note, new=is_new, private=is_private)
+        if self.waiting is not None:
+            self.waiting.keep(note_id, without_vector)
+
+    def write_note(self, rows: Rows, note: ParsedNote, known: Row | None) -> None:
+        """Write all rows of a note in place of those it has. A note that is too large gets none."""
+        if self.skip_if_large(note.path, note.stat.size):
+            self.remove_at(rows.db, note.path)
+            return
+        self.skipped.pop(note.path, None)
+        self.put_note(rows, note, known)
+        rows.write()
+
+    def remove_at(self, db: Connection, path: str) -> None:
+        """Remove the note that has a path now.
+
+        Another process may have given a new path to the note that had it before.
+        """
+        known = notes.known(db, path)
+        if known is not None:
+            remove_text(db, known.id)
+            notes.remove(db, known.id)
+
+    # Conflict copies
+
+    def rejudge_copies(self, rows: Rows, originals: Collection[str]) -> list[str]:
+        """Write the conflict copies of some notes again if they are judged otherwise now.
+
+        Returns the paths of the copies that were written. A copy that cannot be read stays as it is.
+        """
+        rewritten = []
+        for path in notes.copies_of(rows.db, originals):
+            known = notes.known(rows.db, path)
+            if known is None:
+                continue
+            is_hidden_by_settings = self.hidden_reason(path) is not None and not known.is_copy
+            if is_hidden_by_settings:
+                continue
+
+            copy = self.read(path)
+            if not isinstance(copy, ParsedNote):
+                continue
+            if self._hidden_reason_of(rows.db, copy) != known.hidden:
+                self.write_note(rows, copy, known)
+                rewritten.append(path)
+        return rewritten
+
+    def _hidden_reason_of(self, db: Connection, note: ParsedNote) -> str | None:
+        """Return why a note is left out of recall: by the settings, or as a conflict copy."""
+        reason = self.hidden_reason(note.path)
+        if reason is not None:
+            return reason
+
+        copy = notes.copy_at(db, note.path)
+        if copy is None:
+            return None
+        name, original_path = copy
+        if name.certain or self._is_copy_of(note.note, original_path):
+            return name.reason
+        return None
+
+    def _is_copy_of(self, note: Note, original_path: str) -> bool:
+        """Return whether the contents of a note show that it is a copy of another."""
+        try:
+            file = self.vault.read(original_path)
+            original = read_note(file.data)
+        except (SimplememError, OSError):
+            return False
+        if _have_different_identities(note, original):
+            return False
+        return are_similar(note.text, original.text)
+
+
+def _have_different_identities(note: Note, other: Note) -> bool:
+    """Return whether the properties of two notes say that neither is a copy of the other."""
+    for key in _IDENTITY_PROPERTIES:
+        value = note.text_property(key)
+        other_value = other.text_property(key)
+        if value and other_value and value != other_value:
+            return True
+    return False

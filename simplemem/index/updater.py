@@ -23,13 +23,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from simplemem.errors import SimplememError, Unavailable
-from simplemem.index import change_rows, notes
+from simplemem.index import changes, notes
 from simplemem.index.door import Progress, Row, SyncReport
 from simplemem.index.engine import COMMIT, SET_META
-from simplemem.index.note_indexer import NoteIndexer
 from simplemem.index.notes import Rows, stat_of
-from simplemem.index.parsed_note import ParsedNote, parse_note
 from simplemem.index.sync_pass import Snapshot, SyncPass
+from simplemem.index.text import NoteIndexer, ParsedNote, parse_note
 from simplemem.note.names import parse_conflict_name
 from simplemem.note.note import Note
 from simplemem.vault.source import EVERYTHING, Revisions
@@ -269,7 +268,7 @@ class IndexUpdater(NoteIndexer):
         A log that cannot be read must keep no note out of the index.
         """
         with suppress(SimplememError, OSError):
-            change_rows.catch_up(self.database, self.vault.history.log)
+            changes.catch_up(self.database, self.vault.history.log)
 
 
 def _is_outdated(revisions: Revisions, indexed: str | None, revision: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 
-from simplemem.index.authors import Origin
+from simplemem.index.changes import Origin
 from simplemem.index.door import QueryVector, Row, Standing
 from simplemem.models import IndexState
 from simplemem.providers.api import Embedder

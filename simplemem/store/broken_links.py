@@ -15,7 +15,7 @@ from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.obsidian.link_edits import LinkTarget
 from simplemem.obsidian.links import name_key, resolve_link
 from simplemem.vault.source import NoteSource
-from simplemem.vault.versions import Version
+from simplemem.vault.values import Version
 
 _MAX_CANDIDATES = 3
 # Names that are compared with every other: in a vault full of broken links, that would take long.

@@ -17,7 +17,7 @@ from simplemem.errors import NotFound, Unavailable
 from simplemem.note.names import name_of
 from simplemem.settings.model import GitSettings
 from simplemem.vault.source import NoteSource
-from simplemem.vault.versions import Version
+from simplemem.vault.values import Version
 
 if TYPE_CHECKING:
     from simplemem.gitrepo.committing import Patch

@@ -27,8 +27,7 @@ from simplemem.store.edits import NoteEdit, check_text, encoded, stamp_modified
 from simplemem.store.git_history import GitHistory
 from simplemem.store.vault_index import NoteReader, NoteWriter, change_by
 from simplemem.vault.source import NoteSource
-from simplemem.vault.values import File, FileChange, sha256
-from simplemem.vault.versions import Version
+from simplemem.vault.values import File, FileChange, Version, sha256
 
 Keep = Literal["merge", "note", "copy", "marked"]
 _MAX_VERSIONS = 200  # that are searched for the text that a copy began as

@@ -19,8 +19,7 @@ from simplemem.note.words import well_formed
 from simplemem.store.git_history import GitHistory
 from simplemem.store.vault_index import NoteReader
 from simplemem.vault.folder.history import History
-from simplemem.vault.values import File, sha256
-from simplemem.vault.versions import Version
+from simplemem.vault.values import File, Version, sha256
 
 TEXT_NOT_KEPT = "the text is no longer kept"
 _OUTSIDE = "it was changed outside simplemem at an unknown time"

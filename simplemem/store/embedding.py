@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index.door import Progress, QueryVector, Standing, VectorSpace
-from simplemem.index.embedding_queue import EmbeddingQueue
 from simplemem.index.embeddings import Filling, adopt, take
 from simplemem.index.engine import Damaged, Engine
 from simplemem.index.sidecar import Sidecar
+from simplemem.index.text import EmbeddingQueue
 from simplemem.note.words import without_stop_words
 from simplemem.providers.api import Embedder
 from simplemem.providers.embeddings import EmbedderConfig, ServiceEmbedder, create_embedder

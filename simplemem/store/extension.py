@@ -24,8 +24,7 @@ from simplemem.store.former_names import FormerNote
 from simplemem.store.similarity import Answers, Likeness
 from simplemem.store.vault_index import change_by
 from simplemem.vault.folder.lock import FileLock, SideFile
-from simplemem.vault.values import Entry
-from simplemem.vault.versions import Version
+from simplemem.vault.values import Entry, Version
 
 # So many links are resolved with a dictionary of all names; fewer are looked up one by one.
 _MAX_LINKS_LOOKED_UP = 300

@@ -51,10 +51,10 @@ from simplemem.store.vault_index import (
     QuestionVectors,
 )
 from simplemem.store.write import NewNoteRemarks, NoteEditor, WriteIndexer
-from simplemem.vault.access import Access
 from simplemem.vault.base import VaultOptions
 from simplemem.vault.folder.vault import FolderVault
 from simplemem.vault.source import NoteSource
+from simplemem.vault.values import Access
 
 if TYPE_CHECKING:
     from simplemem.store.broken_links import BrokenLinkFinder

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from simplemem.errors import NotFound
 from simplemem.note.names import is_named, name_of
-from simplemem.vault.versions import Version
+from simplemem.vault.values import Version
 
 MAX_VERSIONS = 200  # of the change log, the latest: older changes are not searched for a name
 

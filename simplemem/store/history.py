@@ -13,8 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from simplemem.errors import Ambiguous, NotFound
-from simplemem.index.authors import HUMAN, UNKNOWN, Origin, author_of, is_called
-from simplemem.index.changes import ChangeTable
+from simplemem.index.changes import HUMAN, UNKNOWN, ChangeTable, Origin, author_of, is_called
 from simplemem.models import BlamedLine, Difference, HistoryEntry
 from simplemem.note.diff import LONG_DIFF, blame, lines_of, unified_diff
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
@@ -23,8 +22,7 @@ from simplemem.store.earlier_texts import TEXT_NOT_KEPT, EarlierTexts, is_versio
 from simplemem.store.git_history import GitHistory
 from simplemem.store.vault_index import NameResolver, NoteReader
 from simplemem.vault.source import NoteSource
-from simplemem.vault.values import sha256
-from simplemem.vault.versions import Version
+from simplemem.vault.values import Version, sha256
 
 if TYPE_CHECKING:
     from simplemem.gitrepo.history import NoteCommit

@@ -12,7 +12,7 @@ from simplemem.index.door import Mark
 from simplemem.index.engine import Damaged
 from simplemem.index.sidecar import Sidecar
 from simplemem.note.names import name_of
-from simplemem.vault.access import Access
+from simplemem.vault.values import Access
 
 _LOG = logging.getLogger(__name__)
 _NEVER_NOTIFIED = -1  # no revision of a note

@@ -29,8 +29,7 @@ from simplemem.store.vault_index import (
 )
 from simplemem.store.write import WriteIndexer
 from simplemem.vault.source import NoteSource
-from simplemem.vault.values import Author, File, FileChange, WriteResult
-from simplemem.vault.versions import Version
+from simplemem.vault.values import Author, File, FileChange, Version, WriteResult
 
 
 class NoteMover:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from simplemem.errors import NotFound
 from simplemem.index.changes import ChangeTable
 from simplemem.index.door import Outline, Row
-from simplemem.index.parsed_note import NoteMetadata, read_metadata
 from simplemem.index.sidecar import Sidecar
+from simplemem.index.text import NoteMetadata, read_metadata
 from simplemem.models import LinkOut, Memory
 from simplemem.note.header import read_header
 from simplemem.note.names import name_of

@@ -25,8 +25,7 @@ from simplemem.store.history import NoteHistory, main_change_of
 from simplemem.store.unseen import check_unseen_links
 from simplemem.store.vault_index import IndexKeeper, NoteReader, NoteWriter, change_by
 from simplemem.vault.source import NoteSource
-from simplemem.vault.values import File, FileChange
-from simplemem.vault.versions import Version
+from simplemem.vault.values import File, FileChange, Version
 
 _MAX_OPERATIONS = 1000  # of the whole vault, the latest: an older change is undone by its version
 _NOUNS = {"create": "creation", "update": "change", "delete": "deletion"}

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Unpack
 
 from simplemem.errors import Conflict, Invalid, NotFound
-from simplemem.index.authors import is_called
-from simplemem.index.changes import ChangeTable
+from simplemem.index.changes import ChangeTable, is_called
 from simplemem.models import By, LeftAsIs, UndoneMany, UndoneNote
 from simplemem.note.names import name_of
 from simplemem.obsidian.link_edits import Moves
@@ -22,8 +21,7 @@ from simplemem.store.earlier_texts import TEXT_NOT_KEPT, EarlierTexts
 from simplemem.store.unseen import would_break_unseen_links
 from simplemem.store.vault_index import NoteWriter, change_by
 from simplemem.vault.source import NoteSource
-from simplemem.vault.values import FileChange
-from simplemem.vault.versions import Version
+from simplemem.vault.values import FileChange, Version
 
 _MAX_CANDIDATES = 10  # authors that an error names
 

@@ -11,9 +11,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
-from simplemem.vault.access import Access
 from simplemem.vault.folder.history import History
-from simplemem.vault.values import Author, Entry, File, FileChange, WriteResult
+from simplemem.vault.values import Access, Author, Entry, File, FileChange, WriteResult
 
 if TYPE_CHECKING:
     from simplemem.gitrepo.repository import OpenRepository  # this loads libgit2

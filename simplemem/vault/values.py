@@ -1,13 +1,22 @@
-"""The values that a source of notes takes and returns."""
+"""Values of a vault: files, changes of them, versions in the log, and access rules."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import re
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
-from simplemem.vault.versions import Op
+from simplemem.errors import NotFound, ReadOnly
+from simplemem.note.names import name_of
+from simplemem.note.scopes import is_private_by_rule
+
+# -- files and changes
 
 
 def sha256(data: bytes) -> str:
@@ -97,3 +106,243 @@ class FileChange:
     def target(self) -> str:
         """The path of the note afterwards."""
         return self.path if self.new_path is None else self.new_path
+
+
+# -- versions in the log
+
+Op = Literal["create", "update", "move", "delete", "undo", "restore", "recovered"]
+Kind = Literal["human", "agent", ""]
+"""Who made a change: a person, or a program such as an agent's client; "" if that is not known."""
+
+COMMAND_LINE = "command line"
+"""The author in the history for a person who uses the commands."""
+
+_REQUIRED = ("id", "group", "path", "when", "op")
+_MAY_LACK = ("who", "tool", "reason", "kind")
+_TEXT_TYPES = frozenset((str, type(None)))
+_OPS = frozenset(get_args(Op))
+_ID = re.compile(r"v?[0-9]{1,15}")
+_MAX_ID_DIGITS = 15
+
+
+class Version(NamedTuple):
+    """A change of one note. All changes of an operation have one `group`, the id of the first."""
+
+    id: str
+    group: str
+    path: str
+    new_path: str | None  # the path after a move
+    when: str  # in UTC, for people; the order of changes is that of the ids
+    op: Op
+    who: str
+    tool: str
+    reason: str
+    before: str | None  # the sha256 of the text; None if the note did not exist
+    after: str | None  # the sha256 of the text; None if the note was deleted
+    trash: str | None = None  # the path of a deleted file in the trash
+    kind: Kind = ""
+
+    @property
+    def number(self) -> int:
+        """The position in the order of all changes."""
+        return number_of(self.id)
+
+    @property
+    def effects(self) -> tuple[tuple[str, str | None, str | None], ...]:
+        """The paths that the change names, with the hashes of the files there before and after."""
+        if self.op == "recovered":
+            return ()  # the text was never at a path
+        if self.new_path is None:
+            return ((self.path, self.before, self.after),)
+        departure = (self.path, self.before, None)
+        arrival = (self.new_path, None, self.after)
+        return (departure, arrival)
+
+    @property
+    def is_by_person(self) -> bool:
+        """Whether a person made the change.
+
+        Old lines of the log do not say. In them, the tools of agents have an underscore in their
+        names, and the commands have none.
+        """
+        if self.kind:
+            return self.kind == "human"
+        return self.who == COMMAND_LINE and "_" not in self.tool
+
+
+def format_version(number: int) -> str:
+    """Return the id of a version by its number."""
+    return f"v{number:06d}"
+
+
+def number_of(version: str) -> int:
+    """Return the number of a version as people write it: "v42", "42" and "v000042" are the same.
+
+    Raises NotFound for anything else.
+    """
+    digits = version.strip().removeprefix("v")
+    if digits.isascii() and digits.isdigit() and len(digits) <= _MAX_ID_DIGITS:
+        return int(digits)
+    raise no_version(version)
+
+
+def no_version(version: str) -> NotFound:
+    """Return the error for a version that does not exist."""
+    hint = "The history of a note lists its versions."
+    return NotFound(f"no version {version[:40]!r}", hint=hint)
+
+
+def format_line(version: Version) -> bytes:
+    """Return a change as a line of the log."""
+    line = json.dumps(version._asdict(), separators=(",", ":"))
+    return line.encode() + b"\n"
+
+
+def last_before(times: Iterable[tuple[int, str]], when: str) -> int:
+    """Return the number of the last change before a moment in UTC, 0 if there is none.
+
+    `times` has the number and the time of each change, newest first. A clock may have been wrong
+    for a while, so the log is cut where the fewest changes are on the wrong side.
+    """
+    cut: int | None = None
+    score = 0  # changes after the moment, less changes before it, of those above the cut
+    best_score = 0
+    for number, change_time in times:
+        if cut is None:
+            cut = number
+        score += 1 if change_time < when else -1
+        if score < best_score:
+            best_score = score
+            cut = number - 1
+    return cut or 0
+
+
+def versions_in(lines: Iterable[bytes]) -> Iterator[Version]:
+    """Yield the changes in some lines of the log, in their order. Damaged lines are skipped."""
+    return filter(None, map(_parse_line, lines))
+
+
+def read_version(fields: object) -> Version | None:
+    """Return the version that an object from JSON describes, None if it describes none."""
+    if not isinstance(fields, dict):
+        return None
+
+    texts: dict[str, Any] = {name: fields.get(name) for name in Version._fields}
+    if not _TEXT_TYPES.issuperset(map(type, texts.values())):
+        return None
+    if None in map(texts.get, _REQUIRED):
+        return None
+    if texts["op"] not in _OPS:
+        return None
+    if not _ID.fullmatch(texts["id"]) or not _ID.fullmatch(texts["group"]):
+        return None
+
+    for name in _MAY_LACK:
+        texts[name] = texts[name] or ""
+    return Version(**texts)
+
+
+def _parse_line(line: bytes) -> Version | None:
+    # A line that a crash cut off is no change: the journal has it, or it never happened.
+    if not line:
+        return None
+    try:
+        return read_version(json.loads(line))
+    except (ValueError, RecursionError):
+        return None
+
+
+# -- access rules
+
+_SHORT_NAME = re.compile(r"~\d")  # as in `PRIVAT~1`
+
+
+class Access(NamedTuple):
+    """The [access] settings: which paths are hidden or read-only, and whether notes may be deleted.
+
+    If `only` has paths, all others are hidden.
+    """
+
+    hidden: tuple[str, ...] = ()
+    read_only: tuple[str, ...] = ()
+    no_delete: bool = False
+    only: tuple[str, ...] = ()
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether there may be hidden notes."""
+        return bool(self.hidden or self.only)
+
+    def hides(self, path: str) -> bool:
+        """Return whether nothing of a file may be shown."""
+        if self._is_outside(path):
+            return True
+        if not self.hidden:
+            return False
+        if is_private_by_rule(path, self.hidden):
+            return True
+        # For Windows, `Private` is `PRIVAT~1` too, so a short name may be that of a hidden note.
+        return sys.platform == "win32" and bool(_SHORT_NAME.search(path))
+
+    def _is_outside(self, path: str) -> bool:
+        """Return whether only some paths are visible, and this file is in none of them."""
+        return bool(self.only) and not any(_is_in(path, visible) for visible in self.only)
+
+    def check(self, path: str, *, asked: bool) -> None:
+        """Raise ReadOnly if a path may not be changed.
+
+        `asked` says that the caller named the path: the message never names another hidden note.
+        """
+        note = f"{name_of(path)!r}" if asked else "a note that this would change"
+        if self._is_outside(path):
+            hint = "Only notes there can be read here. Choose a name there, or ask the user."
+            message = f"{note} is outside {_list_paths(self.only)}, and nothing was changed"
+            raise ReadOnly(message, hint=hint)
+        if self.hides(path):
+            message = f"{note} is hidden here, and nothing was changed"
+            raise ReadOnly(message, hint=_FORBIDDEN_HINT)
+        if not self.may_change(path):
+            message = f"{name_of(path)!r} is read-only here, and nothing was changed"
+            raise ReadOnly(message, hint=_FORBIDDEN_HINT)
+
+    def may_change(self, path: str) -> bool:
+        """Return whether a path that is not hidden may be changed."""
+        return not (self.read_only and is_private_by_rule(path, self.read_only))
+
+    def check_gone(
+        self, path: str, *, instead: str = "Tag it instead, for example as archived, or move it."
+    ) -> None:
+        """Raise ReadOnly if no note may be deleted, nor its text be replaced unread."""
+        if self.no_delete:
+            message = f"deleting is not allowed here, and {name_of(path)!r} was not changed"
+            raise ReadOnly(message, hint=instead)
+
+
+_FORBIDDEN_HINT = "The [access] settings forbid it. Choose another folder, or ask the user."
+
+
+def _list_paths(paths: Sequence[str]) -> str:
+    """Return the first three paths, and how many more there are."""
+    text = ", ".join(paths[:3])
+    more = len(paths) - 3
+    if more > 0:
+        text += f" and {more} more"
+    return text
+
+
+def _is_in(path: str, visible: str) -> bool:
+    """Return whether a file belongs to one of the visible paths. Case matters.
+
+    Such a path is `folder/` with all below it, `folder/*` without its folders, `note.md`, or a name
+    without extension, which is that of a note or of a folder.
+    """
+    path = unicodedata.normalize("NFC", path)
+    visible = unicodedata.normalize("NFC", visible)
+    if visible.endswith("/*"):
+        return path.rpartition("/")[0] == visible[:-2]
+    if visible.endswith(".md"):
+        return path == visible
+    if path in (visible, f"{visible}.md"):
+        return True
+    folder = visible if visible.endswith("/") else f"{visible}/"
+    return path.startswith(folder)

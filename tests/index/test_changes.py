@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from simplemem.index.changes import ChangeTable
 from simplemem.index.sqlite.engine import open_engine
-from simplemem.vault.access import Access
 from simplemem.vault.base import VaultOptions
 from simplemem.vault.folder.dir_handles import DirHandles
-from simplemem.vault.folder.log import LOG, Log
+from simplemem.vault.folder.history import LOG, Log
 from simplemem.vault.folder.vault import FolderVault
+from simplemem.vault.values import Access
 
 PATHS = ("a.md", "b.md", "Private/a.md", "Private/b.md")
 RULES = Access(hidden=("Private/",))

@@ -11,7 +11,7 @@ import apsw
 import pytest
 import sqlite_vec
 
-from simplemem.index.sqlite import vectors
+from simplemem.index.sqlite import engine
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
@@ -36,7 +36,7 @@ def filled(vault: Path, write: Write) -> Path:
 @pytest.fixture
 def no_extension(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A Python for which sqlite-vec has no build."""
-    monkeypatch.setattr(vectors, "_extension", lambda: None)
+    monkeypatch.setattr(engine, "_extension", lambda: None)
     return
 
 
@@ -80,7 +80,7 @@ def test_an_index_whose_table_this_python_cannot_read_is_built_again_without_a_m
     with EnhancedStore(filled, SETTINGS) as store:
         store.sync()
         before = ranking(store, "insects in a hive")
-    monkeypatch.setattr(vectors, "_extension", lambda: None)
+    monkeypatch.setattr(engine, "_extension", lambda: None)
     with EnhancedStore(filled, SETTINGS) as store:
         store.sync()
         assert ranking(store, "insects in a hive") == before

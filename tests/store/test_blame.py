@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.index.authors import HUMAN, Origin
+from simplemem.index.changes import HUMAN, Origin
 from simplemem.models import Filter
 from simplemem.note.diff import blame
 from simplemem.store import EnhancedStore

@@ -13,10 +13,9 @@ from lacking import LACKS, lack
 
 from simplemem.errors import Conflict, Invalid, ReadOnly, SimplememError, Unavailable, Unreadable
 from simplemem.vault.folder import disk
-from simplemem.vault.folder.dir_handles import DirHandles
+from simplemem.vault.folder.dir_handles import DirHandles, translating_os_errors
 from simplemem.vault.folder.disk import ConcurrentWrite
 from simplemem.vault.folder.vault import FolderVault
-from simplemem.vault.os_errors import translating_os_errors
 from simplemem.vault.values import Author, FileChange, sha256
 
 CHANGE = Author("test")

@@ -15,7 +15,7 @@ from lacking import lack
 from simplemem.errors import AlreadyExists, Conflict
 from simplemem.vault.folder import journal
 from simplemem.vault.folder.dir_handles import DirHandles
-from simplemem.vault.folder.plan import FileOperation
+from simplemem.vault.folder.journal import FileOperation
 from simplemem.vault.folder.vault import FolderVault
 from simplemem.vault.values import Author, FileChange, sha256
 

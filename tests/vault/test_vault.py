@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, TooLong
-from simplemem.vault.access import Access
 from simplemem.vault.base import VaultOptions
 from simplemem.vault.folder.disk import MAX_FILE_BYTES
 from simplemem.vault.folder.vault import FolderVault
-from simplemem.vault.values import Author, FileChange, WriteResult, sha256
+from simplemem.vault.values import Access, Author, FileChange, WriteResult, sha256
 
 CHANGE = Author("test")
 

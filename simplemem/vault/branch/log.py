@@ -26,11 +26,9 @@ from simplemem.obsidian.settings import CONVENTION_FILES
 from simplemem.vault.branch.repository import Branch
 from simplemem.vault.folder import disk
 from simplemem.vault.folder.dir_handles import DirHandles
-from simplemem.vault.folder.history import History
+from simplemem.vault.folder.history import History, Log
 from simplemem.vault.folder.lock import SideFile
-from simplemem.vault.folder.log import Log
-from simplemem.vault.values import sha256
-from simplemem.vault.versions import Version, format_version, versions_in
+from simplemem.vault.values import Version, format_version, sha256, versions_in
 
 _TRAILER = re.compile(r"^Simplemem-(?P<key>\w+): (?P<value>.*)$", re.MULTILINE)
 _LOCK_SECONDS = 10.0

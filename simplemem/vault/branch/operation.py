@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import pygit2
 
+from simplemem.vault.base import WriteOperation, already_exists
 from simplemem.vault.branch.entries import EntryReader
 from simplemem.vault.branch.log import BranchHistory, message_of
 from simplemem.vault.branch.repository import Branch, at
 from simplemem.vault.folder.dir_handles import DirHandles
-from simplemem.vault.operation import WriteOperation, already_exists
-from simplemem.vault.values import Entry, FileChange
-from simplemem.vault.versions import Version
+from simplemem.vault.values import Entry, FileChange, Version
 
 
 class BranchOperation(WriteOperation):

@@ -24,7 +24,7 @@ from simplemem.errors import Unavailable
 from simplemem.gitrepo.repository import REGULAR_FILE_MODES, retry, user_signature
 from simplemem.gitrepo.user_git import ADDRESS, PushRejected, run_git
 from simplemem.note.names import MAX_PATH_PARTS
-from simplemem.vault.operation import already_exists
+from simplemem.vault.base import already_exists
 
 # An entry of a tree object, by the length of an object id in bytes.
 _TREE_ENTRY = {

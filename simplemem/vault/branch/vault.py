@@ -18,14 +18,13 @@ from simplemem.errors import Unavailable
 from simplemem.gitrepo.repository import Checkout, OpenRepository
 from simplemem.gitrepo.user_git import PushRejected
 from simplemem.note.names import check_path
-from simplemem.vault.base import VaultBase, VaultOptions, create_own_folder
+from simplemem.vault.base import VaultBase, VaultOptions, create_own_folder, no_such_file
 from simplemem.vault.branch.entries import EntryReader
 from simplemem.vault.branch.log import BranchHistory, BranchLog
 from simplemem.vault.branch.operation import BranchOperation
 from simplemem.vault.branch.repository import Branch, shown
 from simplemem.vault.branch.revisions import BranchRevisions, BranchWatcher
 from simplemem.vault.folder.lock import FileLock
-from simplemem.vault.operation import no_such_file
 from simplemem.vault.values import Author, Entry, File, FileChange, WriteResult, sha256
 
 _MAX_TRIES = 50  # of a write that other writers overtake

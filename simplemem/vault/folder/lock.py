@@ -25,8 +25,8 @@ from simplemem.vault.folder.dir_handles import (
     WRITE_NEW,
     DirHandles,
     as_long_path,
+    translating_os_errors,
 )
-from simplemem.vault.os_errors import translating_os_errors
 
 _PID_BYTES = 20  # a lock file contains the number of its owner's process, padded to this
 _RETRY_SECONDS = 0.002

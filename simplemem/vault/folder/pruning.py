@@ -16,13 +16,14 @@ from simplemem.vault.folder.history import (
     A_DAY,
     LAST_PRUNED,
     OBJECTS,
+    OWN_TRASH,
     SHA256_DIGITS,
     History,
+    Log,
+    format_time,
     object_path,
 )
-from simplemem.vault.folder.log import Log, format_time
-from simplemem.vault.folder.trash import OWN_TRASH
-from simplemem.vault.versions import Version, last_before, versions_in
+from simplemem.vault.values import Version, last_before, versions_in
 
 _FUTURE_USE = 1 << 60  # greater than the number of any change
 

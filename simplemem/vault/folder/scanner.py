@@ -15,9 +15,8 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from simplemem.note.names import MAX_PATH_PARTS, Parts, is_path
-from simplemem.vault.folder.dir_handles import DirHandles
+from simplemem.vault.folder.dir_handles import DirHandles, explain
 from simplemem.vault.folder.disk import TEMP
-from simplemem.vault.os_errors import explain
 from simplemem.vault.values import Entry
 
 _MAX_SHOWN_PATH = 200  # characters of a path in `problems`
