@@ -102,17 +102,17 @@ FAULTS = (
     ),
     Fault(
         "tags", "the entries of a map are read in the order of the alphabet",
-        "simplemem.note.tags",
+        "simplemem.note.note",
         [("in entries.items():\n        name = hyphenate", "in sorted(entries.items()):\n        name = hyphenate")],
     ),
     Fault(
         "tags", "the blanks of a value stay in a nested tag",
-        "simplemem.note.tags",
+        "simplemem.note.note",
         [("part = hyphenate(str(value))", "part = str(value)")],
     ),
     Fault(
         "tags", "removing `stat` removes `status` too",
-        "simplemem.note.tags",
+        "simplemem.note.note",
         [('.casefold()}/".startswith(', '.casefold()}".startswith('), ('f"{name.casefold()}/"', "name.casefold()")],
     ),
     Fault(
@@ -133,7 +133,7 @@ FAULTS = (
     ),
     Fault(
         "index", "a bare link is not looked up again when a note of its name comes",
-        "simplemem.obsidian.links",
+        "simplemem.obsidian.settings",
         [("return (key, key[:-3])", "return (key,)")],
     ),
     Fault(

@@ -13,8 +13,8 @@ from itertools import dropwhile
 from typing import Any
 
 from simplemem.errors import Unreadable
+from simplemem.note.header import Node, RefusedError, read_yaml
 from simplemem.note.text_edits import apply_edits
-from simplemem.note.yaml import Node, RefusedError, read_yaml
 
 Entry = Mapping[str, Any]
 _BOM = "\ufeff"

@@ -27,8 +27,8 @@ from simplemem.faces.render import brief, index_line, line, name_of, nothing_fou
 from simplemem.faces.session import Session, replaced_and_undo, without_offer
 from simplemem.models import NO_WORD_HELD
 from simplemem.note.names import path_of
+from simplemem.note.note import map_entries
 from simplemem.note.tag_requests import parse_tag_request, respelling_warnings, without_header
-from simplemem.note.tags import map_entries
 from simplemem.settings.files import read_toml
 
 if TYPE_CHECKING:

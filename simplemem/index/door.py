@@ -3,20 +3,16 @@ engine's syntax crosses it. Ids of notes and places mean nothing to who asks, an
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from simplemem.index.terms.reader import TermIndex
 from simplemem.note.names import is_copy_reason
 
-T = TypeVar("T", bound=tuple[Any, ...])
 NoteId = int
 PlaceId = int  # of a passage or block of a note
 
@@ -25,11 +21,6 @@ SIZE_OF_MOVED = -1  # of no file: the note is read again, whatever its file's si
 RACY_NS = (
     2_000_000_000  # a file changed so shortly before it was read may change again unseen (F31)
 )
-
-
-def as_values(kind: type[T], rows: Iterable[Iterable[Any]]) -> Iterator[T]:
-    """Rows as named tuples; as `_make`, in a third of its time."""
-    return map(partial(tuple.__new__, kind), rows)
 
 
 class Stat(NamedTuple):
@@ -166,21 +157,6 @@ class Narrow:
     archived: bool = False  # or inside
     hidden: bool = False  # whether notes left out of recall take part
 
-    def is_open(self) -> bool:
-        """Whether it lets every visible note pass."""
-        return replace(self, hidden=False, require_all=False) == Narrow()
-
-
-class QueryVector(bytes):
-    """A question's vector, which knows whose it is: another embedder's vectors are never compared with it."""
-
-    embedder: str
-
-    def __new__(cls, vector: bytes, embedder: str) -> QueryVector:
-        made = super().__new__(cls, vector)
-        made.embedder = embedder
-        return made
-
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -211,14 +187,11 @@ class Match(NamedTuple):
 
 
 class Nearness(NamedTuple):
-    """How near a note is: its best passage and its best block, by cosine. A passage of one block is both."""
+    """How near a note is, by cosine. A passage of one block is both."""
 
-    passage: float
-    block: float
-
-    @property
-    def score(self) -> float:
-        return max(0.0, (self.passage + self.block) / 2)
+    passage: float  # its best passage
+    block: float  # its best block
+    score: float  # the mean of the two, at least 0
 
 
 BLOCKS_COUNTED = 5  # of each note, the best: whether their text stands in other notes too
@@ -350,76 +323,5 @@ class SyncReport:
         return {**counts, "embedded": self.embedded, "skipped": skipped, **rest}
 
 
-# -- ranking by words, for every engine alike
-
-TITLE_WEIGHT, BODY_WEIGHT = 10.0, 1.0  # docs/search.md
-K1, B, LEAST_IDF = 1.2, 0.75, 1e-6  # FTS5's
-FEW_NOTES = 2_000  # among which every word is looked for
-
 Ids = Sequence[NoteId] | None  # the notes to look among; None for all
 Leg = list[Match]  # the notes or blocks that one way finds, best first
-
-
-def rank(
-    words: TermIndex, db: Any, question: Question, ids: Ids
-) -> tuple[Leg, BlockMatches | None, Leg]:
-    """The best notes by their words, and of the best of these the best blocks and those with words side by side."""
-    if not question.terms:
-        return [], None, []
-    asked = question.terms
-    terms = telling(words, db, "note", asked)
-    notes = words.rank_by_terms(db, "note", terms, question.notes, ids)
-    if len(notes) < question.notes and len(terms) < len(
-        asked
-    ):  # then notes that hold no other word are found too
-        terms, notes = asked, words.rank_by_terms(db, "note", asked, question.notes, ids)
-    last = (
-        question.closer
-    )  # and those that score as the last: the order in which notes came says nothing
-    while 0 < last < len(notes) and round(notes[last].score, 9) == round(
-        notes[question.closer - 1].score, 9
-    ):
-        last += 1
-    closer = [match.note for match in notes[:last]]
-    others = asked if terms is asked or not closer else telling(words, db, "block", asked)
-    blocks = words.best_blocks(db, others, question.blocks, closer)
-    common = {word for term in asked if term not in terms for word in term.words}
-    pairs = [pair for pair in question.pairs if common.isdisjoint(pair.words)]
-    return (
-        notes,
-        blocks,
-        words.rank_by_terms(db, "note", pairs, question.notes, closer) if pairs else [],
-    )
-
-
-def telling(words: TermIndex, db: Any, name: str, terms: Sequence[Term]) -> Sequence[Term]:
-    """The terms without those of half of the notes or a quarter of the blocks: BM25 gives these little.
-
-    A stem goes with its word: what is said of a frequent word by its stem is no rarer.
-    """
-    if words.notes <= FEW_NOTES:
-        return terms
-    most = words.notes // 2 if name == "note" else words.blocks(db) // 4
-
-    def is_frequent(term: Term) -> bool:
-        return words.count(db, name, term) > most
-
-    found = [term for term in terms if not is_frequent(term)]
-    found = [term for term in found if not (term.stem_of and is_frequent(Term(term.stem_of)))]
-    return found if 0 < len(found) < len(terms) else terms
-
-
-def by_word(terms: Sequence[Term]) -> list[list[Term]]:
-    """Terms grouped by the word that they are forms of: first the word, then its stems. A stem whose word is not asked
-    is a group of its own."""
-    groups = {(term.words, term.beginning): [term] for term in terms if not term.stem_of}
-    for term in terms:
-        if term.stem_of:
-            word = term.stem_of, False
-            groups.setdefault(word if word in groups else (term.words, False), []).append(term)
-    return list(groups.values())
-
-
-def idf(rows: int, holding: int) -> float:
-    """How much a term counts that so many of the rows hold: as FTS5 counts it."""
-    return max(math.log((rows - holding + 0.5) / (holding + 0.5)), LEAST_IDF)

@@ -9,7 +9,7 @@ from simplemem.index.changes import written_by
 from simplemem.index.door import Narrow
 from simplemem.index.engine import LAST, Dialect, IntegerList, TextList, Value
 from simplemem.note.names import compare_key
-from simplemem.note.tags import hyphenate
+from simplemem.note.note import hyphenate
 from simplemem.note.words import phrase_segments
 
 GetHolders = Callable[[Sequence[Sequence[str]]], Sequence[int]]

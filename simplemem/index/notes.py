@@ -23,9 +23,8 @@ from simplemem.index.engine import (
     marks,
     read_integer,
 )
-from simplemem.index.terms.small_segment import SegmentBuilder
 from simplemem.index.terms.tokens import NoteTokens
-from simplemem.index.terms.writer import add_notes
+from simplemem.index.terms.writer import SegmentBuilder, add_notes
 from simplemem.note.body import Link
 from simplemem.note.names import (
     COPY_REASON,
@@ -35,9 +34,9 @@ from simplemem.note.names import (
     name_of,
     parse_conflict_name,
 )
-from simplemem.note.tags import filter_pairs
+from simplemem.note.note import filter_pairs
 from simplemem.note.words import words_key
-from simplemem.obsidian.links import FilesNamed, Resolution, lookup_keys, name_key, resolve_link
+from simplemem.obsidian.settings import FilesNamed, Resolution, lookup_keys, name_key, resolve_link
 from simplemem.vault.values import Entry
 
 if TYPE_CHECKING:

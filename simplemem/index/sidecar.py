@@ -193,7 +193,7 @@ class Sidecar:
         # Sent first, so that a server has the answer by the time it is read.
         names = notes.named(db, question.title, sorted(keys)) if question.title or keys else ()
         narrow = snapshot.without_empty_archives(question.narrow)
-        ids = None if narrow.is_open() else snapshot.ids(narrow)
+        ids = None if self.lets_all_pass(narrow) else snapshot.ids(narrow)
         by_words, blocks, pairs = snapshot.terms().rank(db, question, ids)
         word_ids = {match.note for match in by_words}
 
@@ -267,6 +267,11 @@ class Sidecar:
     ) -> list[tuple[int, set[NoteId]]]:
         """Return for each group of words how many notes hold one of them, and which of `some` do."""
         return self._read(lambda db: self._snapshot(db).terms().find_holders(db, groups, some))
+
+    @staticmethod
+    def lets_all_pass(narrow: Narrow) -> bool:
+        """Return whether a filter lets every visible note pass."""
+        return replace(narrow, hidden=False, require_all=False) == Narrow()
 
     def page(self, narrow: Narrow, sort: str, limit: int, after: int = 0) -> NotePage:
         """Return a page of the notes that pass a filter, after so many others."""

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from simplemem.index.door import Ids, Nearness, as_values
+from simplemem.index.door import Ids, Nearness
 from simplemem.index.engine import Connection
 from simplemem.index.places import SHIFT
 
@@ -72,6 +72,17 @@ def distances(query: bytes, rows: Any) -> NDArray[np.float64]:
     all_rows = memoryview(rows).cast("b", shape=[count, len(query)])
     result: Any = simsimd.cdist(one_row, all_rows, "cosine", dtype="int8")
     return np.frombuffer(memoryview(result).cast("B"), np.float64)
+
+
+class QueryVector(bytes):
+    """The vector of a question, and whose it is: vectors of two embedders are never compared."""
+
+    embedder: str
+
+    def __new__(cls, vector: bytes, embedder: str) -> QueryVector:
+        query_vector = super().__new__(cls, vector)
+        query_vector.embedder = embedder
+        return query_vector
 
 
 class _Rows:
@@ -202,8 +213,9 @@ class NearestNotes:
         best_blocks = blocks.best(query, note_ids, len(passages))[: len(passages)]
         chosen = list(note_ids)
         nearest = np.maximum(passages, np.maximum(best_blocks, 0.0))[chosen]
-        figures = zip(passages[chosen].tolist(), nearest.tolist(), strict=True)
-        return dict(zip(chosen, as_values(Nearness, figures), strict=True))
+        scores = np.maximum((passages[chosen] + nearest) / 2, 0.0)
+        rows = zip(passages[chosen].tolist(), nearest.tolist(), scores.tolist(), strict=True)
+        return {note_id: Nearness(*row) for note_id, row in zip(chosen, rows, strict=True)}
 
     def _follow(self, db: Connection, state: _IndexState) -> None:
         """Bring what is in memory to this state of the index."""
@@ -245,11 +257,12 @@ def _compare(
         key=lambda note_id: (-best_passages[note_id], note_id),
     )
     chosen = also.union(by_nearness[:limit])
-    return {
-        note_id: Nearness(passage, max(0.0, passage, best_blocks.get(note_id, 0.0)))
-        for note_id, passage in best_passages.items()
-        if note_id in chosen
-    }
+    nearness = {}
+    for note_id, passage in best_passages.items():
+        if note_id in chosen:
+            block = max(0.0, passage, best_blocks.get(note_id, 0.0))
+            nearness[note_id] = Nearness(passage, block, max(0.0, (passage + block) / 2))
+    return nearness
 
 
 def _best_of_notes(query: bytes, rows: Iterable[tuple[int, bytes]]) -> dict[int, float]:

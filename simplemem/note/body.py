@@ -2,7 +2,7 @@
 
 Links and tags are those of Obsidian. What would become a link or tag does not count in code, math,
 HTML comments and HTML tags; in Obsidian comments (`%%`) it does. Of two constructs that overlap,
-the one that begins first counts. `simplemem/obsidian/links.py` decides which file a link means.
+the one that begins first counts. `simplemem/obsidian/settings.py` decides which file a link means.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The text of a note as it is quoted: without markup, comments and badges. Pure.
 
 Only quoted passages leave comments out. Searches, edits and whole notes have the complete text.
-`simplemem/search/excerpt.py` decides which parts of a note are quoted.
+`simplemem/search/quality.py` decides which parts of a note are quoted.
 """
 
 from __future__ import annotations

@@ -15,9 +15,16 @@ from typing import Any, Final, NamedTuple
 
 from simplemem.errors import Unreadable
 from simplemem.note.diff import changed_regions, match_lines
-from simplemem.note.header import Header, Scalar, find_key, read_header
+from simplemem.note.header import (
+    Header,
+    Node,
+    Scalar,
+    equal_in_yaml,
+    find_key,
+    read_header,
+    skip_blanks,
+)
 from simplemem.note.text_edits import Edit, apply_edits
-from simplemem.note.yaml import Node, equal_in_yaml, skip_blanks
 from simplemem.note.yaml_writer import (
     clean_value,
     format_block,

@@ -11,11 +11,10 @@ from typing import Final, NamedTuple
 
 from simplemem.errors import SimplememError
 from simplemem.note.dates import parse_moment
-from simplemem.note.header import Properties, find_key, read_header
+from simplemem.note.header import Properties, equal_in_yaml, find_key, read_header
 from simplemem.note.line_merge import LINE, mark_conflict, take_only_change
+from simplemem.note.note import tag_items
 from simplemem.note.properties import remove_property, set_property
-from simplemem.note.tags import tag_items
-from simplemem.note.yaml import equal_in_yaml
 from simplemem.note.yaml_writer import render_header
 
 _ABSENT: Final = object()  # the value of a property that a side does not have

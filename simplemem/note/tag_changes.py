@@ -12,10 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from simplemem.errors import Invalid
-from simplemem.note.header import find_value, read_header
-from simplemem.note.properties import set_property
-from simplemem.note.tag_requests import RequestedValue, parse_tag_name, parse_tag_request
-from simplemem.note.tags import (
+from simplemem.note.header import find_value, parse_plain_scalar, read_header
+from simplemem.note.note import (
     LEGACY_KEYS,
     NOT_IN_TAG,
     RESERVED_KEYS,
@@ -28,7 +26,8 @@ from simplemem.note.tags import (
     tag_items,
     value_in_property,
 )
-from simplemem.note.yaml import parse_plain_scalar
+from simplemem.note.properties import set_property
+from simplemem.note.tag_requests import RequestedValue, parse_tag_name, parse_tag_request
 
 _NOT_ONLY_A_NUMBER: Final = re.compile(r"[^0-9/]")
 

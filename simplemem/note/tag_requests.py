@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from simplemem.errors import Invalid
 from simplemem.note.header import Header, read_header
-from simplemem.note.note import Note
-from simplemem.note.tags import (
+from simplemem.note.note import (
+    Note,
     bare_tag,
     hyphenate,
     is_tag,

@@ -15,8 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from simplemem.errors import Invalid
-from simplemem.note.header import read_header
-from simplemem.note.yaml import equal_in_yaml, parse_plain_scalar, read_yaml
+from simplemem.note.header import equal_in_yaml, parse_plain_scalar, read_header, read_yaml
 
 if TYPE_CHECKING:
     from frontmatter.default_handlers import BaseHandler

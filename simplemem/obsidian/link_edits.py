@@ -16,7 +16,7 @@ from simplemem.note.header import Scalar
 from simplemem.note.note import Note
 from simplemem.note.properties import replace_scalar
 from simplemem.note.text_edits import Edit, apply_edits
-from simplemem.obsidian.links import (
+from simplemem.obsidian.settings import (
     FilesNamed,
     LinkFormat,
     find_candidates,

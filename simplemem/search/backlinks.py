@@ -13,9 +13,9 @@ from simplemem.models import Backlink, Mention
 from simplemem.note.names import name_of
 from simplemem.note.plain_text import plain_text
 from simplemem.search import judgement, rank
-from simplemem.search.excerpt import Quotable
 from simplemem.search.needs import IndexKeeper, NameResolver, NoteReader
 from simplemem.search.pipeline import MAX_LIMIT, NoteRanker, checked_limit
+from simplemem.search.quality import Quotable
 
 KINDS = ("link", "semantic")
 

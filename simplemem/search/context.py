@@ -17,12 +17,11 @@ from simplemem.models import Filter, Pack
 from simplemem.note.names import name_of
 from simplemem.note.words import count_tokens
 from simplemem.providers.wordllama import WordLlama
-from simplemem.search.excerpt import Quotable, quoted_heading
 from simplemem.search.judgement import notice_of
 from simplemem.search.needs import Embeddings, IndexKeeper, IndexMonitor, NoteReader
 from simplemem.search.packing import CountTokens, Piece, pack
 from simplemem.search.pipeline import NoteRanker, checked_limit, degradation_of
-from simplemem.search.quality import HitQuality
+from simplemem.search.quality import HitQuality, Quotable, quoted_heading
 from simplemem.search.rank import Ranked, passage_around
 from simplemem.search.ranking import Ranking
 

@@ -1,22 +1,381 @@
-"""Decide whether the best hit of a search answers the question, and which scores are shown.
+"""Judge how well a note covers a question, whether it answers it, and which scores are shown.
 
-Pure: callers pass in what they measured. A confidence below 0 means that the hit does not answer;
-the answer then carries a notice. docs/search.md describes the rules, and `bench/honesty.py` prints
-how often they are right.
+A question is answered in one place. So a note is as good as its best passage, and in that, a few
+lines together count more than words here and there. A confidence below 0 means that the hit does
+not answer; the answer then carries a notice. docs/search.md describes the rules, and
+`bench/honesty.py` prints how often they are right.
 
 The weights and minimums are fitted to half of the questions of `bench/honesty.py`; `--held-out`
-reports the others.
+reports the others. Pure: callers pass in what they measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain, islice
 from math import log, sqrt
 from statistics import fmean
+from typing import TYPE_CHECKING, NamedTuple
 
+from simplemem.index.door import Position, Shown
 from simplemem.models import NO_WORD_HELD, NOTHING_FOUND
+from simplemem.note.words import STOP_WORDS, words_in_order
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from simplemem.providers.wordllama import WordLlama
+
+
+# -- coverage
+
+# Passages of a note that are compared: those with its best blocks. Where no block was found by
+# words, so many passages around the one that is nearest in meaning.
+_MAX_PASSAGES = 10
+_MAX_PASSAGES_BY_MEANING = 64
+
+_LINES_TOGETHER = 3  # equally good from 2 to 4
+_MAX_CHARACTERS = 4_000  # of one line
+
+# The share of its coverage that a passage without any name of the question keeps. The ranking is
+# equally good from 0.1 to 0.4.
+_NAMELESS_SHARE = 0.3
+
+# From this cosine on, two words are forms of one word. Two different names are never that similar.
+_SAME_WORD = 0.9
+
+# Limits of the cache of `Coverage`: 20 MB of vectors, and 6 MB of passages.
+_MAX_CACHED_WORDS = 20_000
+_MAX_CACHED_PASSAGES = 6_400
+
+
+_PassageKey = tuple[Hashable, tuple[int, int]]
+"""The key of a note, and the span of one of its passages."""
+
+
+class Passages(NamedTuple):
+    """The passages of a note that are compared with a question."""
+
+    key: Hashable  # identifies the text of the note, for caches
+    spans: Sequence[tuple[int, int]]
+    read: Callable[[], str]  # returns the text of the note
+
+    def passage_keys(self) -> list[_PassageKey]:
+        """Return what identifies each passage, each once."""
+        return list(dict.fromkeys((self.key, span) for span in self.spans))
+
+    def texts(self) -> list[str]:
+        """Return the text of each passage."""
+        text = self.read()
+        return [text[start:stop] for start, stop in self.spans]
+
+
+def spans_to_compare(details: Shown) -> list[tuple[int, int]]:
+    """Return the passages of a note that may cover a question best.
+
+    These are all passages of a short note, and those with the best blocks of a longer one.
+    """
+    positions = details.passages
+    if details.blocks and len(positions) > _MAX_PASSAGES:
+        positions = _passages_with(details.blocks, positions)
+    elif details.best is not None and len(positions) > _MAX_PASSAGES_BY_MEANING:
+        count_before = sum(position.start <= details.best.start for position in positions)
+        first = max(0, count_before - _MAX_PASSAGES_BY_MEANING // 2)
+        positions = positions[first : first + _MAX_PASSAGES_BY_MEANING]
+    elif len(positions) > _MAX_PASSAGES_BY_MEANING:
+        positions = positions[:_MAX_PASSAGES_BY_MEANING]
+    return [(position.start, position.stop) for position in positions]
+
+
+def _passages_with(blocks: Iterable[Position], passages: Sequence[Position]) -> list[Position]:
+    """Return the first passages that contain the beginnings of blocks, in the order of the note."""
+    chosen: set[int] = set()
+    for block in blocks:
+        chosen.update(
+            number
+            for number, passage in enumerate(passages)
+            if passage.start <= block.start < passage.stop
+        )
+        if len(chosen) >= _MAX_PASSAGES:
+            break
+    return [passages[number] for number in sorted(chosen)]
+
+
+class _LineSimilarities(NamedTuple):
+    """How similar each word of a question is to each line of some notes."""
+
+    by_line: NDArray[np.float32]  # one row per word, one column per line; empty if nothing compares
+    first_lines: NDArray[np.int32]  # the first line of each passage
+    passage_counts: list[int]  # the number of passages of each note
+
+
+class _PassageWords(NamedTuple):
+    """The words of a passage, as rows of the table of `Coverage`."""
+
+    words: NDArray[np.int32]
+    line_lengths: NDArray[np.int32]  # the number of words of each line; none if there is no word
+
+
+class Coverage:
+    """Measure how well notes cover the words of a question, by word vectors.
+
+    Guards a cache of the words of notes and of their vectors; threads may share it.
+    """
+
+    def __init__(self, vectors: WordLlama) -> None:
+        self.vectors = vectors
+        self._lock = threading.Lock()
+        self._clear()
+
+    def _clear(self) -> None:
+        import numpy as np
+
+        self._row_of: dict[str, int] = {}
+        shape = (_MAX_CACHED_WORDS, self.vectors.dimension or 0)
+        self._table: NDArray[np.float32] = np.empty(shape, np.float32)
+        self._words_of_passages: dict[_PassageKey, _PassageWords] = {}
+
+    def of(
+        self, words: Sequence[str], notes: Sequence[Passages], names: Collection[str] = ()
+    ) -> list[float]:
+        """Return for each note how well its best passage covers the words.
+
+        The sum counts the passage as a whole and its best few lines. A name is similar to no other
+        name, so a passage that lacks `names` of the question loses a part of its coverage.
+        """
+        import numpy as np
+
+        by_line, first_lines, passage_counts = self._compare(words, notes)
+        if not by_line.size:
+            return [0.0] * len(passage_counts)
+
+        by_passage = np.maximum.reduceat(by_line, first_lines, axis=1)
+        by_few_lines = self._with_following_lines(by_line, first_lines)
+        best_lines = np.maximum.reduceat(by_few_lines.mean(axis=0), first_lines)
+        coverage = by_passage.mean(axis=0) + best_lines
+
+        share_of_names: NDArray[np.float64] | float = 1.0
+        if names:
+            is_name = [word in names for word in words]
+            share_of_names = (by_passage[is_name] > _SAME_WORD).mean(axis=0)
+        coverage = coverage * (_NAMELESS_SHARE + (1 - _NAMELESS_SHARE) * share_of_names)
+
+        return _best_of_notes(coverage.tolist(), passage_counts)
+
+    @staticmethod
+    def _with_following_lines(
+        by_line: NDArray[np.float32], first_lines: NDArray[np.int32]
+    ) -> NDArray[np.float32]:
+        """Return the similarities of each line with the lines after it in its passage.
+
+        Changes `by_line`.
+        """
+        import numpy as np
+
+        has_following = np.delete(np.arange(by_line.shape[1]), first_lines - 1)
+        for _ in range(_LINES_TOGETHER - 1):
+            following = by_line[:, has_following + 1]
+            by_line[:, has_following] = np.maximum(by_line[:, has_following], following)
+        return by_line
+
+    def share(self, weights: Mapping[str, float], label: str, passages: Passages) -> float:
+        """Return the weighted share of the words that a note covers in its label and best passage.
+
+        The `label` is all that the note is called.
+        """
+        import numpy as np
+
+        by_passage, _ = self._by_passage_with_label(list(weights), label, passages)
+        if not by_passage.size:
+            return 0.0
+
+        weight_of_words = np.array(list(weights.values()))
+        covered = weight_of_words @ by_passage**2
+        return min(1.0, float(covered.max() / weight_of_words.sum()))
+
+    def by_word(
+        self, weights: Mapping[str, float], label: str, passages: Passages
+    ) -> tuple[list[float], int]:
+        """Return how similar each word is to the best passage of a note, and the passage's number.
+
+        The words of the `label` count with every passage. The number is -1 for a note without text.
+        """
+        import numpy as np
+
+        words = list(weights)
+        by_passage, passage_counts = self._by_passage_with_label(words, label, passages)
+        if not by_passage.size:
+            return [0.0] * len(words), -1
+
+        covered = np.array(list(weights.values())) @ by_passage**2
+        best = int(covered.argmax())
+        similarities = by_passage[:, best].tolist()
+        label_count, text_count = passage_counts
+        if not text_count:
+            return similarities, -1
+        return similarities, best - label_count
+
+    def _by_passage_with_label(
+        self, words: Sequence[str], label: str, passages: Passages
+    ) -> tuple[NDArray[np.float32], list[int]]:
+        """Return how similar each word is to each passage with the label, one column per passage.
+
+        The label is the first passage, if it has words. Also returns the number of passages of the
+        label and of the text.
+        """
+        import numpy as np
+
+        notes = (Passages((label,), [(0, len(label))], lambda: label), passages)
+        by_line, first_lines, passage_counts = self._compare(words, notes)
+        if not by_line.size:
+            return by_line, passage_counts
+
+        by_passage = np.maximum.reduceat(by_line, first_lines, axis=1)
+        if all(passage_counts):
+            by_passage = np.maximum(by_passage, by_passage[:, :1])
+        return by_passage, passage_counts
+
+    def _compare(self, words: Sequence[str], notes: Sequence[Passages]) -> _LineSimilarities:
+        """Return how similar each word is to each line of all notes."""
+        import numpy as np
+
+        with self._lock:
+            if len(self._row_of) > _MAX_CACHED_WORDS:
+                self._clear()
+            words_of_notes = self._read(notes)
+            table = self._table[: len(self._row_of)]
+
+        passage_counts = [len(passages) for passages in words_of_notes]
+        passages = list(chain.from_iterable(words_of_notes))
+        if not words or not passages:
+            empty = np.empty((0, 0), np.float32)
+            return _LineSimilarities(empty, np.empty(0, np.int32), passage_counts)
+
+        rows = np.concatenate([passage.words for passage in passages])
+        line_lengths = np.concatenate([passage.line_lengths for passage in passages])
+        passage_lengths = np.array([len(passage.line_lengths) for passage in passages])
+
+        is_used = np.zeros(len(table), bool)
+        is_used[rows] = True
+        used_rows = np.flatnonzero(is_used)
+        numbers = np.empty(len(table), np.int32)
+        numbers[used_rows] = np.arange(len(used_rows))
+
+        vectors = self.vectors.words([word.lower() for word in words])
+        similarities = np.maximum(vectors @ table[used_rows].T, 0.0)
+
+        first_words = np.cumsum(line_lengths) - line_lengths
+        by_line = np.maximum.reduceat(similarities[:, numbers[rows]], first_words, axis=1)
+        first_lines = np.cumsum(passage_lengths) - passage_lengths
+        return _LineSimilarities(by_line, first_lines, passage_counts)
+
+    def _read(self, notes: Sequence[Passages]) -> list[list[_PassageWords]]:
+        """Return the words of the passages of each note that have any. Call under the lock."""
+        self._add_passages(notes)
+
+        # The passages that were used last are the last ones that leave the cache.
+        cache = self._words_of_passages
+        keys = dict.fromkeys(key for note in notes for key in note.passage_keys())
+        used = {key: cache.pop(key) for key in keys}
+        cache |= used
+        excess = len(cache) - _MAX_CACHED_PASSAGES
+        for key in list(islice(cache, max(0, excess))):
+            del cache[key]
+
+        words_of_notes: list[list[_PassageWords]] = []
+        for note in notes:
+            passages = [used[key] for key in note.passage_keys()]
+            words_of_notes.append([passage for passage in passages if len(passage.words)])
+        return words_of_notes
+
+    def _add_passages(self, notes: Iterable[Passages]) -> None:
+        """Add the passages of notes to the cache. Reads a note only if one of them is missing."""
+        cache = self._words_of_passages
+        lines_of_passages: dict[_PassageKey, list[list[str]]] = {}
+        for note in notes:
+            missing = [key for key in note.passage_keys() if key not in cache]
+            text = note.read() if missing else ""
+            for key in missing:
+                _, span = key
+                lines_of_passages[key] = _split(text, span)
+
+        # The vectors of all words are looked up at once: most passages have few new ones.
+        all_lines = chain.from_iterable(lines_of_passages.values())
+        self._add_vectors(chain.from_iterable(all_lines))
+        for key, lines in lines_of_passages.items():
+            cache[key] = self._rows_of(lines)
+
+    def _rows_of(self, lines: Sequence[Sequence[str]]) -> _PassageWords:
+        """Return the words of a passage as rows of the table."""
+        import numpy as np
+
+        rows = [self._row_of[word] for word in chain.from_iterable(lines)]
+        line_lengths = [len(words) for words in lines]
+        return _PassageWords(np.array(rows, np.int32), np.array(line_lengths, np.int32))
+
+    def _add_vectors(self, words: Iterable[str]) -> None:
+        """Add the vectors of new words to the table."""
+        import numpy as np
+
+        new_words = [word for word in dict.fromkeys(words) if word not in self._row_of]
+        if not new_words:
+            return
+
+        vectors = self.vectors.words(new_words)
+        first = len(self._row_of)
+        for row, word in enumerate(new_words, first):
+            self._row_of[word] = row
+
+        while len(self._row_of) > len(self._table):
+            self._table = np.concatenate([self._table, np.empty_like(self._table)])
+        self._table[first : len(self._row_of)] = vectors
+
+
+def _split(text: str, span: tuple[int, int]) -> list[list[str]]:
+    """Return the words of each line of a passage, without lines that have none."""
+    start, stop = span
+    lines = map(_words, text[start:stop].split("\n"))
+    return [words for words in lines if words]
+
+
+def _best_of_notes(values: Sequence[float], passage_counts: Sequence[int]) -> list[float]:
+    """Return the greatest value of each note's passages; 0 for a note without a passage."""
+    best_values: list[float] = []
+    first = 0
+    for count in passage_counts:
+        best_values.append(max(values[first : first + count], default=0.0))
+        first += count
+    return best_values
+
+
+def with_words(passages: Iterable[str]) -> list[str]:
+    """Return the passages with a word that is no stop word: those that `Coverage` numbers."""
+    return [passage for passage in passages if any(map(_words, passage.split("\n")))]
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text, each once, without stop words."""
+    words = dict.fromkeys(words_in_order(text[:_MAX_CHARACTERS].lower()))
+    return [word for word in words if word not in STOP_WORDS]
+
+
+def share_contained(weights: Mapping[str, float], label: str, passages: Sequence[str]) -> float:
+    """Return the weighted share of words that a label and one passage contain as spelled.
+
+    It is never more than what the word vectors say of the passage, and costs a tenth of it.
+    """
+    label_words = set(_words(label))
+    shares = [0.0]
+    for passage in passages or ("",):
+        contained = label_words.union(*map(_words, passage.split("\n")))
+        shares.append(sum(weight for word, weight in weights.items() if word.lower() in contained))
+    return max(shares) / (sum(weights.values()) or 1.0)
+
+
+# -- judgement
 
 # Beside 1 of coverage. A hit far ahead of the others is more likely an answer; the lead is 0.3 at
 # most (`rank.lead_of`).

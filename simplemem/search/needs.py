@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 
 from simplemem.index.changes import Origin
-from simplemem.index.door import QueryVector, Row, Standing
+from simplemem.index.door import Row, Standing
+from simplemem.index.vectors import QueryVector
 from simplemem.models import IndexState
 from simplemem.providers.api import Embedder
-from simplemem.search.coverage import Coverage
+from simplemem.search.judgement import Coverage
 
 T = TypeVar("T")
 

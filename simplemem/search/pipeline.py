@@ -16,27 +16,25 @@ from simplemem.index.door import (
     Narrow,
     NoteId,
     PlaceId,
-    QueryVector,
     Question,
     Row,
     Shown,
     Standing,
 )
 from simplemem.index.sidecar import Sidecar
+from simplemem.index.vectors import QueryVector
 from simplemem.models import Filter, Found, Hit
 from simplemem.note.dates import days_in, local_now, sortable_time
 from simplemem.note.names import name_of
 from simplemem.note.plain_text import plain_text
 from simplemem.search import judgement, rank
 from simplemem.search.conditions import ConditionChecker
-from simplemem.search.coverage import Coverage
 from simplemem.search.dates import DATED_NOTES, DATED_WEIGHT, belongs_to_day
-from simplemem.search.excerpt import choose_excerpt, quoted_heading
 from simplemem.search.filters import ANY_AUTHOR, FilterResolver
-from simplemem.search.forms import with_forms
+from simplemem.search.judgement import Coverage
 from simplemem.search.needs import Authors, Embeddings, IndexKeeper, IndexMonitor, NoteReader
-from simplemem.search.quality import HitQuality, passages_of
-from simplemem.search.query import Query, read_query
+from simplemem.search.quality import HitQuality, choose_excerpt, passages_of, quoted_heading
+from simplemem.search.query import Query, read_query, with_forms
 from simplemem.search.rank import Mode, Ranked, Signal
 from simplemem.search.ranking import Ranking
 from simplemem.search.rerank import NoteReranker

@@ -13,7 +13,7 @@ from simplemem.index.sidecar import Sidecar
 from simplemem.models import Finding
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.obsidian.link_edits import LinkTarget
-from simplemem.obsidian.links import name_key, resolve_link
+from simplemem.obsidian.settings import name_key, resolve_link
 from simplemem.vault.source import NoteSource
 from simplemem.vault.values import Version
 

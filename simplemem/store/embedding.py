@@ -16,16 +16,17 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from simplemem.errors import SimplememError, Unavailable
-from simplemem.index.door import Progress, QueryVector, Standing, VectorSpace
+from simplemem.index.door import Progress, Standing, VectorSpace
 from simplemem.index.embeddings import Filling, adopt, take
 from simplemem.index.engine import Damaged, Engine
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.text import EmbeddingQueue
+from simplemem.index.vectors import QueryVector
 from simplemem.note.words import without_stop_words
 from simplemem.providers.api import Embedder
 from simplemem.providers.embeddings import EmbedderConfig, ServiceEmbedder, create_embedder
 from simplemem.providers.wordllama import WordLlama
-from simplemem.search.coverage import Coverage
+from simplemem.search.judgement import Coverage
 from simplemem.settings.model import Settings
 from simplemem.vault.folder.lock import FileLock
 from simplemem.vault.source import NoteSource

@@ -14,7 +14,7 @@ from simplemem.models import By, Filter, Listed, Moved
 from simplemem.note.note import decode_text, read_note
 from simplemem.note.scopes import private_reason
 from simplemem.note.words import well_formed
-from simplemem.obsidian.links import name_key, resolve_link
+from simplemem.obsidian.settings import name_key, resolve_link
 from simplemem.search.listing import MAX_PAGE
 from simplemem.store.batch import BatchResult, Draft
 from simplemem.store.earlier_texts import EarlierNote, Moment

@@ -14,7 +14,7 @@ from simplemem.note.diff import unified_diff
 from simplemem.note.names import name_of
 from simplemem.note.note import read_note
 from simplemem.obsidian.link_edits import LinkTarget, redirect_links
-from simplemem.obsidian.links import FilesNamed, resolve_link
+from simplemem.obsidian.settings import FilesNamed, resolve_link
 from simplemem.store.broken_links import BrokenLinkFinder
 from simplemem.store.doctor import Doctor
 from simplemem.store.vault_index import NoteWriter, ObsidianSettings, change_by

@@ -11,7 +11,7 @@ from simplemem.index.sidecar import Sidecar
 from simplemem.note.names import name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.obsidian.link_edits import Moves, rewrite_links
-from simplemem.obsidian.links import name_key
+from simplemem.obsidian.settings import name_key
 from simplemem.store.edits import encoded
 from simplemem.store.vault_index import ObsidianSettings
 from simplemem.vault.source import NoteSource

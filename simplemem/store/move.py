@@ -15,7 +15,7 @@ from simplemem.note.header import read_header
 from simplemem.note.names import check_name, clean_reference, compare_key, name_of, path_of
 from simplemem.note.scopes import check_move_keeps_scope
 from simplemem.obsidian.link_edits import Moves
-from simplemem.obsidian.links import resolve_link
+from simplemem.obsidian.settings import resolve_link
 from simplemem.settings.model import Settings
 from simplemem.store.edits import check_text
 from simplemem.store.link_rewrites import LinkRewriter

@@ -14,11 +14,10 @@ from simplemem.index.text import NoteMetadata, read_metadata
 from simplemem.models import LinkOut, Memory
 from simplemem.note.header import read_header
 from simplemem.note.names import name_of
-from simplemem.note.note import Note, read_note
+from simplemem.note.note import Note, Tag, read_note, tag_map
 from simplemem.note.passages import find_section
-from simplemem.note.tags import Tag, tag_map
 from simplemem.note.words import count_tokens
-from simplemem.obsidian.links import resolve_link
+from simplemem.obsidian.settings import resolve_link
 from simplemem.store.earlier_texts import EarlierTexts, nothing_there
 from simplemem.store.git_history import GitHistory
 from simplemem.store.history import NoteHistory

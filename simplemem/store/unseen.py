@@ -21,7 +21,7 @@ from simplemem.index.notes import is_note
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.note.note import Note, read_note
 from simplemem.obsidian.link_edits import Moves, find_changed_links
-from simplemem.obsidian.links import FilesNamed, lookup_keys, name_key, resolve_link
+from simplemem.obsidian.settings import FilesNamed, lookup_keys, name_key, resolve_link
 from simplemem.vault.source import NoteSource
 
 _MAX_NAMED = 3  # moved notes that an error names

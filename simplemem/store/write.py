@@ -22,14 +22,13 @@ from simplemem.note.appending import append_content, open_at_end
 from simplemem.note.diff import WHAT_YOU_HAD, unified_diff
 from simplemem.note.header import find_value, read_header
 from simplemem.note.names import check_name, name_of, path_of
-from simplemem.note.note import Note, read_note
+from simplemem.note.note import Note, read_note, tag_map
 from simplemem.note.scopes import check_scope_is_own
 from simplemem.note.tag_changes import change_tags as with_tags
 from simplemem.note.tag_requests import parse_tag_request, tags_left_in_text
-from simplemem.note.tags import tag_map
 from simplemem.note.words import content_words, words_in_order
 from simplemem.obsidian.link_edits import Moves
-from simplemem.obsidian.links import resolve_link
+from simplemem.obsidian.settings import resolve_link
 from simplemem.settings.model import Settings
 from simplemem.store.conflicts import LostRaces
 from simplemem.store.edits import (

@@ -11,10 +11,11 @@ import pytest
 from simplemem.errors import Unavailable
 from simplemem.index import embeddings
 from simplemem.index.comparison import dump
-from simplemem.index.door import QueryVector, Question
+from simplemem.index.door import Question
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sqlite.engine import SqliteEngine, open_engine
 from simplemem.index.updater import IndexUpdater
+from simplemem.index.vectors import QueryVector
 from simplemem.providers.wordllama import WordLlama
 from simplemem.vault.base import VaultOptions
 from simplemem.vault.folder.vault import FolderVault

@@ -98,8 +98,9 @@ def compared(db: SqliteConnection, query: bytes) -> dict[int, Nearness]:
         best[key] = max(best.get(key, -1.0), cosine)
     passages = {note: cosine for (note, of_block), cosine in best.items() if not of_block}
     return {
-        note: Nearness(near, max(near, best.get((note, True), 0.0)))
+        note: Nearness(near, block, max(0.0, (near + block) / 2))
         for note, near in passages.items()
+        for block in [max(near, best.get((note, True), 0.0))]
     }
 
 

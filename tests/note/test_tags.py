@@ -8,9 +8,9 @@ import pytest
 
 from simplemem.errors import Invalid, Unreadable
 from simplemem.note.header import read_header
+from simplemem.note.note import Tag, filter_pairs, read_tags, tag_map
 from simplemem.note.tag_changes import change_tags, tags_for_new_note
 from simplemem.note.tag_requests import parse_tag_request
-from simplemem.note.tags import Tag, filter_pairs, read_tags, tag_map
 
 
 def note(header: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 from simplemem.index.notes import named_in_memory
 from simplemem.note.note import read_note
 from simplemem.obsidian.link_edits import Moves, rewrite_links
-from simplemem.obsidian.links import resolve_link
+from simplemem.obsidian.settings import resolve_link
 
 FILES = [
     "Target.md", "Other Note.md", "Root.md", "folder/Root.md", "folder/Sub Note.md", "folder/deep/Deep.md",

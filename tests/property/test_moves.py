@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from simplemem.errors import SimplememError
 from simplemem.index.notes import named_in_memory
-from simplemem.obsidian.links import resolve_link
+from simplemem.obsidian.settings import resolve_link
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 

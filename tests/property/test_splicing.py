@@ -16,9 +16,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from simplemem.errors import SimplememError, Unreadable
-from simplemem.note.header import read_header
+from simplemem.note.header import RefusedError, read_header, read_plain_yaml, read_yaml
 from simplemem.note.properties import remove_property, replace_scalar, set_property
-from simplemem.note.yaml import RefusedError, read_plain_yaml, read_yaml
 from simplemem.note.yaml_writer import is_plain_safe, render_header
 
 EXAMPLES = settings.default.max_examples  # as the profile says

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simplemem.note.header import read_header
+from simplemem.note.note import filter_pairs, read_tags, tag_map
 from simplemem.note.tag_changes import change_tags, tags_for_new_note
 from simplemem.note.tag_requests import parse_tag_request
-from simplemem.note.tags import filter_pairs, read_tags, tag_map
 from simplemem.note.yaml_writer import render_header
 
 calm = settings(max_examples=3 * settings.default.max_examples, deadline=None)

@@ -13,12 +13,10 @@ from index.terms.vault_of_words import term_index
 
 from simplemem.index.door import AnyOf, Standing, Term
 from simplemem.index.sqlite.engine import open_engine
-from simplemem.index.terms.small_segment import SegmentBuilder
 from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
-from simplemem.index.terms.writer import add_notes
+from simplemem.index.terms.writer import SegmentBuilder, add_notes
 from simplemem.note.stems import MARKS, stems_of
-from simplemem.search.forms import with_forms
-from simplemem.search.query import Query, read_query
+from simplemem.search.query import Query, read_query, with_forms
 
 GERMAN = "Die Häuser der Stadt wurden verkauft"
 

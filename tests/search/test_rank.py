@@ -15,7 +15,7 @@ from simplemem.index.door import BlockMatches, Match, Matches
 from simplemem.models import Filter
 from simplemem.providers.wordllama import WordLlama
 from simplemem.search import rank
-from simplemem.search.coverage import Coverage, Passages
+from simplemem.search.judgement import Coverage, Passages
 from simplemem.search.rank import is_question, names_in
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore

@@ -11,7 +11,7 @@ import pytest
 from simplemem.errors import ReadOnly
 from simplemem.index.notes import named_in_memory
 from simplemem.note.note import read_note
-from simplemem.obsidian.links import resolve_link
+from simplemem.obsidian.settings import resolve_link
 from simplemem.store import EnhancedStore
 
 Open = Callable[..., EnhancedStore]

@@ -23,3 +23,11 @@ class Sizes(NamedTuple):
     words: int
     blocks: int
     block_words: int
+
+
+# BM25 as FTS5 computes it (docs/search.md).
+TITLE_WEIGHT = 10.0
+BODY_WEIGHT = 1.0
+K1 = 1.2
+B = 0.75
+MIN_IDF = 1e-6

@@ -5,15 +5,15 @@ Scores are exact and the same for every engine: every note that holds one of the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from simplemem.index import door
 from simplemem.index.door import (
     BLOCKS_COUNTED,
-    K1,
     AnyOf,
     BlockMatches,
     Ids,
@@ -21,23 +21,221 @@ from simplemem.index.door import (
     Match,
     NoteId,
     PlaceId,
+    Question,
     Term,
-    as_values,
 )
 from simplemem.index.engine import Connection
 from simplemem.index.places import BLOCK, SHIFT
-from simplemem.index.terms.format import Sizes
-from simplemem.index.terms.query_terms import Part, QueryTerms, SegmentCache
-from simplemem.index.terms.scores import (
-    Scores,
-    WordForms,
-    best_scores,
-    length_norms,
-    score_blocks,
-    score_notes,
+from simplemem.index.terms.format import (
+    BODY_WEIGHT,
+    FIRST_BLOCK,
+    K1,
+    MIN_IDF,
+    TITLE,
+    TITLE_WEIGHT,
+    B,
+    Sizes,
 )
-from simplemem.index.terms.segment import Integers, expand, find_sorted
+from simplemem.index.terms.query_terms import Occurrences, Part, QueryTerms, SegmentCache
+from simplemem.index.terms.segment import Documents, Integers, expand, find_sorted
 from simplemem.index.terms.tokens import Phrase, phrases_of
+
+MAX_NOTES_OF_SMALL_INDEX = 2_000  # among which every word is looked for
+
+
+# -- scores
+
+WordForms = Sequence[Sequence[float]]
+"""The most that each form of each word of a query adds to a score.
+
+Of the forms of a word, only the best counts in a note or block.
+"""
+
+
+class Scores(NamedTuple):
+    """Notes or blocks of a segment, and their scores."""
+
+    note_ids: Integers
+    place_ids: Integers  # 0 for a note
+    scores: Integers
+
+
+class _Entries(NamedTuple):
+    """How often the forms of a query are in notes or blocks; those of the first form come first."""
+
+    indexes: Integers  # of notes or blocks
+    frequencies: Integers
+    sizes: Sequence[int]  # the number of entries of each form
+
+
+def length_norms(lengths: Integers, average_length: float) -> Integers:
+    """Return what BM25 adds to a frequency: long texts hold a word more often by chance."""
+    return K1 * (1 - B) + K1 * B / max(average_length, 1e-9) * lengths
+
+
+def score_notes(
+    documents: Documents,
+    words: WordForms,
+    occurrences: Sequence[Occurrences],
+    norms: Integers,
+    selected: Integers | None,
+) -> Scores:
+    """Score all notes of a segment that hold a word, or those of them that are selected.
+
+    There are `occurrences` of each form, in the order of `words`.
+    """
+    by_note = [of_form.by_note for of_form in occurrences]
+    entries = _Entries(
+        np.concatenate([notes.note_indexes for notes in by_note]),
+        np.concatenate([notes.frequencies for notes in by_note]),
+        [len(notes.note_indexes) for notes in by_note],
+    )
+    scores = _sum_scores(words, entries, norms[entries.indexes], len(documents.note_ids))
+
+    if selected is None:
+        notes = np.flatnonzero(scores)
+    else:
+        notes = selected[scores[selected] > 0]
+    return Scores(documents.note_ids[notes], np.zeros(len(notes), np.int64), scores[notes])
+
+
+def score_blocks(
+    documents: Documents,
+    words: WordForms,
+    occurrences: Sequence[Occurrences],
+    average_length: float,
+    notes: Integers,
+) -> Scores:
+    """Score all blocks of some notes that hold a word, or whose note has it in its title.
+
+    `notes` are indexes, ascending. There are `occurrences` of each form, in the order of `words`.
+    """
+    block_counts = documents.block_counts[notes].astype(np.int64)
+    first_blocks = np.cumsum(block_counts) - block_counts
+    titles = documents.first_ordinals[notes]
+    entries = _count_in_blocks(occurrences, notes, titles, first_blocks, block_counts)
+
+    # A block is numbered among those of all the notes.
+    note_of_block = np.repeat(np.arange(len(notes)), block_counts)
+    holders = note_of_block[entries.indexes]
+    numbers = entries.indexes - first_blocks[holders]
+    ordinals = titles[holders] + FIRST_BLOCK + numbers
+    lengths = documents.lengths[ordinals] + documents.lengths[titles[holders]]
+    norms = length_norms(lengths, average_length)
+    scores = _sum_scores(words, entries, norms, len(note_of_block))
+
+    blocks = np.flatnonzero(scores)
+    holders = note_of_block[blocks]
+    note_ids = documents.note_ids[notes[holders]]
+    place_ids = (note_ids << SHIFT) | BLOCK | (blocks - first_blocks[holders])
+    return Scores(note_ids, place_ids, scores[blocks])
+
+
+def _count_in_blocks(
+    occurrences: Sequence[Occurrences],
+    notes: Integers,
+    titles: Integers,
+    first_blocks: Integers,
+    block_counts: Integers,
+) -> _Entries:
+    """Return how often each form is in each block of some notes, and in the titles of the notes.
+
+    `titles` are the ordinals of the notes' titles.
+    """
+    block_count = int(block_counts.sum())
+    postings = [_postings_in(of_form, notes) for of_form in occurrences]
+    ordinals, counts, holders = (np.concatenate(column) for column in zip(*postings, strict=True))
+    forms = np.repeat(np.arange(len(postings)), [len(column) for column, _, _ in postings])
+
+    places = ordinals - titles[holders]
+    is_block = places >= FIRST_BLOCK
+    keys = forms * block_count + first_blocks[holders] + places - FIRST_BLOCK
+    keys = keys[is_block]
+    frequencies = BODY_WEIGHT * counts[is_block]
+
+    is_title = places == TITLE
+    if is_title.any():
+        holders = holders[is_title]
+        blocks = expand(
+            forms[is_title] * block_count + first_blocks[holders], block_counts[holders]
+        )
+        title_frequencies = np.repeat(TITLE_WEIGHT * counts[is_title], block_counts[holders])
+        frequencies = np.concatenate([frequencies, title_frequencies])
+        keys, entry_of_key = np.unique(np.concatenate([keys, blocks]), return_inverse=True)
+        frequencies = np.bincount(entry_of_key, frequencies)
+
+    forms, indexes = np.divmod(keys, max(1, block_count))
+    sizes = np.bincount(forms, minlength=len(postings))
+    return _Entries(indexes, frequencies, sizes.tolist())
+
+
+def _postings_in(occurrences: Occurrences, notes: Integers) -> tuple[Integers, Integers, Integers]:
+    """Return the ordinals and counts of the postings in some notes.
+
+    The third array has the index in `notes` of the note of each.
+    """
+    by_note = occurrences.by_note
+    if not len(by_note.note_indexes):
+        nothing = np.zeros(0, np.int64)
+        return nothing, nothing, nothing
+    rows, is_there = find_sorted(by_note.note_indexes, notes)
+    rows = rows[is_there]
+    starts = by_note.first_postings[rows]
+    sizes = by_note.first_postings[rows + 1] - starts
+    postings = expand(starts, sizes)
+    holders = np.repeat(np.flatnonzero(is_there), sizes)
+    return occurrences.ordinals[postings], occurrences.counts[postings], holders
+
+
+def _sum_scores(words: WordForms, entries: _Entries, norms: Integers, size: int) -> Integers:
+    """Return the scores of `size` notes or blocks. The `norms` are those of the entries."""
+    frequencies = entries.frequencies
+    max_scores = np.repeat(list(chain.from_iterable(words)), entries.sizes)
+    scores = max_scores * (frequencies / (frequencies + norms))
+    indexes = entries.indexes
+    if any(len(forms) > 1 for forms in words):
+        indexes, scores = _best_of_forms(words, entries, scores, size)
+    return np.bincount(indexes, scores, size)
+
+
+def _best_of_forms(
+    words: WordForms, entries: _Entries, scores: Integers, size: int
+) -> tuple[Integers, Integers]:
+    """Return the indexes and scores of each word, of whose forms only the best counts."""
+    ends = np.cumsum([0, *entries.sizes])
+    indexes_of_words = []
+    scores_of_words = []
+    first_form = 0
+    for forms in words:
+        best = np.zeros(size)
+        for form in range(first_form, first_form + len(forms)):
+            chosen = slice(ends[form], ends[form + 1])
+            indexes = entries.indexes[chosen]
+            best[indexes] = np.maximum(best[indexes], scores[chosen])
+        indexes = np.flatnonzero(best)
+        indexes_of_words.append(indexes)
+        scores_of_words.append(best[indexes])
+        first_form += len(forms)
+    return np.concatenate(indexes_of_words), np.concatenate(scores_of_words)
+
+
+def best_scores(parts: Sequence[Scores], limit: int) -> Scores | None:
+    """Return the best of all segments, best first; of equal ones the lower id first.
+
+    None if empty.
+    """
+    if not parts:
+        return None
+    merged = Scores(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    if limit < len(merged.scores):
+        least = np.partition(merged.scores, -limit)[-limit]
+        is_candidate = merged.scores >= least
+        merged = Scores(*(column[is_candidate] for column in merged))
+    order = np.lexsort((merged.place_ids, merged.note_ids, -merged.scores))[:limit]
+    return Scores(*(column[order] for column in merged))
+
+
+# -- reading
 
 _BLOCK_NUMBER_MASK = BLOCK - 1
 
@@ -126,7 +324,52 @@ class TermIndex:
         ]
         return sorted(set.intersection(*holders_of_phrases)) if holders_of_phrases else []
 
-    rank = door.rank
+    def rank(
+        self, db: Connection, question: Question, ids: Ids
+    ) -> tuple[Leg, BlockMatches | None, Leg]:
+        """Return the best notes by their words, and of these the best blocks and pairs of words.
+
+        A pair is two words of the question that stand side by side in a note.
+        """
+        all_terms = question.terms
+        if not all_terms:
+            return [], None, []
+
+        terms: Sequence[Term] = self._without_frequent(db, "note", all_terms)
+        notes = self.rank_by_terms(db, "note", terms, question.notes, ids)
+        if len(notes) < question.notes and len(terms) < len(all_terms):
+            # Then notes that hold only frequent words are wanted too.
+            terms = all_terms
+            notes = self.rank_by_terms(db, "note", terms, question.notes, ids)
+
+        closer = [match.note for match in _first_with_ties(notes, question.closer)]
+        block_terms: Sequence[Term] = all_terms
+        if terms is not all_terms and closer:
+            block_terms = self._without_frequent(db, "block", all_terms)
+        blocks = self.best_blocks(db, block_terms, question.blocks, closer)
+
+        frequent_words = {word for term in all_terms if term not in terms for word in term.words}
+        pairs = [pair for pair in question.pairs if frequent_words.isdisjoint(pair.words)]
+        if not pairs:
+            return notes, blocks, []
+        return notes, blocks, self.rank_by_terms(db, "note", pairs, question.notes, closer)
+
+    def _without_frequent(self, db: Connection, kind: str, terms: Sequence[Term]) -> Sequence[Term]:
+        """Return the terms without those of half of the notes or a quarter of the blocks.
+
+        BM25 gives these little. A stem goes with its word. All terms stay in a small index, and if
+        all are frequent.
+        """
+        if self.notes <= MAX_NOTES_OF_SMALL_INDEX:
+            return terms
+        max_holders = self.notes // 2 if kind == "note" else self.blocks(db) // 4
+
+        def is_frequent(term: Term) -> bool:
+            return self.count(db, kind, term) > max_holders
+
+        rarer = [term for term in terms if not is_frequent(term)]
+        rarer = [term for term in rarer if not (term.stem_of and is_frequent(Term(term.stem_of)))]
+        return rarer if 0 < len(rarer) < len(terms) else terms
 
     def rank_by_terms(
         self, db: Connection, kind: str, terms: Sequence[Term], limit: int, ids: Ids
@@ -139,7 +382,7 @@ class TermIndex:
         if best is None:
             return []
         columns = (best.note_ids.tolist(), best.place_ids.tolist(), best.scores.tolist())
-        return list(as_values(Match, zip(*columns, strict=True)))
+        return [Match(*row) for row in zip(*columns, strict=True)]
 
     def best_blocks(
         self, db: Connection, terms: Sequence[Term], limit: int, ids: Ids
@@ -157,7 +400,7 @@ class TermIndex:
         self, db: Connection, kind: str, terms: Sequence[Term], limit: int, ids: Ids
     ) -> Scores | None:
         """Return the scores of the best notes or blocks (`kind`); None if nothing can match."""
-        words = [phrases_of(forms) for forms in door.by_word(terms)]
+        words = [phrases_of(forms) for forms in group_by_word(terms)]
         words = [forms for forms in words if forms]
         has_no_note = ids is not None and not len(ids)
         if not words or has_no_note:
@@ -247,7 +490,7 @@ class TermIndex:
         counts = self._note_counts if kind == "note" else self._block_counts
         unknown = [phrase for phrase in phrases if phrase not in counts]
         if unknown:
-            max_notes = self.notes // 2 if self.notes > door.FEW_NOTES else None
+            max_notes = self.notes // 2 if self.notes > MAX_NOTES_OF_SMALL_INDEX else None
             terms = self._read(db, unknown, max_notes)
             count = terms.count_notes if kind == "note" else terms.count_blocks
             for phrase in unknown:
@@ -284,7 +527,40 @@ def _ranks_within_notes(note_ids: Integers) -> Integers:
 
 def _max_score(holders: int, total: int) -> float:
     """Return the most that a term adds to a score, of which so many notes or blocks are holders."""
-    return door.idf(total, holders) * (K1 + 1)
+    return idf(total, holders) * (K1 + 1)
+
+
+def _first_with_ties(matches: Sequence[Match], count: int) -> Sequence[Match]:
+    """Return the first matches, and those that score as the last of them.
+
+    Which of these comes first depends only on when the notes were indexed.
+    """
+    end = count
+    while 0 < end < len(matches) and round(matches[end].score, 9) == round(
+        matches[count - 1].score, 9
+    ):
+        end += 1
+    return matches[:end]
+
+
+def group_by_word(terms: Sequence[Term]) -> list[list[Term]]:
+    """Return terms grouped by the word that they are forms of: first the word, then its stems.
+
+    A stem whose word is not among the terms is a group of its own.
+    """
+    groups = {(term.words, term.beginning): [term] for term in terms if not term.stem_of}
+    for term in terms:
+        if not term.stem_of:
+            continue
+        word = term.stem_of, False
+        key = word if word in groups else (term.words, False)
+        groups.setdefault(key, []).append(term)
+    return list(groups.values())
+
+
+def idf(total: int, holders: int) -> float:
+    """Return how much a term counts that so many of the notes or blocks hold, as in FTS5."""
+    return max(math.log((total - holders + 0.5) / (holders + 0.5)), MIN_IDF)
 
 
 # -- text that several notes have

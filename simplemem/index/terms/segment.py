@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from simplemem.index.engine import LAST, Damaged
 from simplemem.index.terms.format import FIRST_BLOCK, MAX_COUNT, SUMMARY, TITLE, Sizes
-from simplemem.index.terms.small_segment import PackedSegment, SegmentBuilder
+from simplemem.index.terms.writer import PackedSegment, SegmentBuilder
 
 Integers = NDArray[Any]
 

@@ -16,10 +16,10 @@ from simplemem.kinds.talk.cues import PATTERNS, keywords_of
 from simplemem.note.body import read_body
 from simplemem.note.dates import format_moment, parse_moment
 from simplemem.note.names import base_name, legal_name
+from simplemem.note.note import read_tags
 from simplemem.note.properties import set_property
 from simplemem.note.sentences import sentence_spans
 from simplemem.note.tag_changes import change_tags
-from simplemem.note.tags import read_tags
 from simplemem.note.words import newline_of
 from simplemem.store import Read
 

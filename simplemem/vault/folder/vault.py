@@ -228,7 +228,7 @@ class FolderVault(VaultBase):
 
         Files are regular files outside of folders whose name begins with a dot.
         """
-        with self._open_root() as handles:
+        with DirHandles(str(self.root)) as handles:
             scan = scan_folder(handles)
         return self._visible_entries(scan)
 
@@ -240,7 +240,7 @@ class FolderVault(VaultBase):
 
     def paths(self) -> list[str]:
         """Return the paths that `scan` would find, sorted. No file is examined."""
-        with self._open_root() as handles:
+        with DirHandles(str(self.root)) as handles:
             paths = list_paths(handles)
         if not self.access.is_partial:
             return paths
@@ -249,7 +249,7 @@ class FolderVault(VaultBase):
     def entries_below(self, folder: str) -> list[Entry]:
         """Return the files in a folder and its subfolders; none if it does not exist."""
         parts = check_path(folder) if folder else ()
-        with self._open_root() as handles:
+        with DirHandles(str(self.root)) as handles:
             entries = scan_folder(handles, parts).entries
         return [entry for entry in entries if not self.access.hides(entry.path)]
 
@@ -258,7 +258,7 @@ class FolderVault(VaultBase):
         check_path(path)
         if self.access.hides(path):
             return None
-        with self._open_root() as handles, translating_os_errors("access", path):
+        with DirHandles(str(self.root)) as handles, translating_os_errors("access", path):
             return disk.entry_at(handles, path)
 
     def read(self, path: str) -> File:
@@ -276,7 +276,7 @@ class FolderVault(VaultBase):
         It keeps folders open, so it may read from a folder that is moved away meanwhile. Use it for
         a short time.
         """
-        with self._open_root() as handles:
+        with DirHandles(str(self.root)) as handles:
             yield lambda path: self._read_file(handles, path)
 
     def _read_file(self, handles: DirHandles, path: str) -> File:
@@ -294,7 +294,7 @@ class FolderVault(VaultBase):
     # Write
 
     def _carry_out(self, changes: Sequence[FileChange], author: Author) -> list[WriteResult]:
-        with self._open_root() as handles:
+        with DirHandles(str(self.root)) as handles:
             self._journal.resume(handles)
             operation = FolderOperation(
                 handles,

@@ -19,9 +19,9 @@ from index.terms.vault_of_words import (
     term_index,
 )
 
-from simplemem.index import door
 from simplemem.index.door import Match, Question, Term
 from simplemem.index.sqlite.engine import SqliteEngine, open_engine
+from simplemem.index.terms import reader
 from simplemem.index.terms.writer import list_segments, merge_segments
 
 NOTES = 240
@@ -184,7 +184,7 @@ def test_the_best_form_of_a_word_counts_and_none_for_more_than_the_word(filled: 
         index = term_index(db, NOTES)
         total = index.sizes.notes
         holders = [index.count(db, "note", term) for term in (word, bare_stem)]
-        share = door.idf(total, max(holders)) / door.idf(total, holders[1])
+        share = reader.idf(total, max(holders)) / reader.idf(total, holders[1])
         by_word = filled.full_text.scores("note", [word])
         by_stem = filled.full_text.scores("note", [bare_stem])
         expected = {
@@ -199,7 +199,7 @@ def test_the_best_form_of_a_word_counts_and_none_for_more_than_the_word(filled: 
 def test_words_that_most_notes_hold_are_not_scored_and_no_note_is_passed_over(
     filled: Filled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "FEW_NOTES", 30)
+    monkeypatch.setattr(reader, "MAX_NOTES_OF_SMALL_INDEX", 30)
     chance = random.Random(8)
     common = Term((WORDS[0],))
     with filled.database.reading() as db:
@@ -216,7 +216,7 @@ def test_words_that_most_notes_hold_are_not_scored_and_no_note_is_passed_over(
 def test_a_phrase_is_found_though_one_of_its_words_is_in_most_notes(
     filled: Filled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "FEW_NOTES", 30)
+    monkeypatch.setattr(reader, "MAX_NOTES_OF_SMALL_INDEX", 30)
     found = 0
     for other in WORDS[1:8]:
         pair = Term((WORDS[0], other))
