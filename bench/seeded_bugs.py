@@ -127,7 +127,7 @@ FAULTS = (
     ),
     Fault(
         "index", "a text of the same length is taken for the same text",
-        "simplemem.index.door",
+        "simplemem.index.api",
         [("self.stat != (size, mtime_ns, ctime_ns)", "size != self.size"),
          (" or max(mtime_ns, ctime_ns) > self.checked_ns - RACY_NS", "")],
     ),

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from simplemem.index.door import StoredLink
+from simplemem.index.api import StoredLink
 from simplemem.index.engine import Connection, read_integer
 from simplemem.index.notes import links
 

@@ -12,14 +12,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from simplemem.index import notes, vectors
-from simplemem.index.door import (
-    Beside,
+from simplemem.index.api import (
     Match,
+    Neighbour,
+    NoteDetails,
     NoteId,
     PlaceId,
     Position,
     Row,
-    Shown,
     Term,
 )
 from simplemem.index.engine import LAST, Connection, IntegerList
@@ -63,7 +63,7 @@ class DetailsReader:
         matched: Sequence[PlaceId],
         beside: Sequence[NoteId],
         among: Collection[NoteId],
-    ) -> dict[NoteId, Shown]:
+    ) -> dict[NoteId, NoteDetails]:
         """Return details of the notes that are still there, by note.
 
         `best_places` has the place of each note that was found, 0 for none. `matched` are further
@@ -108,7 +108,7 @@ class DetailsReader:
             (place >> SHIFT, (position.start, position.stop)) for place, position in repeated_rows
         )
         return {
-            note: Shown(
+            note: NoteDetails(
                 row,
                 tags[note],
                 passages[note],
@@ -146,7 +146,9 @@ class DetailsReader:
         return vectors.nearest_places(self._db, vector, others)
 
 
-def find_neighbours(db: Connection, rows: Sequence[Row]) -> defaultdict[NoteId, tuple[Beside, ...]]:
+def find_neighbours(
+    db: Connection, rows: Sequence[Row]
+) -> defaultdict[NoteId, tuple[Neighbour, ...]]:
     """Return the neighbours of each note.
 
     Neighbours are notes linked with it, and for a note of a day the dated notes before and after it
@@ -173,7 +175,7 @@ def find_neighbours(db: Connection, rows: Sequence[Row]) -> defaultdict[NoteId, 
 
     known = notes.known_at(db, {path for _, path, _ in found}) if found else {}
     return group_by_note(
-        (note, Beside(known[path].id, via)) for note, path, via in found if path in known
+        (note, Neighbour(known[path].id, via)) for note, path, via in found if path in known
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import notes
-from simplemem.index.door import Embedded, Progress
+from simplemem.index.api import Embedded, Progress
 from simplemem.index.engine import Connection, Engine
 from simplemem.index.text import EmbeddingQueue, chunk_ids_of_note, embedded_chunks, parse_note
 from simplemem.note.note import read_note

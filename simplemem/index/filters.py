@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 
+from simplemem.index.api import IndexFilter
 from simplemem.index.changes import written_by
-from simplemem.index.door import Narrow
 from simplemem.index.engine import LAST, Dialect, IntegerList, TextList, Value
 from simplemem.note.names import compare_key
 from simplemem.note.note import hyphenate
@@ -16,7 +16,9 @@ GetHolders = Callable[[Sequence[Sequence[str]]], Sequence[int]]
 """Return the notes that hold all of some sequences of words."""
 
 
-def condition(narrow: Narrow, dialect: Dialect, get_holders: GetHolders) -> tuple[str, list[Value]]:
+def condition(
+    narrow: IndexFilter, dialect: Dialect, get_holders: GetHolders
+) -> tuple[str, list[Value]]:
     """Return the FROM and WHERE of a filter, for `notes n`, and the values to bind."""
     conditions = _Conditions(dialect)
     if narrow.only:
@@ -42,7 +44,7 @@ def condition(narrow: Narrow, dialect: Dialect, get_holders: GetHolders) -> tupl
     return f"notes n WHERE {conditions.as_sql()}", conditions.values
 
 
-def _add_simple_fields(conditions: _Conditions, narrow: Narrow) -> None:
+def _add_simple_fields(conditions: _Conditions, narrow: IndexFilter) -> None:
     """Add the conditions that compare one column with one value."""
     if narrow.type:
         conditions.add(f"n.type_key = {conditions.bind(compare_key(narrow.type))}")

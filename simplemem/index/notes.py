@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from simplemem.index.api import SIZE_OF_MOVED, Outline, Row, Stat, StoredLink, VectorSpace
 from simplemem.index.changes import is_named_by_us
-from simplemem.index.door import SIZE_OF_MOVED, Outline, Row, Stat, StoredLink, VectorSpace
 from simplemem.index.engine import (
     LAST,
     Connection,

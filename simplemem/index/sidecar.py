@@ -17,9 +17,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from simplemem.errors import Unavailable
-from simplemem.index import audit, door, embeddings, notes, vectors
+from simplemem.index import api, audit, embeddings, notes, vectors
+from simplemem.index.api import IndexFilter, IndexProgress, IndexQuery, Matches, NoteId, NotePage
 from simplemem.index.details import DetailsReader, group_by_note, select_tags
-from simplemem.index.door import Matches, Narrow, NoteId, NotePage, Question, Standing
 from simplemem.index.engine import (
     COMMIT,
     Connection,
@@ -162,16 +162,16 @@ class Sidecar:
 
     # -- searching
 
-    def vocabulary(self, groups: Sequence[door.AnyOf]) -> tuple[Sequence[int], Standing]:
+    def vocabulary(self, groups: Sequence[api.AnyOf]) -> tuple[Sequence[int], IndexProgress]:
         """Return for each group of words how many notes hold one of them, and how far the index is."""
 
-        def read(db: Connection) -> tuple[Sequence[int], Standing]:
+        def read(db: Connection) -> tuple[Sequence[int], IndexProgress]:
             snapshot = self._snapshot(db)
             return snapshot.terms().count_notes(db, groups), snapshot.standing
 
         return self._read(read)
 
-    def ask(self, question: Question) -> Matches:
+    def ask(self, question: IndexQuery) -> Matches:
         """Return the notes that the words or the vector of a question lead to.
 
         What is like a note is found once per state of the index.
@@ -187,7 +187,7 @@ class Sidecar:
 
         return self._read(read)
 
-    def _answer(self, snapshot: Snapshot, question: Question) -> Matches:
+    def _answer(self, snapshot: Snapshot, question: IndexQuery) -> Matches:
         db = snapshot.db
         keys = {*question.names, *question.inner_names}
         # Sent first, so that a server has the answer by the time it is read.
@@ -213,8 +213,8 @@ class Sidecar:
         )
 
     def _near(
-        self, snapshot: Snapshot, question: Question, ids: door.Ids, also: set[NoteId]
-    ) -> Mapping[NoteId, door.Nearness] | None:
+        self, snapshot: Snapshot, question: IndexQuery, ids: api.Ids, also: set[NoteId]
+    ) -> Mapping[NoteId, api.Nearness] | None:
         """Return the notes nearest to the vector of a question, and those in `also`; None without one."""
         vector = _comparable_vector(snapshot, question)
         if vector is None:
@@ -227,15 +227,15 @@ class Sidecar:
 
     def shown(
         self,
-        some: Mapping[NoteId, door.PlaceId],
-        question: Question,
+        some: Mapping[NoteId, api.PlaceId],
+        question: IndexQuery,
         *,
         blocks: bool = False,
         repeated: bool = False,
-        matched: Sequence[door.PlaceId] = (),
+        matched: Sequence[api.PlaceId] = (),
         beside: Sequence[NoteId] = (),
         among: Collection[NoteId] = (),
-    ) -> Mapping[NoteId, door.Shown]:
+    ) -> Mapping[NoteId, api.NoteDetails]:
         """Return details of notes that are there, each with the place that was found (0: none).
 
         `matched` are further blocks that were found; `blocks` takes all that have a word of the
@@ -243,7 +243,7 @@ class Sidecar:
         Notes in `among` are added if they are neighbours of a note in `beside`.
         """
 
-        def read(db: Connection) -> Mapping[NoteId, door.Shown]:
+        def read(db: Connection) -> Mapping[NoteId, api.NoteDetails]:
             snapshot = self._snapshot(db)
             reader = DetailsReader(
                 db,
@@ -263,17 +263,17 @@ class Sidecar:
         return self._read(read)
 
     def holding(
-        self, groups: Sequence[door.AnyOf], some: Sequence[NoteId]
+        self, groups: Sequence[api.AnyOf], some: Sequence[NoteId]
     ) -> list[tuple[int, set[NoteId]]]:
         """Return for each group of words how many notes hold one of them, and which of `some` do."""
         return self._read(lambda db: self._snapshot(db).terms().find_holders(db, groups, some))
 
     @staticmethod
-    def lets_all_pass(narrow: Narrow) -> bool:
+    def lets_all_pass(narrow: IndexFilter) -> bool:
         """Return whether a filter lets every visible note pass."""
-        return replace(narrow, hidden=False, require_all=False) == Narrow()
+        return replace(narrow, hidden=False, require_all=False) == IndexFilter()
 
-    def page(self, narrow: Narrow, sort: str, limit: int, after: int = 0) -> NotePage:
+    def page(self, narrow: IndexFilter, sort: str, limit: int, after: int = 0) -> NotePage:
         """Return a page of the notes that pass a filter, after so many others."""
 
         def read(db: Connection) -> NotePage:
@@ -294,12 +294,12 @@ class Sidecar:
 
     # -- notes, files and links
 
-    def known(self, paths: Iterable[str] | None = None) -> dict[str, door.Row]:
+    def known(self, paths: Iterable[str] | None = None) -> dict[str, api.Row]:
         """Return what the index knows of these notes, if they are there; of every note without paths."""
         wanted = None if paths is None else list(paths)
         return self._read(lambda db: notes.known_at(db, wanted))
 
-    def outline(self, path: str) -> door.Outline | None:
+    def outline(self, path: str) -> api.Outline | None:
         """Return what is shown of a note that is read; None if the index does not have it."""
         return self._read(lambda db: notes.outline(db, path))
 
@@ -329,7 +329,7 @@ class Sidecar:
         """Return the files of a name, as names are compared."""
         return self._read(lambda db: notes.files_named(db, key))
 
-    def links(self, to: str | None = None) -> Sequence[door.StoredLink]:
+    def links(self, to: str | None = None) -> Sequence[api.StoredLink]:
         """Return the links that mean this file, else every link.
 
         A conflict copy's links are left out: they only repeat its note's.
@@ -347,7 +347,7 @@ class Sidecar:
 
     # -- vectors, counts and states
 
-    def embedded(self, embedder: str, remote: bool) -> door.Embedded:
+    def embedded(self, embedder: str, remote: bool) -> api.Embedded:
         """Return how far an embedder is, which may not have begun yet."""
         return self._read(lambda db: embeddings.embedded(db, embedder, remote))
 
@@ -367,21 +367,21 @@ class Sidecar:
         """Return everything that was read from every note, by path."""
         return self._read(audit.inspection)
 
-    def standing(self) -> Standing:
+    def standing(self) -> IndexProgress:
         """Return how far the index is."""
         return self._read(lambda db: self._snapshot(db).standing)
 
-    def since(self, mark: door.Mark | None) -> door.Changes:
+    def since(self, mark: api.Mark | None) -> api.Changes:
         """Return what was put since a mark, by any process; everything without one."""
 
-        def read(db: Connection) -> door.Changes:
-            now = door.Mark(self.database.generation, notes.newest_rev(db))
+        def read(db: Connection) -> api.Changes:
+            now = api.Mark(self.database.generation, notes.newest_rev(db))
             if now == mark:
-                return door.Changes(now, (), -1, whole=False)
+                return api.Changes(now, (), -1, whole=False)
             is_same_index = mark is not None and mark.generation == now.generation
             rev = mark.rev if mark is not None and is_same_index else -1
             changed = notes.rows(db, "rev > $1 ORDER BY rev", rev)
-            return door.Changes(now, changed, notes.count(db), whole=rev < 0)
+            return api.Changes(now, changed, notes.count(db), whole=rev < 0)
 
         return self._read(read)
 
@@ -395,12 +395,12 @@ class Snapshot:
         self.similar: dict[tuple[str, int], Matches] = {}  # what is like a note
         commit = db.execute("SELECT value FROM meta WHERE key = $1", (COMMIT,))
         self.rev = notes.newest_rev(db)
-        self.standing = Standing(
+        self.standing = IndexProgress(
             notes.count(db), notes.vector_space(db), notes.waiting(db), commit.get or ""
         )
         self._get_segments = get_segments
         self._terms: TermIndex | None = None
-        self._narrow: Narrow | None = None  # the last filter
+        self._narrow: IndexFilter | None = None  # the last filter
         self._ids: Sequence[NoteId] = ()  # that passed it
         self._paths: dict[NoteId, str] = {}
         self._folders_with_notes: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -422,7 +422,7 @@ class Snapshot:
             self._paths |= notes.paths_of(self.db, unknown)
         return {note_id: self._paths[note_id] for note_id in note_ids if note_id in self._paths}
 
-    def without_empty_archives(self, narrow: Narrow) -> Narrow:
+    def without_empty_archives(self, narrow: IndexFilter) -> IndexFilter:
         """Return a filter without archives that hold no note. Most vaults have none, and it is open."""
         if narrow.archived or not narrow.archive:
             return narrow
@@ -432,7 +432,7 @@ class Snapshot:
             self._folders_with_notes[narrow.archive] = folders
         return replace(narrow, archive=folders)
 
-    def condition(self, narrow: Narrow) -> tuple[str, list[Any]]:
+    def condition(self, narrow: IndexFilter) -> tuple[str, list[Any]]:
         """Return the FROM and WHERE of a filter, and the values to bind."""
 
         def get_holders(sequences: Sequence[Sequence[str]]) -> Sequence[NoteId]:
@@ -440,7 +440,7 @@ class Snapshot:
 
         return condition(narrow, self.db.dialect, get_holders)
 
-    def ids(self, narrow: Narrow) -> Sequence[NoteId]:
+    def ids(self, narrow: IndexFilter) -> Sequence[NoteId]:
         """Return the notes that pass a filter."""
         if narrow != self._narrow:
             source, values = self.condition(narrow)
@@ -450,7 +450,7 @@ class Snapshot:
         return self._ids
 
 
-def _comparable_vector(snapshot: Snapshot, question: Question) -> bytes | None:
+def _comparable_vector(snapshot: Snapshot, question: IndexQuery) -> bytes | None:
     """Return the vector of a question, if it can be compared with those that the index has.
 
     Vectors of two embedders are never compared.
@@ -467,7 +467,7 @@ def _comparable_vector(snapshot: Snapshot, question: Question) -> bytes | None:
 
 
 def _by_names(
-    rows: Iterable[tuple[NoteId, int, str]], question: Question, ids: door.Ids
+    rows: Iterable[tuple[NoteId, int, str]], question: IndexQuery, ids: api.Ids
 ) -> tuple[dict[NoteId, int], dict[NoteId, float]]:
     """Return the notes among `ids` that have a name of the question.
 

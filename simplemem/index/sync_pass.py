@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.index import notes
-from simplemem.index.door import Progress, Row, Stat, SyncReport
+from simplemem.index.api import Progress, Row, Stat, SyncReport
 from simplemem.index.engine import Connection
 from simplemem.index.notes import Rows, is_note
 from simplemem.index.text import NoteIndexer, ParsedNote, ReadOutcome

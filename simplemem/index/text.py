@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from simplemem.errors import SimplememError
 from simplemem.index import changes, notes
-from simplemem.index.door import Row, Stat
+from simplemem.index.api import Row, Stat
 from simplemem.index.engine import Connection, Engine
 from simplemem.index.notes import Rows, stat_of, vector_space
 from simplemem.index.places import BLOCK, SHIFT

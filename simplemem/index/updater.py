@@ -24,7 +24,7 @@ from types import MappingProxyType
 
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import changes, notes
-from simplemem.index.door import Progress, Row, SyncReport
+from simplemem.index.api import Progress, Row, SyncReport
 from simplemem.index.engine import COMMIT, SET_META
 from simplemem.index.notes import Rows, stat_of
 from simplemem.index.sync_pass import Snapshot, SyncPass

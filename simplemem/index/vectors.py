@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from simplemem.index.door import Ids, Nearness
+from simplemem.index.api import Ids, Nearness
 from simplemem.index.engine import Connection
 from simplemem.index.places import SHIFT
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from simplemem.errors import Invalid
-from simplemem.index.door import Narrow, NoteId, Question, Row, Shown, StoredLink
+from simplemem.index.api import IndexFilter, IndexQuery, NoteDetails, NoteId, Row, StoredLink
 from simplemem.index.sidecar import Sidecar
 from simplemem.models import Backlink, Mention
 from simplemem.note.names import name_of
@@ -96,7 +96,7 @@ class BacklinkFinder:
 
     def _find_sources(
         self, path: str, query: str | None, limit: int, kinds: Sequence[str]
-    ) -> list[tuple[_Source, Shown]]:
+    ) -> list[tuple[_Source, NoteDetails]]:
         """Return the best notes that lead to a note, as the index has them, with their details."""
         linking = self._linking_sources(path)
         sources = linking if "link" in kinds else []
@@ -112,7 +112,7 @@ class BacklinkFinder:
         if not best:
             return []
         no_places = dict.fromkeys((source.note for source in best), 0)
-        details = self._index.shown(no_places, Question(like=path))
+        details = self._index.shown(no_places, IndexQuery(like=path))
         return [(source, details[source.note]) for source in best if source.note in details]
 
     def _linking_sources(self, path: str) -> list[_Source]:
@@ -129,7 +129,9 @@ class BacklinkFinder:
 
         Notes that link to it are left out; they count for the limit.
         """
-        question = Question(like=path, nearest=4 * limit, narrow=Narrow(archive=self._archive))
+        question = IndexQuery(
+            like=path, nearest=4 * limit, narrow=IndexFilter(archive=self._archive)
+        )
         matches = self._index.ask(question)
         paths = matches.paths
         similar = []
@@ -154,7 +156,7 @@ class BacklinkFinder:
         scores = order | scores_by_signals | scores_of_hits
         return [replace(by_path[path], score=score) for path, score in scores.items()]
 
-    def _backlink(self, source: _Source, details: Shown) -> Backlink | None:
+    def _backlink(self, source: _Source, details: NoteDetails) -> Backlink | None:
         """Return a note as a backlink; None if it was deleted."""
         row = details.row
         text = self._notes.text_of(row.path)
@@ -204,7 +206,7 @@ def _mentions_by_links(links: Sequence[StoredLink], text: str) -> list[Mention]:
     return mentions
 
 
-def _mention_by_meaning(details: Shown, text: str) -> Mention:
+def _mention_by_meaning(details: NoteDetails, text: str) -> Mention:
     """Return the passage of a note that is most similar, or its description."""
     passage = details.best
     if passage is None:

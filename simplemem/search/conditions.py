@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
-from simplemem.index.door import Narrow
+from simplemem.index.api import IndexFilter
 from simplemem.index.sidecar import Sidecar
 from simplemem.note.names import compare_key
 from simplemem.search.needs import IndexMonitor
@@ -47,7 +47,7 @@ class Condition:
     value: str
     fields: Mapping[str, Any]
 
-    def added_to(self, filter: Narrow) -> Narrow:
+    def added_to(self, filter: IndexFilter) -> IndexFilter:
         """Return a filter with this condition too."""
         return replace(filter, **self.fields)
 
@@ -62,18 +62,18 @@ class ConditionChecker:
         self._index = index
         self._monitor = monitor
 
-    def count(self, filter: Narrow) -> int:
+    def count(self, filter: IndexFilter) -> int:
         """Return how many notes pass a filter."""
         return self._index.page(filter, "modified", 0).total
 
-    def conditions_of(self, filter: Narrow) -> list[Condition]:
+    def conditions_of(self, filter: IndexFilter) -> list[Condition]:
         """Return the conditions of a filter, without archives that leave out no note."""
         archive = filter.archive
         if not filter.archived:
             archive = self._index.with_notes(archive)
         return list(_conditions_of(replace(filter, archive=archive)))
 
-    def unmet(self, filter: Narrow) -> str:
+    def unmet(self, filter: IndexFilter) -> str:
         """Return sentences on the conditions that no note meets, with similar or existing values.
 
         It is "" if a note passes the filter, or if notes may be missing from the index. That past
@@ -98,10 +98,10 @@ class ConditionChecker:
             sentences.append(f"No note matches all of {all_conditions}.")
         return " ".join(sentences)
 
-    def _unmet_tags(self, filter: Narrow) -> Iterator[str]:
+    def _unmet_tags(self, filter: IndexFilter) -> Iterator[str]:
         """Yield a sentence for each tag of a filter that no note has."""
         for key, value in {**filter.tags, **filter.all_tags}.items():
-            if self.count(Narrow(tags={key: value})):
+            if self.count(IndexFilter(tags={key: value})):
                 continue
             tag = f"{key}/{value}" if value else key
             suggestions = _suggestions(tag, self._index.tag_counts(), mark="#")
@@ -110,7 +110,7 @@ class ConditionChecker:
     def _unmet_fields(self, conditions: Iterable[Condition]) -> Iterator[str]:
         """Yield a sentence for each condition that no note meets; tags are left out."""
         for condition in conditions:
-            if condition.label == "tag" or self.count(condition.added_to(Narrow())):
+            if condition.label == "tag" or self.count(condition.added_to(IndexFilter())):
                 continue
             suggestions = _suggestions(condition.value, self._existing_values(condition.label))
             yield f"No note matches {condition}{suggestions}."
@@ -126,7 +126,7 @@ class ConditionChecker:
         return sorted(values - {"", "/"})
 
 
-def _conditions_of(filter: Narrow) -> Iterator[Condition]:
+def _conditions_of(filter: IndexFilter) -> Iterator[Condition]:
     """Yield the conditions of a filter."""
     for field, label in _LABELS.items():
         value = getattr(filter, field)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from simplemem.index.door import NoteId, Position, Shown
+from simplemem.index.api import NoteDetails, NoteId, Position
 from simplemem.index.sidecar import Sidecar
 from simplemem.models import Filter, Pack
 from simplemem.note.names import name_of
@@ -40,7 +40,7 @@ _NEIGHBOUR_SHARE = 0.1
 class _Source:
     """A note whose passages may go into a pack; `via` says how it was found if it is no hit."""
 
-    details: Shown
+    details: NoteDetails
     score: float
     via: str = ""
 
@@ -170,7 +170,7 @@ class ContextBuilder:
 def _neighbours_of(
     hits: Sequence[Ranked],
     others: Mapping[NoteId, Ranked],
-    details: Mapping[NoteId, Shown],
+    details: Mapping[NoteId, NoteDetails],
     ranking: Ranking,
 ) -> list[_Source]:
     """Return those of the other notes that are beside one of the hits, by their paths.
@@ -224,7 +224,7 @@ def _pieces_of_note(source: _Source, text: str, words: Sequence[str]) -> list[Pi
     return pieces
 
 
-def _starts_by_passage(details: Shown) -> dict[Position, int]:
+def _starts_by_passage(details: NoteDetails) -> dict[Position, int]:
     """Return the passages of the best blocks, best first, each with the start of its block.
 
     If no block matched the query, it is the passage that is most similar.
@@ -243,7 +243,7 @@ def _starts_by_passage(details: Shown) -> dict[Position, int]:
 
 
 def _quoted_passages(
-    details: Shown, best: Iterable[Position], text: str, words: Sequence[str]
+    details: NoteDetails, best: Iterable[Position], text: str, words: Sequence[str]
 ) -> list[_Quoted]:
     """Return the best passages as they are quoted; the first one with text if these have none."""
     quotable = Quotable.of(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simplemem.index.door import Row
+from simplemem.index.api import Row
 from simplemem.note.dates import date_in_name, full_day_in
 from simplemem.note.names import base_name
 

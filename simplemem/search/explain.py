@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from simplemem.index.door import Narrow, NoteId, Row
+from simplemem.index.api import IndexFilter, NoteId, Row
 from simplemem.index.sidecar import Sidecar
 from simplemem.models import Found, Hit
 from simplemem.note.names import is_copy_reason, name_of
@@ -149,7 +149,7 @@ class _Explanation:
         Raises NotFound, with similar names, and Ambiguous.
         """
         path = self._names.path_of(name)
-        filter = Narrow(only=(path,), hidden=True)
+        filter = IndexFilter(only=(path,), hidden=True)
         row = next(iter(self._index.page(filter, "modified", 1).rows), None)
         if row is None:
             verdict = self._not_indexed_verdict(path)
@@ -167,7 +167,7 @@ class _Explanation:
 
     def _count_by_filters(self) -> tuple[int, list[dict[str, Any]]]:
         """Return the number of all notes, and how many each condition of the filter removes."""
-        filter = Narrow()
+        filter = IndexFilter()
         all_count = self._checker.count(filter)
         left = all_count
         steps = []
@@ -264,7 +264,7 @@ class _Explanation:
 
     def _failed_conditions(self, path: str) -> list[Condition]:
         """Return the conditions of the filter that a note does not meet."""
-        only_this = Narrow(only=(path,))
+        only_this = IndexFilter(only=(path,))
         return [
             condition
             for condition in self._conditions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from simplemem.errors import Invalid
-from simplemem.index.door import Narrow
+from simplemem.index.api import IndexFilter
 from simplemem.models import Filter
 from simplemem.note.dates import local_now, read_when
 from simplemem.note.names import compare_key
@@ -40,9 +40,9 @@ class FilterResolver:
         self.archive = tuple(f"{folder}/" for folder in stripped if folder)
 
         # The filter of a search that asks for none.
-        self.default = Narrow(archive=self.archive)
+        self.default = IndexFilter(archive=self.archive)
 
-    def resolve(self, filter: Filter, query: Query = _NO_QUERY) -> Narrow:
+    def resolve(self, filter: Filter, query: Query = _NO_QUERY) -> IndexFilter:
         """Return the filter of the index for a user's filter and the filters of a query.
 
         The query's type, folder and author take precedence. Raises Invalid for too many conditions
@@ -56,7 +56,7 @@ class FilterResolver:
 
         note_type = query.type or well_formed(filter.type)
         prefix = (query.prefix or well_formed(filter.prefix)).strip().lstrip("/")
-        return Narrow(
+        return IndexFilter(
             tags=_well_formed_items(filter.tags),
             require_all=filter.require_all,
             all_tags=dict(query.tags),

@@ -19,7 +19,7 @@ from math import log, sqrt
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
-from simplemem.index.door import Position, Shown
+from simplemem.index.api import NoteDetails, Position
 from simplemem.models import NO_WORD_HELD, NOTHING_FOUND
 from simplemem.note.words import STOP_WORDS, words_in_order
 
@@ -73,7 +73,7 @@ class Passages(NamedTuple):
         return [text[start:stop] for start, stop in self.spans]
 
 
-def spans_to_compare(details: Shown) -> list[tuple[int, int]]:
+def spans_to_compare(details: NoteDetails) -> list[tuple[int, int]]:
     """Return the passages of a note that may cover a question best.
 
     These are all passages of a short note, and those with the best blocks of a longer one.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simplemem.errors import Invalid
-from simplemem.index.door import SORTS, NotePage
+from simplemem.index.api import SORTS, NotePage
 from simplemem.index.sidecar import Sidecar
 from simplemem.models import Filter, Listed, Page
 from simplemem.note.names import name_of

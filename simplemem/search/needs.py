@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 
+from simplemem.index.api import IndexProgress, Row
 from simplemem.index.changes import Origin
-from simplemem.index.door import Row, Standing
 from simplemem.index.vectors import QueryVector
 from simplemem.models import IndexState
 from simplemem.providers.api import Embedder
@@ -83,14 +83,14 @@ class IndexMonitor(Protocol):
     def is_behind(self) -> bool:
         """Whether notes may be missing from the index."""
 
-    def state(self, status: Standing | None = None) -> IndexState:
+    def state(self, status: IndexProgress | None = None) -> IndexState:
         """Return the state of the index now, or at the time of `status`."""
 
     def state_if_behind(self) -> IndexState | None:
         """Return the state of the index if notes may be missing from it; else None."""
 
     def state_of_answer(
-        self, behind: IndexState | None, status: Standing | None = None
+        self, behind: IndexState | None, status: IndexProgress | None = None
     ) -> IndexState:
         """Return the state of the index that an answer was made of.
 
@@ -121,7 +121,7 @@ class Embeddings(Protocol):
         """Return the embedder of the settings, or None and a sentence that says why."""
 
     def embed_query(
-        self, text: str, status: Standing | None = None
+        self, text: str, status: IndexProgress | None = None
     ) -> tuple[QueryVector | None, str]:
         """Return the vector of a question and a sentence on what limits the search, "" if nothing.
 

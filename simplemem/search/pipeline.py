@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from simplemem.errors import Invalid
-from simplemem.index.door import (
+from simplemem.index.api import (
+    IndexFilter,
+    IndexProgress,
+    IndexQuery,
     Matches,
-    Narrow,
+    NoteDetails,
     NoteId,
     PlaceId,
-    Question,
     Row,
-    Shown,
-    Standing,
 )
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.vectors import QueryVector
@@ -53,7 +53,7 @@ class _Request:
     """What to rank: the notes that pass a filter, for a query; `limit` of them are to be shown."""
 
     query: Query
-    filter: Narrow
+    filter: IndexFilter
     mode: Mode
     limit: int
 
@@ -62,10 +62,10 @@ class _Request:
 class _Candidates:
     """What the index found for a query, and how it was asked."""
 
-    question: Question
+    question: IndexQuery
     matches: Matches
     mode: Mode
-    status: Standing
+    status: IndexProgress
     degraded: str
 
 
@@ -74,7 +74,7 @@ class _Order:
     """An order of notes, the details of those that may be shown, and the signals it is based on."""
 
     ranked: Sequence[Ranked] = ()
-    details: Mapping[NoteId, Shown] = field(default_factory=dict)
+    details: Mapping[NoteId, NoteDetails] = field(default_factory=dict)
     signals: Sequence[Signal] = ()
 
 
@@ -133,10 +133,10 @@ class NoteRanker:
     ) -> Ranking:
         """Rank some notes, also those that are hidden from search; ignore filters in the text."""
         query, status = with_forms(read_query(text), self._index.vocabulary)
-        filter = Narrow(only=tuple(paths), hidden=True)
+        filter = IndexFilter(only=tuple(paths), hidden=True)
         return self._rank(_Request(query, filter, "hybrid", limit), status, rerank=rerank)
 
-    def _rank(self, request: _Request, status: Standing, *, rerank: bool) -> Ranking:
+    def _rank(self, request: _Request, status: IndexProgress, *, rerank: bool) -> Ranking:
         """Rank notes as they are now, and let the reranker order the best ones.
 
         `status` is that of the index when it was asked for the forms of the words.
@@ -158,7 +158,7 @@ class NoteRanker:
             return ranking
         return reranker.rerank(ranking, request.limit)
 
-    def _rank_once(self, request: _Request, status: Standing) -> Ranking:
+    def _rank_once(self, request: _Request, status: IndexProgress) -> Ranking:
         """Rank notes as the index has them."""
         candidates = self._find_candidates(request, status)
         order = self._order(request, candidates)
@@ -177,14 +177,14 @@ class NoteRanker:
             degraded=candidates.degraded,
         )
 
-    def _find_candidates(self, request: _Request, status: Standing) -> _Candidates:
+    def _find_candidates(self, request: _Request, status: IndexProgress) -> _Candidates:
         """Return what the index finds for a query; nothing for one without words."""
         if request.query.words:
             return self._ask(request, status)
         degraded = ""
         if request.query.asks_nothing():
             degraded = "The query contains no words to search for."
-        return _Candidates(Question(narrow=request.filter), _NO_MATCHES, "text", status, degraded)
+        return _Candidates(IndexQuery(narrow=request.filter), _NO_MATCHES, "text", status, degraded)
 
     def _order(self, request: _Request, candidates: _Candidates) -> _Order:
         """Order the notes to show: by their signals, or the newest first without words."""
@@ -194,7 +194,7 @@ class NoteRanker:
             return _Order()
         return self._newest_first(candidates.question, request.limit)
 
-    def _ask(self, request: _Request, status: Standing) -> _Candidates:
+    def _ask(self, request: _Request, status: IndexProgress) -> _Candidates:
         """Ask the index for the notes that the words and the vector of a query lead to."""
         while True:
             vector, degraded = self._vector_of(request, status)
@@ -213,7 +213,9 @@ class NoteRanker:
             matches = self._index.ask(question)
         return _Candidates(question, matches, mode, status, degraded)
 
-    def _vector_of(self, request: _Request, status: Standing) -> tuple[QueryVector | None, str]:
+    def _vector_of(
+        self, request: _Request, status: IndexProgress
+    ) -> tuple[QueryVector | None, str]:
         """Return the vector of a query if it can be compared, and what the search lacks else."""
         if request.mode == "text":
             return None, ""
@@ -272,7 +274,7 @@ class NoteRanker:
         query: Query,
         coverage: Coverage,
         best: Sequence[NoteId],
-        details: Mapping[NoteId, Shown],
+        details: Mapping[NoteId, NoteDetails],
     ) -> list[Signal]:
         """Return the signals with how well the best passages of notes cover the question."""
         covered_notes = best[: rank.COVERED_NOTES]
@@ -282,7 +284,7 @@ class NoteRanker:
         values = dict(zip(covered_notes, shares, strict=True))
         return rank.beside(signals, "covered", rank.COVERED_WEIGHT, values)
 
-    def _newest_first(self, question: Question, limit: int) -> _Order:
+    def _newest_first(self, question: IndexQuery, limit: int) -> _Order:
         """Order the notes that pass the filter by their last change."""
         rows = self._index.page(question.narrow, "modified", limit).rows
         details = self._index.shown({row.id: 0 for row in rows}, question, repeated=True)
@@ -305,12 +307,12 @@ def _depth_of(request: _Request, *, has_coverage: bool, has_days: bool) -> int:
 
 
 def _question_of(
-    request: _Request, vector: QueryVector | None, mode: Mode, status: Standing
-) -> Question:
+    request: _Request, vector: QueryVector | None, mode: Mode, status: IndexProgress
+) -> IndexQuery:
     """Return what to ask the index. A search by meaning alone asks for no words."""
     query = request.query
     weights = rank.weights_of(query.words, query.note_counts, status.notes)
-    question = Question(
+    question = IndexQuery(
         vector=vector,
         narrow=request.filter,
         title=query.text.strip(_TITLE_EDGES),
@@ -326,7 +328,7 @@ def _with_days(
     signals: Sequence[Signal],
     days: tuple[str, ...],
     best: Sequence[NoteId],
-    details: Mapping[NoteId, Shown],
+    details: Mapping[NoteId, NoteDetails],
 ) -> list[Signal]:
     """Return the signals with whether notes belong to a day that the query names."""
     dated_notes = [note for note in best[:DATED_NOTES] if belongs_to_day(details[note].row, days)]

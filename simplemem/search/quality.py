@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from simplemem.index.door import NoteId, Position, Shown
+from simplemem.index.api import NoteDetails, NoteId, Position
 from simplemem.note.names import name_of
 from simplemem.note.plain_text import Span, blank_spans, without_html_comments, without_unseen
 from simplemem.search import judgement, rank
@@ -185,7 +185,7 @@ def _without_edges(version: str, passage: Position) -> Position:
 _MAX_SEARCHED_CHARACTERS = 200_000
 
 
-def passages_of(notes: NoteReader, details: Shown, text: str | None = None) -> Passages:
+def passages_of(notes: NoteReader, details: NoteDetails, text: str | None = None) -> Passages:
     """Return the passages of a note to compare with a question, read when they are needed.
 
     `text` is the text of the note if it was read already.
@@ -206,7 +206,7 @@ class _ComparedNote:
     Guards the text in which words are looked for; it is read when it is first needed.
     """
 
-    def __init__(self, notes: NoteReader, details: Shown, text: str | None) -> None:
+    def __init__(self, notes: NoteReader, details: NoteDetails, text: str | None) -> None:
         self.label = _label_of(details)
         self.passages = passages_of(notes, details, text)
         self._searched = ""
@@ -359,7 +359,7 @@ def _share_of_words(weights: Mapping[str, float], note: _ComparedNote) -> float:
     return rank.share_held(weights, note.label, note.passages.texts())
 
 
-def _label_of(details: Shown) -> str:
+def _label_of(details: NoteDetails) -> str:
     """Return all that a note is called: its name, title, description and tags."""
     row = details.row
     return " ".join((name_of(row.path), row.title, row.description, *details.tags))

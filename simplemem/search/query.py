@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from simplemem.index.door import AnyOf, Standing, Term
+from simplemem.index.api import AnyOf, IndexProgress, Term
 from simplemem.note.stems import MARKS, stem
 from simplemem.note.words import (
     content_words,
@@ -274,13 +274,13 @@ def _take_filter(syntax: _Syntax, match: re.Match[str]) -> str:
 
 # `Sidecar.vocabulary`. For each group of terms it returns how many notes contain one of them, and
 # it returns the index status.
-Vocabulary = Callable[[Sequence[AnyOf]], tuple[Sequence[int], Standing]]
+Vocabulary = Callable[[Sequence[AnyOf]], tuple[Sequence[int], IndexProgress]]
 
 # A shorter beginning would match too many words.
 _MIN_BEGINNING = 3
 
 
-def with_forms(query: Query, vocabulary: Vocabulary) -> tuple[Query, Standing]:
+def with_forms(query: Query, vocabulary: Vocabulary) -> tuple[Query, IndexProgress]:
     """Return the query with all forms its words are searched in, and the index status.
 
     The forms are stems in the languages of the vault. If no note contains a word, its beginning or

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from simplemem.index.door import (
+from simplemem.index.api import (
     BLOCKS_COUNTED,
     BlockMatches,
     Match,

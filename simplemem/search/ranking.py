@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from simplemem.index.door import Matches, Narrow, NoteId, Question, Shown, Standing
+from simplemem.index.api import IndexFilter, IndexProgress, IndexQuery, Matches, NoteDetails, NoteId
 from simplemem.search import rank
 from simplemem.search.query import Query
 from simplemem.search.rank import Mode, Ranked, Signal
@@ -36,16 +36,16 @@ class Ranking:
     query: Query
 
     # The filter as the query and the caller ask for it. The one in `question` may be wider.
-    filter: Narrow
+    filter: IndexFilter
 
     # The index at the time of the search.
-    status: Standing
+    status: IndexProgress
 
     # "text" if there was no vector of the query, whatever was asked for.
     mode: Mode
 
     # What the index was asked, and what it found.
-    question: Question
+    question: IndexQuery
     matches: Matches
 
     signals: Sequence[Signal]
@@ -55,7 +55,7 @@ class Ranking:
 
     # The notes to show, best first. `details` has each of them, and may have others.
     hits: Sequence[Ranked]
-    details: Mapping[NoteId, Shown]
+    details: Mapping[NoteId, NoteDetails]
 
     # Sentences about what the search lacked, such as vectors; "" if nothing.
     degraded: str = ""

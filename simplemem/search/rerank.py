@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from simplemem.errors import SimplememError
-from simplemem.index.door import NoteId
+from simplemem.index.api import NoteId
 from simplemem.note.scopes import is_private_by_rule
 from simplemem.providers.api import Reranker
 from simplemem.providers.reranking import ServiceReranker, from_0_to_1

@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from simplemem.index.api import StoredLink
 from simplemem.index.changes import ChangeTable
-from simplemem.index.door import StoredLink
 from simplemem.index.notes import named_in_memory
 from simplemem.index.sidecar import Sidecar
 from simplemem.models import Finding

@@ -15,9 +15,9 @@ from textwrap import shorten
 from typing import Final
 
 from simplemem.errors import Invalid, SimplememError
+from simplemem.index.api import Progress
 from simplemem.index.changes import ChangeTable
 from simplemem.index.comparison import RowDifference, differences
-from simplemem.index.door import Progress
 from simplemem.index.engine import Engine
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.updater import IndexUpdater

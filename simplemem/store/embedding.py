@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from simplemem.errors import SimplememError, Unavailable
-from simplemem.index.door import Progress, Standing, VectorSpace
+from simplemem.index.api import IndexProgress, Progress, VectorSpace
 from simplemem.index.embeddings import Filling, adopt, take
 from simplemem.index.engine import Damaged, Engine
 from simplemem.index.sidecar import Sidecar
@@ -136,7 +136,7 @@ class Embedding:
             self._coverage = Coverage(embedder)
         return self._coverage
 
-    def embed_query(self, text: str, status: Standing | None = None) -> EmbeddedQuery:
+    def embed_query(self, text: str, status: IndexProgress | None = None) -> EmbeddedQuery:
         """Return the vector of a query if the index has vectors of the same embedder.
 
         The problem, if any, is a sentence for the user. Never raises: without a vector, the caller
@@ -167,7 +167,7 @@ class Embedding:
             return EmbeddedQuery(None, problem)
         return EmbeddedQuery(QueryVector(vector, embedder.name), self.trouble())
 
-    def _lack_of_vectors(self, embedder: Embedder, status: Standing) -> str | None:
+    def _lack_of_vectors(self, embedder: Embedder, status: IndexProgress) -> str | None:
         """Return why the index has no vectors to compare with; None if it has some.
 
         It is "" if no note is to have a vector.
@@ -357,7 +357,7 @@ class Embedding:
         self._delay = _FIRST_DELAY
         self._retry_at = 0.0
 
-    def count_pending(self, status: Standing | None = None) -> int:
+    def count_pending(self, status: IndexProgress | None = None) -> int:
         """Return how many notes wait for a vector of the embedder that the settings name."""
         name, is_remote = self._configured()
         if not name:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 from simplemem.errors import SimplememError
-from simplemem.index.door import Changes, Mark
+from simplemem.index.api import Changes, Mark
 from simplemem.index.notes import named_in_memory
 from simplemem.models import By, Filter, Listed, Moved
 from simplemem.note.note import decode_text, read_note

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from simplemem.index.door import Progress, SyncReport
+from simplemem.index.api import Progress, SyncReport
 from simplemem.index.engine import Engine
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.updater import IndexUpdater

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple, Unpack
 
 from simplemem.errors import SimplememError
-from simplemem.index.door import Progress
+from simplemem.index.api import Progress
 from simplemem.index.notes import named_in_memory
 from simplemem.index.sidecar import Sidecar
 from simplemem.models import By, Mend, Mended, Mending

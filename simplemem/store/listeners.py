@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from simplemem.errors import SimplememError
-from simplemem.index.door import Mark
+from simplemem.index.api import Mark
 from simplemem.index.engine import Damaged
 from simplemem.index.sidecar import Sidecar
 from simplemem.note.names import name_of

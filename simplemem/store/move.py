@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Unpack
 
 from simplemem.errors import AlreadyExists, Invalid, NotFound
+from simplemem.index.api import StoredLink
 from simplemem.index.changes import ChangeTable
-from simplemem.index.door import StoredLink
 from simplemem.index.notes import is_note
 from simplemem.index.sidecar import Sidecar
 from simplemem.models import By, Deleted, Moved

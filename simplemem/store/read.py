@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from simplemem.errors import NotFound
+from simplemem.index.api import Outline, Row
 from simplemem.index.changes import ChangeTable
-from simplemem.index.door import Outline, Row
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.text import NoteMetadata, read_metadata
 from simplemem.models import LinkOut, Memory

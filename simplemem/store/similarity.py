@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from simplemem.index.door import Narrow, Question
+from simplemem.index.api import IndexFilter, IndexQuery
 from simplemem.index.engine import Engine
 from simplemem.index.sidecar import Sidecar
 from simplemem.search.context import ContextBuilder
@@ -109,10 +109,10 @@ class NoteSimilarity:
 
         count = most or len(paths)
         answer = self._index.ask(
-            Question(
+            IndexQuery(
                 terms=query.terms(),
                 vector=vector,
-                narrow=Narrow(only=tuple(paths), hidden=True),
+                narrow=IndexFilter(only=tuple(paths), hidden=True),
                 notes=count,
                 nearest=count,
                 closer=0,

@@ -12,7 +12,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar, Unpack
 
 from simplemem.errors import Unavailable
-from simplemem.index.door import Progress, SyncReport
+from simplemem.index.api import Progress, SyncReport
 from simplemem.index.sqlite.engine import open_engine
 from simplemem.models import (
     Backlink,

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from simplemem.errors import Ambiguous, NotFound, ReadOnly, SimplememError, Unavailable
+from simplemem.index.api import IndexProgress, Progress, Row, Stat, SyncReport
 from simplemem.index.changes import ChangeTable
-from simplemem.index.door import Progress, Row, Standing, Stat, SyncReport
 from simplemem.index.engine import Damaged, Engine
 from simplemem.index.notes import is_note, stat_of
 from simplemem.index.sidecar import Sidecar
@@ -593,7 +593,7 @@ class IndexMonitor:
         return self.state() if self.is_behind else None
 
     def state_of_answer(
-        self, state_behind: IndexState | None, status: Standing | None = None
+        self, state_behind: IndexState | None, status: IndexProgress | None = None
     ) -> IndexState:
         """Return the state of the index that an answer was made of.
 
@@ -623,7 +623,7 @@ class IndexMonitor:
             )
         return self.state_of_answer(state)
 
-    def state(self, status: Standing | None = None) -> IndexState:
+    def state(self, status: IndexProgress | None = None) -> IndexState:
         """Return how far the index can be trusted now, or at the moment of this `status`."""
         status = status or self._index.standing()
         pending = self._embedding.count_pending(status)

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Unpack
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError
-from simplemem.index.door import Question, Row, Term
+from simplemem.index.api import IndexQuery, Row, Term
 from simplemem.index.engine import Damaged
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.updater import IndexUpdater
@@ -483,7 +483,7 @@ class NewNoteRemarks:
             terms = tuple(Term((word,)) for word in longest)
 
         count = _MAX_NOTES_COMPARED
-        question = Question(terms, (), vector, notes=count, blocks=0, nearest=count, closer=0)
+        question = IndexQuery(terms, (), vector, notes=count, blocks=0, nearest=count, closer=0)
         paths = set(self._index.ask(question).paths.values())
         return sorted(paths - {path})
 

@@ -17,7 +17,7 @@ from simplemem.errors import SimplememError
 from simplemem.faces.core import TOOLS
 from simplemem.faces.face import OURS
 from simplemem.faces.render import line, warnings_of
-from simplemem.index.door import Stat
+from simplemem.index.api import Stat
 from simplemem.index.text import parse_note
 from simplemem.note.header import read_header
 from simplemem.note.names import check_name, clean_reference, legal_name

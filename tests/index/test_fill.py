@@ -10,8 +10,8 @@ import pytest
 
 from simplemem.errors import Unavailable
 from simplemem.index import embeddings
+from simplemem.index.api import IndexQuery
 from simplemem.index.comparison import dump
-from simplemem.index.door import Question
 from simplemem.index.sidecar import Sidecar
 from simplemem.index.sqlite.engine import SqliteEngine, open_engine
 from simplemem.index.updater import IndexUpdater
@@ -95,7 +95,7 @@ class Kept:
 
     def nearest(self, embedder: WordLlama, text: str) -> list[str]:
         """The notes by their nearness to a text, nearest first."""
-        answer = self.index.ask(Question(vector=QueryVector(embedder.query(text), embedder.name)))
+        answer = self.index.ask(IndexQuery(vector=QueryVector(embedder.query(text), embedder.name)))
         near = answer.near or {}
         return [answer.paths[note] for note in sorted(near, key=lambda note: -near[note].score)]
 
@@ -167,7 +167,7 @@ def test_who_holds_vectors_in_memory_lets_the_old_ones_go(kept: Kept, vault: Pat
             len(
                 {
                     round(near.score, 5)
-                    for near in (reader.index.ask(Question(vector=asked)).near or {}).values()
+                    for near in (reader.index.ask(IndexQuery(vector=asked)).near or {}).values()
                 }
             )
             == 1

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from index.terms.vault_of_words import term_index
 
-from simplemem.index.door import Stat
+from simplemem.index.api import Stat
 from simplemem.index.engine import Connection
 from simplemem.index.notes import Rows
 from simplemem.index.sqlite.engine import SqliteEngine, open_engine

@@ -14,7 +14,7 @@ import pytest
 
 from simplemem.errors import NotFound
 from simplemem.index import embeddings, notes, sidecar, vectors
-from simplemem.index.door import Nearness, Question, Stat, Term
+from simplemem.index.api import IndexQuery, Nearness, Stat, Term
 from simplemem.index.notes import Rows
 from simplemem.index.places import BLOCK, SHIFT
 from simplemem.index.sqlite.engine import SqliteConnection, SqliteEngine, open_engine
@@ -207,7 +207,7 @@ def test_memory_follows_every_change_of_the_table(
             )
             store.sync()
         if chosen.random() < 0.4:  # else several changes between two questions
-            followed = index.ask(Question(vector=query)).near or {}
+            followed = index.ask(IndexQuery(vector=query)).near or {}
             with index.database.reading() as db:
                 assert numbers(followed) == about(compared(db, query)), step
 
@@ -263,7 +263,7 @@ def test_no_note_is_forgotten_when_more_paths_are_met_than_are_kept(
     monkeypatch.setattr(sidecar, "_MAX_PATHS", 0)
     index, vector = store._parts.index, store._parts.embedding.embed_query("apple")[0]
     for terms, count in (((), 1), ((Term(("plum",)),), 2), ((), 1)):
-        near = index.ask(Question(terms, vector=vector, nearest=1)).near
+        near = index.ask(IndexQuery(terms, vector=vector, nearest=1)).near
         assert near is not None and len(near) == count
 
 

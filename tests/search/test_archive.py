@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simplemem.index.door import Question
+from simplemem.index.api import IndexQuery
 from simplemem.models import Filter
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
@@ -116,7 +116,7 @@ def test_without_an_archive_nothing_is_filtered_and_every_number_stays(
             index = store._parts.index
             assert (
                 index.with_notes(store._parts.searching.filters.archive) == ()
-                and index.ask(Question(like="n.md")).passed is None
+                and index.ask(IndexQuery(like="n.md")).passed is None
             )
             answers.append([store.search(query, explain=True).as_dict() for query in asked])
             assert (

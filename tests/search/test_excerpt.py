@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.index.door import Position
+from simplemem.index.api import Position
 from simplemem.note.plain_text import plain_text
 from simplemem.search.rank import passage_around, snippet, where_words_stand
 from simplemem.store import EnhancedStore

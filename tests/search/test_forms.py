@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from index.terms.vault_of_words import term_index
 
-from simplemem.index.door import AnyOf, Standing, Term
+from simplemem.index.api import AnyOf, IndexProgress, Term
 from simplemem.index.sqlite.engine import open_engine
 from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
 from simplemem.index.terms.writer import SegmentBuilder, add_notes
@@ -33,9 +33,9 @@ class Words:
         with self._database.writing() as db:
             add_notes(db, builder)
 
-    def vocabulary(self, asked: Sequence[AnyOf]) -> tuple[list[int], Standing]:
+    def vocabulary(self, asked: Sequence[AnyOf]) -> tuple[list[int], IndexProgress]:
         with self._database.reading() as db:
-            return term_index(db).count_notes(db, asked), Standing(0, (), {})
+            return term_index(db).count_notes(db, asked), IndexProgress(0, (), {})
 
     def found(self, terms: Sequence[Term]) -> list[int]:
         with self._database.reading() as db:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from simplemem.errors import Invalid
-from simplemem.index.door import BlockMatches, Match, Matches
+from simplemem.index.api import BlockMatches, Match, Matches
 from simplemem.models import Filter
 from simplemem.providers.wordllama import WordLlama
 from simplemem.search import rank

@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simplemem.index.door import (
+from simplemem.index.api import (
     BLOCKS_COUNTED,
     AnyOf,
     BlockMatches,
     Ids,
+    IndexQuery,
     Leg,
     Match,
     NoteId,
     PlaceId,
-    Question,
     Term,
 )
 from simplemem.index.engine import Connection
@@ -325,7 +325,7 @@ class TermIndex:
         return sorted(set.intersection(*holders_of_phrases)) if holders_of_phrases else []
 
     def rank(
-        self, db: Connection, question: Question, ids: Ids
+        self, db: Connection, question: IndexQuery, ids: Ids
     ) -> tuple[Leg, BlockMatches | None, Leg]:
         """Return the best notes by their words, and of these the best blocks and pairs of words.
 

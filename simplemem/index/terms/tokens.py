@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import apsw
 
-from simplemem.index.door import Term
+from simplemem.index.api import Term
 
 # SQLite's full-text tokenizer with Porter's stemmer. Letters, digits and marks belong to words, and
 # so do characters for private use: they mark the stems of other languages than English

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from postgres import PROGRAMS, needs_postgres, running
 
-from simplemem.index.door import Narrow, Question
+from simplemem.index.api import IndexFilter, IndexQuery
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
@@ -22,10 +22,10 @@ WORDS = """harbour crane anchor sail storm captain cargo plum orchard honey bee 
     choir melody painter canvas museum marble doctor fever clinic bandage tax invoice ledger contract judge court train
     station ticket bridge tunnel tower garden tulip rain cloud winter snow mountain valley river trout kettle tea""".split()
 FILTERS = [
-    Narrow(),
-    Narrow(tags={"t1": ""}),
-    Narrow(tags={"t1": "", "t2": ""}),
-    Narrow(prefix="a/"),
+    IndexFilter(),
+    IndexFilter(tags={"t1": ""}),
+    IndexFilter(tags={"t1": "", "t2": ""}),
+    IndexFilter(prefix="a/"),
 ]
 
 
@@ -60,9 +60,9 @@ def indexes(store: EnhancedStore) -> list[str]:
     return [name for (name,) in database.rows(sql, (database.schema,))]  # type: ignore[attr-defined]
 
 
-def nearest(store: EnhancedStore, note: str, narrow: Narrow) -> dict[str, tuple[float, float]]:
+def nearest(store: EnhancedStore, note: str, narrow: IndexFilter) -> dict[str, tuple[float, float]]:
     """The notes nearest to one, and how near they are."""
-    found = store._parts.index.ask(Question(like=note, narrow=narrow, nearest=20))
+    found = store._parts.index.ask(IndexQuery(like=note, narrow=narrow, nearest=20))
     return {
         found.paths[id_]: (round(near.passage, 6), round(near.block, 6))
         for id_, near in (found.near or {}).items()
@@ -71,7 +71,7 @@ def nearest(store: EnhancedStore, note: str, narrow: Narrow) -> dict[str, tuple[
 
 @pytest.mark.parametrize("narrow", FILTERS, ids=["none", "a third", "two thirds", "a folder"])
 def test_nearly_all_of_the_nearest_are_found_each_as_near_as_by_comparing_all(
-    vault: Path, url: str, narrow: Narrow, monkeypatch: pytest.MonkeyPatch
+    vault: Path, url: str, narrow: IndexFilter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(PostgresEngine, "max_compared_numbers", 10_000)
     monkeypatch.setattr(vectors, "_MAX_COMPARED_NOTES", 10)
@@ -93,7 +93,7 @@ def test_nearly_all_of_the_nearest_are_found_each_as_near_as_by_comparing_all(
 
 def test_vectors_of_a_size_that_is_compared_have_no_index(vault: Path, url: str) -> None:
     with opened(vault, url) as store:
-        assert indexes(store) == [] and len(nearest(store, "b/n1.md", Narrow())) == 20
+        assert indexes(store) == [] and len(nearest(store, "b/n1.md", IndexFilter())) == 20
 
 
 @pytest.mark.slow
@@ -105,8 +105,11 @@ def test_the_index_follows_every_change_and_comes_back_with_a_rebuild(
         (vault / "twin.md").write_bytes((vault / "b/n1.md").read_bytes())
         store.sync()
         for each in (store, other):
-            assert "twin.md" in nearest(each, "b/n1.md", Narrow())
+            assert "twin.md" in nearest(each, "b/n1.md", IndexFilter())
         store.delete("twin")
-        assert "twin.md" not in nearest(other, "b/n1.md", Narrow())
+        assert "twin.md" not in nearest(other, "b/n1.md", IndexFilter())
         store.sync(rebuild=True)
-        assert indexes(other) == ["vectors_near"] and len(nearest(other, "b/n1.md", Narrow())) == 20
+        assert (
+            indexes(other) == ["vectors_near"]
+            and len(nearest(other, "b/n1.md", IndexFilter())) == 20
+        )

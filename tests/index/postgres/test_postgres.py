@@ -14,7 +14,7 @@ from index.terms.vault_of_words import term_index
 from postgres import PROGRAMS, differences_from_anew, needs_postgres, running
 
 from simplemem.errors import SimplememError
-from simplemem.index.door import Narrow, Question, Term
+from simplemem.index.api import IndexFilter, IndexQuery, Term
 from simplemem.index.engine import Connection, IntegerList, Row, TextList
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
@@ -77,10 +77,10 @@ class Both:
     def alike(self, chance: random.Random) -> None:
         """Every question has one answer, each leg by itself."""
         narrows = [
-            Narrow(), Narrow(tags={"fruit": "", "trip": ""}), Narrow(tags={"fruit": "", "trip": ""}, require_all=True),
-            Narrow(prefix="a/"), Narrow(phrases=("plum pear",)), Narrow(without=("harbour",)), Narrow(type="person"),
-            Narrow(properties={"rank": "3"}), Narrow(only=("a/n1.md", "n2.md")), Narrow(link_to="n2.md"),
-            Narrow(author="human"), Narrow(since="2026-01-02", until="2026-01-09"), Narrow(hidden=True),
+            IndexFilter(), IndexFilter(tags={"fruit": "", "trip": ""}), IndexFilter(tags={"fruit": "", "trip": ""}, require_all=True),
+            IndexFilter(prefix="a/"), IndexFilter(phrases=("plum pear",)), IndexFilter(without=("harbour",)), IndexFilter(type="person"),
+            IndexFilter(properties={"rank": "3"}), IndexFilter(only=("a/n1.md", "n2.md")), IndexFilter(link_to="n2.md"),
+            IndexFilter(author="human"), IndexFilter(since="2026-01-02", until="2026-01-09"), IndexFilter(hidden=True),
         ]  # fmt: skip
         picked = chance.sample(WORDS, 4)
         terms = [
@@ -90,7 +90,7 @@ class Both:
         ]
         terms += [Term(("sailing",)), Term(("sailed",))]  # two forms of one word count twice
         for narrow in narrows:
-            asked = Question(
+            asked = IndexQuery(
                 tuple(terms), (Term(tuple(picked[:2])),), title=picked[0], narrow=narrow
             )
             legs = [self._legs(store, asked) for store in (self.sidecar, self.engine)]
@@ -98,7 +98,8 @@ class Both:
         for ask in (
             lambda store: store._parts.index.vocabulary([terms, terms[:1]])[0],
             lambda store: [
-                row.path for row in store._parts.index.page(Narrow(hidden=True), "title", 50).rows
+                row.path
+                for row in store._parts.index.page(IndexFilter(hidden=True), "title", 50).rows
             ],
             lambda store: (
                 sorted(store._parts.index.links(), key=str)
@@ -120,7 +121,7 @@ class Both:
         return sorted((hit.name, round(hit.score, 6), hit.line) for hit in hits)
 
     @staticmethod
-    def _legs(store: EnhancedStore, question: Question) -> list[Any]:
+    def _legs(store: EnhancedStore, question: IndexQuery) -> list[Any]:
         found = store._parts.index.ask(question)
         legs = [
             sorted(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from simplemem.index.door import Term
+from simplemem.index.api import Term
 from simplemem.index.engine import Damaged
 from simplemem.index.terms.format import MAX_COUNT
 from simplemem.index.terms.segment import (

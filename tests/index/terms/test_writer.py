@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from index.terms.vault_of_words import draw_note, open_index, put_notes, remove_notes, term_index
 
-from simplemem.index.door import Match, Term
+from simplemem.index.api import Match, Term
 from simplemem.index.engine import Replaced
 from simplemem.index.sqlite.engine import SqliteEngine
 from simplemem.index.terms import merging, writer

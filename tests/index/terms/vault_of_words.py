@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 
 from simplemem.index import notes
-from simplemem.index.door import Stat, Term
+from simplemem.index.api import Stat, Term
 from simplemem.index.engine import Connection
 from simplemem.index.notes import Rows
 from simplemem.index.sqlite.engine import SqliteEngine, open_engine

@@ -1,5 +1,8 @@
-"""The door to the index: the values in which store and search ask, which `sidecar.Sidecar` answers. No SQL and no
-engine's syntax crosses it. Ids of notes and places mean nothing to who asks, and are good until the next change."""
+"""The values of the index API: the queries of `store` and `search`, and the results that `Sidecar` returns.
+
+No SQL and no engine's syntax is part of them. Callers treat the ids of notes and places as opaque;
+they are valid until the next change.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +134,7 @@ AnyOf = Sequence[Term]  # what a note holds when it holds one of them
 
 
 @dataclass(frozen=True, slots=True)
-class Narrow:
+class IndexFilter:
     """A filter whose names and dates are already resolved. Empty fields do not narrow."""
 
     tags: Mapping[str, str] = field(
@@ -159,7 +162,7 @@ class Narrow:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class IndexQuery:
     """What is looked for; in the best notes by their words also blocks, and `pairs` of words side by side."""
 
     terms: tuple[Term, ...] = ()
@@ -171,7 +174,7 @@ class Question:
     inner_names: Mapping[str, float] = field(
         default_factory=dict
     )  # a part of the question, and its share of it
-    narrow: Narrow = Narrow()
+    narrow: IndexFilter = IndexFilter()
     notes: int = 300  # so many of each at most
     blocks: int = 1500
     nearest: int = 200
@@ -233,14 +236,14 @@ class Position(NamedTuple):
     headings: tuple[str, ...]
 
 
-class Beside(NamedTuple):
+class Neighbour(NamedTuple):
     """A note that stands beside another: linked with it, or of the day before or after in its folder."""
 
     note: NoteId
     via: str
 
 
-class Shown(NamedTuple):
+class NoteDetails(NamedTuple):
     """All that is shown of a note. `best` is the place asked for, else the passage nearest to the question's vector."""
 
     row: Row
@@ -248,7 +251,7 @@ class Shown(NamedTuple):
     passages: Sequence[Position]
     best: Position | None = None
     blocks: Sequence[Position] = ()
-    beside: Sequence[Beside] = ()
+    beside: Sequence[Neighbour] = ()
     repeated: Sequence[tuple[int, int]] = ()  # where the blocks begin and end that many notes have
 
 
@@ -268,7 +271,7 @@ class VectorSpace(NamedTuple):
     remote: bool = False
 
 
-class Standing(NamedTuple):
+class IndexProgress(NamedTuple):
     """How many notes there are, whose vectors they have if any, how many wait for theirs, and which commit they are of."""
 
     notes: int
