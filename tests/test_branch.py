@@ -131,7 +131,7 @@ def is_as_made_anew(store: EnhancedStore) -> bool:
     core.changes.newest()
     fresh = core.index.database.beside()
     core.sync_of(fresh).scan()
-    core.changes.__class__(fresh, core.vault, core.index.consistently).newest()
+    core.changes.__class__(fresh, core.vault, core.index.with_retry).newest()
     try:
         with core.index.database.reading() as ours, fresh.reading() as theirs:
             return list(differences(ours, theirs, vectors=False)) == []

@@ -74,7 +74,7 @@ def merge(
     $ simplemem conflicts merge Kite --dry-run
     $ simplemem conflicts merge Kite --keep note"""
     with opened(vault) as store:
-        merges = store.conflict_merges(name, together=True)
+        merges = store.conflict_merges(name, in_sequence=True)
         if dry_run:
             return Answer({"merges": [planned.as_dict() for planned in merges]}, _planned(merges))
         done: list[ConflictMerged] = []

@@ -51,8 +51,8 @@ class CommittedFile(NamedTuple):
 class TreeChange(NamedTuple):
     """A change of a file since the common commit. A side is None if there is no file."""
 
-    before: CommittedFile | None
-    after: CommittedFile | None
+    old: CommittedFile | None
+    new: CommittedFile | None
 
     @property
     def files(self) -> list[CommittedFile]:

@@ -42,8 +42,8 @@ class NoteCommit(NamedTuple):
     subject: str
     versions: set[str]  # if it is one of ours, the versions in our history that it contains
     # The texts; None if there is none, if it is very large, or if this clone does not have it.
-    before: bytes | None
-    after: bytes | None
+    old_text: bytes | None
+    new_text: bytes | None
 
 
 _NamedFile: TypeAlias = tuple[str | None, pygit2.IndexEntry | None]
@@ -195,8 +195,8 @@ def _describe(
         who=one_line(commit.author.name),
         subject=one_line(subject),
         versions=set(_VERSION_TRAILER.findall(commit.message)),
-        before=read_text(repo, old_file),
-        after=read_text(repo, new_file),
+        old_text=read_text(repo, old_file),
+        new_text=read_text(repo, new_file),
     )
 
 

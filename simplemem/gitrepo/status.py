@@ -27,7 +27,7 @@ class UncommittedFile(NamedTuple):
     """A file that differs from that of the last commit."""
 
     path: str
-    before: bytes | None  # the text in the last commit, None if it has no such file
+    committed_text: bytes | None  # the text in the last commit, None if it has no such file
     is_staged: bool
 
 

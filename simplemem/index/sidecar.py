@@ -79,7 +79,7 @@ class Sidecar:
             self.database.discard()
         return self.database.generation
 
-    def consistently(self, question: Callable[[], T]) -> T:
+    def with_retry(self, question: Callable[[], T]) -> T:
         """Return the answer of several calls, all made on the same index.
 
         If the index is gone or damaged, all are made again on a fresh one. Raises Unavailable if that
@@ -123,13 +123,13 @@ class Sidecar:
 
     def check(self) -> None:
         """Once a day, look for damage that no question has met yet. What it hides is missing in answers."""
-        last_check = float(self.consistently(lambda: self.database.meta("checked")) or 0)
+        last_check = float(self.with_retry(lambda: self.database.meta("checked")) or 0)
         if abs(time.time() - last_check) < _CHECK_SECONDS:
             return
         problems = self.database.check()
         if problems:
             self._rebuild_because(problems[0])
-        self.consistently(lambda: self.database.set_meta("checked", f"{time.time():.0f}"))
+        self.with_retry(lambda: self.database.set_meta("checked", f"{time.time():.0f}"))
 
     def _rebuild_because(self, problem: object) -> None:
         _LOG.warning("the index is damaged and will be rebuilt: %s", problem)
@@ -141,7 +141,7 @@ class Sidecar:
         self._begin_anew()
 
     def _read(self, ask: Callable[[Connection], T]) -> T:
-        return self.consistently(lambda: self.database.answer(ask))
+        return self.with_retry(lambda: self.database.answer(ask))
 
     def _snapshot(self, db: Connection) -> Snapshot:
         """Return what this thread knows of the state of the index, for as long as nobody writes."""

@@ -103,19 +103,19 @@ class IndexUpdater(NoteIndexer):
         self,
         progress: Progress | None = None,
         *,
-        believe: bool = False,
+        accept_deletions: bool = False,
         seen: list[Entry] | None = None,
     ) -> SyncReport:
         """Update the index for the whole vault.
 
         `seen` are the files, if the caller has listed them just now. A suspicious number of deleted
-        notes is reported and not believed, unless `believe` is set. If the notes have revisions, the
+        notes is reported and not believed, unless `accept_deletions` is set. If the notes have revisions, the
         deletions of a revision are always believed.
         """
         revisions = self.vault.revisions
         if revisions is not None:
             return self._follow_revisions(revisions, progress)
-        return self._compare_all(progress, believe=believe, seen=seen)
+        return self._compare_all(progress, accept_deletions=accept_deletions, seen=seen)
 
     def follow_moves(self) -> None:
         """Give the notes whose files another program has moved their new paths.
@@ -129,14 +129,14 @@ class IndexUpdater(NoteIndexer):
     # Compare
 
     def _compare_all(
-        self, progress: Progress | None, *, believe: bool, seen: list[Entry] | None
+        self, progress: Progress | None, *, accept_deletions: bool, seen: list[Entry] | None
     ) -> SyncReport:
         began = time.perf_counter()
         self._read_log()
         with paused_collector():
             entries = self.vault.scan() if seen is None else seen
             snapshot = self._snapshot(entries)
-            total = None if believe else len(snapshot.known)
+            total = None if accept_deletions else len(snapshot.known)
             report = SyncPass(self, snapshot, progress).carry_out(total)
         self.unread = 0
         report.seconds = time.perf_counter() - began
@@ -154,7 +154,7 @@ class IndexUpdater(NoteIndexer):
             )
 
     def _compare_paths(
-        self, paths: Collection[str], *, find_moved: bool = False, believe: bool = False
+        self, paths: Collection[str], *, find_moved: bool = False, accept_deletions: bool = False
     ) -> SyncReport:
         """Compare the files at some paths, and below them, with the index."""
         snapshot, total = self._snapshot_of(paths)
@@ -165,7 +165,7 @@ class IndexUpdater(NoteIndexer):
 
         self._read_log_for_copies(snapshot.entries)
         self._drop_unchanged(snapshot, paths)
-        return SyncPass(self, snapshot).carry_out(None if believe else total)
+        return SyncPass(self, snapshot).carry_out(None if accept_deletions else total)
 
     def _snapshot_of(self, paths: Collection[str]) -> tuple[Snapshot, int]:
         """Return what there is at some paths and below them, and the number of all notes."""
@@ -226,16 +226,16 @@ class IndexUpdater(NoteIndexer):
 
         changed = revisions.changed_paths(indexed, current) if indexed else None
         if changed is None or len(changed) > _MAX_CHANGED_PATHS:
-            report = self._compare_all(progress, believe=True, seen=None)
+            report = self._compare_all(progress, accept_deletions=True, seen=None)
             self._set_revision(revisions, current, None)
             report.seconds = time.perf_counter() - began
             return report
 
-        report = self._compare_paths(changed, believe=True) if changed else SyncReport()
+        report = self._compare_paths(changed, accept_deletions=True) if changed else SyncReport()
         is_alone = self._set_revision(revisions, current, indexed)
         if not is_alone:
             # A server that had fetched less may have written older texts meanwhile.
-            self._compare_paths(changed, believe=True)
+            self._compare_paths(changed, accept_deletions=True)
         return report
 
     def _set_revision(self, revisions: Revisions, revision: str, since: str | None) -> bool:

@@ -178,7 +178,7 @@ class ChangeSet:
     def drafts(self) -> list[Draft]:
         """What is to be written."""
         drafts = [Draft(path, text, self._before.get(path)) for path, text in self._after.items()]
-        return [each for each in drafts if each.text != each.before]
+        return [each for each in drafts if each.text != each.old_text]
 
 
 S = TypeVar("S", bound=ChangeSet)
@@ -238,7 +238,7 @@ class Shelf(Generic[T]):
             came = [
                 each.path
                 for each in drafts
-                if each.before is None and not isinstance(each.text, bytes)
+                if each.old_text is None and not isinstance(each.text, bytes)
             ]
             with suppress(
                 Unavailable

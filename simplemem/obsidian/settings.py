@@ -265,11 +265,11 @@ def _find_nearest(target: str, source: str, candidates: Sequence[str]) -> Resolu
     folder = posixpath.dirname(source)
     folder_key = f"{compare_key(folder)}/" if folder else ""
     ranked = sorted((_distance(path, folder_key), path) for path in candidates)
-    least_distance, nearest = ranked[0]
+    least_distance, best = ranked[0]
     equals = tuple([path for distance, path in ranked if distance == least_distance])
     if len(equals) == 1:
-        return Resolution(nearest)
-    return Resolution(nearest, equals)
+        return Resolution(best)
+    return Resolution(best, equals)
 
 
 def _distance(path: str, folder_key: str) -> tuple[bool, int]:

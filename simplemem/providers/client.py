@@ -191,23 +191,3 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     if _SECONDS.fullmatch(value) is None:
         return None
     return float(value)
-
-
-def create_client(
-    provider: str,
-    name: str,
-    address: Address,
-    key: Key,
-    *,
-    timeout: float = 30.0,
-    section: str = "embed",
-) -> ServiceClient:
-    """Return the client of a service. Voyage is reached through its own package.
-
-    Raises Unavailable if that package is not installed.
-    """
-    if provider == "voyage":
-        from simplemem.providers.voyage import VoyageClient
-
-        return VoyageClient(name, address, key, timeout=timeout, section=section)
-    return ServiceClient(name, address, key, timeout=timeout, section=section)

@@ -17,8 +17,8 @@ from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.note.words import counted, well_formed
 from simplemem.providers.addresses import VOYAGE_URL, Address, parse_address
 from simplemem.providers.api import Embedder, IsCancelled, RequestRefused, never_cancelled
-from simplemem.providers.client import create_client
 from simplemem.providers.keys import Key, KeySource
+from simplemem.providers.services import create_client
 
 Purpose: TypeAlias = Literal["document", "query"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from simplemem.errors import Invalid, Unavailable
 from simplemem.providers.addresses import VOYAGE_URL, parse_address
-from simplemem.providers.client import create_client
 from simplemem.providers.keys import Key, KeySource
+from simplemem.providers.services import create_client
 
 
 class ServiceReranker:

@@ -70,7 +70,7 @@ class BacklinkFinder:
         limit = checked_limit(limit, MAX_LIMIT, "limit")
         _check_kinds(kinds)
 
-        sources = self._keeper.fresh(
+        sources = self._keeper.revalidated(
             lambda: self._find_sources(path, query, limit, kinds),
             lambda sources: [details.row for _, details in sources],
         )
@@ -91,7 +91,7 @@ class BacklinkFinder:
             rows = self._index.known(similar) if similar else {}
             return [rows[other] for other in similar if other in rows]
 
-        rows = self._keeper.fresh(find, lambda rows: rows)
+        rows = self._keeper.revalidated(find, lambda rows: rows)
         return tuple(name_of(row.path) for row in rows)
 
     def _find_sources(

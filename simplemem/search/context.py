@@ -88,7 +88,7 @@ class ContextBuilder:
             return ranking, self._sources_of(ranking)
 
         # The ranking is of notes as they are now; their neighbours may have changed.
-        ranking, sources = self._keeper.fresh(
+        ranking, sources = self._keeper.revalidated(
             find, lambda found: [source.details.row for source in found[1] if source.via]
         )
         tokenizer, count = self._tokenizer()

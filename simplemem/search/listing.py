@@ -48,7 +48,7 @@ class NoteLister:
         earlier_state = self._monitor.state_if_behind()
         offset = _offset_of(cursor, sort)
         resolved = self._filters.resolve(filter or Filter())
-        page = self._keeper.fresh(
+        page = self._keeper.revalidated(
             lambda: self._index.page(resolved, sort, limit, offset), lambda page: page.rows
         )
 

@@ -65,7 +65,7 @@ class IndexKeeper(Protocol):
         Without `vectors`, missing vectors are not made.
         """
 
-    def fresh(self, ask: Callable[[], T], rows: Callable[[T], Iterable[Row]]) -> T:
+    def revalidated(self, ask: Callable[[], T], rows: Callable[[T], Iterable[Row]]) -> T:
         """Return the answer of `ask`, asked again if a note it is made of has changed on the disk.
 
         `rows` returns the notes that an answer shows. Those that changed are indexed first.

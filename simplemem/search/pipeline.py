@@ -153,7 +153,7 @@ class NoteRanker:
             current = statuses.pop() if statuses else self._index.standing()
             return self._rank_once(reach, current)
 
-        ranking = self._keeper.fresh(rank_once, _rows_of_hits)
+        ranking = self._keeper.revalidated(rank_once, _rows_of_hits)
         if reranker is None:
             return ranking
         return reranker.rerank(ranking, request.limit)

@@ -298,7 +298,7 @@ class Background:
                 self._rows.waiting,
                 self._is_interrupted,
             )
-            seconds = self._attempt(partial(self._index.consistently, fill))
+            seconds = self._attempt(partial(self._index.with_retry, fill))
             self._fill_at = math.inf if seconds is None else time.monotonic() + seconds
 
         with self._milestones:

@@ -23,14 +23,14 @@ _MAX_RETRIES = 50  # while others change the same notes
 class Draft(NamedTuple):
     """What a file is to become.
 
-    `text` is the new text of a note, None to delete it; another file has bytes. `before` is the
-    text that the draft was made from, None for a new file. A note whose `before` is bytes is
+    `text` is the new text of a note, None to delete it; another file has bytes. `old_text` is the
+    text that the draft was made from, None for a new file. A note whose `old_text` is bytes is
     written as it is, without a new `modified`.
     """
 
     path: str
     text: str | bytes | None
-    before: str | bytes | None = None
+    old_text: str | bytes | None = None
     at: float | None = None  # the modification time in seconds, if it is not now
 
 
@@ -100,8 +100,8 @@ class BatchWriter:
             for change in changes
             if change.data is not None and change.path not in attachments
         }
-        deleted = [change.path for change in changes if change.gone]
-        warnings += self._indexer.index(texts, written, gone=deleted)
+        deleted = [change.path for change in changes if change.is_deletion]
+        warnings += self._indexer.index(texts, written, deleted=deleted)
 
         decoded = {path: data.decode() for path, data in texts.items()}
         return BatchResult(tuple(written), decoded, tuple(warnings))
@@ -114,11 +114,11 @@ class BatchWriter:
         """
         name = name_of(draft.path)
         warnings = list[str]()
-        if draft.before is None:
+        if draft.old_text is None:
             check_name(name)
             warnings += check_text(self._settings, "", "", name)
         if isinstance(draft.text, str):
-            old_text = _decode(draft.before)
+            old_text = _decode(draft.old_text)
             if self._access.is_partial:
                 old_properties = read_header(old_text).properties
                 new_properties = read_header(draft.text).properties
@@ -131,13 +131,13 @@ class BatchWriter:
 def _file_change(draft: Draft) -> FileChange:
     """Return the change of a file that makes it what a draft says."""
     old_sha256 = None
-    if draft.before is not None:
-        old_sha256 = sha256(_encode(draft.before))
+    if draft.old_text is not None:
+        old_sha256 = sha256(_encode(draft.old_text))
     if draft.text is None:
         return FileChange.update(draft.path, old_sha256 or "", None)
 
     text = draft.text
-    has_changed = isinstance(draft.before, str) and text != draft.before
+    has_changed = isinstance(draft.old_text, str) and text != draft.old_text
     if isinstance(text, str) and draft.at is None and has_changed:
         text = stamp_modified(text, now())
     return replace(FileChange.update(draft.path, old_sha256, _encode(text)), at=draft.at)

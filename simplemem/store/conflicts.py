@@ -240,18 +240,18 @@ class ConflictCopies:
         return tuple(copies)
 
     def previews(
-        self, name: str | None = None, *, together: bool = False
+        self, name: str | None = None, *, in_sequence: bool = False
     ) -> tuple[ConflictMerge, ...]:
         """Return what merges would make of conflict copies: of a copy, of all of a note, or of all.
 
-        `name` is that of the copy or the note. Each merge is of its copy alone. `together`, several
-        copies of a note are merged one after the other: the text of each has what those before it
-        added, and `merge_all` writes them as one change. Raises NotFound if `name` has no copy.
+        `name` is that of the copy or the note. Each merge is of its copy alone, unless
+        `in_sequence`: then the copies of a note are merged one after the other, the text of each
+        has what those before it added, and `merge_all` writes them as one change. Raises NotFound if `name` has no copy.
         """
         copies = self.copies()
         if name is not None:
             copies = _copies_named(copies, name)
-        if not together:
+        if not in_sequence:
             return tuple(self._preview(copy) for copy in copies)
 
         texts = dict[str, str]()  # by note: its text with the copies so far
@@ -325,7 +325,7 @@ class ConflictCopies:
 
         texts = [(self._kept_texts.content(digest), label) for digest, label in labels.items()]
         commits = self._commits.commits_of(copy.original, _MAX_VERSIONS)
-        texts.extend((commit.after, f"commit {commit.commit[:10]}") for commit in commits)
+        texts.extend((commit.new_text, f"commit {commit.commit[:10]}") for commit in commits)
 
         note_text = _decoded(note.data)
         copy_text = _decoded(other.data)
@@ -353,7 +353,7 @@ class ConflictCopies:
     ) -> tuple[ConflictMerged, ...]:
         """Write what was shown for copies of one note, and put the copies into the trash.
 
-        Several copies must have been merged `together`. `keep` is "merge", "note" or "copy"
+        Several copies must have been merged `in_sequence`. `keep` is "merge", "note" or "copy"
         for one of the texts, or "marked" for both where they differ. It is one change,
         which one undo takes back. Nothing is written if one of the copies cannot be merged
         as `keep` says (Conflict, Unreadable), if the note or a copy has changed since

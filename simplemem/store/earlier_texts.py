@@ -39,7 +39,7 @@ class Moment(NamedTuple):
     number: int
     when: str
     version: Version | None = None
-    before: bool = False
+    is_before: bool = False
 
 
 class EarlierNote(NamedTuple):
@@ -62,7 +62,7 @@ class _Neighbours(NamedTuple):
 
     def nearest_to(self, moment: Moment) -> Version | None:
         """Return the one that a moment directly follows, or precedes if it is `before` a change."""
-        return self.first_after if moment.before else self.last
+        return self.first_after if moment.is_before else self.last
 
 
 class EarlierTexts:
@@ -104,7 +104,7 @@ class EarlierTexts:
         is_before = start or prefix is not None
         operation = self._changes.step(version.group)  # it is done as a whole, or not at all
         number = operation[0].number - 1 if is_before else operation[-1].number
-        return Moment(number, version.when, version, before=is_before)
+        return Moment(number, version.when, version, is_before=is_before)
 
     def _moment_of_date(self, date: str, *, start: bool) -> Moment:
         """Return the moment at which a date begins or ends, at the latest now."""
@@ -165,7 +165,7 @@ class EarlierTexts:
 
         for path, old_sha256, new_sha256 in version.effects:
             # A move has two paths. What one of them lacks is taken from the other.
-            if moment.before:
+            if moment.is_before:
                 digest = old_sha256 or version.before
             else:
                 digest = new_sha256 or version.after or old_sha256
@@ -208,7 +208,7 @@ class EarlierTexts:
         # The moment may be given by one of the two changes. Then what that change says is certain.
         is_certain = _is_same_operation(neighbours.nearest_to(moment), moment.version)
         digest = hash_left
-        if neighbours.last is None or is_untouched or (is_certain and moment.before):
+        if neighbours.last is None or is_untouched or (is_certain and moment.is_before):
             digest = hash_met
 
         doubts = []

@@ -100,7 +100,7 @@ class StoreParts:
         self.database = _open_database(index_path, settings, self.vault)
         self.index = Sidecar(self.database, self._begin_index_again)
         self.rows = self.sync_of(self.database)
-        self.changes = ChangeTable(self.database, self.vault, self.index.consistently)
+        self.changes = ChangeTable(self.database, self.vault, self.index.with_retry)
         if self.vault.access.is_partial:
             self.vault.history.may_tell = self.changes.may_tell
         self.embedding = Embedding(settings, self.vault, self.index)

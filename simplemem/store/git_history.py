@@ -51,7 +51,7 @@ class GitHistory:
             return False
         if len(text) < _FULL_ID and text.isdecimal():
             return False
-        return self._has_commits()
+        return self._reads_commits()
 
     def commits_of(self, path: str, limit: int) -> list[NoteCommit]:
         """Return the commits of a note, newest first, as far as they may be seen.
@@ -59,7 +59,7 @@ class GitHistory:
         If git fails, there are none, and `self.trouble` says why.
         """
         self.trouble = ""
-        if not self._has_commits():
+        if not self._reads_commits():
             return []
 
         from simplemem.gitrepo.history import read_history
@@ -92,7 +92,7 @@ class GitHistory:
         hint = "The history of a note lists its commits."
         raise NotFound(f"no commit {commit[:12]} that contains {name_of(path)}", hint=hint)
 
-    def _has_commits(self) -> bool:
+    def _reads_commits(self) -> bool:
         """Return whether commits are read at all. It is cheap, and does not load libgit2."""
         return self._settings.history and self._vault.is_in_git()
 

@@ -174,8 +174,8 @@ class NoteHistory:
         old_name = None if commit.old_path is None else name_of(commit.old_path)
         difference = None
         if diff:
-            old = b"" if commit.op == "create" else commit.before
-            new = b"" if commit.op == "delete" else commit.after
+            old = b"" if commit.op == "create" else commit.old_text
+            new = b"" if commit.op == "delete" else commit.new_text
             difference = _diff_of(old, new)
 
         return HistoryEntry(
@@ -188,8 +188,8 @@ class NoteHistory:
             tool="git",
             # The subject may name hidden notes that the commit changed as well.
             reason="" if self._access.is_partial else commit.subject,
-            before=_hash_of(commit.before),
-            sha256=_hash_of(commit.after),
+            before=_hash_of(commit.old_text),
+            sha256=_hash_of(commit.new_text),
             diff=difference,
             source="git",
             commit=commit.commit,

@@ -46,13 +46,13 @@ class Indexing:
         progress: Progress | None = None,
         embed: bool = True,
         rebuild: bool = False,
-        believe: bool = False,
+        accept_deletions: bool = False,
         begin: bool = True,
     ) -> SyncReport:
         """Index the vault: text first, vectors after it. Returns what has changed.
 
-        `rebuild` makes a new index and then replaces the old one with it. `believe` accepts that
-        many notes are gone. Without `begin`, no vectors of another embedder are made, and none if
+        `rebuild` makes a new index and then replaces the old one with it. With
+        `accept_deletions`, many notes may be gone. Without `begin`, no vectors of another embedder are made, and none if
         many are missing.
         """
         if embed:
@@ -63,7 +63,7 @@ class Indexing:
         if rebuild:
             self._rebuild(progress, embed=embed)
 
-        report = self._keeper.compare_all(progress, believe=believe)
+        report = self._keeper.compare_all(progress, accept_deletions=accept_deletions)
         if embed:
             report.embedded = self._fill(progress, begin=begin)
             report.trouble = self._embedding.trouble()
@@ -79,7 +79,7 @@ class Indexing:
     def _fill(self, progress: Progress | None, *, begin: bool) -> int:
         """Make missing vectors; return of how many notes."""
         fill = partial(self._embedding.fill, progress, begin=begin, ready=self._rows.waiting)
-        return self._index.consistently(fill)
+        return self._index.with_retry(fill)
 
     def _rebuild(self, progress: Progress | None, *, embed: bool) -> None:
         """Build a new index, and replace the old one with it."""

@@ -83,7 +83,7 @@ class LinkFixer:
         `new_targets` has the links by their targets.
         """
         try:
-            self._access.check(path, asked=True)
+            self._access.check(path, is_named_by_caller=True)
             file = self._vault.read(path)
             note = read_note(file.data)
             note.check_editable(path)

@@ -102,8 +102,8 @@ class NoteMover:
                 raise Invalid(f"{name_of(old)} already has this name")
             # This comes before any file is looked at, so that the answer does not tell what is in a
             # place that the rules close.
-            self._access.check(old, asked=True)
-            self._access.check(new, asked=True)
+            self._access.check(old, is_named_by_caller=True)
+            self._access.check(new, is_named_by_caller=True)
 
         self._catch_up()  # a link saved a moment ago is to follow as well
         with self._writer.lock():
@@ -214,7 +214,7 @@ class NoteMover:
         with self._writer.lock():
             unresolved = self._unresolved_links(self._index.links(path), {path})
             written = self._vault.trash(path, if_sha256, change_by(by, "delete"))
-            self._indexer.index({}, [], gone=[path])
+            self._indexer.index({}, [], deleted=[path])
         return Deleted(name_of(path), written.version, unresolved)
 
     def delete_all(self, names: Iterable[str], **by: Unpack[By]) -> tuple[Deleted, ...]:
@@ -236,11 +236,11 @@ class NoteMover:
                 unresolved[path] = self._unresolved_links(links, deleted)
 
             wishes = [
-                FileChange("delete", path, self._vault.read(path).sha256, gone=True)
+                FileChange("delete", path, self._vault.read(path).sha256, is_deletion=True)
                 for path in paths
             ]
             written = self._vault.carry_out(wishes, change_by(by, "delete"))
-            self._indexer.index({}, [], gone=paths)
+            self._indexer.index({}, [], deleted=paths)
         return tuple(
             Deleted(name_of(path), result.version, unresolved[path])
             for path, result in zip(paths, written, strict=True)

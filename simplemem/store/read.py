@@ -110,7 +110,7 @@ class MemoryReader:
         """Return a note as it is on the disk. What the index knows of it is not parsed again."""
         file = self._vault.read(path)
         self._reader.remember(file)
-        outline = self._keeper.fresh(lambda: self._index.outline(path), _rows_of)
+        outline = self._keeper.revalidated(lambda: self._index.outline(path), _rows_of)
         if section or outline is None or outline.row.sha256 != file.sha256:
             return self._memory_of(path, file.data, section, None, file.entry.mtime_ns)
         return self._memory_by_outline(file, outline)

@@ -67,8 +67,8 @@ class RemoteMerge:
         """Decide what becomes of a file that the remote changed, and perhaps we did too."""
         if our_change is None:
             self._take(their_change)
-        elif their_change.after is not None:  # what they deleted stays, as it was changed here
-            self._merge_both(their_change.before, our_change.after, their_change.after)
+        elif their_change.new is not None:  # what they deleted stays, as it was changed here
+            self._merge_both(their_change.old, our_change.new, their_change.new)
 
     def _take(self, change: TreeChange) -> None:
         """Do what the remote did to a file that was not changed here."""

@@ -210,17 +210,21 @@ class EnhancedStore:
         progress: Progress | None = None,
         embed: bool = True,
         rebuild: bool = False,
-        believe: bool = False,
+        accept_deletions: bool = False,
         begin: bool = True,
     ) -> SyncReport:
         """Index the vault: text first, vectors after it. Returns what has changed.
 
-        `rebuild` makes a new index and then replaces the old one with it. `believe` accepts that
-        many notes are gone. Without `begin`, no vectors of another embedder are made, and none if
+        `rebuild` makes a new index and then replaces the old one with it. With
+        `accept_deletions`, many notes may be gone. Without `begin`, no vectors of another embedder are made, and none if
         many are missing; `state` says how many are.
         """
         return self._opened.indexing.sync(
-            progress=progress, embed=embed, rebuild=rebuild, believe=believe, begin=begin
+            progress=progress,
+            embed=embed,
+            rebuild=rebuild,
+            accept_deletions=accept_deletions,
+            begin=begin,
         )
 
     def catch_up(self, *, embed: bool) -> None:
@@ -258,7 +262,7 @@ class EnhancedStore:
                 source = open_engine(sqlite_path, parts.vault.lock)
                 opened.callback(source.close)
 
-            other.sync(progress=progress, embed=False, believe=True)
+            other.sync(progress=progress, embed=False, accept_deletions=True)
             taken_count = 0
             if source.place != target.place:
                 taken_count = other._parts.embedding.reuse_vectors(source, target, progress)
@@ -399,7 +403,7 @@ class EnhancedStore:
         search = partial(searching.search.search, request)
         if explain or why:
             search = partial(searching.explained_search.search, request, explain=explain, why=why)
-        return self._opened.index.consistently(search)
+        return self._opened.index.with_retry(search)
 
     @_checks_arguments
     def context(
@@ -407,7 +411,7 @@ class EnhancedStore:
     ) -> Pack:
         """Return the best passages for a query, cited, within a budget of tokens."""
         build = partial(self._opened.searching.context.build, query, budget_tokens, filter)
-        return self._opened.index.consistently(build)
+        return self._opened.index.with_retry(build)
 
     @_checks_arguments
     def backlinks(
@@ -424,13 +428,13 @@ class EnhancedStore:
         """
         finder = self._opened.searching.backlinks
         backlinks = partial(finder.backlinks, name, query, limit, kinds)
-        return self._opened.index.consistently(backlinks)
+        return self._opened.index.with_retry(backlinks)
 
     @_checks_arguments
     def related(self, name: str, limit: int = 3) -> tuple[str, ...]:
         """Return the names of notes that are near in meaning to a note, nearest first."""
         related = partial(self._opened.searching.backlinks.related, name, limit)
-        return self._opened.index.consistently(related)
+        return self._opened.index.with_retry(related)
 
     @property
     def rerank_trouble(self) -> str:
@@ -670,16 +674,16 @@ class EnhancedStore:
 
     @_checks_arguments
     def conflict_merges(
-        self, name: str | None = None, *, together: bool = False
+        self, name: str | None = None, *, in_sequence: bool = False
     ) -> tuple[ConflictMerge, ...]:
         """Return what merges would make of conflict copies: of a copy, of all of a note, or of all.
 
-        `name` is that of the copy or the note. Each merge is of its copy alone. `together`, several
-        copies of a note are merged one after the other: the text of each has what those before it
-        added, and `merge_conflicts` writes them as one change. Raises NotFound if `name` has no
+        `name` is that of the copy or the note. Each merge is of its copy alone, unless
+        `in_sequence`: then the copies of a note are merged one after the other, the text of each
+        has what those before it added, and `merge_conflicts` writes them as one change. Raises NotFound if `name` has no
         copy.
         """
-        return self._opened.conflicts.previews(name, together=together)
+        return self._opened.conflicts.previews(name, in_sequence=in_sequence)
 
     @_checks_arguments
     def merge_conflict(
@@ -697,8 +701,8 @@ class EnhancedStore:
     ) -> tuple[ConflictMerged, ...]:
         """Write what was shown for copies of one note, and put the copies into the trash.
 
-        Several copies must have been merged `together`. `keep` is "merge", "note" or "copy" for one
-        of the texts, or "marked" for both where they differ. It is one change, which one undo takes
+        Several copies must have been merged `in_sequence`. `keep` is "merge", "note" or "copy" for
+        one of the texts, or "marked" for both where they differ. It is one change, which one undo takes
         back. Nothing is written if one of the copies cannot be merged as `keep` says (Conflict,
         Unreadable), if the note or a copy has changed since (Conflict), or if `keep` is "copy" and
         the copies differ (Invalid).
@@ -751,4 +755,4 @@ class EnhancedStore:
         `cursor` is that of the page before. Raises Invalid for an unknown order or cursor.
         """
         list_page = partial(self._opened.searching.lister.list, filter, sort, limit, cursor)
-        return self._opened.index.consistently(list_page)
+        return self._opened.index.with_retry(list_page)

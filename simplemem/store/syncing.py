@@ -101,13 +101,13 @@ class RemoteSync:
                 if not is_path(file.path) or self._access.hides(file.path):
                     continue
                 is_deleted = self._reader.entry(file.path) is None
-                if is_deleted and file.before is None:
+                if is_deleted and file.committed_text is None:
                     continue
                 if file.is_staged:
                     staged_paths.append(file.path)
                 else:
                     text = self._reader.bytes_of(file.path)
-                    patches.append(Patch(file.path, file.path, file.before, text))
+                    patches.append(Patch(file.path, file.path, file.committed_text, text))
 
             if patches:
                 subject = f"simplemem: {counted(len(patches), 'change')} here"

@@ -261,7 +261,7 @@ class Undo:
                 self._check_same_note(path, target, at, current)
 
             current_sha256 = None if current is None else current.sha256
-            wish = FileChange("restore", target, before=current_sha256, data=then.data)
+            wish = FileChange("restore", target, old_sha256=current_sha256, data=then.data)
             results, _ = self._writer.apply_changes([wish], change_by(by, "restore"))
             written = results[0]
 

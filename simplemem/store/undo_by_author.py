@@ -244,10 +244,10 @@ class UndoByAuthor:
         return FileChange(
             "undo",
             change.path,
-            before=change.current,
+            old_sha256=change.current,
             new_path=old_path,
             data=text,
-            gone=target is None,
+            is_deletion=target is None,
         )
 
 

@@ -221,7 +221,7 @@ class QuestionVectors:
             ready=self._rows.waiting,
             work_seconds=_EMBEDDING_CPU_SECONDS,
         )
-        self._index.consistently(fill)
+        self._index.with_retry(fill)
 
 
 class BackgroundWork(Protocol):
@@ -287,7 +287,7 @@ class IndexKeeper:
     def open(self) -> None:
         """Learn from the index, if it is available, whether the vault was scanned before."""
         with suppress(Unavailable):
-            self._was_scanned = self._index.consistently(self._is_marked_scanned)
+            self._was_scanned = self._index.with_retry(self._is_marked_scanned)
 
     def attach(self, background: BackgroundWork) -> None:
         """Leave scans and vectors to a background thread from now on."""
@@ -344,40 +344,45 @@ class IndexKeeper:
             return
 
         with suppress(SimplememError, Damaged):
-            if not self._was_scanned and not self._index.consistently(self._is_marked_scanned):
+            if not self._was_scanned and not self._index.with_retry(self._is_marked_scanned):
                 self.compare_all()
             if vectors:
                 self._vectors.make_few()
 
-    def compare_all(self, progress: Progress | None = None, *, believe: bool = False) -> SyncReport:
+    def compare_all(
+        self, progress: Progress | None = None, *, accept_deletions: bool = False
+    ) -> SyncReport:
         """Finish interrupted writes, and compare the whole vault with the index.
 
-        `believe` accepts that many notes are gone at once. So does a doubt that is old enough.
+        With `accept_deletions`, many notes may be gone at once. So they may if the doubt about them
+        is old enough.
         """
         with paused_collector():
             _, entries = self._vault.recover()
         doubt_seconds = time.monotonic() - self._vanished_since
         is_old_doubt = self._vanished_count > 0 and doubt_seconds > 0.9 * self._scan_seconds
-        scan = partial(self._scan, progress, believe=believe or is_old_doubt, entries=entries)
-        report = self._index.consistently(scan)
+        scan = partial(
+            self._scan, progress, accept_deletions=accept_deletions or is_old_doubt, entries=entries
+        )
+        report = self._index.with_retry(scan)
         self.prune_history()
         return report
 
     def scan_again(self) -> None:
         """Compare the vault as it is with the index, without recovering interrupted writes."""
-        self._index.consistently(self._scan)
+        self._index.with_retry(self._scan)
 
     def _scan(
         self,
         progress: Progress | None = None,
         *,
-        believe: bool = False,
+        accept_deletions: bool = False,
         entries: list[Entry] | None = None,
     ) -> SyncReport:
         """Compare the vault with the index. `entries` are what the vault has, if that is known."""
         self._obsidian.follow()
         unindexed_before = set(self._unindexed_paths)
-        report = self._rows.scan(progress, believe=believe, seen=entries)
+        report = self._rows.scan(progress, accept_deletions=accept_deletions, seen=entries)
 
         self._unindexed_paths -= unindexed_before
         self.compared_at = time.monotonic()
@@ -431,13 +436,13 @@ class IndexKeeper:
 
         paths = {path for path in paths if not path.startswith(".obsidian")}
         if not self._vanished_count and paths:
-            report = self._index.consistently(lambda: self._rows.look_at(paths))
+            report = self._index.with_retry(lambda: self._rows.look_at(paths))
             self._vectors.expect_missing()
             self._note_vanished(report.doubted)
             # What another process has indexed is no change of ours, but listeners want it too.
             self._listeners.notify({*report.changed(), *filter(is_note, paths)})
 
-    def fresh(self, ask: Callable[[], T], rows: Callable[[T], Iterable[Row]]) -> T:
+    def revalidated(self, ask: Callable[[], T], rows: Callable[[T], Iterable[Row]]) -> T:
         """Return an answer of the index, asked again if a note in it has changed on the disk.
 
         `rows` returns the notes that an answer shows.
@@ -458,7 +463,7 @@ class IndexKeeper:
 
         look = partial(self._rows.look_at, changed, find_moved=not were_moves_followed)
         try:
-            report = self._index.consistently(look)
+            report = self._index.with_retry(look)
         except Unavailable as error:
             # A full disk or a busy index: the known answer is better than none.
             _LOG.warning("changed notes could not be indexed: %s", error)
@@ -493,7 +498,7 @@ class IndexKeeper:
             return False
 
         try:
-            self._index.consistently(self._rows.follow_moves)
+            self._index.with_retry(self._rows.follow_moves)
         except Unavailable as error:
             _LOG.warning("the index could not follow moved notes: %s", error)
             return False
@@ -507,7 +512,7 @@ class IndexKeeper:
         """
         warnings = []
         try:
-            self._index.consistently(put)
+            self._index.with_retry(put)
             self._vectors.expect_missing()
             # A program that only writes has no background that would do this.
             self._database.checkpoint()
@@ -729,7 +734,7 @@ class NameResolver:
         Raises NotFound, which says what became of the note or which names are similar, and
         Ambiguous if several notes are meant.
         """
-        return self._index.consistently(lambda: self._path_of(name))
+        return self._index.with_retry(lambda: self._path_of(name))
 
     def _path_of(self, name: str) -> str:
         reference = clean_reference(name)
@@ -848,10 +853,12 @@ def change_by(by: By, tool: str) -> Author:
 
     Raises TypeError for an argument that no method has: a misspelt `if_sha256` must not be ignored.
     """
-    unknown = sorted(by.keys() - By.__annotations__.keys())
-    if unknown:
+    unknown_names = sorted(by.keys() - By.__annotations__.keys())
+    if unknown_names:
         names = [*By.__annotations__, "if_sha256", "metadata", "overwrite"]
-        similar = difflib.get_close_matches(unknown[0], names, 1)
+        similar = difflib.get_close_matches(unknown_names[0], names, 1)
         suggestion = f". Did you mean {similar[0]!r}?" if similar else ""
-        raise TypeError(f"{tool}() got an unexpected keyword argument {unknown[0]!r}{suggestion}")
+        raise TypeError(
+            f"{tool}() got an unexpected keyword argument {unknown_names[0]!r}{suggestion}"
+        )
     return Author(by.get("tool", tool), by.get("who", ""), by.get("reason", ""))

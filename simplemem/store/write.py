@@ -516,7 +516,7 @@ class WriteIndexer:
         texts: Mapping[str, bytes],
         written: Iterable[WriteResult],
         *,
-        gone: Sequence[str] = (),
+        deleted: Sequence[str] = (),
         moved: Mapping[str, str] = MappingProxyType({}),
     ) -> list[str]:
         """Index notes that were written, deleted or moved, and notify listeners. Returns warnings.
@@ -541,10 +541,10 @@ class WriteIndexer:
                     " the setting index.max_note_mb is the limit"
                 )
 
-        changed = {*texts, *gone, *moved, *moved.values()}
+        changed = {*texts, *deleted, *moved, *moved.values()}
         if changed:
             warnings += self._keeper.indexed(
-                changed, lambda: self._rows.put(notes, gone=gone, moved=moved)
+                changed, lambda: self._rows.put(notes, gone=deleted, moved=moved)
             )
 
         new_paths = [

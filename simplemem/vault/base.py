@@ -98,7 +98,7 @@ class WriteOperation(ABC):
         versions = self._versions(author)
         self._apply(versions)
         return [
-            self._result(change, change.before, version.id, changed=True)
+            self._result(change, change.old_sha256, version.id, changed=True)
             for change, version in zip(self._changes, versions, strict=True)
         ]
 
@@ -146,9 +146,9 @@ class WriteOperation(ABC):
         results = []
         for change, newest in zip(self._changes, newest_changes, strict=True):
             version = ""
-            if newest is not None and newest.after == change.after:
+            if newest is not None and newest.after == change.new_sha256:
                 version = newest.id
-            results.append(self._result(change, change.after, version, changed=False))
+            results.append(self._result(change, change.new_sha256, version, changed=False))
         return results
 
     def _result(
@@ -156,7 +156,7 @@ class WriteOperation(ABC):
     ) -> WriteResult:
         return WriteResult(
             path=change.target,
-            sha256=change.after,
+            sha256=change.new_sha256,
             previous_sha256=previous,
             version=version,
             entry=self._entry(change.target),
@@ -169,19 +169,19 @@ class WriteOperation(ABC):
         To repeat a write is no error: the reply to the first call may have been lost (F66).
         """
         current = self._texts.get(change.path)
-        if change.new_path is None and not change.gone:
-            return current is not None and current.sha256 == change.after
+        if change.new_path is None and not change.is_deletion:
+            return current is not None and current.sha256 == change.new_sha256
 
         target_data = self._read(change.target)
         target_digest = None if target_data is None else sha256(target_data)
-        if current is not None or target_digest != change.after:
+        if current is not None or target_digest != change.new_sha256:
             return False
 
         newest = next(self._history.log.of(change.path), None)
         if newest is None:
             return False
         last_change = (newest.path, newest.new_path, newest.before, newest.after)
-        return last_change == (change.path, change.new_path, change.before, change.after)
+        return last_change == (change.path, change.new_path, change.old_sha256, change.new_sha256)
 
     def _check_expected(self, change: FileChange) -> None:
         """Raise unless the file at the change's path is the one that the change expects."""
@@ -190,15 +190,15 @@ class WriteOperation(ABC):
             self._check_absence_expected(change)
             return
 
-        if change.before is None and change.op != "undo":
+        if change.old_sha256 is None and change.op != "undo":
             raise already_exists(change.path)
-        if current.sha256 != change.before:
+        if current.sha256 != change.old_sha256:
             raise self._conflict(change)
         if change.data is not None:
             self._check_writable(change.path)
 
     def _check_absence_expected(self, change: FileChange) -> None:
-        if change.before is None:
+        if change.old_sha256 is None:
             return
         # A link, or a file in the place of a folder, has an error of its own.
         self._check_writable(change.path)
@@ -212,7 +212,7 @@ class WriteOperation(ABC):
         Names that differ only in case, or in how accents are stored, count as one: some file
         systems cannot hold both. A note that keeps its place, or goes back to it, is not checked.
         """
-        stays_in_place = change.before is not None and change.new_path is None
+        stays_in_place = change.old_sha256 is not None and change.new_path is None
         goes_back = change.op == "undo" and change.new_path is not None
         if stays_in_place or goes_back:
             return
@@ -267,9 +267,9 @@ class WriteOperation(ABC):
                 path=path,
             )
 
-        if change.before:
+        if change.old_sha256:
             message = f"{path!r} has changed since it was read"
-            expected = self._history.content(change.before)
+            expected = self._history.content(change.old_sha256)
         else:
             message = f"{path!r} exists again"
             expected = None
@@ -296,10 +296,10 @@ class WriteOperation(ABC):
                 "path": change.path,
                 "new_path": change.new_path,
                 "op": change.op,
-                "before": change.before,
-                "after": change.after,
+                "before": change.old_sha256,
+                "after": change.new_sha256,
             }
-            if change.gone:
+            if change.is_deletion:
                 step["trash"] = self._trash_path(change.path, first)
             steps.append(step)
         return log.new_versions(
@@ -451,7 +451,7 @@ class VaultBase(ABC):
         """Delete a file. `undo` restores it, even if the trash was emptied."""
         with self.lock():
             digest = expected_sha256 or self.read(path).sha256
-            deletion = FileChange("delete", path, digest, gone=True)
+            deletion = FileChange("delete", path, digest, is_deletion=True)
             results = self.carry_out([deletion], author)
         return results[0]
 
@@ -472,17 +472,17 @@ class VaultBase(ABC):
 
     def _check_changes(self, changes: Sequence[FileChange]) -> None:
         """Raise unless the rules permit all changes, and no file is changed twice."""
-        seen = set[str]()
+        changed_paths = set[str]()
         for number, change in enumerate(changes):
             is_named_by_caller = number == 0 and change.op != "undo"
             for path in {change.path, change.target}:
-                self.access.check(path, asked=is_named_by_caller)
+                self.access.check(path, is_named_by_caller=is_named_by_caller)
                 check_path(path)
-                if path in seen:
+                if path in changed_paths:
                     raise Invalid(f"{path!r} is changed twice in one operation")
-                seen.add(path)
+                changed_paths.add(path)
 
-            if change.gone:
+            if change.is_deletion:
                 self.access.check_gone(change.path)
             if change.data is not None and len(change.data) > disk.MAX_FILE_BYTES:
                 limit = f"the limit is {disk.MAX_FILE_BYTES:,}"
@@ -513,7 +513,7 @@ class VaultBase(ABC):
     def _reverse(self, change: Version) -> FileChange:
         """Return what takes a change back. Raises NotFound if the text before it is not kept."""
         if change.before is None:
-            return FileChange("undo", change.path, change.after, gone=True)
+            return FileChange("undo", change.path, change.after, is_deletion=True)
 
         data = None
         if change.before != change.after:

@@ -69,37 +69,37 @@ class WriteResult(NamedTuple):
 class FileChange:
     """What one note shall become.
 
-    Without `before`, the note must not exist. Without `data`, it keeps its text.
+    Without `old_sha256`, the note must not exist. Without `data`, it keeps its text.
     """
 
     op: Op
     path: str
-    before: str | None = None  # the hash that the file must have
+    old_sha256: str | None = None  # the hash that the file must have
     new_path: str | None = None
     data: bytes | None = None
-    gone: bool = False  # the note is to be deleted
+    is_deletion: bool = False  # the note is to be deleted
     trash: str | None = None  # the file in the trash that is restored
     at: float | None = None  # the modification time in seconds, if it is not now
 
     @staticmethod
-    def update(path: str, before: str | None, data: bytes | None) -> FileChange:
-        """Return the wish for new bytes in the file whose hash is `before`.
+    def update(path: str, old_sha256: str | None, data: bytes | None) -> FileChange:
+        """Return the wish for new bytes in the file whose hash is `old_sha256`.
 
-        Without `before`, the file is created. Without `data`, it goes to the trash.
+        Without `old_sha256`, the file is created. Without `data`, it goes to the trash.
         """
         if data is None:
-            return FileChange("delete", path, before=before, gone=True)
-        if before is None:
+            return FileChange("delete", path, old_sha256=old_sha256, is_deletion=True)
+        if old_sha256 is None:
             return FileChange("create", path, data=data)
-        return FileChange("update", path, before=before, data=data)
+        return FileChange("update", path, old_sha256=old_sha256, data=data)
 
     @cached_property
-    def after(self) -> str | None:
+    def new_sha256(self) -> str | None:
         """The hash of the note's bytes afterwards, None if it is deleted."""
-        if self.gone:
+        if self.is_deletion:
             return None
         if self.data is None:
-            return self.before
+            return self.old_sha256
         return sha256(self.data)
 
     @property
@@ -288,12 +288,12 @@ class Access(NamedTuple):
         """Return whether only some paths are visible, and this file is in none of them."""
         return bool(self.only) and not any(_is_in(path, visible) for visible in self.only)
 
-    def check(self, path: str, *, asked: bool) -> None:
+    def check(self, path: str, *, is_named_by_caller: bool) -> None:
         """Raise ReadOnly if a path may not be changed.
 
-        `asked` says that the caller named the path: the message never names another hidden note.
+        The message names the path only if `is_named_by_caller`: else it may be a hidden note.
         """
-        note = f"{name_of(path)!r}" if asked else "a note that this would change"
+        note = f"{name_of(path)!r}" if is_named_by_caller else "a note that this would change"
         if self._is_outside(path):
             hint = "Only notes there can be read here. Choose a name there, or ask the user."
             message = f"{note} is outside {_list_paths(self.only)}, and nothing was changed"

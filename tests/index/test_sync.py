@@ -121,7 +121,7 @@ def test_a_vault_that_suddenly_looks_empty_is_not_believed(
     plain_store.sync()
     assert plain_store.state().state == "ready"
     shutil.rmtree(vault / "notes")
-    assert len(plain_store.sync(believe=True).removed) == 40
+    assert len(plain_store.sync(accept_deletions=True).removed) == 40
 
 
 def test_one_bad_file_never_hurts_the_others(plain_store: EnhancedStore, write: Write) -> None:

@@ -370,7 +370,7 @@ def test_the_index_and_the_history_are_asked_once_for_each_entry_that_is_compare
 
     def count(frame: Any, event: str, _arg: object) -> None:
         nonlocal asked
-        asked += event == "call" and frame.f_code.co_name == "consistently"
+        asked += event == "call" and frame.f_code.co_name == "with_retry"
 
     sys.setprofile(count)
     try:

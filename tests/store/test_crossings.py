@@ -13,7 +13,7 @@ from simplemem.index.vectors import NearestNotes
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
-_HELD = {"generation", "path", "consistently", "snapshot", "close"}  # no questions
+_HELD = {"generation", "path", "with_retry", "snapshot", "close"}  # no questions
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ def test_no_two_names_of_a_note_send_the_reader_to_each_other(
     plain_store.create("d/A", "Text.")
     undone = plain_store.undo(plain_store.move("d/A", "d/B").version)
     (vault / "d" / "A.md").unlink()  # by another program, of which the log knows nothing
-    plain_store.sync(believe=True)
+    plain_store.sync(accept_deletions=True)
     removed = f"was deleted or renamed outside simplemem (last change: version {undone.version})"
     assert told(plain_store, "d/A").message == f"d/A {removed}"
     assert told(plain_store, "d/B").message == f"d/B became d/A, which {removed}"

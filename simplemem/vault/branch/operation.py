@@ -56,13 +56,13 @@ class BranchOperation(WriteOperation):
     def _apply(self, versions: Sequence[Version]) -> None:
         files: dict[str, bytes | None] = {}
         for change in self._changes:
-            if change.gone or change.new_path:
+            if change.is_deletion or change.new_path:
                 files[change.path] = None
 
         for change in self._changes:
             if change.new_path and change.target not in files:
                 self._check_target_free(change.target)
-            if not change.gone:
+            if not change.is_deletion:
                 data = change.data
                 if data is None:
                     data = self._texts[change.path].data

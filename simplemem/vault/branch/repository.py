@@ -53,7 +53,7 @@ class Branch:
         is_address = ADDRESS.fullmatch(repository) is not None
         self.url = repository if is_address else ""
         self.ref = f"refs/heads/{name}"
-        self._shown_address = shown(repository)
+        self._shown_address = redact_address(repository)
         self._local = threading.local()
 
         if self.url:
@@ -301,7 +301,7 @@ class Branch:
         return run_git(self.path, self.path, self._shown_address, *arguments)
 
 
-def shown(repository: str) -> str:
+def redact_address(repository: str) -> str:
     """Return an address without the user name and the password in it."""
     return re.sub("//[^/]*@", "//", repository)
 

@@ -22,7 +22,7 @@ from simplemem.vault.base import VaultBase, VaultOptions, create_own_folder, no_
 from simplemem.vault.branch.entries import EntryReader
 from simplemem.vault.branch.log import BranchHistory, BranchLog
 from simplemem.vault.branch.operation import BranchOperation
-from simplemem.vault.branch.repository import Branch, shown
+from simplemem.vault.branch.repository import Branch, redact_address
 from simplemem.vault.branch.revisions import BranchRevisions, BranchWatcher
 from simplemem.vault.folder.lock import FileLock
 from simplemem.vault.values import Author, Entry, File, FileChange, WriteResult, sha256
@@ -36,7 +36,7 @@ class BranchVault(VaultBase):
     """A branch of notes. `root` is the folder of this server."""
 
     def __init__(self, root: Path, options: VaultOptions, *, repository: str, name: str) -> None:
-        self.location = f"{shown(repository)}, branch {name}"
+        self.location = f"{redact_address(repository)}, branch {name}"
         folder = Path(os.path.abspath(root))
         self._branch = Branch(repository, name, create_own_folder(folder) / "branch")
         self._log = BranchLog(str(folder), self._branch, kind=options.author_kind)

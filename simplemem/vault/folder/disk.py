@@ -348,8 +348,8 @@ def write_file(path: Path, data: bytes) -> None:
         write_own_file(root, path.name, data, sync=True)
 
 
-def change_file(path: Path, before: bytes | None, data: bytes, keep: str) -> None:
-    """Write a file that is no note, in place of the one with the bytes `before` (None: no file).
+def change_file(path: Path, old_data: bytes | None, data: bytes, keep: str) -> None:
+    """Write a file that is no note, in place of the one with the bytes `old_data` (None: no file).
 
     The new file gets the attributes of the old one, which stays beside it under the name `keep`, if
     there is one. Raises ConcurrentWrite or FileExistsError if the file has other bytes by now.
@@ -357,13 +357,13 @@ def change_file(path: Path, before: bytes | None, data: bytes, keep: str) -> Non
     folder = os.path.abspath(path.parent)
     name = path.name
     with DirHandles(folder) as root:
-        if before is None:
+        if old_data is None:
             with staged(root, name, data) as temp:
                 _move_new(root, temp, name)
             return
 
         with staged(root, name, data, like=name) as temp:
-            swap(root, temp, name, expected=sha256(before), replacement=sha256(data))
+            swap(root, temp, name, expected=sha256(old_data), replacement=sha256(data))
         if keep:
             rename_over(root, temp, keep)
         else:

@@ -72,14 +72,14 @@ class Step(NamedTuple):
 class FileOperation(NamedTuple):
     """A move of the file `source` to `target`, where no file is.
 
-    With `after`, it is a swap: `source`, whose hash is `after`, and `target` change places.
+    With `new_sha256`, it is a swap: `source`, which has that hash, and `target` change places.
     """
 
     step: Step
     source: str
     target: str
-    before: str  # the hash of the file that is moved, or of the one that is displaced
-    after: str | None = None
+    old_sha256: str  # the hash of the file that is moved, or of the one that is displaced
+    new_sha256: str | None = None
 
     @property
     def third_name(self) -> str:
@@ -207,7 +207,7 @@ _NOT_BEGUN = ("pending", "foreign")
 
 
 def _state_of(root: DirHandles, operation: FileOperation) -> State:
-    if operation.after is None:
+    if operation.new_sha256 is None:
         return _state_of_move(root, operation)
     return _state_of_swap(root, operation)
 
@@ -216,13 +216,13 @@ def _state_of_swap(root: DirHandles, swap: FileOperation) -> State:
     displaced = _hash_at(root, swap.source)
     current = _hash_at(root, swap.target)
 
-    if current == swap.after:
-        is_expected = displaced in (swap.before, swap.after, None)
+    if current == swap.new_sha256:
+        is_expected = displaced in (swap.old_sha256, swap.new_sha256, None)
         return "done" if is_expected else "intruded"
-    if current == swap.before:
-        is_staged = displaced == swap.after
+    if current == swap.old_sha256:
+        is_staged = displaced == swap.new_sha256
         return "pending" if is_staged else "foreign"
-    if displaced == swap.before:
+    if displaced == swap.old_sha256:
         return "done"
     return "foreign"
 
@@ -233,7 +233,7 @@ def _state_of_move(root: DirHandles, move: FileOperation) -> State:
 
     old = _listed_hash_at(root, move.source)
     new = _listed_hash_at(root, move.target)
-    if old == move.before:
+    if old == move.old_sha256:
         if new is None:
             return "pending"
         if _is_same_file(root, move.source, move.target):
@@ -244,7 +244,7 @@ def _state_of_move(root: DirHandles, move: FileOperation) -> State:
 
     # A swap that follows the move may have given the target its new text already.
     is_last = move == move.step.operations[-1]
-    if new == move.before or not is_last:
+    if new == move.old_sha256 or not is_last:
         return "done"
     return "foreign"
 
@@ -388,10 +388,10 @@ class Journal:
 
         Raises ConcurrentWrite if another program changed the note first.
         """
-        if operation.after is None:
+        if operation.new_sha256 is None:
             self._move(root, operation)
         else:
-            self._swap(root, operation, operation.after)
+            self._swap(root, operation, operation.new_sha256)
 
     def _swap(self, root: DirHandles, swap: FileOperation, after: str) -> None:
         """Swap the staged text, whose hash is `after`, with the note."""
@@ -400,7 +400,7 @@ class Journal:
                 root,
                 swap.source,
                 swap.target,
-                expected=swap.before,
+                expected=swap.old_sha256,
                 replacement=after,
             )
         except ConcurrentWrite as conflict:
@@ -424,7 +424,7 @@ class Journal:
             disk.move_file(root, move.third_name, move.target)
 
         digest = _hash_at(root, move.target)
-        if digest != move.before:
+        if digest != move.old_sha256:
             # If an editor has created the file again, both files stay and no text is lost.
             with suppress(FileExistsError):
                 disk.move_file(root, move.target, move.source)
@@ -562,8 +562,8 @@ class Journal:
         # If somebody has saved over our text since, theirs stays, and the text before is kept.
         with suppress(ConcurrentWrite):
             digest = _hash_at(root, operation.target)
-            is_unchanged = digest == (operation.after or operation.before)
-            if operation.after is None:
+            is_unchanged = digest == (operation.new_sha256 or operation.old_sha256)
+            if operation.new_sha256 is None:
                 is_new_note = operation.step.version.before is None
                 if is_unchanged or not is_new_note:
                     self._move_back(root, operation)
@@ -572,8 +572,8 @@ class Journal:
                     root,
                     operation.source,
                     operation.target,
-                    expected=operation.after,
-                    replacement=operation.before,
+                    expected=operation.new_sha256,
+                    replacement=operation.old_sha256,
                 )
 
     def _move_back(self, root: DirHandles, move: FileOperation) -> None:
@@ -680,7 +680,7 @@ class Journal:
                 root,
                 source,
                 target,
-                expected=operation.after or "",
+                expected=operation.new_sha256 or "",
                 replacement=displaced_digest,
             )
         elif state == "two names":

@@ -147,7 +147,7 @@ class FolderOperation(WriteOperation):
             if text is not None:
                 history.keep(self._root, text.data, text.sha256)
             if change.data is not None:
-                history.keep(self._root, change.data, change.after or "")
+                history.keep(self._root, change.data, change.new_sha256 or "")
 
     def _stage_or_clean_up(self) -> None:
         """Stage the new texts; if that fails, remove those that were staged."""
@@ -175,7 +175,7 @@ class FolderOperation(WriteOperation):
         if change.trash is None:
             return False
         digest = disk.hash_of(self._root, change.trash)
-        return digest == change.after
+        return digest == change.new_sha256
 
     def _stage_text(self, change: FileChange, data: bytes, *, sync: bool) -> str:
         """Write one new text as close to its note as folders exist; return the staged file's path.
@@ -186,7 +186,7 @@ class FolderOperation(WriteOperation):
         missing_count = len(self._root.missing(folder))
         existing_folder = folder[: len(folder) - missing_count]
 
-        model = None if change.before is None else change.path
+        model = None if change.old_sha256 is None else change.path
         return disk.stage(
             self._root,
             existing_folder,

@@ -1,0 +1,26 @@
+"""Chooses the client with which a service is reached."""
+
+from __future__ import annotations
+
+from simplemem.providers.addresses import Address
+from simplemem.providers.client import ServiceClient
+from simplemem.providers.keys import Key
+from simplemem.providers.voyage import VoyageClient
+
+
+def create_client(
+    provider: str,
+    name: str,
+    address: Address,
+    key: Key,
+    *,
+    timeout: float = 30.0,
+    section: str = "embed",
+) -> ServiceClient:
+    """Return the client of a service. Voyage is reached through its own package.
+
+    Raises Unavailable if that package is not installed.
+    """
+    if provider == "voyage":
+        return VoyageClient(name, address, key, timeout=timeout, section=section)
+    return ServiceClient(name, address, key, timeout=timeout, section=section)
