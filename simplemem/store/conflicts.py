@@ -246,7 +246,8 @@ class ConflictCopies:
 
         `name` is that of the copy or the note. Each merge is of its copy alone, unless
         `in_sequence`: then the copies of a note are merged one after the other, the text of each
-        has what those before it added, and `merge_all` writes them as one change. Raises NotFound if `name` has no copy.
+        has what those before it added, and `merge_all` writes them as one change. Raises NotFound
+        if `name` has no copy.
         """
         copies = self.copies()
         if name is not None:

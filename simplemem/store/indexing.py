@@ -51,9 +51,9 @@ class Indexing:
     ) -> SyncReport:
         """Index the vault: text first, vectors after it. Returns what has changed.
 
-        `rebuild` makes a new index and then replaces the old one with it. With
-        `accept_deletions`, many notes may be gone. Without `begin`, no vectors of another embedder are made, and none if
-        many are missing.
+        `rebuild` makes a new index and then replaces the old one with it. With `accept_deletions`,
+        many notes may be gone. Without `begin`, no vectors of another embedder are made, and none
+        if many are missing.
         """
         if embed:
             embedder, _ = self._embedding.load()

@@ -215,9 +215,9 @@ class EnhancedStore:
     ) -> SyncReport:
         """Index the vault: text first, vectors after it. Returns what has changed.
 
-        `rebuild` makes a new index and then replaces the old one with it. With
-        `accept_deletions`, many notes may be gone. Without `begin`, no vectors of another embedder are made, and none if
-        many are missing; `state` says how many are.
+        `rebuild` makes a new index and then replaces the old one with it. With `accept_deletions`,
+        many notes may be gone. Without `begin`, no vectors of another embedder are made, and none
+        if many are missing; `state` says how many are.
         """
         return self._opened.indexing.sync(
             progress=progress,
@@ -680,8 +680,8 @@ class EnhancedStore:
 
         `name` is that of the copy or the note. Each merge is of its copy alone, unless
         `in_sequence`: then the copies of a note are merged one after the other, the text of each
-        has what those before it added, and `merge_conflicts` writes them as one change. Raises NotFound if `name` has no
-        copy.
+        has what those before it added, and `merge_conflicts` writes them as one change. Raises
+        NotFound if `name` has no copy.
         """
         return self._opened.conflicts.previews(name, in_sequence=in_sequence)
 
@@ -702,10 +702,10 @@ class EnhancedStore:
         """Write what was shown for copies of one note, and put the copies into the trash.
 
         Several copies must have been merged `in_sequence`. `keep` is "merge", "note" or "copy" for
-        one of the texts, or "marked" for both where they differ. It is one change, which one undo takes
-        back. Nothing is written if one of the copies cannot be merged as `keep` says (Conflict,
-        Unreadable), if the note or a copy has changed since (Conflict), or if `keep` is "copy" and
-        the copies differ (Invalid).
+        one of the texts, or "marked" for both where they differ. It is one change, which one undo
+        takes back. Nothing is written if one of the copies cannot be merged as `keep` says
+        (Conflict, Unreadable), if the note or a copy has changed since (Conflict), or if `keep` is
+        "copy" and the copies differ (Invalid).
         """
         return self._opened.conflicts.merge_all(merges, keep=keep, **by)
 
