@@ -65,7 +65,8 @@ class Passages(NamedTuple):
 
     def passage_keys(self) -> list[_PassageKey]:
         """Return what identifies each passage, each once."""
-        return list(dict.fromkeys((self.key, span) for span in self.spans))
+        unique_spans = dict.fromkeys(self.spans)
+        return [(self.key, span) for span in unique_spans]
 
     def texts(self) -> list[str]:
         """Return the text of each passage."""
@@ -78,30 +79,41 @@ def spans_to_compare(details: NoteDetails) -> list[tuple[int, int]]:
 
     These are all passages of a short note, and those with the best blocks of a longer one.
     """
-    positions = details.passages
-    if details.blocks and len(positions) > _MAX_PASSAGES:
-        positions = _passages_with(details.blocks, positions)
-    elif details.best is not None and len(positions) > _MAX_PASSAGES_BY_MEANING:
-        count_before = sum(position.start <= details.best.start for position in positions)
-        first = max(0, count_before - _MAX_PASSAGES_BY_MEANING // 2)
-        positions = positions[first : first + _MAX_PASSAGES_BY_MEANING]
-    elif len(positions) > _MAX_PASSAGES_BY_MEANING:
-        positions = positions[:_MAX_PASSAGES_BY_MEANING]
-    return [(position.start, position.stop) for position in positions]
+    passages = details.passages
+    count = len(passages)
+
+    if details.blocks and count > _MAX_PASSAGES:
+        passages = _passages_with(details.blocks, passages)
+    elif details.best is not None and count > _MAX_PASSAGES_BY_MEANING:
+        passages = _passages_around(details.best, passages)
+    elif count > _MAX_PASSAGES_BY_MEANING:
+        passages = passages[:_MAX_PASSAGES_BY_MEANING]
+
+    return [(passage.start, passage.stop) for passage in passages]
 
 
 def _passages_with(blocks: Iterable[Position], passages: Sequence[Position]) -> list[Position]:
     """Return the first passages that contain the beginnings of blocks, in the order of the note."""
     chosen: set[int] = set()
     for block in blocks:
-        chosen.update(
-            number
-            for number, passage in enumerate(passages)
-            if passage.start <= block.start < passage.stop
-        )
+        for number, passage in enumerate(passages):
+            if passage.start <= block.start < passage.stop:
+                chosen.add(number)
         if len(chosen) >= _MAX_PASSAGES:
             break
     return [passages[number] for number in sorted(chosen)]
+
+
+def _passages_around(best: Position, passages: Sequence[Position]) -> Sequence[Position]:
+    """Return passages of a note, half of them up to the best one and half of them after it."""
+    count_up_to_best = 0
+    for passage in passages:
+        if passage.start <= best.start:
+            count_up_to_best += 1
+
+    first = max(0, count_up_to_best - _MAX_PASSAGES_BY_MEANING // 2)
+    end = first + _MAX_PASSAGES_BY_MEANING
+    return passages[first:end]
 
 
 class _LineSimilarities(NamedTuple):
@@ -133,13 +145,17 @@ class Coverage:
     def _clear(self) -> None:
         import numpy as np
 
-        self._row_of: dict[str, int] = {}
-        shape = (_MAX_CACHED_WORDS, self.vectors.dimension or 0)
+        dimension = self.vectors.dimension or 0
+        shape = (_MAX_CACHED_WORDS, dimension)
         self._table: NDArray[np.float32] = np.empty(shape, np.float32)
+        self._row_of: dict[str, int] = {}
         self._words_of_passages: dict[_PassageKey, _PassageWords] = {}
 
     def of(
-        self, words: Sequence[str], notes: Sequence[Passages], names: Collection[str] = ()
+        self,
+        words: Sequence[str],
+        notes: Sequence[Passages],
+        names: Collection[str] = (),
     ) -> list[float]:
         """Return for each note how well its best passage covers the words.
 
@@ -160,14 +176,17 @@ class Coverage:
         share_of_names: NDArray[np.float64] | float = 1.0
         if names:
             is_name = [word in names for word in words]
-            share_of_names = (by_passage[is_name] > _SAME_WORD).mean(axis=0)
-        coverage = coverage * (_NAMELESS_SHARE + (1 - _NAMELESS_SHARE) * share_of_names)
+            has_name = by_passage[is_name] > _SAME_WORD
+            share_of_names = has_name.mean(axis=0)
 
+        named_share = 1 - _NAMELESS_SHARE
+        coverage = coverage * (_NAMELESS_SHARE + named_share * share_of_names)
         return _best_of_notes(coverage.tolist(), passage_counts)
 
     @staticmethod
     def _with_following_lines(
-        by_line: NDArray[np.float32], first_lines: NDArray[np.int32]
+        by_line: NDArray[np.float32],
+        first_lines: NDArray[np.int32],
     ) -> NDArray[np.float32]:
         """Return the similarities of each line with the lines after it in its passage.
 
@@ -175,29 +194,44 @@ class Coverage:
         """
         import numpy as np
 
-        has_following = np.delete(np.arange(by_line.shape[1]), first_lines - 1)
+        lines = np.arange(by_line.shape[1])
+        # Before the first line of a passage is the last line of the one before it.
+        last_lines = first_lines - 1
+        has_following = np.delete(lines, last_lines)
+
         for _ in range(_LINES_TOGETHER - 1):
+            own = by_line[:, has_following]
             following = by_line[:, has_following + 1]
-            by_line[:, has_following] = np.maximum(by_line[:, has_following], following)
+            by_line[:, has_following] = np.maximum(own, following)
         return by_line
 
-    def share(self, weights: Mapping[str, float], label: str, passages: Passages) -> float:
+    def share(
+        self,
+        weights: Mapping[str, float],
+        label: str,
+        passages: Passages,
+    ) -> float:
         """Return the weighted share of the words that a note covers in its label and best passage.
 
         The `label` is all that the note is called.
         """
         import numpy as np
 
-        by_passage, _ = self._by_passage_with_label(list(weights), label, passages)
+        words = list(weights)
+        by_passage, _ = self._by_passage_with_label(words, label, passages)
         if not by_passage.size:
             return 0.0
 
         weight_of_words = np.array(list(weights.values()))
         covered = weight_of_words @ by_passage**2
-        return min(1.0, float(covered.max() / weight_of_words.sum()))
+        best_share = covered.max() / weight_of_words.sum()
+        return min(1.0, float(best_share))
 
     def by_word(
-        self, weights: Mapping[str, float], label: str, passages: Passages
+        self,
+        weights: Mapping[str, float],
+        label: str,
+        passages: Passages,
     ) -> tuple[list[float], int]:
         """Return how similar each word is to the best passage of a note, and the passage's number.
 
@@ -210,7 +244,8 @@ class Coverage:
         if not by_passage.size:
             return [0.0] * len(words), -1
 
-        covered = np.array(list(weights.values())) @ by_passage**2
+        weight_of_words = np.array(list(weights.values()))
+        covered = weight_of_words @ by_passage**2
         best = int(covered.argmax())
         similarities = by_passage[:, best].tolist()
         label_count, text_count = passage_counts
@@ -219,7 +254,10 @@ class Coverage:
         return similarities, best - label_count
 
     def _by_passage_with_label(
-        self, words: Sequence[str], label: str, passages: Passages
+        self,
+        words: Sequence[str],
+        label: str,
+        passages: Passages,
     ) -> tuple[NDArray[np.float32], list[int]]:
         """Return how similar each word is to each passage with the label, one column per passage.
 
@@ -228,7 +266,12 @@ class Coverage:
         """
         import numpy as np
 
-        notes = (Passages((label,), [(0, len(label))], lambda: label), passages)
+        label_passages = Passages(
+            key=(label,),
+            spans=[(0, len(label))],
+            read=lambda: label,
+        )
+        notes = (label_passages, passages)
         by_line, first_lines, passage_counts = self._compare(words, notes)
         if not by_line.size:
             return by_line, passage_counts
@@ -254,21 +297,28 @@ class Coverage:
             empty = np.empty((0, 0), np.float32)
             return _LineSimilarities(empty, np.empty(0, np.int32), passage_counts)
 
-        rows = np.concatenate([passage.words for passage in passages])
-        line_lengths = np.concatenate([passage.line_lengths for passage in passages])
-        passage_lengths = np.array([len(passage.line_lengths) for passage in passages])
+        rows_of_passages = [passage.words for passage in passages]
+        lengths_of_passages = [passage.line_lengths for passage in passages]
+        rows = np.concatenate(rows_of_passages)
+        line_lengths = np.concatenate(lengths_of_passages)
+        passage_lengths = np.array([len(lengths) for lengths in lengths_of_passages])
 
+        # Each different word of the notes is compared once. `numbers` are its columns by its row.
         is_used = np.zeros(len(table), bool)
         is_used[rows] = True
         used_rows = np.flatnonzero(is_used)
         numbers = np.empty(len(table), np.int32)
         numbers[used_rows] = np.arange(len(used_rows))
 
-        vectors = self.vectors.words([word.lower() for word in words])
-        similarities = np.maximum(vectors @ table[used_rows].T, 0.0)
+        lowered_words = [word.lower() for word in words]
+        question_vectors = self.vectors.words(lowered_words)
+        note_vectors = table[used_rows]
+        cosines = question_vectors @ note_vectors.T
+        similarities = np.maximum(cosines, 0.0)
 
+        by_word = similarities[:, numbers[rows]]
         first_words = np.cumsum(line_lengths) - line_lengths
-        by_line = np.maximum.reduceat(similarities[:, numbers[rows]], first_words, axis=1)
+        by_line = np.maximum.reduceat(by_word, first_words, axis=1)
         first_lines = np.cumsum(passage_lengths) - passage_lengths
         return _LineSimilarities(by_line, first_lines, passage_counts)
 
@@ -278,16 +328,18 @@ class Coverage:
 
         # The passages that were used last are the last ones that leave the cache.
         cache = self._words_of_passages
-        keys = dict.fromkeys(key for note in notes for key in note.passage_keys())
-        used = {key: cache.pop(key) for key in keys}
+        keys_of_notes = [note.passage_keys() for note in notes]
+        unique_keys = dict.fromkeys(chain.from_iterable(keys_of_notes))
+        used = {key: cache.pop(key) for key in unique_keys}
         cache |= used
         excess = len(cache) - _MAX_CACHED_PASSAGES
-        for key in list(islice(cache, max(0, excess))):
+        oldest_keys = list(islice(cache, max(0, excess)))
+        for key in oldest_keys:
             del cache[key]
 
         words_of_notes: list[list[_PassageWords]] = []
-        for note in notes:
-            passages = [used[key] for key in note.passage_keys()]
+        for keys in keys_of_notes:
+            passages = [used[key] for key in keys]
             words_of_notes.append([passage for passage in passages if len(passage.words)])
         return words_of_notes
 
@@ -296,9 +348,13 @@ class Coverage:
         cache = self._words_of_passages
         lines_of_passages: dict[_PassageKey, list[list[str]]] = {}
         for note in notes:
-            missing = [key for key in note.passage_keys() if key not in cache]
-            text = note.read() if missing else ""
-            for key in missing:
+            keys = note.passage_keys()
+            missing_keys = [key for key in keys if key not in cache]
+            if not missing_keys:
+                continue
+
+            text = note.read()
+            for key in missing_keys:
                 _, span = key
                 lines_of_passages[key] = _split(text, span)
 
@@ -312,15 +368,20 @@ class Coverage:
         """Return the words of a passage as rows of the table."""
         import numpy as np
 
-        rows = [self._row_of[word] for word in chain.from_iterable(lines)]
-        line_lengths = [len(words) for words in lines]
-        return _PassageWords(np.array(rows, np.int32), np.array(line_lengths, np.int32))
+        words = chain.from_iterable(lines)
+        rows = [self._row_of[word] for word in words]
+        line_lengths = [len(words_of_line) for words_of_line in lines]
+        return _PassageWords(
+            words=np.array(rows, np.int32),
+            line_lengths=np.array(line_lengths, np.int32),
+        )
 
     def _add_vectors(self, words: Iterable[str]) -> None:
         """Add the vectors of new words to the table."""
         import numpy as np
 
-        new_words = [word for word in dict.fromkeys(words) if word not in self._row_of]
+        unique_words = dict.fromkeys(words)
+        new_words = [word for word in unique_words if word not in self._row_of]
         if not new_words:
             return
 
@@ -329,16 +390,19 @@ class Coverage:
         for row, word in enumerate(new_words, first):
             self._row_of[word] = row
 
-        while len(self._row_of) > len(self._table):
-            self._table = np.concatenate([self._table, np.empty_like(self._table)])
-        self._table[first : len(self._row_of)] = vectors
+        end = len(self._row_of)
+        while end > len(self._table):
+            free_rows = np.empty_like(self._table)
+            self._table = np.concatenate([self._table, free_rows])
+        self._table[first:end] = vectors
 
 
 def _split(text: str, span: tuple[int, int]) -> list[list[str]]:
     """Return the words of each line of a passage, without lines that have none."""
     start, stop = span
-    lines = map(_words, text[start:stop].split("\n"))
-    return [words for words in lines if words]
+    lines = text[start:stop].split("\n")
+    words_of_lines = map(_words, lines)
+    return [words for words in words_of_lines if words]
 
 
 def _best_of_notes(values: Sequence[float], passage_counts: Sequence[int]) -> list[float]:
@@ -346,33 +410,52 @@ def _best_of_notes(values: Sequence[float], passage_counts: Sequence[int]) -> li
     best_values: list[float] = []
     first = 0
     for count in passage_counts:
-        best_values.append(max(values[first : first + count], default=0.0))
-        first += count
+        end = first + count
+        best_value = max(values[first:end], default=0.0)
+        best_values.append(best_value)
+        first = end
     return best_values
 
 
 def with_words(passages: Iterable[str]) -> list[str]:
     """Return the passages with a word that is no stop word: those that `Coverage` numbers."""
-    return [passage for passage in passages if any(map(_words, passage.split("\n")))]
+    return [passage for passage in passages if _has_word(passage)]
+
+
+def _has_word(passage: str) -> bool:
+    lines = passage.split("\n")
+    return any(map(_words, lines))
 
 
 def _words(text: str) -> list[str]:
     """Return the words of a text, each once, without stop words."""
-    words = dict.fromkeys(words_in_order(text[:_MAX_CHARACTERS].lower()))
+    lowered = text[:_MAX_CHARACTERS].lower()
+    words = dict.fromkeys(words_in_order(lowered))
     return [word for word in words if word not in STOP_WORDS]
 
 
-def share_contained(weights: Mapping[str, float], label: str, passages: Sequence[str]) -> float:
+def share_contained(
+    weights: Mapping[str, float],
+    label: str,
+    passages: Sequence[str],
+) -> float:
     """Return the weighted share of words that a label and one passage contain as spelled.
 
     It is never more than what the word vectors say of the passage, and costs a tenth of it.
     """
     label_words = set(_words(label))
-    shares = [0.0]
+    best_weight = 0.0
     for passage in passages or ("",):
-        contained = label_words.union(*map(_words, passage.split("\n")))
-        shares.append(sum(weight for word, weight in weights.items() if word.lower() in contained))
-    return max(shares) / (sum(weights.values()) or 1.0)
+        lines = passage.split("\n")
+        contained = label_words.union(*map(_words, lines))
+
+        contained_weights = [
+            weight for word, weight in weights.items() if word.lower() in contained
+        ]
+        best_weight = max(best_weight, sum(contained_weights))
+
+    total = sum(weights.values())
+    return best_weight / (total or 1.0)
 
 
 # -- judgement
@@ -445,7 +528,8 @@ def confidence(evidence: Evidence) -> float:
         return missing_similarity - _MIN_MISSING_SIMILARITY
 
     match = evidence.coverage + _SIMILARITY_WEIGHT * evidence.similarity
-    return match + _expectation(evidence.word_count, evidence.lead) - _MIN_BY_VECTORS
+    expectation = _expectation(evidence.word_count, evidence.lead)
+    return match + expectation - _MIN_BY_VECTORS
 
 
 def confidence_by_words(word_count: int, coverage: float, lead: float) -> float:
@@ -460,7 +544,9 @@ def confidence_by_meaning(z_score: float) -> float:
 
 def _expectation(word_count: int, lead: float) -> float:
     """Return what the lead of a hit and the length of the question add to the confidence."""
-    return _LEAD_WEIGHT * lead + _WORD_COUNT_WEIGHT * log(max(word_count, 1))
+    by_lead = _LEAD_WEIGHT * lead
+    by_length = _WORD_COUNT_WEIGHT * log(max(word_count, 1))
+    return by_lead + by_length
 
 
 def z_score(similarity: float, other_similarities: Sequence[float]) -> float:
@@ -476,12 +562,17 @@ def z_score(similarity: float, other_similarities: Sequence[float]) -> float:
 
     squares = sum((other - mean) ** 2 for other in other_similarities)
     squares += (_ASSUMED_DEVIATION * distance) ** 2
-    spread = sqrt(squares / (len(other_similarities) + 1))
+    count = len(other_similarities) + 1
+    spread = sqrt(squares / count)
 
-    return (similarity - mean) / (spread + _MIN_SPREAD * distance)
+    min_spread = _MIN_SPREAD * distance
+    return (similarity - mean) / (spread + min_spread)
 
 
-def informative_weights(rarity: Mapping[str, float], lengths: Iterable[float]) -> dict[str, float]:
+def informative_weights(
+    rarity: Mapping[str, float],
+    lengths: Iterable[float],
+) -> dict[str, float]:
     """Weigh the words of a question by their rarity in the vault and the lengths of their vectors.
 
     In a small vault every word is rare, "get" and "long" too: the lengths tell them from words with
@@ -515,7 +606,11 @@ def coverage_of(weights: Mapping[str, float], similarities: Sequence[float]) -> 
     return covered / total
 
 
-def notice_of(only_nearest: bool, words: Sequence[str], absent: Sequence[str]) -> str:
+def notice_of(
+    only_nearest: bool,
+    words: Sequence[str],
+    absent: Sequence[str],
+) -> str:
     """Return the sentence above hits that answer nothing, "" above hits that answer.
 
     `absent` are those of the question's `words` that no note contains.

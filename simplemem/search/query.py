@@ -2,8 +2,10 @@
 
 Everything a person types is words, except `"a phrase"`, `tag:x`, `tag:key=value`, `type:x`,
 `path:folder/`, `author:x`, `archive:`, `begin*`, and `-word` after a space. Nothing of a query
-reaches SQLite as syntax. docs/search.md describes queries for their users. `forms.py` adds what the
-words are searched as.
+reaches SQLite as syntax. docs/search.md describes queries for their users.
+
+`read_query` reads the text alone. `with_forms` then adds what each word is searched as: its stems
+in the languages of the vault, and what takes the place of a word that no note contains.
 """
 
 from __future__ import annotations
@@ -104,7 +106,9 @@ class Query:
 
     def asks_nothing(self) -> bool:
         """Return whether the text has neither words nor filters: `???`, but not an empty text."""
-        return bool(self.text.strip()) and not self.words and not self.has_filters()
+        if not self.text.strip():
+            return False
+        return not self.words and not self.has_filters()
 
     def has_filters(self) -> bool:
         """Return whether the text contains filters."""
@@ -121,16 +125,22 @@ class Query:
 
     def forms_of(self, word: str) -> tuple[Term, ...]:
         """Return everything that a word is searched as, the word itself first."""
-        return (Term((word,)), *self.forms.get(word, ()))
+        other_forms = self.forms.get(word, ())
+        return (Term((word,)), *other_forms)
 
     def terms(self) -> tuple[Term, ...]:
         """Return what to search for: a note that contains any of these terms is a candidate.
 
         Few notes contain all words of a question, so a search for all of them finds nothing.
         """
-        terms = [term for word in self.words for term in self.forms_of(word)]
-        terms += [Term(sequence) for sequence in self.sequences]
-        return tuple(dict.fromkeys(terms))
+        terms: list[Term] = []
+        for word in self.words:
+            terms += self.forms_of(word)
+        for sequence in self.sequences:
+            terms.append(Term(sequence))
+
+        unique_terms = dict.fromkeys(terms)
+        return tuple(unique_terms)
 
     def names(self) -> tuple[str, ...]:
         """Return the names that the whole query may be of a note, in the form of `words_key`.
@@ -138,17 +148,25 @@ class Query:
         These are all its words, and its words without the stop words around them: `What is a MOC?`
         names `MOC`.
         """
-        ranking_places = [place for place, word in enumerate(self.spoken) if word in self.words]
-        inner_words: tuple[str, ...] = ()
-        if ranking_places:
-            inner_words = self.spoken[ranking_places[0] : ranking_places[-1] + 1]
+        key_of_all = words_key(" ".join(self.spoken))
+        key_of_inner = words_key(" ".join(self._inner_words()))
+        unique_keys = dict.fromkeys((key_of_all, key_of_inner))
+        return tuple(key for key in unique_keys if key)
 
-        keys = [words_key(" ".join(words)) for words in (self.spoken, inner_words)]
-        return tuple(key for key in dict.fromkeys(keys) if key)
+    def _inner_words(self) -> tuple[str, ...]:
+        """Return all words from the first that ranks to the last that ranks."""
+        ranking_places = [place for place, word in enumerate(self.spoken) if word in self.words]
+        if not ranking_places:
+            return ()
+
+        first = ranking_places[0]
+        last = ranking_places[-1]
+        return self.spoken[first : last + 1]
 
     def side_by_side(self) -> tuple[Term, ...]:
         """Return the pairs of neighbouring words, and of their stems."""
-        return (*map(Term, self.pairs), *self.stem_pairs)
+        pairs = map(Term, self.pairs)
+        return (*pairs, *self.stem_pairs)
 
 
 @dataclass
@@ -191,15 +209,19 @@ def read_query(text: str) -> Query:
 
     words = words_in_order(words_text)
     name_parts = words_in_order(parts_of_names(words_text))
-    ranking_words = content_words(list(dict.fromkeys(words + name_parts)))
+    unique_words_in_order = list(dict.fromkeys(words + name_parts))
+    ranking_words = content_words(unique_words_in_order)
     if len(ranking_words) > _MAX_WORDS:
         notices.append(f"Only the first {_MAX_WORDS} words of the query were searched for.")
         ranking_words = ranking_words[:_MAX_WORDS]
 
     beginnings = [word for word in syntax.beginnings if word in ranking_words and len(word) > 1]
+
     last = ""
-    if words and not words_text.rstrip().endswith(_SENTENCE_ENDS):
+    is_finished = words_text.rstrip().endswith(_SENTENCE_ENDS)
+    if words and not is_finished:
         last = words[-1]
+
     return Query(
         text,
         words=tuple(ranking_words),
@@ -226,9 +248,11 @@ def _read_syntax(text: str) -> _Syntax:
     for match in _SYNTAX.finditer(text):
         if _is_words(match):
             continue
+        text_before = text[end : match.start()]
         words = _take_filter(syntax, match)
-        syntax.words_text += f"{text[end : match.start()]} {words} "
+        syntax.words_text += f"{text_before} {words} "
         end = match.end()
+
     syntax.words_text += text[end:]
     return syntax
 
@@ -258,7 +282,8 @@ def _take_filter(syntax: _Syntax, match: re.Match[str]) -> str:
 
     beginning = match["beginning"]
     if beginning:
-        syntax.beginnings += words_in_order(beginning)[-1:]
+        words = words_in_order(beginning)
+        syntax.beginnings += words[-1:]
         return beginning
 
     value = match["quoted_value"] or match["value"]
@@ -292,7 +317,8 @@ def with_forms(query: Query, vocabulary: Vocabulary) -> tuple[Query, IndexProgre
 
     # A note in a language other than English contains the mark of the language.
     marks_and_words = [*MARKS.values(), *query.words]
-    counts, status = vocabulary([(Term((word,)),) for word in marks_and_words])
+    terms = [Term((word,)) for word in marks_and_words]
+    counts, status = vocabulary([(term,) for term in terms])
     mark_counts = zip(MARKS, counts, strict=False)
     languages = [language for language, count in mark_counts if count]
 
@@ -301,14 +327,18 @@ def with_forms(query: Query, vocabulary: Vocabulary) -> tuple[Query, IndexProgre
         query, counts = _with_stems(query, counts, languages, vocabulary)
     query = replace(query, note_counts=tuple(counts))
 
-    missing = [word for word, count in zip(query.words, counts, strict=True) if not count]
+    counts_of_words = zip(query.words, counts, strict=True)
+    missing = [word for word, count in counts_of_words if not count]
     if missing or query.beginnings:
         query = _with_substitutes(query, missing, vocabulary)
     return query, status
 
 
 def _with_stems(
-    query: Query, counts: Sequence[int], languages: Collection[str], vocabulary: Vocabulary
+    query: Query,
+    counts: Sequence[int],
+    languages: Collection[str],
+    vocabulary: Vocabulary,
 ) -> tuple[Query, Sequence[int]]:
     """Return the query with the useful stems of its words, and the note count of each word.
 
@@ -317,7 +347,8 @@ def _with_stems(
     """
     counts_as_spelled = dict(zip(query.words, counts, strict=True))
     query = _in_languages(query, languages)
-    counts_of_forms, _ = vocabulary([query.forms_of(word) for word in query.words])
+    forms_of_words = [query.forms_of(word) for word in query.words]
+    counts_of_forms, _ = vocabulary(forms_of_words)
 
     query = _without_idle_stems(query, counts_as_spelled, counts_of_forms)
     query = replace(query, stem_pairs=_stem_pairs(query, languages))
@@ -327,33 +358,56 @@ def _with_stems(
 def _in_languages(query: Query, languages: Collection[str]) -> Query:
     """Return the query with the stems of its words, without the stop words of its language."""
     stop_words = find_stop_words(query.words, languages)
-    words = tuple(word for word in query.words if word not in stop_words) or query.words
+    words = [word for word in query.words if word not in stop_words]
+    if not words:
+        words = list(query.words)
+
     forms = {word: _stem_terms((word,), languages) for word in words}
-    pairs = tuple(pair for pair in query.pairs if not stop_words.issuperset(pair))
-    without = [stem for word in query.without for stem in _stems(word.lower(), languages)]
-    return replace(query, words=words, pairs=pairs, forms=forms, without_forms=tuple(without))
+    pairs = [pair for pair in query.pairs if not stop_words.issuperset(pair)]
+
+    without_forms: list[str] = []
+    for word in query.without:
+        without_forms += _stems(word.lower(), languages)
+
+    return replace(
+        query,
+        words=tuple(words),
+        pairs=tuple(pairs),
+        forms=forms,
+        without_forms=tuple(without_forms),
+    )
 
 
 def _without_idle_stems(
-    query: Query, counts_as_spelled: Mapping[str, int], counts_of_forms: Sequence[int]
+    query: Query,
+    counts_as_spelled: Mapping[str, int],
+    counts_of_forms: Sequence[int],
 ) -> Query:
     """Return the query without the stems that add no note to those that contain the word itself.
 
     Such stems would only favour the notes of their language.
     """
-    counts = zip(query.words, counts_of_forms, strict=True)
-    useful = {word for word, count in counts if count > counts_as_spelled[word]}
-    forms = {word: terms for word, terms in query.forms.items() if word in useful}
-    return replace(query, forms=forms)
+    useful_forms: dict[str, tuple[Term, ...]] = {}
+    for word, count in zip(query.words, counts_of_forms, strict=True):
+        if count > counts_as_spelled[word]:
+            useful_forms[word] = query.forms[word]
+    return replace(query, forms=useful_forms)
 
 
 def _stem_pairs(query: Query, languages: Collection[str]) -> tuple[Term, ...]:
     """Return the stems of neighbouring words, if at least one of the two has a useful stem."""
-    pairs = [pair for pair in pairwise(query.words) if not query.forms.keys().isdisjoint(pair)]
-    return tuple(term for pair in pairs for term in _stem_terms(pair, languages))
+    stem_pairs: list[Term] = []
+    for pair in pairwise(query.words):
+        has_useful_stem = not query.forms.keys().isdisjoint(pair)
+        if has_useful_stem:
+            stem_pairs += _stem_terms(pair, languages)
+    return tuple(stem_pairs)
 
 
-def _stem_terms(words: tuple[str, ...], languages: Collection[str]) -> tuple[Term, ...]:
+def _stem_terms(
+    words: tuple[str, ...],
+    languages: Collection[str],
+) -> tuple[Term, ...]:
     """Return the stems of neighbouring words, one term per language; none if a word has no stem."""
     stems_of_words = [_stems(word, languages) for word in words]
     stems_by_language = zip(*stems_of_words, strict=False)
@@ -367,11 +421,17 @@ def _stems(word: str, languages: Collection[str]) -> tuple[str, ...]:
     return tuple(stem(word, language) for language in languages)
 
 
-def _with_substitutes(query: Query, missing: Sequence[str], vocabulary: Vocabulary) -> Query:
+def _with_substitutes(
+    query: Query,
+    missing: Sequence[str],
+    vocabulary: Vocabulary,
+) -> Query:
     """Return the query with what to search for in place of the words that no note contains."""
     forms = dict(query.forms)
     for word in query.beginnings:
-        forms[word] = (*forms.get(word, ()), Term((word,), beginning=True))
+        stems = forms.get(word, ())
+        beginning = Term((word,), beginning=True)
+        forms[word] = (*stems, beginning)
 
     characters = _characters_of_missing(query, missing, vocabulary)
     completions = _completions_of_last(query, missing, vocabulary)
@@ -389,12 +449,24 @@ def _with_substitutes(query: Query, missing: Sequence[str], vocabulary: Vocabula
         for word in completions
     ]
 
-    absent = [word for word in missing if forms.get(word, ()) == query.forms.get(word, ())]
-    return replace(query, forms=forms, instead=" ".join(notices), absent=tuple(absent))
+    absent: list[str] = []
+    for word in missing:
+        has_substitute = forms.get(word, ()) != query.forms.get(word, ())
+        if not has_substitute:
+            absent.append(word)
+
+    return replace(
+        query,
+        forms=forms,
+        instead=" ".join(notices),
+        absent=tuple(absent),
+    )
 
 
 def _characters_of_missing(
-    query: Query, missing: Sequence[str], vocabulary: Vocabulary
+    query: Query,
+    missing: Sequence[str],
+    vocabulary: Vocabulary,
 ) -> dict[str, tuple[Term, ...]]:
     """Return the characters of each word in a script without spaces.
 
@@ -403,14 +475,17 @@ def _characters_of_missing(
     unspaced = [word for word in query.words if is_unspaced(word)]
     if not set(unspaced) <= set(missing):
         return {}
-    return {
-        word: _terms_in_notes([Term((character,)) for character in word], vocabulary)
-        for word in unspaced
-    }
+    characters_of_words: dict[str, tuple[Term, ...]] = {}
+    for word in unspaced:
+        characters = [Term((character,)) for character in word]
+        characters_of_words[word] = _terms_in_notes(characters, vocabulary)
+    return characters_of_words
 
 
 def _completions_of_last(
-    query: Query, missing: Sequence[str], vocabulary: Vocabulary
+    query: Query,
+    missing: Sequence[str],
+    vocabulary: Vocabulary,
 ) -> dict[str, tuple[Term, ...]]:
     """Return the last word as a beginning, if notes contain only words that begin with it."""
     word = query.last
@@ -423,11 +498,19 @@ def _completions_of_last(
     if not is_candidate:
         return {}
 
-    terms = _terms_in_notes([Term((word,), beginning=True)], vocabulary)
-    return {word: terms} if terms else {}
+    beginning = Term((word,), beginning=True)
+    terms = _terms_in_notes([beginning], vocabulary)
+    if not terms:
+        return {}
+    return {word: terms}
 
 
-def _terms_in_notes(terms: Sequence[Term], vocabulary: Vocabulary) -> tuple[Term, ...]:
+def _terms_in_notes(
+    terms: Sequence[Term],
+    vocabulary: Vocabulary,
+) -> tuple[Term, ...]:
     """Return those terms that at least one note contains."""
-    counts, _ = vocabulary([(term,) for term in terms])
-    return tuple(term for term, count in zip(terms, counts, strict=True) if count)
+    groups = [(term,) for term in terms]
+    counts, _ = vocabulary(groups)
+    counted_terms = zip(terms, counts, strict=True)
+    return tuple(term for term, count in counted_terms if count)
