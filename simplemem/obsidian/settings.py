@@ -1,10 +1,9 @@
 """What Obsidian decides about the files of a vault: its settings, and which file a link means.
-Pure.
 
-What is missing or broken in the settings has Obsidian's default. No setting widens what may be
-read. `simplemem/vault/obsidian.py` reads the files. docs/internals/links.md states how links
-resolve. Names are compared by `compare_key`, so letter case and the normal form of Unicode make no
-difference.
+Everything here is pure: `simplemem/vault/obsidian.py` reads the files of the settings. What is
+missing or broken in them has Obsidian's default, and no setting widens what may be read.
+docs/internals/links.md states how links resolve. Names are compared by `compare_key`, so letter
+case and the normal form of Unicode make no difference.
 """
 
 from __future__ import annotations
@@ -36,6 +35,10 @@ _DEFAULT_TIME_FORMAT: Final = "HH:mm"
 
 # What other programs put beside notes. Only lower case counts, because people rather write `Build`.
 _MACHINE_FOLDERS: Final = frozenset({"node_modules", "vendor", "dist", "build"})
+
+
+LinkFormat = Literal["shortest", "relative", "absolute"]
+"""How a vault writes new links, as Obsidian's setting `newLinkFormat` has it."""
 
 
 class Conventions(NamedTuple):
@@ -173,9 +176,6 @@ def _parse_path(value: object) -> str:
 
 
 # -- links
-
-LinkFormat = Literal["shortest", "relative", "absolute"]
-"""How a vault writes new links, as Obsidian's setting `newLinkFormat` has it."""
 
 FilesNamed = Callable[[str], Sequence[str]]
 """Returns the vault paths of all files with a name, by the key of the name ("note.md")."""

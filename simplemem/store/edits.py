@@ -1,6 +1,7 @@
 """Make the text of a note, from new content or from its current text and an edit, and check it.
 
-Everything here is pure. An edit leaves every character outside it as it was.
+Everything here is pure: nothing is read or written. An edit leaves every character outside it as it
+was.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from simplemem.note.secrets import Secret
 
 
-# -- checks
+# -- checks of a text
 
 MAX_TEXT = 10 * 1024 * 1024  # characters of a note that simplemem writes
 _MAX_SECRETS_NAMED = 5
@@ -84,17 +85,9 @@ def _secrets_refused(descriptions: Sequence[str], secrets: Sequence[Secret]) -> 
     )
 
 
-# -- new texts
-
-_MAX_LINES_NAMED = 10  # in which a text that should be unique occurs
-_MAX_QUOTED = 80  # characters of a text in an error
-_MAX_BODY_COMPARED = 200_000  # characters that are searched for a similar line
-_MAX_LINES_COMPARED = 2000
-_MAX_LINE_COMPARED = 200  # characters
-_MIN_LINE_SIMILARITY = 0.6
+# -- edits
 
 _NEWLINE = re.compile(r"\r\n|\n|\r")
-_UTC_OFFSET = re.compile(r"(?P<offset>Z|[+-]\d\d:?\d\d)$")
 
 
 class NoteEdit(NamedTuple):
@@ -108,6 +101,31 @@ class NoteEdit(NamedTuple):
     apply: Callable[[Note], str]
     rebasable: bool = False
     verbatim: bool = False
+
+
+def encoded(text: str) -> bytes:
+    """Return the bytes of a note with this text. Raises Invalid for half a surrogate pair."""
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        message = (
+            "the text contains a character that UTF-8 cannot encode"
+            f" (a lone surrogate at {error.start})"
+        )
+        raise Invalid(message, hint="Leave it out, or send it as a surrogate pair.") from error
+
+
+def _has_final_newline(text: str) -> bool:
+    return text.endswith(("\n", "\r"))
+
+
+def _with_line_ends_of(text: str, addition: str) -> str:
+    """Return an addition to a text with the line ends of that text, if those are not `\\n`."""
+    newline = newline_of(text)
+    return addition if newline == "\n" else _NEWLINE.sub(newline, addition)
+
+
+# -- new notes
 
 
 def new_note_text(
@@ -163,6 +181,16 @@ def _tag_properties(request: TagRequest, *, as_map: bool) -> dict[str, Any]:
 def _pop_property(properties: dict[str, Any], key: str) -> Any:
     """Remove a property, whatever the case of its name, and return its value; None if absent."""
     return properties.pop(find_key(properties, key) or key, None)
+
+
+# -- the body
+
+_MAX_LINES_NAMED = 10  # in which a text that should be unique occurs
+_MAX_QUOTED = 80  # characters of a text in an error
+_MAX_BODY_COMPARED = 200_000  # characters that are searched for a similar line
+_MAX_LINES_COMPARED = 2000
+_MAX_LINE_COMPARED = 200  # characters
+_MIN_LINE_SIMILARITY = 0.6
 
 
 def replace_content(note: Note, content: str) -> str:
@@ -286,6 +314,11 @@ def _quote(text: str) -> str:
     return repr(text)
 
 
+# -- the frontmatter
+
+_UTC_OFFSET = re.compile(r"(?P<offset>Z|[+-]\d\d:?\d\d)$")
+
+
 def apply_metadata(text: str, metadata: Mapping[str, Any]) -> str:
     """Return the text of a note with these properties; None removes one, all others stay.
 
@@ -362,25 +395,3 @@ def _in_notation_of(old: object, now: str) -> str:
 def now() -> str:
     """Return the current local time to the second, as the properties of notes have it."""
     return format_local_time(local_now())
-
-
-def encoded(text: str) -> bytes:
-    """Return the bytes of a note with this text. Raises Invalid for half a surrogate pair."""
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        message = (
-            "the text contains a character that UTF-8 cannot encode"
-            f" (a lone surrogate at {error.start})"
-        )
-        raise Invalid(message, hint="Leave it out, or send it as a surrogate pair.") from error
-
-
-def _has_final_newline(text: str) -> bool:
-    return text.endswith(("\n", "\r"))
-
-
-def _with_line_ends_of(text: str, addition: str) -> str:
-    """Return an addition to a text with the line ends of that text, if those are not `\\n`."""
-    newline = newline_of(text)
-    return addition if newline == "\n" else _NEWLINE.sub(newline, addition)

@@ -541,7 +541,7 @@ class VaultBase(ABC):
         with suppress(SimplememError, OSError), self.lock(), self._open_root() as handles:
             digest = sha256(data)
             self.history.keep(handles, data, digest)
-            self.history.given.add(digest)
+            self.history.unwritten_texts.add(digest)
 
     def prune_history(self) -> list[str]:
         """Remove earlier texts that need not be kept any longer; return their hashes."""

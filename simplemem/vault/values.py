@@ -18,6 +18,9 @@ from simplemem.note.scopes import is_private_by_rule
 
 # -- files and changes
 
+Op = Literal["create", "update", "move", "delete", "undo", "restore", "recovered"]
+"""What a change does, as the log names it."""
+
 
 def sha256(data: bytes) -> str:
     """Return the SHA-256 hash by which a text is identified."""
@@ -110,7 +113,6 @@ class FileChange:
 
 # -- versions in the log
 
-Op = Literal["create", "update", "move", "delete", "undo", "restore", "recovered"]
 Kind = Literal["human", "agent", ""]
 """Who made a change: a person, or a program such as an agent's client; "" if that is not known."""
 
@@ -255,6 +257,7 @@ def _parse_line(line: bytes) -> Version | None:
 # -- access rules
 
 _SHORT_NAME = re.compile(r"~\d")  # as in `PRIVAT~1`
+_FORBIDDEN_HINT = "The [access] settings forbid it. Choose another folder, or ask the user."
 
 
 class Access(NamedTuple):
@@ -316,9 +319,6 @@ class Access(NamedTuple):
         if self.no_delete:
             message = f"deleting is not allowed here, and {name_of(path)!r} was not changed"
             raise ReadOnly(message, hint=instead)
-
-
-_FORBIDDEN_HINT = "The [access] settings forbid it. Choose another folder, or ask the user."
 
 
 def _list_paths(paths: Sequence[str]) -> str:

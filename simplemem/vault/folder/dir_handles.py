@@ -84,9 +84,9 @@ _MEANINGS = {
 
 @contextmanager
 def translating_os_errors(doing: str, path: str, *, writing: bool = False) -> Iterator[None]:
-    """Turn an OSError of a block into an error of simplemem:
+    """Turn an OSError of a block into the error of simplemem that explains it.
 
-    `with translating_os_errors("read", path):`.
+    `doing` is a verb for the message, such as "read".
     """
     try:
         yield
@@ -119,7 +119,7 @@ def _meaning_of(error: OSError, *, writing: bool) -> _Meaning:
     return _Meaning(kind, cause, "Check the disk, which may be failing.")
 
 
-# -- handles
+# -- handles of folders
 
 OWN_FOLDER = ".simplemem"
 """The folder in a vault for the files of simplemem itself."""
@@ -143,7 +143,7 @@ OVERWRITE = os.O_RDWR | os.O_CREAT | _NOFOLLOW | getattr(os, "O_BINARY", 0)
 WRITE_NEW = OVERWRITE | os.O_EXCL
 _NEW_FILE_MODE = 0o666
 
-_NAME_SURROGATE_TAG = 0x20000000
+_NAME_SURROGATE_TAG = 0x20000000  # the bit of a reparse point of Windows that leads elsewhere
 
 # Errors of Windows while another program has a file open: access denied, a sharing violation, a
 # lock violation, a mapped file, and two for a ReplaceFileW that did not begin.

@@ -227,7 +227,7 @@ def is_trash(path: str) -> bool:
     return False
 
 
-# -- texts that were replaced
+# -- earlier texts
 
 DISPLACED = f"{OWN_FOLDER}/history/displaced"
 DISPLACED_FOLDER: Parts = tuple(DISPLACED.split("/"))
@@ -255,8 +255,8 @@ class History:
 
         # Whether a text may be shown: some hashes are those of hidden notes alone.
         self.may_tell: Callable[[str], bool] = lambda _sha: True
-        # Texts that no change has written, kept for a caller of this process.
-        self.given = set[str]()
+        # The hashes of texts that no change has written, kept for a caller of this process.
+        self.unwritten_texts = set[str]()
 
     def content(self, sha: str) -> bytes | None:
         """Return the text with a hash; twelve digits or more are enough if only one hash has them.
@@ -266,7 +266,7 @@ class History:
         is_prefix = _MIN_PREFIX_DIGITS <= len(sha) < SHA256_DIGITS
         if is_prefix and sha.isascii() and sha.isalnum():
             sha = self._complete_hash(sha)
-        if sha in self.given or self.may_tell(sha):
+        if sha in self.unwritten_texts or self.may_tell(sha):
             return self.read_text(sha)
         return None
 
@@ -302,6 +302,25 @@ class History:
         for name in root.names(DISPLACED):
             if name.endswith(sha):
                 yield f"{DISPLACED}/{name}"
+
+    def text_before(self, change: Version) -> bytes | None:
+        """Return the text of a note before a change, None if it is not kept.
+
+        If the change moved the note to the trash, the text may be there.
+        """
+        if change.before is None:
+            return None
+        data = self.read_text(change.before)
+        if data is None and change.trash and is_trash(change.trash):
+            with (
+                DirHandles(self._root_path) as root,
+                translating_os_errors("read", change.trash),
+                suppress(FileNotFoundError),
+            ):
+                data, _ = disk.read_file(root, change.trash)
+        if data is None or sha256(data) != change.before:
+            return None
+        return data
 
     def keep(self, root: DirHandles, data: bytes, sha: str) -> None:
         """Keep a text in a file named by its hash. A file that is there and undamaged stays.
@@ -423,6 +442,8 @@ class History:
         reason = "saved by another program into the file that simplemem had just replaced"
         return self.rescue(root, file, note, reason, version_id)
 
+    # Pruning
+
     def is_pruning_due(self) -> bool:
         """Return whether the history was last pruned hours ago, or never."""
         with DirHandles(self._root_path) as root:
@@ -432,25 +453,6 @@ class History:
             return log is not None
         age = abs(time.time() - last_time.mtime_ns / 1e9)
         return age > A_DAY / 4
-
-    def text_before(self, change: Version) -> bytes | None:
-        """Return the text of a note before a change, None if it is not kept.
-
-        If the change moved the note to the trash, the text may be there.
-        """
-        if change.before is None:
-            return None
-        data = self.read_text(change.before)
-        if data is None and change.trash and is_trash(change.trash):
-            with (
-                DirHandles(self._root_path) as root,
-                translating_os_errors("read", change.trash),
-                suppress(FileNotFoundError),
-            ):
-                data, _ = disk.read_file(root, change.trash)
-        if data is None or sha256(data) != change.before:
-            return None
-        return data
 
 
 def _is_untouched(file_stat: os.stat_result) -> bool:

@@ -187,12 +187,8 @@ def _has_allowed_source(step: Step) -> bool:
     return is_trash(step.temp)
 
 
-# -- the journal
+# -- how far an operation came
 
-PLAN = f"{OWN_FOLDER}/journal/plan"
-
-_NO_PLAN = b"nothing is under way\n"
-_MAX_TRANSITIONS = 5  # from state to state, until an operation is done
 _UNREADABLE = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.EACCES, errno.EPERM)
 
 State = Literal[
@@ -257,14 +253,6 @@ def _is_same_file(root: DirHandles, path: str, other: str) -> bool:
     return os.path.samestat(root.stat(path), root.stat(other))
 
 
-def _complete_move(root: DirHandles, source: str, target: str) -> None:
-    """Complete a move that may have stopped after the file got its new name."""
-    if _is_same_file(root, source, target):
-        disk.remove(root, source)
-    else:
-        disk.move_file(root, source, target)
-
-
 def _listed_hash_at(root: DirHandles, path: str) -> str | None:
     """Return the hash of the file with exactly this spelling, None if it is not there.
 
@@ -290,6 +278,15 @@ def _hash_at(root: DirHandles, path: str) -> str | None:
         if error.errno in _UNREADABLE:
             return ""
         raise
+
+
+# -- the journal
+
+PLAN = f"{OWN_FOLDER}/journal/plan"
+"""The file that holds the plan of the change that is being written."""
+
+_NO_PLAN = b"nothing is under way\n"
+_MAX_TRANSITIONS = 5  # from state to state, until an operation is done
 
 
 class Journal:
@@ -710,3 +707,11 @@ class Journal:
         else:
             reason = "left by an interrupted write"
             self._history.rescue(root, backup, step.version.path, reason)
+
+
+def _complete_move(root: DirHandles, source: str, target: str) -> None:
+    """Complete a move that may have stopped after the file got its new name."""
+    if _is_same_file(root, source, target):
+        disk.remove(root, source)
+    else:
+        disk.move_file(root, source, target)
