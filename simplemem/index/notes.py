@@ -23,8 +23,8 @@ from simplemem.index.engine import (
     marks,
     read_integer,
 )
-from simplemem.index.terms.tokens import NoteTokens
-from simplemem.index.terms.writer import SegmentBuilder, add_notes
+from simplemem.index.terms.tokens import NoteTokens, SegmentBuilder
+from simplemem.index.terms.writer import add_notes
 from simplemem.note.body import Link
 from simplemem.note.names import (
     COPY_REASON,
@@ -138,8 +138,12 @@ class Rows:
 
     def _write_words(self) -> None:
         if self._words.note_ids:
-            add_notes(self.db, self._words)
+            segments_to_merge = add_notes(self.db, self._words)
             self._words = SegmentBuilder()
+            if segments_to_merge:
+                from simplemem.index.terms.merging import merge_packed  # numpy: seldom needed
+
+                merge_packed(self.db, segments_to_merge)
 
 
 def put(

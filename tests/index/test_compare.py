@@ -9,8 +9,8 @@ import pytest
 
 from simplemem.index.comparison import RowDifference, differences
 from simplemem.index.engine import Connection
-from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
-from simplemem.index.terms.writer import SegmentBuilder, add_notes, remove_note
+from simplemem.index.terms.tokens import NoteTokens, SegmentBuilder, TextTokens, tokenize
+from simplemem.index.terms.writer import add_notes, remove_note
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]

@@ -24,7 +24,7 @@ from simplemem.index.sqlite.engine import (
     SqliteEngine,
     open_engine,
 )
-from simplemem.index.terms.writer import merge_segments
+from simplemem.index.terms.merging import merge_segments
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 

@@ -13,8 +13,8 @@ from index.terms.vault_of_words import open_index, put_notes, remove_notes, term
 from simplemem.index.engine import Connection
 from simplemem.index.places import BLOCK, SHIFT
 from simplemem.index.sqlite.engine import SqliteEngine
+from simplemem.index.terms.merging import merge_segments
 from simplemem.index.terms.reader import TermIndex
-from simplemem.index.terms.writer import merge_segments
 
 FOOTER = "Back to the [overview](https://example.org) of all pages"
 

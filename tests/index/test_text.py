@@ -16,8 +16,8 @@ from simplemem.index.api import Stat
 from simplemem.index.engine import Connection
 from simplemem.index.notes import Rows
 from simplemem.index.sqlite.engine import SqliteEngine, open_engine
-from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
-from simplemem.index.terms.writer import SegmentBuilder, add_notes, remove_note
+from simplemem.index.terms.tokens import NoteTokens, SegmentBuilder, TextTokens, tokenize
+from simplemem.index.terms.writer import add_notes, remove_note
 from simplemem.index.text import parse_note, put_text
 from simplemem.note.note import read_note
 from simplemem.note.words import searchable, unique_words

@@ -13,8 +13,8 @@ from index.terms.vault_of_words import term_index
 
 from simplemem.index.api import AnyOf, IndexProgress, Term
 from simplemem.index.sqlite.engine import open_engine
-from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
-from simplemem.index.terms.writer import SegmentBuilder, add_notes
+from simplemem.index.terms.tokens import NoteTokens, SegmentBuilder, TextTokens, tokenize
+from simplemem.index.terms.writer import add_notes
 from simplemem.note.stems import MARKS, stems_of
 from simplemem.search.query import Query, read_query, with_forms
 

@@ -29,7 +29,7 @@ from simplemem.index.postgres.connection import (
 )
 from simplemem.index.postgres.lease import LEADER, Lease, leader_in, renew
 from simplemem.index.terms.integrity import find_damage
-from simplemem.index.terms.writer import merge_segments
+from simplemem.index.terms.writer import is_merge_due
 
 T = TypeVar("T")
 SCHEMA = "8"  # the version of the tables; those of another version are made anew
@@ -339,7 +339,11 @@ class PostgresEngine:
 
     def fold(self, generation: int | None = None) -> None:
         """Merge segments of the term index, if many have come together."""
-        merge_segments(self, generation, is_at_rest=True)
+        if is_merge_due(self, is_at_rest=True):
+            from simplemem.index.terms.merging import merge_segments  # imports numpy
+
+            merge_segments(self, generation, is_at_rest=True)
+
         if self._has_grown:
             # Otherwise the server would plan for empty tables until it looks by itself.
             self._has_grown = False

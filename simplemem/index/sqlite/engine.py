@@ -38,7 +38,7 @@ from simplemem.index.places import BLOCK, SHIFT
 from simplemem.index.terms.writer import (
     MAX_PACKED_NOTES,
     MAX_PACKED_NOTES_DURING_IMPORT,
-    merge_segments,
+    is_merge_due,
 )
 from simplemem.vault.folder.lock import FileLock, is_alive
 
@@ -709,17 +709,27 @@ class SqliteEngine:
 
     def fold(self, generation: int | None = None) -> None:
         """Merge segments of the term index, if many have come together."""
-        merge_segments(self, generation, is_at_rest=True)
+        if is_merge_due(self, is_at_rest=True):
+            from simplemem.index.terms.merging import merge_segments  # imports numpy
+
+            merge_segments(self, generation, is_at_rest=True)
 
     def checkpoint(self, *, is_bulk: bool = False) -> None:
         """Merge segments of the term index, and fold the log into the file once it has grown.
 
         The log is folded in under the vault's lock, and waits for no reader.
         """
-        merge_segments(
-            self, max_packed=MAX_PACKED_NOTES_DURING_IMPORT if is_bulk else MAX_PACKED_NOTES
-        )
-        self.fold_log(_MAX_LOG_BYTES_IN_BULK if is_bulk else _MAX_LOG_BYTES)
+        max_packed = MAX_PACKED_NOTES
+        max_log_bytes = _MAX_LOG_BYTES
+        if is_bulk:
+            max_packed = MAX_PACKED_NOTES_DURING_IMPORT
+            max_log_bytes = _MAX_LOG_BYTES_IN_BULK
+
+        if is_merge_due(self, max_packed):
+            from simplemem.index.terms.merging import merge_segments  # imports numpy
+
+            merge_segments(self, max_packed=max_packed)
+        self.fold_log(max_log_bytes)
 
     def fold_log(self, min_bytes: int = 0) -> None:
         """Fold the log into the file, if it has grown to so many bytes."""

@@ -1,4 +1,4 @@
-"""Numbers of the segment format, for its readers and writers.
+"""Values of the segment format, for its readers and writers.
 
 docs/internals/term-index.md describes the format.
 """
@@ -23,6 +23,14 @@ class Sizes(NamedTuple):
     words: int
     blocks: int
     block_words: int
+
+
+class PackedSegment(NamedTuple):
+    """A segment as it is stored in one row."""
+
+    sizes: Sizes
+    documents: bytes
+    terms: bytes
 
 
 # BM25 as FTS5 computes it (docs/search.md).

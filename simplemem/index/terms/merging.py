@@ -23,16 +23,19 @@ from simplemem.index.terms.segment import (
 )
 from simplemem.index.terms.writer import (
     INSERT_DELETED,
+    MAX_PACKED_NOTES,
     MERGE,
     SegmentFacts,
     choose_merge,
     delete_segments,
+    find_orphan,
     insert_segment,
     is_small,
     list_segments,
     new_number,
 )
 
+_ORPHANED_ROWS_AT_ONCE = 20_000
 _MAX_CHUNK_BYTES = 16_000_000  # of postings that are merged in one transaction
 
 _INSERT_TERM = """
@@ -40,10 +43,20 @@ _INSERT_TERM = """
     VALUES ($1, $2, $3, $4, $5, $6)"""
 
 
-def merge_all(
-    database: Engine, generation: int | None, max_packed: int, *, is_at_rest: bool
+def merge_segments(
+    database: Engine,
+    generation: int | None = None,
+    max_packed: int = MAX_PACKED_NOTES,
+    *,
+    is_at_rest: bool = False,
 ) -> None:
-    """Do what `merge_segments` promises."""
+    """Merge segments until there is no need. `is_at_rest` is as in `choose_merge`.
+
+    Large ones are merged in several transactions, so other writers do not wait. A merge that is
+    interrupted leaves rows that belong to no segment; the next one removes them. Returns early if
+    another process merges the same segments. Raises Replaced if the index is no longer the one of
+    `generation`. Not for a transaction.
+    """
     is_finished = False
     while not is_finished:
         with database.reading() as db:
@@ -56,6 +69,28 @@ def merge_all(
         else:
             was_replaced = _Merge(database, chosen, generation).run()
             is_finished = not was_replaced
+
+    _remove_orphaned_rows(database, generation)
+
+
+def _remove_orphaned_rows(database: Engine, generation: int | None) -> None:
+    """Delete the rows of terms that belong to no segment, some per transaction."""
+    while True:
+        with database.reading() as db:
+            number = find_orphan(db)
+            if number is None:
+                return
+            sql = "SELECT term FROM terms WHERE segment_id = $1 ORDER BY term LIMIT 1 OFFSET $2"
+            first_to_stay = db.execute(sql, (number, _ORPHANED_ROWS_AT_ONCE)).get
+
+        with database.writing(generation) as db:
+            if find_orphan(db) is None:
+                return
+            if first_to_stay is None:
+                db.execute("DELETE FROM terms WHERE segment_id = $1", (number,)).fetchall()
+            else:
+                sql = "DELETE FROM terms WHERE segment_id = $1 AND term < $2"
+                db.execute(sql, (number, first_to_stay)).fetchall()
 
 
 def merge_packed(db: Connection, numbers: Sequence[int]) -> None:

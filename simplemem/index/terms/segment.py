@@ -19,8 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simplemem.index.engine import LAST, Damaged
-from simplemem.index.terms.format import FIRST_BLOCK, MAX_COUNT, SUMMARY, TITLE, Sizes
-from simplemem.index.terms.writer import PackedSegment, SegmentBuilder
+from simplemem.index.terms.format import (
+    FIRST_BLOCK,
+    MAX_COUNT,
+    SUMMARY,
+    TITLE,
+    PackedSegment,
+    Sizes,
+)
+from simplemem.index.terms.tokens import SegmentBuilder
 
 Integers = NDArray[Any]
 

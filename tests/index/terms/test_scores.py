@@ -22,7 +22,8 @@ from index.terms.vault_of_words import (
 from simplemem.index.api import IndexQuery, Match, Term
 from simplemem.index.sqlite.engine import SqliteEngine, open_engine
 from simplemem.index.terms import reader
-from simplemem.index.terms.writer import list_segments, merge_segments
+from simplemem.index.terms.merging import merge_segments
+from simplemem.index.terms.writer import list_segments
 
 NOTES = 240
 

@@ -28,8 +28,15 @@ from simplemem.index.terms.segment import (
     sizes_of,
     unpack_arrays,
 )
-from simplemem.index.terms.tokens import NoteTokens, Phrase, TextTokens, phrases_of, tokenize
-from simplemem.index.terms.writer import SegmentBuilder, find_note, pack_small_segment
+from simplemem.index.terms.tokens import (
+    NoteTokens,
+    Phrase,
+    SegmentBuilder,
+    TextTokens,
+    phrases_of,
+    tokenize,
+)
+from simplemem.index.terms.writer import find_note, pack_small_segment
 
 Occurrence = tuple[str, int, int, int]  # a term, its note, the number of the text in it, a position
 

@@ -16,12 +16,8 @@ from simplemem.index.sqlite.engine import SqliteEngine
 from simplemem.index.terms import merging, writer
 from simplemem.index.terms.comparison import describe_terms
 from simplemem.index.terms.integrity import find_damage
-from simplemem.index.terms.writer import (
-    SegmentFacts,
-    choose_merge,
-    list_segments,
-    merge_segments,
-)
+from simplemem.index.terms.merging import merge_segments
+from simplemem.index.terms.writer import SegmentFacts, choose_merge, list_segments
 
 PLUM = Term(("plum",))
 
@@ -104,7 +100,7 @@ def test_a_merge_in_small_ranges_of_terms_says_the_same(
     chosen = _segments(database)
     assert len(chosen) == 3
     monkeypatch.setattr(merging, "_MAX_CHUNK_BYTES", 300)
-    monkeypatch.setattr(writer, "_ORPHANED_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(merging, "_ORPHANED_ROWS_AT_ONCE", 7)
     monkeypatch.setattr(writer, "_MERGED_AT_ONCE", 3)
     merge_segments(database)
     assert len(_segments(database)) == 1
