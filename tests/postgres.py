@@ -144,7 +144,7 @@ def differences_from_anew(store: EnhancedStore) -> list[object]:
     """The rows in which its index is not what one made anew is."""
     core = store._parts
     core.changes.newest()
-    fresh = core.index.database.beside()
+    fresh = core.index.database.build_replacement()
     core.sync_of(fresh).scan()
     try:
         with core.index.database.reading() as ours, fresh.reading() as theirs:

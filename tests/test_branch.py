@@ -129,7 +129,7 @@ def is_as_made_anew(store: EnhancedStore) -> bool:
     core = store._parts
     store.sync()
     core.changes.newest()
-    fresh = core.index.database.beside()
+    fresh = core.index.database.build_replacement()
     core.sync_of(fresh).scan()
     core.changes.__class__(fresh, core.vault, core.index.with_retry).newest()
     try:

@@ -177,8 +177,8 @@ class IndexQuery:
     narrow: IndexFilter = IndexFilter()
     notes: int = 300  # so many of each at most
     blocks: int = 1500
-    nearest: int = 200
-    closer: int = 100  # notes that are looked at more closely
+    max_nearest: int = 200
+    rescore_depth: int = 100  # notes that are looked at more closely
 
 
 class Match(NamedTuple):
@@ -210,12 +210,12 @@ class BlockMatches(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """The best by every leg, best first, with the paths of all. `near` is None where no vector is comparable."""
+    """The best by every leg, best first, with the paths of all. `vector_hits` is None where no vector is comparable."""
 
     notes: Sequence[Match]
     blocks: BlockMatches | None
     pairs: Sequence[Match]
-    near: Mapping[NoteId, Nearness] | None
+    vector_hits: Mapping[NoteId, Nearness] | None
     paths: Mapping[NoteId, str]
     passed: int | None = None  # how many notes the filter leaves; None: it leaves all
     titled: Mapping[
@@ -251,7 +251,7 @@ class NoteDetails(NamedTuple):
     passages: Sequence[Position]
     best: Position | None = None
     blocks: Sequence[Position] = ()
-    beside: Sequence[Neighbour] = ()
+    neighbours: Sequence[Neighbour] = ()
     repeated: Sequence[tuple[int, int]] = ()  # where the blocks begin and end that many notes have
 
 

@@ -311,7 +311,7 @@ class ChangeTable:
 
         return self._ask(question)
 
-    def gone(self) -> list[str]:
+    def deleted_paths(self) -> list[str]:
         """Return the paths of notes that were deleted, the last one first."""
         deletions = self._where("after IS NULL")
         return list(dict.fromkeys(version.path for version in deletions))

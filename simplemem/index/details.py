@@ -1,4 +1,4 @@
-"""Read what is shown of notes: their rows, tags, passages, the blocks that were found, and their neighbours.
+"""Read the details of notes: their rows, tags, passages, matched blocks and neighbours.
 
 Statements are sent before the answers of others are read, so a server gets them in few round trips.
 """
@@ -9,7 +9,8 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from simplemem.index import notes, vectors
 from simplemem.index.api import (
@@ -20,6 +21,7 @@ from simplemem.index.api import (
     PlaceId,
     Position,
     Row,
+    StoredLink,
     Term,
 )
 from simplemem.index.engine import LAST, Connection, IntegerList
@@ -61,64 +63,68 @@ class DetailsReader:
         with_blocks: bool,
         with_repeated: bool,
         matched: Sequence[PlaceId],
-        beside: Sequence[NoteId],
+        neighbours_of: Sequence[NoteId],
         among: Collection[NoteId],
     ) -> dict[NoteId, NoteDetails]:
-        """Return details of the notes that are still there, by note.
+        """Return details of the notes that still exist, by note.
 
         `best_places` has the place of each note that was found, 0 for none. `matched` are further
-        blocks that were found; `with_blocks` takes all that hold a term of the query instead.
-        `with_repeated` adds the spans of text that many notes have. Notes in
-        `among` are added if they are neighbours of a note in `beside`.
+        blocks that were found; `with_blocks` takes all that have a term of the query instead.
+        `with_repeated` adds the spans of text that many notes have. Notes in `among` are added if
+        they are neighbours of a note in `neighbours_of`.
         """
         db = self._db
-        start_rows = list(notes.rows_of(db, beside).values()) if beside else []
-        neighbours = find_neighbours(db, start_rows)
-        wanted = set(best_places) | {
-            neighbour.note
-            for neighbours_of_note in neighbours.values()
-            for neighbour in neighbours_of_note
-            if neighbour.note in among
-        }
-
-        tag_rows = select_tags(db, wanted)
-        passage_rows = _select_passages(db, wanted)
-        repeated_rows = self._select_repeated(wanted) if with_repeated else ()
-        found_places = {*filter(None, best_places.values()), *matched}
-        place_rows = select_positions(db, found_places)
-        rows = notes.rows_of(db, wanted)
-        if with_blocks:
-            matched = [match.place for match in self._find_blocks(list(rows))]
-
+        neighbours = self._find_neighbours(neighbours_of)
+        note_ids = {*best_places, *_neighbours_among(neighbours, among)}
         best = {note: place for note, place in best_places.items() if place}
-        best |= self._find_nearest_places(rows, best, matched)
-        places = {**dict(passage_rows), **dict(place_rows)}
-        passages = group_by_note(
-            (place >> SHIFT, position) for place, position in places.items() if not place & BLOCK
-        )
-        unread = [place for place in matched if place not in places]
-        if unread:
-            places |= dict(select_positions(db, unread))
 
-        blocks = group_by_note(
-            (place >> SHIFT, places[place]) for place in matched if place in places
-        )
+        # All statements are sent before an answer is read.
+        tag_rows = select_tags(db, note_ids)
+        passage_rows = _select_passages(db, note_ids)
+        repeated_rows = self._select_repeated(note_ids) if with_repeated else iter(())
+        place_rows = select_positions(db, {*best.values(), *matched})
+        rows = notes.rows_of(db, note_ids)
+
+        if with_blocks:
+            matches = self._find_blocks(list(rows))
+            matched = [match.place for match in matches]
+        best |= self._find_nearest_places(rows, best, matched)
+
+        places = dict(passage_rows)
+        places |= place_rows
+        passages = _group_passages(places)
+        self._add_positions(places, matched)
+
         tags = group_by_note(tag_rows)
-        spans = group_by_note(
-            (place >> SHIFT, (position.start, position.stop)) for place, position in repeated_rows
-        )
+        blocks = _group_blocks(places, matched)
+        repeated = _group_spans(repeated_rows)
         return {
             note: NoteDetails(
-                row,
-                tags[note],
-                passages[note],
-                places.get(best.get(note, 0)),
-                blocks[note],
-                neighbours[note],
-                spans[note],
+                row=row,
+                tags=tags[note],
+                passages=passages[note],
+                best=places.get(best.get(note, 0)),
+                blocks=blocks[note],
+                neighbours=neighbours[note],
+                repeated=repeated[note],
             )
             for note, row in rows.items()
         }
+
+    def _find_neighbours(
+        self, note_ids: Sequence[NoteId]
+    ) -> defaultdict[NoteId, tuple[Neighbour, ...]]:
+        """Return the neighbours of each of some notes."""
+        if not note_ids:
+            return defaultdict(tuple)
+        rows = notes.rows_of(self._db, note_ids)
+        return find_neighbours(self._db, list(rows.values()))
+
+    def _add_positions(self, places: dict[PlaceId, Position], place_ids: Iterable[PlaceId]) -> None:
+        """Read the positions of the places that are not yet among `places`."""
+        unread = [place for place in place_ids if place not in places]
+        if unread:
+            places |= select_positions(self._db, unread)
 
     def _select_repeated(self, note_ids: Collection[NoteId]) -> Iterator[tuple[PlaceId, Position]]:
         """Query the blocks whose text many notes have."""
@@ -138,12 +144,49 @@ class DetailsReader:
         self, note_ids: Iterable[NoteId], best: Collection[NoteId], matched: Iterable[PlaceId]
     ) -> dict[NoteId, PlaceId]:
         """Return the passage nearest to the query's vector, for notes of which nothing was found."""
-        notes_with_block = {place >> SHIFT for place in matched}
-        others = [note for note in note_ids if note not in best and note not in notes_with_block]
-        vector = self._get_vector() if others else None
+        notes_with_place = {place >> SHIFT for place in matched}
+        notes_with_place.update(best)
+        notes_without_place = [note for note in note_ids if note not in notes_with_place]
+        if not notes_without_place:
+            return {}
+        vector = self._get_vector()
         if vector is None:
             return {}
-        return vectors.nearest_places(self._db, vector, others)
+        return vectors.nearest_places(self._db, vector, notes_without_place)
+
+
+def _neighbours_among(
+    neighbours: Mapping[NoteId, Sequence[Neighbour]], note_ids: Collection[NoteId]
+) -> Iterator[NoteId]:
+    """Yield the neighbours of notes that are among `note_ids`."""
+    for neighbour in chain.from_iterable(neighbours.values()):
+        if neighbour.note in note_ids:
+            yield neighbour.note
+
+
+def _group_passages(
+    places: Mapping[PlaceId, Position],
+) -> defaultdict[NoteId, tuple[Position, ...]]:
+    """Return the passages of each note, without its blocks."""
+    return group_by_note(
+        (place >> SHIFT, position) for place, position in places.items() if not place & BLOCK
+    )
+
+
+def _group_blocks(
+    places: Mapping[PlaceId, Position], matched: Iterable[PlaceId]
+) -> defaultdict[NoteId, tuple[Position, ...]]:
+    """Return the matched blocks of each note, in their order."""
+    return group_by_note((place >> SHIFT, places[place]) for place in matched if place in places)
+
+
+def _group_spans(
+    rows: Iterable[tuple[PlaceId, Position]],
+) -> defaultdict[NoteId, tuple[tuple[int, int], ...]]:
+    """Return where the places of each note begin and end."""
+    return group_by_note(
+        (place >> SHIFT, (position.start, position.stop)) for place, position in rows
+    )
 
 
 def find_neighbours(
@@ -154,28 +197,56 @@ def find_neighbours(
     Neighbours are notes linked with it, and for a note of a day the dated notes before and after it
     in its folder.
     """
-    queries = [
-        (
-            row,
-            notes.links(db, source=row.path),
-            notes.links(db, to=row.path),
-            _select_dated_folder(db, row.path),
-        )
-        for row in rows
-    ]
-    found: list[tuple[NoteId, str, str]] = []  # a note, the path of a neighbour, and why it is one
-    for row, outgoing, incoming, folder in queries:
-        found += [
-            (row.id, link.path, "linked from")
-            for link in outgoing
-            if link.path and link.path != row.path
-        ]
-        found += [(row.id, link.source, "links to") for link in incoming]
-        found += [(row.id, path, via) for path, via in _days_around(row.path, folder)]
+    # All statements are sent before an answer is read.
+    queries = [_query_neighbours(db, row) for row in rows]
+    found: list[_FoundNeighbour] = []
+    for query in queries:
+        found += query.read()
+    if not found:
+        return group_by_note(())
 
-    known = notes.known_at(db, {path for _, path, _ in found}) if found else {}
+    rows_by_path = notes.rows_at(db, {neighbour.path for neighbour in found})
     return group_by_note(
-        (note, Neighbour(known[path].id, via)) for note, path, via in found if path in known
+        (neighbour.of, Neighbour(rows_by_path[neighbour.path].id, neighbour.via))
+        for neighbour in found
+        if neighbour.path in rows_by_path
+    )
+
+
+class _FoundNeighbour(NamedTuple):
+    """The path of a neighbour of a note, and why it is one."""
+
+    of: NoteId
+    path: str
+    via: str
+
+
+class _NeighbourQuery(NamedTuple):
+    """The answers from which the neighbours of one note are read."""
+
+    row: Row
+    outgoing: Iterator[StoredLink]
+    incoming: Iterator[StoredLink]
+    folder: Iterable[tuple[str]]
+
+    def read(self) -> Iterator[_FoundNeighbour]:
+        """Yield the notes that the note links to, those that link to it, and those of the days around."""
+        note = self.row.id
+        for link in self.outgoing:
+            if link.path and link.path != self.row.path:
+                yield _FoundNeighbour(note, link.path, "linked from")
+        for link in self.incoming:
+            yield _FoundNeighbour(note, link.source, "links to")
+        for path, via in _days_around(self.row.path, self.folder):
+            yield _FoundNeighbour(note, path, via)
+
+
+def _query_neighbours(db: Connection, row: Row) -> _NeighbourQuery:
+    return _NeighbourQuery(
+        row=row,
+        outgoing=notes.links(db, source=row.path),
+        incoming=notes.links(db, to=row.path),
+        folder=_select_dated_folder(db, row.path),
     )
 
 
@@ -195,8 +266,9 @@ def _select_dated_folder(db: Connection, path: str) -> Iterable[tuple[str]]:
 
 def _days_around(path: str, folder: Iterable[tuple[str]]) -> Iterator[tuple[str, str]]:
     """Yield the dated notes before and after a note in its folder, and which of the two each is."""
-    dated = [str(other) for (other,) in folder if date_in_name(base_name(str(other)))]
-    days = sorted(dated, key=lambda other: (date_in_name(base_name(other)), other))
+    dates = {dated_path: date_in_name(base_name(dated_path)) for (dated_path,) in folder}
+    dated_paths = [dated_path for dated_path, date in dates.items() if date]
+    days = sorted(dated_paths, key=lambda dated_path: (dates[dated_path], dated_path))
     if path not in days:
         return
     index = days.index(path)
@@ -235,8 +307,8 @@ def _select_positions(
 
 def select_tags(db: Connection, note_ids: Iterable[NoteId]) -> Iterable[tuple[NoteId, str]]:
     """Query the tags of notes as they are shown."""
-    is_wanted = db.dialect.in_integers("note_id", "$1")
-    sql = f"SELECT note_id, tag FROM tags WHERE {is_wanted} ORDER BY note_id, seq"
+    is_one_of_the_notes = db.dialect.in_integers("note_id", "$1")
+    sql = f"SELECT note_id, tag FROM tags WHERE {is_one_of_the_notes} ORDER BY note_id, seq"
     rows: Any = db.execute(sql, (IntegerList(note_ids),))
     return rows  # type: ignore[no-any-return]
 

@@ -276,11 +276,11 @@ class Engine(Protocol):
     def discard(self) -> None:
         """Put an empty index in the place of this one, unless somebody else just did."""
 
-    def beside(self) -> Engine:
-        """Return an empty index that is private to this process until `replace_with` takes it."""
+    def build_replacement(self) -> Engine:
+        """Return an empty index that is private to this process until `swap_in` takes it."""
 
-    def replace_with(self, fresh: Engine) -> None:
-        """Put an index from `beside` in the place of this one. Others notice."""
+    def swap_in(self, fresh: Engine) -> None:
+        """Put an index from `build_replacement` in the place of this one. Others notice."""
 
     def drop(self) -> None:
         """Close the index and remove it."""

@@ -294,12 +294,12 @@ def rows(db: Connection, where: str, *values: Value) -> list[Row]:
     return [Row._make(row) for row in answer]
 
 
-def known(db: Connection, path: str) -> Row | None:
+def row_at(db: Connection, path: str) -> Row | None:
     """Return the row of the note at a path."""
     return next(iter(rows(db, "path = $1", path)), None)
 
 
-def known_at(db: Connection, paths: Iterable[str] | None = None) -> dict[str, Row]:
+def rows_at(db: Connection, paths: Iterable[str] | None = None) -> dict[str, Row]:
     """Return the rows of those notes that are there, by path; of every note without `paths`."""
     if paths is None:
         every_row = rows(db, "TRUE")
@@ -515,7 +515,7 @@ def links(db: Connection, to: str | None = None, source: str | None = None) -> I
 
 def outline(db: Connection, path: str) -> Outline | None:
     """Return what is shown of a note that is read; None if the index does not have it."""
-    row = known(db, path)
+    row = row_at(db, path)
     if row is None:
         return None
     tags: Any = db.execute(

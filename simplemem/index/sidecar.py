@@ -1,7 +1,7 @@
-"""The index of one vault, as store and search use it: every question, answered from one state of it.
+"""The index of one vault, as `store` and `search` use it. Each query is answered from one state of it.
 
-A search takes three: `vocabulary`, `ask` and `shown`. An index that is gone or damaged is built anew, and
-the question is asked again.
+A search makes three calls: `vocabulary`, `ask` and `details`. If the index is missing or damaged, it
+is rebuilt, and the query is repeated.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class Sidecar:
 
         def read(db: Connection) -> tuple[Sequence[int], IndexProgress]:
             snapshot = self._snapshot(db)
-            return snapshot.terms().count_notes(db, groups), snapshot.standing
+            return snapshot.terms().count_notes(db, groups), snapshot.progress
 
         return self._read(read)
 
@@ -179,7 +179,7 @@ class Sidecar:
 
         def read(db: Connection) -> Matches:
             snapshot = self._snapshot(db)
-            key = question.like, question.nearest
+            key = question.like, question.max_nearest
             answer = snapshot.similar.get(key) or self._answer(snapshot, question)
             if question.like and len(snapshot.similar) < _MAX_SIMILAR:
                 snapshot.similar[key] = answer
@@ -189,58 +189,73 @@ class Sidecar:
 
     def _answer(self, snapshot: Snapshot, question: IndexQuery) -> Matches:
         db = snapshot.db
-        keys = {*question.names, *question.inner_names}
         # Sent first, so that a server has the answer by the time it is read.
-        names = notes.named(db, question.title, sorted(keys)) if question.title or keys else ()
+        name_rows = _select_names(db, question)
+
         narrow = snapshot.without_empty_archives(question.narrow)
-        ids = None if self.lets_all_pass(narrow) else snapshot.ids(narrow)
+        ids: api.Ids = None
+        if not self.lets_all_pass(narrow):
+            ids = snapshot.ids(narrow)
+
         by_words, blocks, pairs = snapshot.terms().rank(db, question, ids)
         word_ids = {match.note for match in by_words}
+        vector_hits = self._find_nearest(snapshot, question, ids, word_ids)
+        titled, named = _match_names(name_rows, question, ids)
 
-        near = self._near(snapshot, question, ids, word_ids)
-        titled, named = _by_names(names, question, ids)
-        paths = snapshot.paths(word_ids.union(near or (), titled))
+        paths = snapshot.paths(word_ids.union(vector_hits or (), titled))
+        named = {note_id: share for note_id, share in named.items() if note_id in paths}
         return Matches(
             notes=by_words,
             blocks=blocks,
             pairs=pairs,
-            near=near,
+            vector_hits=vector_hits,
             paths=paths,
             passed=None if ids is None else len(ids),
             titled=titled,
-            named={note_id: share for note_id, share in named.items() if note_id in paths},
-            note_count=snapshot.standing.notes,
+            named=named,
+            note_count=snapshot.progress.notes,
         )
 
-    def _near(
-        self, snapshot: Snapshot, question: IndexQuery, ids: api.Ids, also: set[NoteId]
+    def _find_nearest(
+        self,
+        snapshot: Snapshot,
+        question: IndexQuery,
+        ids: api.Ids,
+        also: set[NoteId],
     ) -> Mapping[NoteId, api.Nearness] | None:
-        """Return the notes nearest to the vector of a question, and those in `also`; None without one."""
+        """Return the notes nearest to the query's vector, and those in `also`; None without one."""
         vector = _comparable_vector(snapshot, question)
         if vector is None:
             return None
-        index = self.database.generation, snapshot.standing.space, len(vector)
+        index = self.database.generation, snapshot.progress.space, len(vector)
         state = index, snapshot.rev
         return self._nearest.find(
-            snapshot.db, state, vector, ids, question.nearest, also, snapshot.paths
+            snapshot.db,
+            state,
+            vector,
+            ids,
+            question.max_nearest,
+            also,
+            snapshot.paths,
         )
 
-    def shown(
+    def details(
         self,
-        some: Mapping[NoteId, api.PlaceId],
+        best_places: Mapping[NoteId, api.PlaceId],
         question: IndexQuery,
         *,
         blocks: bool = False,
         repeated: bool = False,
         matched: Sequence[api.PlaceId] = (),
-        beside: Sequence[NoteId] = (),
+        neighbours_of: Sequence[NoteId] = (),
         among: Collection[NoteId] = (),
     ) -> Mapping[NoteId, api.NoteDetails]:
-        """Return details of notes that are there, each with the place that was found (0: none).
+        """Return details of the notes that still exist, by note.
 
-        `matched` are further blocks that were found; `blocks` takes all that have a word of the
-        question instead. `repeated` adds those that many notes have.
-        Notes in `among` are added if they are neighbours of a note in `beside`.
+        `best_places` has the place of each note that was found, 0 for none. `matched` are further
+        blocks that were found; `blocks` takes all that have a word of the question instead.
+        `repeated` adds those that many notes have. Notes in `among` are added if they are
+        neighbours of a note in `neighbours_of`.
         """
 
         def read(db: Connection) -> Mapping[NoteId, api.NoteDetails]:
@@ -252,21 +267,26 @@ class Sidecar:
                 partial(_comparable_vector, snapshot, question),
             )
             return reader.read(
-                some,
+                best_places,
                 with_blocks=blocks,
                 with_repeated=repeated,
                 matched=matched,
-                beside=beside,
+                neighbours_of=neighbours_of,
                 among=among,
             )
 
         return self._read(read)
 
-    def holding(
-        self, groups: Sequence[api.AnyOf], some: Sequence[NoteId]
+    def find_matching(
+        self, groups: Sequence[api.AnyOf], note_ids: Sequence[NoteId]
     ) -> list[tuple[int, set[NoteId]]]:
-        """Return for each group of words how many notes hold one of them, and which of `some` do."""
-        return self._read(lambda db: self._snapshot(db).terms().find_holders(db, groups, some))
+        """Return how many notes have a word of each group, and which of `note_ids` have one."""
+
+        def read(db: Connection) -> list[tuple[int, set[NoteId]]]:
+            terms = self._snapshot(db).terms()
+            return terms.find_holders(db, groups, note_ids)
+
+        return self._read(read)
 
     @staticmethod
     def lets_all_pass(narrow: IndexFilter) -> bool:
@@ -294,10 +314,10 @@ class Sidecar:
 
     # -- notes, files and links
 
-    def known(self, paths: Iterable[str] | None = None) -> dict[str, api.Row]:
-        """Return what the index knows of these notes, if they are there; of every note without paths."""
-        wanted = None if paths is None else list(paths)
-        return self._read(lambda db: notes.known_at(db, wanted))
+    def rows(self, paths: Iterable[str] | None = None) -> dict[str, api.Row]:
+        """Return the rows of those notes that exist, by path; of every note without `paths`."""
+        path_list = None if paths is None else list(paths)
+        return self._read(lambda db: notes.rows_at(db, path_list))
 
     def outline(self, path: str) -> api.Outline | None:
         """Return what is shown of a note that is read; None if the index does not have it."""
@@ -317,9 +337,9 @@ class Sidecar:
         return self._read(lambda db: notes.with_property(db, key))
 
     def with_notes(self, folders: Iterable[str]) -> tuple[str, ...]:
-        """Return those of some folders that hold a note."""
-        wanted = list(folders)
-        return self._read(lambda db: notes.with_notes(db, wanted))
+        """Return the folders that have a note."""
+        folder_list = list(folders)
+        return self._read(lambda db: notes.with_notes(db, folder_list))
 
     def files(self) -> set[str]:
         """Return every file that a link can mean."""
@@ -338,8 +358,8 @@ class Sidecar:
 
     def sources_that_could_mean(self, files: Iterable[str]) -> list[str]:
         """Return the notes with a link that is looked up by the name of one of these files."""
-        wanted = list(files)
-        return self._read(lambda db: notes.sources_that_could_mean(db, wanted))
+        file_list = list(files)
+        return self._read(lambda db: notes.sources_that_could_mean(db, file_list))
 
     def conflict_copies(self) -> list[tuple[str, str, str]]:
         """Return every conflict copy of a note that is there, with that note and what made it."""
@@ -367,9 +387,9 @@ class Sidecar:
         """Return everything that was read from every note, by path."""
         return self._read(audit.inspection)
 
-    def standing(self) -> IndexProgress:
+    def progress(self) -> IndexProgress:
         """Return how far the index is."""
-        return self._read(lambda db: self._snapshot(db).standing)
+        return self._read(lambda db: self._snapshot(db).progress)
 
     def since(self, mark: api.Mark | None) -> api.Changes:
         """Return what was put since a mark, by any process; everything without one."""
@@ -378,8 +398,10 @@ class Sidecar:
             now = api.Mark(self.database.generation, notes.newest_rev(db))
             if now == mark:
                 return api.Changes(now, (), -1, whole=False)
-            is_same_index = mark is not None and mark.generation == now.generation
-            rev = mark.rev if mark is not None and is_same_index else -1
+
+            rev = -1
+            if mark is not None and mark.generation == now.generation:
+                rev = mark.rev
             changed = notes.rows(db, "rev > $1 ORDER BY rev", rev)
             return api.Changes(now, changed, notes.count(db), whole=rev < 0)
 
@@ -395,8 +417,11 @@ class Snapshot:
         self.similar: dict[tuple[str, int], Matches] = {}  # what is like a note
         commit = db.execute("SELECT value FROM meta WHERE key = $1", (COMMIT,))
         self.rev = notes.newest_rev(db)
-        self.standing = IndexProgress(
-            notes.count(db), notes.vector_space(db), notes.waiting(db), commit.get or ""
+        self.progress = IndexProgress(
+            notes=notes.count(db),
+            space=notes.vector_space(db),
+            waiting=notes.waiting(db),
+            commit=commit.get or "",
         )
         self._get_segments = get_segments
         self._terms: TermIndex | None = None
@@ -410,16 +435,17 @@ class Snapshot:
         if self._terms is None:
             from simplemem.index.terms.reader import TermIndex
 
-            self._terms = TermIndex(self.db, self._get_segments(), self.standing.notes)
+            self._terms = TermIndex(self.db, self._get_segments(), self.progress.notes)
         return self._terms
 
     def paths(self, note_ids: Collection[NoteId]) -> Mapping[NoteId, str]:
         """Return the paths of those notes that are there."""
         if len(self._paths) > _MAX_PATHS:
             self._paths = {}
-        unknown = [note_id for note_id in note_ids if note_id not in self._paths]
-        if unknown:
-            self._paths |= notes.paths_of(self.db, unknown)
+        unread_ids = [note_id for note_id in note_ids if note_id not in self._paths]
+        if unread_ids:
+            self._paths |= notes.paths_of(self.db, unread_ids)
+
         return {note_id: self._paths[note_id] for note_id in note_ids if note_id in self._paths}
 
     def without_empty_archives(self, narrow: IndexFilter) -> IndexFilter:
@@ -456,35 +482,58 @@ def _comparable_vector(snapshot: Snapshot, question: IndexQuery) -> bytes | None
     Vectors of two embedders are never compared.
     """
     if question.like:
-        row = notes.known(snapshot.db, question.like)
-        return None if row is None else vectors.mean_vector(snapshot.db, row.id)
+        row = notes.row_at(snapshot.db, question.like)
+        if row is None:
+            return None
+        return vectors.mean_vector(snapshot.db, row.id)
+
     vector = question.vector
-    space = snapshot.standing.space
-    if vector is None or not space.embedder or space.dimension not in (0, len(vector)):
+    space = snapshot.progress.space
+    if vector is None or not space.embedder:
+        return None
+    if space.dimension not in (0, len(vector)):
         return None
     embedder = getattr(vector, "embedder", space.embedder)
-    return vector if embedder == space.embedder else None
+    if embedder != space.embedder:
+        return None
+    return vector
 
 
-def _by_names(
-    rows: Iterable[tuple[NoteId, int, str]], question: IndexQuery, ids: api.Ids
+def _select_names(db: Connection, question: IndexQuery) -> Iterable[tuple[NoteId, int, str]]:
+    """Query the names of notes that the question is or contains; see `notes.named`."""
+    keys = {*question.names, *question.inner_names}
+    if not question.title and not keys:
+        return ()
+    names: Any = notes.named(db, question.title, sorted(keys))
+    return names  # type: ignore[no-any-return]
+
+
+def _match_names(
+    name_rows: Iterable[tuple[NoteId, int, str]], question: IndexQuery, ids: api.Ids
 ) -> tuple[dict[NoteId, int], dict[NoteId, float]]:
     """Return the notes among `ids` that have a name of the question.
 
-    First how exactly each is called as the whole question: 0 by a title letter for letter, 1 by an
-    alias so, 2 and 3 by their words. Second the largest share of the question that a name is.
+    The first result says how exactly the name of a note equals the whole question: 0 for a title
+    that is the same letter for letter, 1 for such an alias, 2 and 3 for the same words. The second
+    result is the largest share of the question that a name of the note is.
     """
-    names = list(rows)
+    names = list(name_rows)
     if names and ids is not None:
         passing = set(ids)
         names = [name for name in names if name[0] in passing]
+
     titled: dict[NoteId, int] = {}
     named: dict[NoteId, float] = {}
     for note_id, is_alias, key in names:
         if not key or key in question.names:
             by_words = 2 if key else 0
             exactness = is_alias + by_words
-            titled[note_id] = min(exactness, titled.get(note_id, exactness))
+            best_exactness = titled.get(note_id, exactness)
+            titled[note_id] = min(exactness, best_exactness)
+
         if key in question.inner_names:
-            named[note_id] = max(question.inner_names[key], named.get(note_id, 0.0))
+            share = question.inner_names[key]
+            largest_share = named.get(note_id, 0.0)
+            named[note_id] = max(share, largest_share)
+
     return titled, named

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 
 from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.index import notes
@@ -32,16 +33,34 @@ class Snapshot:
     """The two sides of a comparison: files as they were listed, and what the index has of them."""
 
     entries: dict[str, Entry]  # by path
-    known: dict[str, Row]  # the notes of the index, by path
+    rows: dict[str, Row]  # the notes of the index, by path
     files: set[str]  # all files in the index, whether notes or attachments
     generation: int  # of the index when it was read
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The differences between the files of a snapshot and its rows."""
+
+    new_files: Set[str]
+    deleted_files: Set[str]
+    to_read: Sequence[str]  # notes whose rows may be wrong, in order
+    missing_notes: Sequence[Row]  # notes whose file was deleted or moved
+    too_large: Set[str]  # notes of the index whose file has become too large
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the rows are right as they are."""
+        has_changed_files = bool(self.new_files or self.deleted_files)
+        has_changed_notes = bool(self.to_read or self.missing_notes or self.too_large)
+        return not has_changed_files and not has_changed_notes
 
 
 @dataclass(slots=True)
 class SyncPass:
     """One comparison, from a snapshot to the report of what was changed.
 
-    Guards the notes whose file is gone: a new file with the same bytes is one of them, moved.
+    Guards the notes whose file is missing: a new file with the same bytes is one of them, moved.
     """
 
     indexer: NoteIndexer
@@ -49,14 +68,14 @@ class SyncPass:
     progress: Progress | None = None
     report: SyncReport = field(default_factory=SyncReport)
 
-    _known: dict[str, Row] = field(init=False)
+    _rows: dict[str, Row] = field(init=False)
     _files: set[str] = field(init=False)
-    _gone: dict[str, list[Row]] = field(default_factory=dict)  # by hash
+    _missing: dict[str, list[Row]] = field(default_factory=dict)  # notes without a file, by hash
     _is_bulk: bool = False
     _is_counted: bool = False
 
     def __post_init__(self) -> None:
-        self._known = self.snapshot.known
+        self._rows = self.snapshot.rows
         self._files = self.snapshot.files
 
     def carry_out(self, total: int | None) -> SyncReport:
@@ -68,36 +87,31 @@ class SyncPass:
         if total is not None:
             self._suspect_mass_delete(total)
 
-        entries = self.snapshot.entries
-        new_files = entries.keys() - self._files
-        gone_files = {path for path in self._files - entries.keys() if self._is_gone(path)}
-        self._forget_skipped()
-        to_read = sorted(path for path, entry in entries.items() if self._is_to_read(entry))
-        too_large = {
-            path for path in self.indexer.skipped if path in self._known and path in entries
-        }
-        gone_notes = self._gone_notes(gone_files)
-        if not (new_files or gone_files or to_read or gone_notes or too_large):
+        plan = self._make_plan()
+        if plan.is_empty:
             return self.report
 
-        self._is_bulk = len(to_read) > _MIN_BULK_NOTES
-        self._is_counted = len(to_read) > _MIN_COUNTED_NOTES or self.indexer.unread is None
-        self._count_unread(len(to_read))
-        self._remember_gone(gone_notes)
-        self._write_files_and_moves(to_read, new_files, gone_files)
-        self._put_notes([entries[path] for path in to_read])
-        self._remove_notes(too_large)
+        note_count = len(plan.to_read)
+        self._is_bulk = note_count > _MIN_BULK_NOTES
+        self._is_counted = note_count > _MIN_COUNTED_NOTES or self.indexer.unread is None
+        self._count_unread(note_count)
+
+        self._add_missing(plan.missing_notes)
+        self._write_files_and_moves(plan)
+        self._put_notes([self.snapshot.entries[path] for path in plan.to_read])
+        self._remove_notes(plan.too_large)
         return self.report
 
     def follow_moves(self) -> None:
         """Give the notes whose files were moved their new paths, and do nothing else."""
         entries = self.snapshot.entries
-        gone = [
-            row for path, row in self._known.items() if path not in entries and self._is_gone(path)
-        ]
-        self._remember_gone(gone)
+        missing_notes = []
+        for path, row in self._rows.items():
+            if path not in entries and self._is_deleted(path):
+                missing_notes.append(row)
+        self._add_missing(missing_notes)
 
-        moved = self._find_moved(entries.keys() - self._known.keys())
+        moved = self._find_moved(entries.keys() - self._rows.keys())
         if moved:
             old_paths = [origin.path for origin in moved.values()]
             with self.indexer.database.writing(self.snapshot.generation) as db:
@@ -113,25 +127,44 @@ class SyncPass:
         moved.
         """
         entries = self.snapshot.entries
-        vanished = self._known.keys() - entries.keys()
+        vanished = self._rows.keys() - entries.keys()
         if len(vanished) <= max(_MAX_SURE_DELETIONS, total // 5):
             return
-        arrived_count = sum(is_note(path) and path not in self._known for path in entries)
-        if arrived_count < len(vanished) // 2:
-            self.report.doubted = len(vanished)
-            self._known = {path: row for path, row in self._known.items() if path not in vanished}
-            self._files &= entries.keys()
 
-    def _is_gone(self, path: str) -> bool:
+        arrived = [path for path in entries if is_note(path) and path not in self._rows]
+        if len(arrived) >= len(vanished) // 2:
+            return
+
+        self.report.doubted = len(vanished)
+        self._rows = {path: row for path, row in self._rows.items() if path not in vanished}
+        self._files &= entries.keys()
+
+    def _make_plan(self) -> _Plan:
+        """Return the differences between the files and the index."""
+        entries = self.snapshot.entries
+        unlisted_files = self._files - entries.keys()
+        deleted_files = {path for path in unlisted_files if self._is_deleted(path)}
+
+        self._forget_skipped()
+        to_read = sorted(path for path, entry in entries.items() if self._is_to_read(entry))
+        too_large = self.indexer.skipped.keys() & self._rows.keys() & entries.keys()
+        return _Plan(
+            new_files=entries.keys() - self._files,
+            deleted_files=deleted_files,
+            to_read=to_read,
+            missing_notes=self._find_missing_notes(deleted_files),
+            too_large=too_large,
+        )
+
+    def _is_deleted(self, path: str) -> bool:
         return self.indexer.vault.is_certainly_gone(path)
 
     def _forget_skipped(self) -> None:
-        """Forget why files were not indexed, of those that are looked at now or are gone."""
-        skipped = self.indexer.skipped.items()
+        """Forget why files were not indexed, if they are compared now or were deleted."""
         self.indexer.skipped = {
             path: reason
-            for path, reason in skipped
-            if path not in self.snapshot.entries and not self._is_gone(path)
+            for path, reason in self.indexer.skipped.items()
+            if path not in self.snapshot.entries and not self._is_deleted(path)
         }
 
     def _is_to_read(self, entry: Entry) -> bool:
@@ -143,18 +176,19 @@ class SyncPass:
             self.report.skipped.append((path, self.indexer.skipped[path]))
             return False
 
-        known = self._known.get(path)
-        if known is None or known.may_have_changed(size, mtime_ns, ctime_ns):
+        row = self._rows.get(path)
+        if row is None or row.may_have_changed(size, mtime_ns, ctime_ns):
             return True
-        return self.indexer.is_judged_otherwise(known)
+        return self.indexer.is_judged_otherwise(row)
 
-    def _gone_notes(self, gone_files: Collection[str]) -> list[Row]:
-        """Return the notes of the index whose file is gone, or was never listed as a file."""
-        return [
-            row
-            for path, row in self._known.items()
-            if path not in self.snapshot.entries and (path in gone_files or path not in self._files)
-        ]
+    def _find_missing_notes(self, deleted_files: Collection[str]) -> list[Row]:
+        """Return the notes of the index whose file was deleted, or was never listed as a file."""
+        missing_notes = []
+        for path, row in self._rows.items():
+            has_no_file = path in deleted_files or path not in self._files
+            if has_no_file and path not in self.snapshot.entries:
+                missing_notes.append(row)
+        return missing_notes
 
     def _count_unread(self, count: int) -> None:
         """State how many notes are still to be read, if the pass is long enough to matter."""
@@ -163,57 +197,65 @@ class SyncPass:
 
     # Moves
 
-    def _remember_gone(self, gone_notes: Collection[Row]) -> None:
-        for row in gone_notes:
-            self._gone.setdefault(row.sha256, []).append(row)
+    def _add_missing(self, missing_notes: Collection[Row]) -> None:
+        for row in missing_notes:
+            same_bytes = self._missing.setdefault(row.sha256, [])
+            same_bytes.append(row)
 
-    def _write_files_and_moves(
-        self, to_read: Sequence[str], new_files: Collection[str], gone_files: Collection[str]
-    ) -> None:
+    def _write_files_and_moves(self, plan: _Plan) -> None:
         """Write which files there are, and the new paths of moved notes.
 
         This comes first: if the pass is interrupted, the next one does not see these files as new.
         """
-        moved = self._find_moved(to_read)
+        moved = self._find_moved(plan.to_read)
+        changed_files = {*plan.new_files, *plan.deleted_files}
         with self.indexer.database.writing(self.snapshot.generation) as db:
-            notes.follow_files(db, new_files, gone_files)
+            notes.follow_files(db, plan.new_files, plan.deleted_files)
             self._move_rows(db, moved)
-            changed_files = {*new_files, *gone_files}
             self.report.modified += self.indexer.rejudge_copies(Rows(db), changed_files)
             if self._is_bulk:
                 self.indexer.database.expect_much()
 
     def _find_moved(self, paths: Collection[str]) -> dict[str, Row]:
-        """Return those files that have the bytes of a note whose file is gone, with its row."""
-        moved: dict[str, Row] = {}
-        origins = [origin for same_bytes in self._gone.values() for origin in same_bytes]
-        if not origins:
-            return moved
+        """Return the files that have the bytes of a missing note, each with the note's row."""
+        if not self._missing:
+            return {}
 
-        sizes = {origin.size for origin in origins}
-        # Of a note that was moved twice, the size is not known.
-        is_any_size_possible = any(origin.is_at_new_path for origin in origins)
+        moved: dict[str, Row] = {}
         with self.indexer.vault.reading() as read:
-            for path in sorted(paths):
-                is_new_note = is_note(path) and path not in self._known
-                may_be_moved = is_any_size_possible or self.snapshot.entries[path].size in sizes
-                if not (is_new_note and may_be_moved):
-                    continue
+            for path in self._paths_of_moved_size(paths):
                 with suppress(SimplememError, OSError):
-                    same_bytes = self._gone.get(read(path).sha256)
+                    digest = read(path).sha256
+                    same_bytes = self._missing.get(digest)
                     if same_bytes:
                         moved[path] = same_bytes.pop(0)
         return moved
 
+    def _paths_of_moved_size(self, paths: Collection[str]) -> list[str]:
+        """Return the new notes that have the size of a missing one, in order."""
+        origins = list(chain.from_iterable(self._missing.values()))
+        sizes = {origin.size for origin in origins}
+        # The index does not have the size of a note that was moved twice.
+        is_any_size_possible = any(origin.is_at_new_path for origin in origins)
+
+        candidates = []
+        for path in sorted(paths):
+            is_new_note = is_note(path) and path not in self._rows
+            if not is_new_note:
+                continue
+            if is_any_size_possible or self.snapshot.entries[path].size in sizes:
+                candidates.append(path)
+        return candidates
+
     def _move_rows(self, db: Connection, moved: dict[str, Row]) -> None:
         """Give moved notes their new paths, so that they are found while they are read again."""
         for path, origin in moved.items():
-            current = notes.known(db, origin.path)
+            current = notes.row_at(db, origin.path)
             is_same_note = current is not None and current.id == origin.id
-            if is_same_note and notes.known(db, path) is None:
+            if is_same_note and notes.row_at(db, path) is None:
                 notes.follow_move(db, origin.id, path)
                 self.indexer.moved_from[path] = origin.path
-        self._known |= notes.known_at(db, moved)
+        self._rows |= notes.rows_at(db, moved)
 
     # Notes
 
@@ -223,8 +265,10 @@ class SyncPass:
         Between two transactions, other processes write.
         """
         # Moved notes can be found all the time.
-        unread = sum(entry.path not in self.indexer.moved_from for entry in entries)
+        moved_from = self.indexer.moved_from
+        unread = sum(entry.path not in moved_from for entry in entries)
         self._count_unread(unread)
+
         done = 0
         for batch in self._read_batches(entries):
             self._write_batch(batch)
@@ -252,8 +296,10 @@ class SyncPass:
                 while pending and len(batch) < MAX_BATCH_NOTES and size < _MAX_BATCH_BYTES:
                     if self.indexer.stop.is_set():
                         raise Stopped
+
                     entry = pending.popleft()
-                    outcome = self.indexer.read(entry.path, self._known.get(entry.path), read)
+                    row = self._rows.get(entry.path)
+                    outcome = self.indexer.read(entry.path, row, read)
                     batch.append((entry.path, outcome))
                     size += entry.size
             yield batch
@@ -262,7 +308,7 @@ class SyncPass:
         with self.indexer.database.writing(self.snapshot.generation) as db:
             rows = Rows(db)
             paths = [path for path, _ in batch]
-            current_rows = notes.known_at(db, paths)
+            current_rows = notes.rows_at(db, paths)
             for path, outcome in batch:
                 self._write_outcome(rows, path, outcome, current_rows.get(path))
             rows.write()
@@ -275,10 +321,8 @@ class SyncPass:
 
         Raises Unavailable if the vault cannot be read at the moment.
         """
-        known = self._known.get(path)
-        if current != known:
+        if current != self._rows.get(path):
             # Another process has written or removed the note since: what was read may be older.
-            known = current
             outcome = self.indexer.read(path)
 
         if isinstance(outcome, NotFound):
@@ -290,59 +334,59 @@ class SyncPass:
             self.report.skipped.append((path, str(outcome)))
             self.indexer.skipped[path] = str(outcome)
         elif isinstance(outcome, Stat):
-            assert known is not None
-            notes.refresh(rows.db, known.id, outcome)
+            assert current is not None
+            notes.refresh(rows.db, current.id, outcome)
         else:
-            self._write_note(rows, outcome, known)
+            self._write_note(rows, outcome, current)
 
-    def _write_note(self, rows: Rows, note: ParsedNote, known: Row | None) -> None:
-        if known is not None and self._is_up_to_date(known, note):
-            notes.refresh(rows.db, known.id, note.stat, note.metadata.modified)
+    def _write_note(self, rows: Rows, note: ParsedNote, current: Row | None) -> None:
+        if current is not None and self._is_up_to_date(current, note):
+            notes.refresh(rows.db, current.id, note.stat, note.metadata.modified)
             return
 
         path = note.path
-        origin = self._take_origin(rows.db, note.note.sha256) if known is None else None
+        origin = None
+        if current is None:
+            origin = self._take_origin(rows.db, note.note.sha256)
+
         if origin is not None:
             notes.rename(rows.db, origin.id, path)
             self.report.moved.append((origin.path, path))
         elif path in self.indexer.moved_from:
             old_path = self.indexer.moved_from.pop(path)
             self.report.moved.append((old_path, path))
-        elif known is None:
+        elif current is None:
             self.report.added.append(path)
         else:
             self.report.modified.append(path)
-        self.indexer.put_note(rows, note, known or origin)
+        self.indexer.put_note(rows, note, current or origin)
 
-    def _is_up_to_date(self, known: Row, note: ParsedNote) -> bool:
+    def _is_up_to_date(self, row: Row, note: ParsedNote) -> bool:
         """Return whether only the stat of the file differs from what the index has."""
-        has_same_bytes = known.sha256 == note.note.sha256
-        return has_same_bytes and not self.indexer.is_judged_otherwise(known)
+        has_same_bytes = row.sha256 == note.note.sha256
+        return has_same_bytes and not self.indexer.is_judged_otherwise(row)
 
     def _take_origin(self, db: Connection, sha256: str) -> Row | None:
         """Return the note that a new file with these bytes was before it was moved.
 
         A note to which another process has given a new path since is not the one.
         """
-        same_bytes = self._gone.get(sha256, [])
+        same_bytes = self._missing.get(sha256, [])
         while same_bytes:
             origin = same_bytes.pop(0)
-            current = notes.known(db, origin.path)
+            current = notes.row_at(db, origin.path)
             if current is not None and current.id == origin.id:
                 return origin
         return None
 
     def _remove_notes(self, too_large: Collection[str]) -> None:
-        """Remove the notes whose file is gone and was not moved, and those that are too large."""
-        gone = [
-            row.path
-            for same_bytes in self._gone.values()
-            for row in same_bytes
-            if self._is_gone(row.path)
-        ]
+        """Remove the notes whose file was deleted and not moved, and those that are too large."""
+        missing_notes = chain.from_iterable(self._missing.values())
+        deleted = [row.path for row in missing_notes if self._is_deleted(row.path)]
+
         database = self.indexer.database
         with database.writing(self.snapshot.generation) as db:
-            for path in (*gone, *too_large):
+            for path in (*deleted, *too_large):
                 self.indexer.remove_at(db, path)
                 self.report.removed.append(path)
             self.report.modified += self.indexer.rejudge_copies(Rows(db), too_large)

@@ -355,7 +355,7 @@ error."""
 class NoteIndexer:
     """Indexes the notes of one vault in one database.
 
-    Guards what is known beside the rows: the files that are not indexed, the texts that wait for
+    Guards the state that is not in the rows: the files that are not indexed, the texts that wait for
     vectors, and the notes that were given a new path before they are read again.
     """
 
@@ -376,13 +376,12 @@ class NoteIndexer:
     def read(
         self,
         path: str,
-        known: Row | None = None,
+        row: Row | None = None,
         read_file: Callable[[str], File] | None = None,
     ) -> ReadOutcome:
         """Read and parse a note, unless its bytes and its time are those that the index has.
 
-        `known` is what the index has of it. The function to read with is that of the vault, unless
-        one is given.
+        `row` is what the index has of it. `read_file` is that of the vault by default.
         """
         read_file = read_file or self.vault.read
         try:
@@ -391,29 +390,31 @@ class NoteIndexer:
             return error
 
         stat = stat_of(file.entry)
-        if known is not None:
-            is_same_file = (known.sha256, known.mtime_ns) == (file.sha256, file.entry.mtime_ns)
-            if is_same_file and not self.is_judged_otherwise(known):
+        if row is not None:
+            is_same_file = row.sha256 == file.sha256 and row.mtime_ns == stat.mtime_ns
+            if is_same_file and not self.is_judged_otherwise(row):
                 return stat
         return parse_note(path, read_note(file.data, file.sha256), stat)
 
-    def is_judged_otherwise(self, known: Row) -> bool:
+    def is_judged_otherwise(self, row: Row) -> bool:
         """Return whether the rows of a note are outdated although its file is the same.
 
         That is so if the note has a new path, or if the settings or the log say something else of
         it now. Each scan asks this of each note.
         """
-        if known.is_at_new_path:
+        if row.is_at_new_path:
             return True
-        is_copy = known.is_copy
-        if is_copy and self._is_named_by_us(known.path):
+        is_copy = row.is_copy
+        if is_copy and self._is_named_by_us(row.path):
             return True
 
-        reason_by_settings = None if is_copy else known.hidden
-        if reason_by_settings != self.hidden_reason(known.path):
+        reason_by_settings = None if is_copy else row.hidden
+        if reason_by_settings != self.hidden_reason(row.path):
             return True
-        is_private = bool(self.private) and is_private_by_rule(known.path, self.private)
-        return (known.private == "rule") != is_private
+
+        was_private = row.private == "rule"
+        is_private = bool(self.private) and is_private_by_rule(row.path, self.private)
+        return was_private != is_private
 
     def _is_named_by_us(self, path: str) -> bool:
         with self.database.reading() as db:
@@ -428,29 +429,30 @@ class NoteIndexer:
 
     # Write
 
-    def put_note(self, rows: Rows, note: ParsedNote, known: Row | None) -> None:
-        """Add all rows of a note to `rows`. `known` is what the index has of it."""
+    def put_note(self, rows: Rows, note: ParsedNote, old_row: Row | None) -> None:
+        """Add all rows of a note to `rows`. `old_row` is what the index has of it."""
         hidden = self._hidden_reason_of(rows.db, note)
         private = private_reason(note.path, note.note, self.private)
-        known_id = None if known is None else known.id
-        note_id = notes.put(rows, known_id, note, hidden, private)
+        is_new = old_row is None
+        old_id = None if old_row is None else old_row.id
+        note_id = notes.put(rows, old_id, note, hidden, private)
 
         if hidden is not None:
             remove_text(rows.db, note_id)
             return
-        is_new = known is None
+
         is_private = private is not None
         without_vector = put_text(rows, note_id, note, new=is_new, private=is_private)
         if self.waiting is not None:
             self.waiting.keep(note_id, without_vector)
 
-    def write_note(self, rows: Rows, note: ParsedNote, known: Row | None) -> None:
+    def write_note(self, rows: Rows, note: ParsedNote, old_row: Row | None) -> None:
         """Write all rows of a note in place of those it has. A note that is too large gets none."""
         if self.skip_if_large(note.path, note.stat.size):
             self.remove_at(rows.db, note.path)
             return
         self.skipped.pop(note.path, None)
-        self.put_note(rows, note, known)
+        self.put_note(rows, note, old_row)
         rows.write()
 
     def remove_at(self, db: Connection, path: str) -> None:
@@ -458,10 +460,10 @@ class NoteIndexer:
 
         Another process may have given a new path to the note that had it before.
         """
-        known = notes.known(db, path)
-        if known is not None:
-            remove_text(db, known.id)
-            notes.remove(db, known.id)
+        row = notes.row_at(db, path)
+        if row is not None:
+            remove_text(db, row.id)
+            notes.remove(db, row.id)
 
     # Conflict copies
 
@@ -472,18 +474,18 @@ class NoteIndexer:
         """
         rewritten = []
         for path in notes.copies_of(rows.db, originals):
-            known = notes.known(rows.db, path)
-            if known is None:
+            row = notes.row_at(rows.db, path)
+            if row is None:
                 continue
-            is_hidden_by_settings = self.hidden_reason(path) is not None and not known.is_copy
+            is_hidden_by_settings = self.hidden_reason(path) is not None and not row.is_copy
             if is_hidden_by_settings:
                 continue
 
             copy = self.read(path)
             if not isinstance(copy, ParsedNote):
                 continue
-            if self._hidden_reason_of(rows.db, copy) != known.hidden:
-                self.write_note(rows, copy, known)
+            if self._hidden_reason_of(rows.db, copy) != row.hidden:
+                self.write_note(rows, copy, row)
                 rewritten.append(path)
         return rewritten
 

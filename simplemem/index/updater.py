@@ -48,7 +48,7 @@ class IndexUpdater(NoteIndexer):
         self,
         written: Sequence[tuple[str, Note, Entry]],
         *,
-        gone: Collection[str] = (),
+        removed: Collection[str] = (),
         moved: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Index notes that were just written, deleted or moved by one operation of ours.
@@ -61,33 +61,33 @@ class IndexUpdater(NoteIndexer):
 
         parsed = [parse_note(path, note, stat_of(entry)) for path, note, entry in written]
         written_paths = [note.path for note in parsed]
-        gone_paths = {*gone, *moved}
+        removed_paths = {*removed, *moved}
         self._read_log_for_copies(written_paths)
         with self.database.writing() as db:
             for old_path, new_path in moved.items():
                 self.remove_at(db, new_path)  # its file may be gone without our notice
-                known = notes.known(db, old_path)
-                if known is not None:
-                    notes.rename(db, known.id, new_path)
-            for path in gone_paths:
+                row = notes.row_at(db, old_path)
+                if row is not None:
+                    notes.rename(db, row.id, new_path)
+            for path in removed_paths:
                 self.remove_at(db, path)
-            notes.follow_files(db, written_paths, gone_paths)
+            notes.follow_files(db, written_paths, removed_paths)
 
             rows = Rows(db)
             for note in parsed:
-                known = notes.known(db, note.path)
+                row = notes.row_at(db, note.path)
                 # The background may have indexed the file already, but before the log said who
                 # wrote it.
-                if moved or not self._is_indexed(note, known):
-                    self.write_note(rows, note, known)
-            self.rejudge_copies(rows, {*written_paths, *gone_paths})
+                if moved or not self._is_indexed(note, row):
+                    self.write_note(rows, note, row)
+            self.rejudge_copies(rows, {*written_paths, *removed_paths})
 
-    def _is_indexed(self, note: ParsedNote, known: Row | None) -> bool:
+    def _is_indexed(self, note: ParsedNote, row: Row | None) -> bool:
         """Return whether the rows of a note are those of this text and this stat."""
-        if known is None:
+        if row is None:
             return False
-        is_same_file = known.sha256 == note.note.sha256 and known.stat == note.stat
-        return is_same_file and not self.is_judged_otherwise(known)
+        is_same_file = row.sha256 == note.note.sha256 and row.stat == note.stat
+        return is_same_file and not self.is_judged_otherwise(row)
 
     def look_at(self, paths: Collection[str], *, find_moved: bool = True) -> SyncReport:
         """Update the index for paths that may have changed: of files or folders, existing or not.
@@ -104,18 +104,18 @@ class IndexUpdater(NoteIndexer):
         progress: Progress | None = None,
         *,
         accept_deletions: bool = False,
-        seen: list[Entry] | None = None,
+        entries: list[Entry] | None = None,
     ) -> SyncReport:
         """Update the index for the whole vault.
 
-        `seen` are the files, if the caller has listed them just now. A suspicious number of deleted
+        `entries` are the files, if the caller has listed them just now. A suspicious number of deleted
         notes is reported and not believed, unless `accept_deletions` is set. If the notes have revisions, the
         deletions of a revision are always believed.
         """
         revisions = self.vault.revisions
         if revisions is not None:
             return self._follow_revisions(revisions, progress)
-        return self._compare_all(progress, accept_deletions=accept_deletions, seen=seen)
+        return self._compare_all(progress, accept_deletions=accept_deletions, entries=entries)
 
     def follow_moves(self) -> None:
         """Give the notes whose files another program has moved their new paths.
@@ -129,14 +129,15 @@ class IndexUpdater(NoteIndexer):
     # Compare
 
     def _compare_all(
-        self, progress: Progress | None, *, accept_deletions: bool, seen: list[Entry] | None
+        self, progress: Progress | None, *, accept_deletions: bool, entries: list[Entry] | None
     ) -> SyncReport:
         began = time.perf_counter()
         self._read_log()
         with paused_collector():
-            entries = self.vault.scan() if seen is None else seen
+            if entries is None:
+                entries = self.vault.scan()
             snapshot = self._snapshot(entries)
-            total = None if accept_deletions else len(snapshot.known)
+            total = None if accept_deletions else len(snapshot.rows)
             report = SyncPass(self, snapshot, progress).carry_out(total)
         self.unread = 0
         report.seconds = time.perf_counter() - began
@@ -148,7 +149,7 @@ class IndexUpdater(NoteIndexer):
         with self.database.reading() as db:
             return Snapshot(
                 entries=by_path,
-                known=notes.known_at(db),
+                rows=notes.rows_at(db),
                 files=notes.all_files(db),
                 generation=self.database.generation,
             )
@@ -159,8 +160,8 @@ class IndexUpdater(NoteIndexer):
         """Compare the files at some paths, and below them, with the index."""
         snapshot, total = self._snapshot_of(paths)
         # A note whose file is gone may have been moved to a path that is not among these.
-        is_any_gone = any(path not in snapshot.entries for path in snapshot.known)
-        if find_moved and is_any_gone:
+        is_any_missing = any(path not in snapshot.entries for path in snapshot.rows)
+        if find_moved and is_any_missing:
             return self.scan()
 
         self._read_log_for_copies(snapshot.entries)
@@ -170,7 +171,7 @@ class IndexUpdater(NoteIndexer):
     def _snapshot_of(self, paths: Collection[str]) -> tuple[Snapshot, int]:
         """Return what there is at some paths and below them, and the number of all notes."""
         entries: dict[str, Entry] = {}
-        known: dict[str, Row] = {}
+        rows: dict[str, Row] = {}
         files: set[str] = set()
         with self.database.reading() as db:
             total = notes.count(db)
@@ -180,9 +181,9 @@ class IndexUpdater(NoteIndexer):
                     for entry in self._entries_at(path):
                         entries[entry.path] = entry
                 notes_below, files_below = notes.below(db, path)
-                known |= notes_below
+                rows |= notes_below
                 files |= files_below
-        return Snapshot(entries, known, files, generation), total
+        return Snapshot(entries, rows, files, generation), total
 
     def _entries_at(self, path: str) -> list[Entry]:
         """Return the file at a path, or the files in the folder there."""
@@ -196,13 +197,14 @@ class IndexUpdater(NoteIndexer):
 
         Most hints are about files that we have written ourselves.
         """
-        candidates = snapshot.known.keys() & snapshot.entries.keys() & snapshot.files & {*paths}
+        hinted_files = snapshot.files.intersection(paths)
+        candidates = snapshot.rows.keys() & snapshot.entries.keys() & hinted_files
         for path in candidates - self.skipped.keys():
-            known = snapshot.known[path]
+            row = snapshot.rows[path]
             stat = stat_of(snapshot.entries[path])
-            if known.stat == stat and self.read(path, known) == stat:
+            if row.stat == stat and self.read(path, row) == stat:
                 del snapshot.entries[path]
-                del snapshot.known[path]
+                del snapshot.rows[path]
                 snapshot.files.discard(path)
 
     # Revisions
@@ -226,7 +228,7 @@ class IndexUpdater(NoteIndexer):
 
         changed = revisions.changed_paths(indexed, current) if indexed else None
         if changed is None or len(changed) > _MAX_CHANGED_PATHS:
-            report = self._compare_all(progress, accept_deletions=True, seen=None)
+            report = self._compare_all(progress, accept_deletions=True, entries=None)
             self._set_revision(revisions, current, None)
             report.seconds = time.perf_counter() - began
             return report

@@ -88,7 +88,7 @@ class BacklinkFinder:
         def find() -> list[Row]:
             linking = {link.source for link in self._index.links(path)}
             similar = [source.path for source in self._similar_sources(path, linking, limit)]
-            rows = self._index.known(similar) if similar else {}
+            rows = self._index.rows(similar) if similar else {}
             return [rows[other] for other in similar if other in rows]
 
         rows = self._keeper.revalidated(find, lambda rows: rows)
@@ -112,7 +112,7 @@ class BacklinkFinder:
         if not best:
             return []
         no_places = dict.fromkeys((source.note for source in best), 0)
-        details = self._index.shown(no_places, IndexQuery(like=path))
+        details = self._index.details(no_places, IndexQuery(like=path))
         return [(source, details[source.note]) for source in best if source.note in details]
 
     def _linking_sources(self, path: str) -> list[_Source]:
@@ -130,12 +130,12 @@ class BacklinkFinder:
         Notes that link to it are left out; they count for the limit.
         """
         question = IndexQuery(
-            like=path, nearest=4 * limit, narrow=IndexFilter(archive=self._archive)
+            like=path, max_nearest=4 * limit, narrow=IndexFilter(archive=self._archive)
         )
         matches = self._index.ask(question)
         paths = matches.paths
         similar = []
-        for note, nearness in (matches.near or {}).items():
+        for note, nearness in (matches.vector_hits or {}).items():
             similarity = max(nearness.passage, nearness.score)
             if similarity >= _MIN_SIMILARITY and paths[note] != path:
                 similar.append(_Source(note, paths[note], similarity))

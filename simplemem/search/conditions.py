@@ -119,9 +119,9 @@ class ConditionChecker:
         """Return the note types, or the folders of notes; nothing for another label."""
         values: set[str] = set()
         if label == "type":
-            values = {row.type for row in self._index.known().values()}
+            values = {row.type for row in self._index.rows().values()}
         elif label == "path":
-            paths = [row.path for row in self._index.known().values()]
+            paths = [row.path for row in self._index.rows().values()]
             values = {f"{path.rpartition('/')[0]}/" for path in paths}
         return sorted(values - {"", "/"})
 

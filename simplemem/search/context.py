@@ -137,11 +137,11 @@ class ContextBuilder:
             if note.has_word and note.note not in no_places
         }
         best = ranking.hits[:_MAX_HITS_WITH_NEIGHBOURS] if others else ()
-        details = self._index.shown(
+        details = self._index.details(
             no_places,
             ranking.question,
             blocks=True,
-            beside=[hit.note for hit in best],
+            neighbours_of=[hit.note for hit in best],
             among=frozenset(others),
         )
 
@@ -181,7 +181,7 @@ def _neighbours_of(
     for hit in hits:
         if hit.note not in details:
             continue
-        for note, via in details[hit.note].beside:
+        for note, via in details[hit.note].neighbours:
             if note in neighbours or note not in others or note not in details:
                 continue
             score = _score_of_neighbour(others[note], hit, ranking)

@@ -285,7 +285,7 @@ class _Explanation:
         """Return for each word of the query how many notes contain it, and which of some do."""
         words = self._query.words
         forms = [self._query.forms_of(word) for word in words]
-        counts = self._index.holding(forms, notes)
+        counts = self._index.find_matching(forms, notes)
         return {
             word: _WordMatches(*counts_of_word)
             for word, counts_of_word in zip(words, counts, strict=True)

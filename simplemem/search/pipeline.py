@@ -150,7 +150,7 @@ class NoteRanker:
 
         def rank_once() -> Ranking:
             # The second time, notes have changed since the index said how far it is.
-            current = statuses.pop() if statuses else self._index.standing()
+            current = statuses.pop() if statuses else self._index.progress()
             return self._rank_once(reach, current)
 
         ranking = self._keeper.revalidated(rank_once, _rows_of_hits)
@@ -201,11 +201,11 @@ class NoteRanker:
             mode: Mode = "text" if vector is None else request.mode
             question = _question_of(request, vector, mode, status)
             matches = self._index.ask(question)
-            has_lost_vectors = vector is not None and matches.near is None
+            has_lost_vectors = vector is not None and matches.vector_hits is None
             if not has_lost_vectors:
                 break
             # Another embedder has begun at this moment.
-            status = self._index.standing()
+            status = self._index.progress()
 
         if request.filter.phrases and not matches.passed:
             # Quotation marks must not hide every answer.
@@ -239,7 +239,7 @@ class NoteRanker:
         matched_places: Sequence[PlaceId] = ()
         if coverage is not None:
             matched_places = rank.best_places(matches, best_places)
-        details = self._index.shown(
+        details = self._index.details(
             best_places, candidates.question, repeated=True, matched=matched_places
         )
         if coverage is None and not days:
@@ -287,7 +287,7 @@ class NoteRanker:
     def _newest_first(self, question: IndexQuery, limit: int) -> _Order:
         """Order the notes that pass the filter by their last change."""
         rows = self._index.page(question.narrow, "modified", limit).rows
-        details = self._index.shown({row.id: 0 for row in rows}, question, repeated=True)
+        details = self._index.details({row.id: 0 for row in rows}, question, repeated=True)
         ranked = [Ranked(row.id, row.path, 1.0) for row in rows if row.id in details]
         return _Order(ranked, details)
 

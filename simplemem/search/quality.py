@@ -270,7 +270,7 @@ class HitQuality:
     def _confidence(self, ranking: Ranking, share: float | None, text: str | None) -> float:
         """Return the confidence that the best hit answers; below 0 it does not."""
         best = ranking.hits[0]
-        has_similarity = ranking.mode != "text" and best.note in (ranking.matches.near or {})
+        has_similarity = ranking.mode != "text" and best.note in (ranking.matches.vector_hits or {})
         if not has_similarity:
             if share is None:
                 share = self.score(ranking, best, text)

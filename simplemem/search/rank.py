@@ -143,7 +143,7 @@ def signals_of(answer: Matches, mode: Mode = "hybrid", lexical_weight: float = 0
         words[note] += _BLOCK_WEIGHT * score
 
     phrases = _whole_note_scores(answer.pairs, own_shares, mean_share)
-    similarities = answer.near or {}
+    similarities = answer.vector_hits or {}
     meaning = {note: similarity.score for note, similarity in similarities.items()}
 
     hybrid_share = lexical_weight if meaning else 1.0

@@ -222,7 +222,7 @@ class Background:
     def _fetch_indexed_revision(self) -> None:
         revisions = self._vault.revisions
         if revisions is not None:
-            revisions.fetch(self._index.standing().commit)
+            revisions.fetch(self._index.progress().commit)
 
     def _seconds_to_rest(self, *, is_leader: bool) -> float:
         """Return how long there is nothing to do unless something changes."""

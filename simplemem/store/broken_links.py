@@ -109,7 +109,7 @@ class _LikelyTargets:
         self._is_partial_view = vault.access.is_partial
         self._index = index
         self._changes = changes
-        rows = index.known()
+        rows = index.rows()
         self.copies = {path for path, row in rows.items() if row.is_copy}
         self._files = index.files() - self.copies
         self._files_named = named_in_memory(self._files)

@@ -328,7 +328,7 @@ class IndexChecks:
             return
 
         self._changes.newest()  # the table of changes follows the log
-        rebuilt = self._database.beside()
+        rebuilt = self._database.build_replacement()
         rows = self._sync_of(rebuilt)
         rows.waiting = None  # no vectors are made
         try:

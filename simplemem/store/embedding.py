@@ -143,7 +143,7 @@ class Embedding:
         searches by words.
         """
         embedder, problem = self.load()
-        status = status or self._index.standing()
+        status = status or self._index.progress()
         if embedder is None:
             return EmbeddedQuery(None, problem)
         lack = self._lack_of_vectors(embedder, status)
@@ -305,7 +305,7 @@ class Embedding:
         Vectors of another embedder are replaced in the background only, and once per process:
         otherwise two servers with different settings would replace each other's for ever.
         """
-        if self._index.standing().space.embedder in ("", embedder.name):
+        if self._index.progress().space.embedder in ("", embedder.name):
             return True
         return in_background and not self._has_begun
 
@@ -362,7 +362,7 @@ class Embedding:
         name, is_remote = self._configured()
         if not name:
             return 0
-        status = status or self._index.standing()
+        status = status or self._index.progress()
         if status.space.embedder == name:
             return status.waiting
         return self._index.embedded(name, is_remote).waiting
@@ -379,7 +379,7 @@ class Embedding:
         if self._settings.embed.provider == "none":
             problem = ""
         refused = self._index.embedded("", False).refused
-        space = self._index.standing().space
+        space = self._index.progress().space
         return {
             "wanted": embedder.name if embedder is not None else "none",
             "in_use": space.embedder or "none",

@@ -108,7 +108,7 @@ class ExtensionAPI:
 
     def indexed(self) -> frozenset[str]:
         """Return the paths of all notes in the index."""
-        return frozenset(self._parts.index.known())
+        return frozenset(self._parts.index.rows())
 
     def list_all(self, conditions: Filter | None = None) -> list[Listed]:
         """Return all notes that pass a filter, sorted by name."""

@@ -238,7 +238,7 @@ class NoteHistory:
         """Return the paths of deleted notes that have this name within their folders."""
         key = compare_key(bare_name)
         paths = []
-        for path in self._changes.gone():
+        for path in self._changes.deleted_paths():
             last_part = name_of(path).rsplit("/", 1)[-1]
             if compare_key(last_part) == key:
                 paths.append(path)

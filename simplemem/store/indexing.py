@@ -84,7 +84,7 @@ class Indexing:
     def _rebuild(self, progress: Progress | None, *, embed: bool) -> None:
         """Build a new index, and replace the old one with it."""
         self._obsidian.follow()
-        new_database = self._database.beside()
+        new_database = self._database.build_replacement()
         rows = self._sync_of(new_database)
         rows.scan(progress)
         if embed:
@@ -92,4 +92,4 @@ class Indexing:
             self._embedding.fill(progress, begin=True, ready=rows.waiting, into=new_database)
         new_database.set_meta(SCANNED, "yes")
         new_database.close()
-        self._database.replace_with(new_database)
+        self._database.swap_in(new_database)

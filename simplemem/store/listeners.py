@@ -69,7 +69,7 @@ class Listeners:
         with self._guard:
             revisions: dict[str, int] = {}
             with suppress(SimplememError, Damaged):
-                rows = self._index.known(visible)
+                rows = self._index.rows(visible)
                 revisions = {path: row.rev for path, row in rows.items()}
 
             news = []
@@ -89,7 +89,7 @@ class Listeners:
         if changes.mark == self._seen_mark:
             return
 
-        current_paths = set(self._index.known())
+        current_paths = set(self._index.rows())
         if self._seen_mark is not None:
             deleted = self._seen_paths - current_paths
             self.notify({row.path for row in changes.notes} | deleted)

@@ -114,13 +114,14 @@ class NoteSimilarity:
                 vector=vector,
                 narrow=IndexFilter(only=tuple(paths), hidden=True),
                 notes=count,
-                nearest=count,
-                closer=0,
+                max_nearest=count,
+                rescore_depth=0,
             )
         )
         best_score = max((match.score for match in answer.notes), default=0.0) or 1.0
         words = {answer.paths[match.note]: match.score / best_score for match in answer.notes}
-        meaning = {answer.paths[note]: match.block for note, match in (answer.near or {}).items()}
+        vector_hits = answer.vector_hits or {}
+        meaning = {answer.paths[note]: nearness.block for note, nearness in vector_hits.items()}
         missing = "" if meaning else problem or "There are no vectors yet."
         return Likeness(meaning, words, missing)
 
@@ -175,7 +176,7 @@ class NoteSimilarity:
     @property
     def embedder(self) -> str:
         """The name of the embedder whose vectors are in use, "" if there are none."""
-        space = self._index.standing().space
+        space = self._index.progress().space
         return space.embedder if space.dimension else ""
 
     def vector_of(self, path: str) -> tuple[list[float], str] | None:
@@ -193,7 +194,7 @@ class NoteSimilarity:
         """
         if not self.embedder:
             return {}
-        rows = self._index.known(paths)
+        rows = self._index.rows(paths)
         means = {}
         for path in paths:
             if path in rows:

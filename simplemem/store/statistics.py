@@ -48,7 +48,7 @@ class Statistics:
         stats: dict[str, Any] = {"vault": str(self._root)}
         if self._vault.revisions is not None:
             stats["branch"] = self._vault.location
-            stats["commit"] = self._index.standing().commit
+            stats["commit"] = self._index.progress().commit
         stats |= self._index.counts()
         stats |= {
             "skipped": [{"path": path, "why": why} for path, why in self._monitor.not_indexed()],

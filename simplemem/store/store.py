@@ -199,7 +199,7 @@ class EnhancedStore:
         if revisions is None:
             return ""
         if not written:
-            return self._opened.index.standing().commit
+            return self._opened.index.progress().commit
         with suppress(Unavailable):
             return revisions.current()
         return ""

@@ -382,7 +382,7 @@ class IndexKeeper:
         """Compare the vault with the index. `entries` are what the vault has, if that is known."""
         self._obsidian.follow()
         unindexed_before = set(self._unindexed_paths)
-        report = self._rows.scan(progress, accept_deletions=accept_deletions, seen=entries)
+        report = self._rows.scan(progress, accept_deletions=accept_deletions, entries=entries)
 
         self._unindexed_paths -= unindexed_before
         self.compared_at = time.monotonic()
@@ -542,7 +542,7 @@ class IndexKeeper:
         revisions = self._vault.revisions
         if revisions is None:
             return
-        indexed_commit = self._index.standing().commit
+        indexed_commit = self._index.progress().commit
         if commit == indexed_commit or revisions.is_ancestor(commit, indexed_commit):
             return
         if not revisions.fetch(commit):
@@ -630,7 +630,7 @@ class IndexMonitor:
 
     def state(self, status: IndexProgress | None = None) -> IndexState:
         """Return how far the index can be trusted now, or at the moment of this `status`."""
-        status = status or self._index.standing()
+        status = status or self._index.progress()
         pending = self._embedding.count_pending(status)
         if not self._keeper.look_for_first_scan():
             return self._state_of_first_scan(status.notes, pending)
@@ -762,7 +762,7 @@ class NameResolver:
 
     def _index_if_unknown(self, path: str) -> None:
         """Index a note that exists, if the index does not have it yet."""
-        if self._index.known([path]).get(path) is None:
+        if self._index.rows([path]).get(path) is None:
             self._keeper.look_at({path})
 
     def _path_of_daily_note(self) -> str:
@@ -783,7 +783,7 @@ class NameResolver:
         paths = [path for path in matches if self._reader.exists(path)]
         if len(paths) < 2:
             return paths
-        rows = self._index.known(paths)
+        rows = self._index.rows(paths)
         originals = [path for path in paths if path not in rows or not rows[path].is_copy]
         return originals or paths
 
@@ -793,7 +793,7 @@ class NameResolver:
         if former is not None:
             return former.error()
 
-        all_names = [name_of(path) for path in self._index.known()]
+        all_names = [name_of(path) for path in self._index.rows()]
         similar = similar_names(reference, all_names)
         hint = "Search for it, or list the notes."
         if similar:

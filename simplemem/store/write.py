@@ -471,7 +471,7 @@ class NewNoteRemarks:
     def _nearest_notes(self, path: str, note: Note, words: set[str]) -> list[str]:
         """Return the paths of the few notes that are most like a new one, sorted."""
         vector = None
-        space = self._index.standing().space
+        space = self._index.progress().space
         # Otherwise a model would have to be loaded, or a service be paid.
         is_vector_cheap = self._lifetime.is_long and space.embedder and not space.remote
         if is_vector_cheap:
@@ -483,7 +483,14 @@ class NewNoteRemarks:
             terms = tuple(Term((word,)) for word in longest)
 
         count = _MAX_NOTES_COMPARED
-        question = IndexQuery(terms, (), vector, notes=count, blocks=0, nearest=count, closer=0)
+        question = IndexQuery(
+            terms=terms,
+            vector=vector,
+            notes=count,
+            blocks=0,
+            max_nearest=count,
+            rescore_depth=0,
+        )
         paths = set(self._index.ask(question).paths.values())
         return sorted(paths - {path})
 
@@ -544,7 +551,7 @@ class WriteIndexer:
         changed = {*texts, *deleted, *moved, *moved.values()}
         if changed:
             warnings += self._keeper.indexed(
-                changed, lambda: self._rows.put(notes, gone=deleted, moved=moved)
+                changed, lambda: self._rows.put(notes, removed=deleted, moved=moved)
             )
 
         new_paths = [
@@ -564,7 +571,7 @@ class WriteIndexer:
 
         rows: Mapping[str, Row] = {}
         with suppress(SimplememError, Damaged):
-            rows = self._index.known(paths)
+            rows = self._index.rows(paths)
         warnings = []
         for path, row in sorted(rows.items()):
             if row.hidden is not None:

@@ -32,7 +32,7 @@ OURS = {
     "index/audit.py": "count",
     "index/comparison.py": "note_id other_columns table",
     "index/changes.py": "condition order texts mark",
-    "index/details.py": "source is_wanted",
+    "index/details.py": "source is_one_of_the_notes",
     "index/sidecar.py": "_ORDER[sort] source first",
     "index/filters.py": "alternatives is_below is_in_one operator operator.join(alternatives) conditions.as_sql() mark key_mark value_mark nested_mark text_mark number_mark",
     "index/postgres/connection.py": "name table",

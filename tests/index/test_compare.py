@@ -19,7 +19,7 @@ Write = Callable[[str, str | bytes], Path]
 def compared(store: EnhancedStore) -> list[RowDifference]:
     """Where the store's index is not what one made anew is."""
     step = store._parts
-    rebuilt = step.index.database.beside()
+    rebuilt = step.index.database.build_replacement()
     step.sync_of(rebuilt).scan()
     try:
         with step.index.database.reading() as ours, rebuilt.reading() as theirs:

@@ -290,7 +290,7 @@ from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 store = EnhancedStore(Path(sys.argv[1]), Settings.model_validate({"embed": {"provider": "none"}}))
-store._parts.index.database.beside()
+store._parts.index.database.build_replacement()
 os.kill(os.getpid(), 9)
 """
 

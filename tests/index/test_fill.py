@@ -87,7 +87,7 @@ class Kept:
             return {len(vector) for vector in db.vectors.read(places).values()}
 
     def in_use(self) -> str:
-        return self.index.standing().space.embedder
+        return self.index.progress().space.embedder
 
     def rows_of_all(self) -> list[tuple[object, ...]]:
         with self.database.reading() as db:
@@ -96,7 +96,7 @@ class Kept:
     def nearest(self, embedder: WordLlama, text: str) -> list[str]:
         """The notes by their nearness to a text, nearest first."""
         answer = self.index.ask(IndexQuery(vector=QueryVector(embedder.query(text), embedder.name)))
-        near = answer.near or {}
+        near = answer.vector_hits or {}
         return [answer.paths[note] for note in sorted(near, key=lambda note: -near[note].score)]
 
     def close(self) -> None:
@@ -167,7 +167,9 @@ def test_who_holds_vectors_in_memory_lets_the_old_ones_go(kept: Kept, vault: Pat
             len(
                 {
                     round(near.score, 5)
-                    for near in (reader.index.ask(IndexQuery(vector=asked)).near or {}).values()
+                    for near in (
+                        reader.index.ask(IndexQuery(vector=asked)).vector_hits or {}
+                    ).values()
                 }
             )
             == 1
@@ -248,6 +250,6 @@ def test_texts_that_wait_serve_a_note_whose_header_alone_another_process_has_see
         other.fill(half)
         embeddings.adopt(kept.database, WHOLE)
         made = embeddings.Filling(kept.vault, kept.database, WHOLE, ready=kept.rows.waiting).run()
-        assert (made, kept.index.standing().waiting) == (len(SUBJECTS), 0)
+        assert (made, kept.index.progress().waiting) == (len(SUBJECTS), 0)
     finally:
         other.close()

@@ -54,7 +54,7 @@ class Vectors:
 def put(db: SqliteConnection, name: str, made: Vectors, chance: random.Random) -> int:
     """A note of some passages and blocks; put again it has others."""
     note = read_note(name.encode())
-    known = notes.known(db, f"{name}.md")
+    known = notes.row_at(db, f"{name}.md")
     read = parse_note(f"{name}.md", note, Stat(0, 0, 0))
     note_id = notes.put(Rows(db), None if known is None else known.id, read, None, None)
     if known is not None:
@@ -207,7 +207,7 @@ def test_memory_follows_every_change_of_the_table(
             )
             store.sync()
         if chosen.random() < 0.4:  # else several changes between two questions
-            followed = index.ask(IndexQuery(vector=query)).near or {}
+            followed = index.ask(IndexQuery(vector=query)).vector_hits or {}
             with index.database.reading() as db:
                 assert numbers(followed) == about(compared(db, query)), step
 
@@ -263,7 +263,7 @@ def test_no_note_is_forgotten_when_more_paths_are_met_than_are_kept(
     monkeypatch.setattr(sidecar, "_MAX_PATHS", 0)
     index, vector = store._parts.index, store._parts.embedding.embed_query("apple")[0]
     for terms, count in (((), 1), ((Term(("plum",)),), 2), ((), 1)):
-        near = index.ask(IndexQuery(terms, vector=vector, nearest=1)).near
+        near = index.ask(IndexQuery(terms, vector=vector, max_nearest=1)).vector_hits
         assert near is not None and len(near) == count
 
 

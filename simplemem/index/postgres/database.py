@@ -375,12 +375,12 @@ class PostgresEngine:
             self._prepare(self._connect(), anew=True)
         self.generation += 1
 
-    def beside(self) -> PostgresEngine:
-        """Return empty tables that are private to this process until `replace_with` takes them."""
+    def build_replacement(self) -> PostgresEngine:
+        """Return empty tables that are private to this process until `swap_in` takes them."""
         schema = f"{self.schema[:40]}_new_{uuid.uuid4().hex[:8]}"
         return PostgresEngine(self.url, schema, self.path)
 
-    def replace_with(self, fresh: Engine) -> None:
+    def swap_in(self, fresh: Engine) -> None:
         """Put tables from `beside` in the place of these."""
         assert isinstance(fresh, PostgresEngine)
         fresh.checkpoint()  # with an index of its vectors, if ours may have one

@@ -558,7 +558,7 @@ class SqliteEngine:
         self._adopt_file(self._identity)
         self.connection()
 
-    def beside(self) -> SqliteEngine:
+    def build_replacement(self) -> SqliteEngine:
         """Return an empty index, private to this process. What dead processes left is removed."""
         prefix = f"{self.path.name}.new-"
         for file in self.path.parent.glob(f"{prefix}*"):
@@ -568,7 +568,7 @@ class SqliteEngine:
         name = f"{prefix}{os.getpid()}-{uuid.uuid4().hex[:8]}"
         return SqliteEngine(self.path.with_name(name), self._lock)
 
-    def replace_with(self, fresh: Engine) -> None:
+    def swap_in(self, fresh: Engine) -> None:
         """Put an index from `beside` in the place of this one.
 
         Other threads and processes notice that the file is another.

@@ -342,7 +342,7 @@ class TermIndex:
             terms = all_terms
             notes = self.rank_by_terms(db, "note", terms, question.notes, ids)
 
-        closer = [match.note for match in _first_with_ties(notes, question.closer)]
+        closer = [match.note for match in _first_with_ties(notes, question.rescore_depth)]
         block_terms: Sequence[Term] = all_terms
         if terms is not all_terms and closer:
             block_terms = self._without_frequent(db, "block", all_terms)

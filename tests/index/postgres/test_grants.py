@@ -58,7 +58,9 @@ def test_no_role_reads_or_changes_the_rows_of_anothers_vault(tmp_path: Path, ser
     with opened(tmp_path / "a", of(server, "ann"), "ann_notes") as ann:
         ann.create("diary", "The quagga of Zambezi.")
         ann.sync()
-        rebuilt = ann._parts.index.database.beside()  # as it stands in the middle of a rebuild
+        rebuilt = (
+            ann._parts.index.database.build_replacement()
+        )  # as it stands in the middle of a rebuild
         ann._parts.sync_of(rebuilt).scan()
         with psycopg.connect(server.replace("/postgres", "/memory")) as db:  # who may see all of it
             sql = "SELECT nspname, relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace"

@@ -222,8 +222,8 @@ def test_one_leads_until_it_says_nothing_and_is_then_refused(tmp_path: Path) -> 
         with pytest.raises(Unavailable, match="another server is the leader"):
             one.set_meta("kept", "no")
         assert other.meta("kept") is None
-        fresh = other.beside()  # a rebuild gives no number twice
-        other.replace_with(fresh)
+        fresh = other.build_replacement()  # a rebuild gives no number twice
+        other.swap_in(fresh)
         with pytest.raises(Unavailable, match="another server is the leader"):
             one.set_meta("kept", "no")
         second.release()

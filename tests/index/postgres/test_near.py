@@ -62,10 +62,10 @@ def indexes(store: EnhancedStore) -> list[str]:
 
 def nearest(store: EnhancedStore, note: str, narrow: IndexFilter) -> dict[str, tuple[float, float]]:
     """The notes nearest to one, and how near they are."""
-    found = store._parts.index.ask(IndexQuery(like=note, narrow=narrow, nearest=20))
+    found = store._parts.index.ask(IndexQuery(like=note, narrow=narrow, max_nearest=20))
     return {
         found.paths[id_]: (round(near.passage, 6), round(near.block, 6))
-        for id_, near in (found.near or {}).items()
+        for id_, near in (found.vector_hits or {}).items()
     }
 
 

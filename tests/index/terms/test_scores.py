@@ -208,7 +208,7 @@ def test_words_that_most_notes_hold_are_not_scored_and_no_note_is_passed_over(
         assert 2 * index.count(db, "note", common) > NOTES
         for _ in range(20):
             terms = [common, *_single_words(chance)]
-            best, *_ = index.rank(db, IndexQuery(tuple(terms), notes=20, closer=10), None)
+            best, *_ = index.rank(db, IndexQuery(tuple(terms), notes=20, rescore_depth=10), None)
             every = filled.full_text.scores("note", terms)
             expected = sorted(every.values(), reverse=True)[:20]
             assert [match.score for match in best] == pytest.approx(expected, abs=0.05)

@@ -60,7 +60,7 @@ def put_notes(db: Connection, texts: dict[str, str]) -> dict[str, int]:
     ids = {}
     for name, content in texts.items():
         read = parse_note(f"{name}.md", read_note(content.encode()), Stat(0, 0, 0))
-        known = notes.known(db, read.path)
+        known = notes.row_at(db, read.path)
         ids[name] = notes.put(rows, None if known is None else known.id, read, None, None)
         put_text(rows, ids[name], read, new=known is None)
     rows.write()
