@@ -260,7 +260,7 @@ class NoteRanker:
         if not matches.named:
             return signals
         weight = rank.NAMED_WEIGHT * max(matches.named.values())
-        return rank.beside(signals, "named", weight, matches.named)
+        return rank.add_signal(signals, "named", weight, matches.named)
 
     def _coverage_for(self, query: Query, mode: Mode) -> Coverage | None:
         """Return what compares notes with a question; None if the query is no question."""
@@ -282,7 +282,7 @@ class NoteRanker:
         names = rank.names_in(query.text).intersection(query.words)
         shares = coverage.of(query.words, passages, names)
         values = dict(zip(covered_notes, shares, strict=True))
-        return rank.beside(signals, "covered", rank.COVERED_WEIGHT, values)
+        return rank.add_signal(signals, "covered", rank.COVERED_WEIGHT, values)
 
     def _newest_first(self, question: IndexQuery, limit: int) -> _Order:
         """Order the notes that pass the filter by their last change."""
@@ -332,7 +332,7 @@ def _with_days(
 ) -> list[Signal]:
     """Return the signals with whether notes belong to a day that the query names."""
     dated_notes = [note for note in best[:DATED_NOTES] if belongs_to_day(details[note].row, days)]
-    return rank.beside(signals, "dated", DATED_WEIGHT, dict.fromkeys(dated_notes, 1.0))
+    return rank.add_signal(signals, "dated", DATED_WEIGHT, dict.fromkeys(dated_notes, 1.0))
 
 
 def degradation_of(ranking: Ranking) -> str:

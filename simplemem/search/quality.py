@@ -356,7 +356,7 @@ def _similarity_of_texts(coverage: Coverage, text: str, other: str) -> float:
 
 def _share_of_words(weights: Mapping[str, float], note: _ComparedNote) -> float:
     """Return the weighted share of the query's words that a note contains in any form."""
-    return rank.share_held(weights, note.label, note.passages.texts())
+    return rank.share_by_beginnings(weights, note.label, note.passages.texts())
 
 
 def _label_of(details: NoteDetails) -> str:

@@ -11,7 +11,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -147,7 +147,11 @@ def signals_of(answer: Matches, mode: Mode = "hybrid", lexical_weight: float = 0
     meaning = {note: similarity.score for note, similarity in similarities.items()}
 
     hybrid_share = lexical_weight if meaning else 1.0
-    word_shares: dict[Mode, float] = {"hybrid": hybrid_share, "text": 1.0, "semantic": 0.0}
+    word_shares: dict[Mode, float] = {
+        "hybrid": hybrid_share,
+        "text": 1.0,
+        "semantic": 0.0,
+    }
     word_share = word_shares[mode]
     rest = 1 - _PHRASE_WEIGHT if phrases else 1.0
     return [
@@ -158,10 +162,16 @@ def signals_of(answer: Matches, mode: Mode = "hybrid", lexical_weight: float = 0
 
 
 def _whole_note_scores(
-    matches: Sequence[Match], own_shares: Mapping[NoteId, float], mean_share: float
+    matches: Sequence[Match],
+    own_shares: Mapping[NoteId, float],
+    mean_share: float,
 ) -> dict[NoteId, float]:
     """Return the scores of whole notes, without the share that text of many notes has in them."""
-    return {match.note: match.score * own_shares.get(match.note, mean_share) for match in matches}
+    scores: dict[NoteId, float] = {}
+    for match in matches:
+        own_share = own_shares.get(match.note, mean_share)
+        scores[match.note] = match.score * own_share
+    return scores
 
 
 class _BestBlocks(NamedTuple):
@@ -183,15 +193,21 @@ def _best_blocks(answer: Matches) -> _BestBlocks:
 
     import numpy as np
 
-    scores = blocks.scores * _text_weights(blocks, answer.note_count)
-    # Of equal scores, the block that is first by words counts.
-    order = np.lexsort((np.arange(len(scores)), -scores, blocks.note_ids))
+    weights = _text_weights(blocks, answer.note_count)
+    scores = blocks.scores * weights
+
+    # By note, then by falling score. Of equal scores, the block that is first by words counts.
+    positions = np.arange(len(scores))
+    order = np.lexsort((positions, -scores, blocks.note_ids))
     note_ids = blocks.note_ids[order]
     is_first = np.ones(len(order), bool)
     is_first[1:] = note_ids[1:] != note_ids[:-1]
+
     best = order[is_first]
     return _BestBlocks(
-        blocks.note_ids[best].tolist(), blocks.place_ids[best].tolist(), scores[best].tolist()
+        note_ids=blocks.note_ids[best].tolist(),
+        places=blocks.place_ids[best].tolist(),
+        scores=scores[best].tolist(),
     )
 
 
@@ -206,8 +222,9 @@ def best_places(answer: Matches, notes: Collection[NoteId]) -> list[PlaceId]:
     is_wanted = np.isin(blocks.note_ids, list(notes))
     counts = Counter[NoteId]()
     places: list[PlaceId] = []
-    columns = (blocks.note_ids[is_wanted].tolist(), blocks.place_ids[is_wanted].tolist())
-    for note, place in zip(*columns, strict=True):
+    note_ids = blocks.note_ids[is_wanted].tolist()
+    place_ids = blocks.place_ids[is_wanted].tolist()
+    for note, place in zip(note_ids, place_ids, strict=True):
         counts[note] += 1
         if counts[note] <= _MAX_BLOCKS_OF_NOTE:
             places.append(place)
@@ -218,7 +235,8 @@ def _text_weights(blocks: BlockMatches, note_count: int) -> NDArray[np.float64]:
     """Return a weight for each block: below 1 if its text stands in many of `note_count` notes."""
     import numpy as np
 
-    max_unweighted = max(_MIN_UNWEIGHTED_NOTES, min(note_count // 10, _MAX_UNWEIGHTED_NOTES))
+    tenth = min(note_count // 10, _MAX_UNWEIGHTED_NOTES)
+    max_unweighted = max(_MIN_UNWEIGHTED_NOTES, tenth)
     counts = np.clip(blocks.text_counts, max_unweighted, _MAX_COUNTED_NOTES)
     weights: NDArray[np.float64] = max_unweighted / counts
     return weights
@@ -242,16 +260,24 @@ def _own_shares(answer: Matches) -> dict[NoteId, float]:
     order = np.argsort(blocks.note_ids, kind="stable")
     note_ids = blocks.note_ids[order]
     firsts = np.flatnonzero(np.diff(note_ids, prepend=-1))
-    ranks_within_notes = np.arange(len(order)) - np.repeat(firsts, np.diff([*firsts, len(order)]))
+
+    count = len(order)
+    blocks_of_notes = np.diff([*firsts, count])
+    ranks_within_notes = np.arange(count) - np.repeat(firsts, blocks_of_notes)
     is_counted = ranks_within_notes < BLOCKS_COUNTED
+
     scores = np.where(is_counted, blocks.scores[order], 0.0)
     totals = np.add.reduceat(scores, firsts)
     own_scores = np.add.reduceat(scores * weights[order], firsts)
-    return dict(zip(note_ids[firsts].tolist(), (own_scores / totals).tolist(), strict=True))
+    shares = own_scores / totals
+    return dict(zip(note_ids[firsts].tolist(), shares.tolist(), strict=True))
 
 
-def beside(
-    signals: Sequence[Signal], name: str, weight: float, values: Mapping[NoteId, float]
+def add_signal(
+    signals: Sequence[Signal],
+    name: str,
+    weight: float,
+    values: Mapping[NoteId, float],
 ) -> list[Signal]:
     """Return the signals with one more, whose `weight` is relative to 1 of all others together.
 
@@ -260,11 +286,18 @@ def beside(
     if not any(values.values()):
         return list(signals)
 
-    all_signals = [*signals, Signal(name, weight, values)]
-    return [signal._replace(weight=signal.weight / (1 + weight)) for signal in all_signals]
+    total = 1 + weight
+    weighted_signals: list[Signal] = []
+    for signal in (*signals, Signal(name, weight, values)):
+        share = signal.weight / total
+        weighted_signals.append(signal._replace(weight=share))
+    return weighted_signals
 
 
-def names_within(spoken: Sequence[str], weights: Mapping[str, float]) -> dict[str, float]:
+def names_within(
+    spoken: Sequence[str],
+    weights: Mapping[str, float],
+) -> dict[str, float]:
     """Return the parts of a question that may name a note, each with its share of the question.
 
     The keys are in the form of `words_key`. `spoken` are all words of the question in order, and
@@ -285,19 +318,25 @@ def names_within(spoken: Sequence[str], weights: Mapping[str, float]) -> dict[st
             share = _share_of_question(part, weights, total)
             if share >= _MIN_NAMED_SHARE:
                 key = words_key(" ".join(part))
-                shares[key] = max(share, shares.get(key, 0.0))
+                other_share = shares.get(key, 0.0)
+                shares[key] = max(share, other_share)
 
     shares.pop("", None)
     return shares
 
 
-def _share_of_question(part: Sequence[str], weights: Mapping[str, float], total: float) -> float:
+def _share_of_question(
+    part: Sequence[str],
+    weights: Mapping[str, float],
+    total: float,
+) -> float:
     """Return the share of a part in a question, by weight or by the number of words.
 
     The number counts only for at least half of the words.
     """
     ranking_words = {word for word in part if word in weights}
-    share_of_weight = sum(weights[word] for word in ranking_words) / total
+    weight_of_part = sum(weights[word] for word in ranking_words)
+    share_of_weight = weight_of_part / total
     share_of_number = len(ranking_words) / len(weights)
     if share_of_number < _HALF:
         return share_of_weight
@@ -305,7 +344,9 @@ def _share_of_question(part: Sequence[str], weights: Mapping[str, float], total:
 
 
 def ordered(
-    answer: Matches, signals: Sequence[Signal], max_notes: int | None = None
+    answer: Matches,
+    signals: Sequence[Signal],
+    max_notes: int | None = None,
 ) -> list[Ranked]:
     """Return the notes with a score above 0, best first; equal scores in the order of their paths.
 
@@ -320,21 +361,28 @@ def ordered(
 
     # A note whose name is the query is listed even if it has no signal.
     scores = dict.fromkeys(title_matches, 0.0) | scores
-    rows = [
-        (title_matches.get(note, _NO_TITLE_MATCH), -round(score, 6), paths[note], note, score)
-        for note, score in scores.items()
-        if score > 0 or note in title_matches
-    ]
+    rows: list[tuple[int, float, str, NoteId, float]] = []
+    for note, score in scores.items():
+        if score > 0 or note in title_matches:
+            title_rank = title_matches.get(note, _NO_TITLE_MATCH)
+            rows.append((title_rank, -round(score, 6), paths[note], note, score))
     rows.sort()
 
     best_blocks = _best_blocks(answer)
     places = dict(zip(best_blocks.note_ids, best_blocks.places, strict=True))
     notes_with_word = {match.note for match in answer.notes}
+
     ranking: list[Ranked] = []
     for _, _, path, note, score in rows:
         shown_score = 1.0 if note in title_matches else score
-        has_word = note in notes_with_word
-        ranking.append(Ranked(note, path, shown_score, places.get(note, 0), has_word))
+        ranked = Ranked(
+            note=note,
+            path=path,
+            score=shown_score,
+            place=places.get(note, 0),
+            has_word=note in notes_with_word,
+        )
+        ranking.append(ranked)
     return ranking
 
 
@@ -344,18 +392,22 @@ def _total_scores(signals: Sequence[Signal]) -> dict[NoteId, float]:
     for signal in signals:
         weight = signal.weight / signal.best
         for note, value in signal.values.items():
-            scores[note] = scores.get(note, 0.0) + weight * value
+            score = scores.get(note, 0.0)
+            scores[note] = score + weight * value
     return scores
 
 
 def _best_scores(
-    scores: Mapping[NoteId, float], max_notes: int, title_matches: Collection[NoteId]
+    scores: Mapping[NoteId, float],
+    max_notes: int,
+    title_matches: Collection[NoteId],
 ) -> dict[NoteId, float]:
     """Return the best scores, and those of title matches.
 
     Scores are rounded to order notes, so notes that are almost equal to the last one stay.
     """
-    min_score = sorted(scores.values())[-max_notes] - 1e-6
+    rising_scores = sorted(scores.values())
+    min_score = rising_scores[-max_notes] - 1e-6
     return {
         note: score for note, score in scores.items() if score >= min_score or note in title_matches
     }
@@ -371,7 +423,9 @@ def is_question(text: str) -> bool:
     if match is None:
         return False
     first_word = match[0]
-    return first_word.casefold() in _QUESTION_WORDS and len(text) > len(first_word)
+    if len(text) == len(first_word):
+        return False
+    return first_word.casefold() in _QUESTION_WORDS
 
 
 def names_in(question: str) -> set[str]:
@@ -385,29 +439,41 @@ def names_in(question: str) -> set[str]:
     return {word.lower() for word in words if word[0].isupper()}
 
 
-def weights_of(words: Sequence[str], holders: Sequence[int], notes: int) -> dict[str, float]:
+def weights_of(
+    words: Sequence[str],
+    note_counts: Sequence[int],
+    total: int,
+) -> dict[str, float]:
     """Return the weight of each word of a question: the fewer notes contain it, the greater.
 
-    `holders` are the numbers of notes that contain each word, of `notes` in all.
+    `note_counts` are the numbers of notes that contain each word, of `total` notes.
     """
     weights: dict[str, float] = {}
-    for word, count in zip(words, holders, strict=True):
-        notes_without = max(notes - count, 0)
+    for word, count in zip(words, note_counts, strict=True):
+        notes_without = max(total - count, 0)
         rarity = math.log1p((notes_without + 0.5) / (count + 0.5))
         weights[word] = math.sqrt(rarity)
     return weights
 
 
-def share_held(weights: Mapping[str, float], label: str, texts: Sequence[str]) -> float:
+def share_by_beginnings(
+    weights: Mapping[str, float],
+    label: str,
+    texts: Sequence[str],
+) -> float:
     """Return what `Coverage.share` returns, without vectors: forms of a word begin alike."""
     beginnings = [(_beginning(word), weight) for word, weight in weights.items()]
-    shares: list[float] = []
+    weights_of_texts: list[float] = []
     for text in texts or ("",):
-        plain = _plain(f"{label}\n{text[:_MAX_COMPARED_CHARACTERS]}")
-        shares.append(
-            sum(weight for beginning, weight in beginnings if _has_beginning(plain, beginning))
-        )
-    return max(shares) / sum(weights.values())
+        compared_text = text[:_MAX_COMPARED_CHARACTERS]
+        plain = _plain(f"{label}\n{compared_text}")
+        contained_weights = [
+            weight for beginning, weight in beginnings if _has_beginning(plain, beginning)
+        ]
+        weights_of_texts.append(sum(contained_weights))
+
+    total = sum(weights.values())
+    return max(weights_of_texts) / total
 
 
 class _Beginning(NamedTuple):
@@ -423,10 +489,13 @@ class _Beginning(NamedTuple):
 @lru_cache(maxsize=1_000)
 def _beginning(word: str) -> _Beginning:
     """Return how the forms of a word begin. Only in scripts without spaces they follow letters."""
-    letters = _plain(word)[: max(_STEM_LENGTH, len(word) - _ENDING_LENGTH)]
+    length = max(_STEM_LENGTH, len(word) - _ENDING_LENGTH)
+    letters = _plain(word)[:length]
     if is_unspaced(word):
         return _Beginning(letters, None)
-    return _Beginning(letters, _LETTER.match(letters) is None)
+
+    begins_with_letter = _LETTER.match(letters) is not None
+    return _Beginning(letters, not begins_with_letter)
 
 
 def _has_beginning(text: str, beginning: _Beginning) -> bool:
@@ -434,7 +503,8 @@ def _has_beginning(text: str, beginning: _Beginning) -> bool:
     for start in _occurrences(text, letters):
         if after_letter is None:
             return True
-        follows_letter = _LETTER.match(text[start - 1 : start]) is not None
+        character_before = text[start - 1 : start]
+        follows_letter = _LETTER.match(character_before) is not None
         if follows_letter == after_letter:
             return True
     return False
@@ -443,7 +513,11 @@ def _has_beginning(text: str, beginning: _Beginning) -> bool:
 def words_begun(text: str, words: Sequence[str]) -> int:
     """Count the words of which a text contains a form, by how words begin."""
     plain = _plain(text)
-    return sum(_has_beginning(plain, _beginning(word)) for word in words)
+    count = 0
+    for word in words:
+        if _has_beginning(plain, _beginning(word)):
+            count += 1
+    return count
 
 
 def lead_of(ranked: Sequence[Ranked]) -> float:
@@ -458,7 +532,10 @@ def lead_of(ranked: Sequence[Ranked]) -> float:
     return min(lead, _MAX_LEAD)
 
 
-def passage_around(passages: Sequence[Position], place: Position | None) -> Position | None:
+def passage_around(
+    passages: Sequence[Position],
+    place: Position | None,
+) -> Position | None:
     """Return the passage that contains a place, or the place itself if none does.
 
     Without a place it is the first passage, None if there is none.
@@ -486,7 +563,8 @@ def where_words_stand(
     if place is None or place.stop - place.start <= limit:
         return passage_around(passages, place), place
 
-    offset = _offset_with_most_words(text[place.start : place.stop], words, limit)
+    text_of_place = text[place.start : place.stop]
+    offset = _offset_with_most_words(text_of_place, words, limit)
     start = place.start + offset
     line = place.line + text.count("\n", place.start, start)
     inner_place = place._replace(start=start, line=line)
@@ -495,7 +573,8 @@ def where_words_stand(
         return passage, place
 
     # Some text before the words makes them understandable.
-    return passage, inner_place._replace(start=max(passage.start, start - limit // 4))
+    earlier_start = max(passage.start, start - limit // 4)
+    return passage, inner_place._replace(start=earlier_start)
 
 
 def _offset_with_most_words(text: str, words: Sequence[str], limit: int) -> int:
@@ -504,23 +583,32 @@ def _offset_with_most_words(text: str, words: Sequence[str], limit: int) -> int:
     It is 0 unless a later stretch contains more words than the beginning of the text.
     """
     plain = _plain(text)
-    beginnings = {
-        _plain(word)[: max(_STEM_LENGTH, len(word) - _LONG_ENDING_LENGTH)] for word in words
-    }
-    occurrences = sorted(
-        (start, beginning) for beginning in beginnings for start in _occurrences(plain, beginning)
-    )
-    occurrences = occurrences[:_MAX_OCCURRENCES]
+    occurrences: set[tuple[int, str]] = set()
+    for word in words:
+        length = max(_STEM_LENGTH, len(word) - _LONG_ENDING_LENGTH)
+        beginning = _plain(word)[:length]
+        for start in _occurrences(plain, beginning):
+            occurrences.add((start, beginning))
+    first_occurrences = sorted(occurrences)[:_MAX_OCCURRENCES]
 
     best_offset = 0
-    most_words = len({word for start, word in occurrences if start < limit * 3 // 4})
-    for index, (offset, _) in enumerate(occurrences):
+    most_words = _count_words_before(limit * 3 // 4, first_occurrences)
+    for index, (offset, _) in enumerate(first_occurrences):
         end = offset + limit * 2 // 3
-        words_in_stretch = {word for start, word in occurrences[index:] if start < end}
-        if len(words_in_stretch) > most_words:
+        word_count = _count_words_before(end, first_occurrences[index:])
+        if word_count > most_words:
             best_offset = offset
-            most_words = len(words_in_stretch)
+            most_words = word_count
     return best_offset
+
+
+def _count_words_before(end: int, occurrences: Iterable[tuple[int, str]]) -> int:
+    """Count the different words among the occurrences that start before `end`."""
+    words: set[str] = set()
+    for start, word in occurrences:
+        if start < end:
+            words.add(word)
+    return len(words)
 
 
 def _occurrences(text: str, part: str) -> Iterator[int]:
@@ -541,26 +629,33 @@ def snippet(text: str, passage: Position, place: Position | None, limit: int) ->
 
     start = passage.start
     if place is not None:
-        start = max(passage.start, min(place.start, passage.stop - limit + 2))
+        last_start = passage.stop - limit + 2
+        start = max(passage.start, min(place.start, last_start))
 
     read_start = max(passage.start, start - _READ_BEFORE)
-    readable = plain_text(text[read_start : min(passage.stop, start + 3 * limit)])
-    offset = len(plain_text(text[read_start:start]))
-    offset = max(0, min(offset, len(readable) - limit + 2))
+    read_stop = min(passage.stop, start + 3 * limit)
+    readable = plain_text(text[read_start:read_stop])
+
+    text_before = plain_text(text[read_start:start])
+    last_offset = len(readable) - limit + 2
+    offset = max(0, min(len(text_before), last_offset))
     offset = _next_word_start(readable, offset)
 
     is_cut = offset > 0 or read_start > passage.start
     prefix = "… " if is_cut else ""
-    return prefix + _shorten(readable[offset:].strip(), limit - len(prefix), limit // 2)
+    quoted = readable[offset:].strip()
+    return prefix + _shorten(quoted, limit - len(prefix), limit // 2)
 
 
 def _next_word_start(text: str, offset: int) -> int:
     """Return the end of the word around an offset, or the offset if it is within no short word."""
     if not 0 < offset < len(text):
         return offset
-    if text[offset].isspace() or text[offset - 1].isspace():
+    is_within_word = not text[offset].isspace() and not text[offset - 1].isspace()
+    if not is_within_word:
         return offset
-    return max(offset, text.find(" ", offset, offset + 30))
+    word_end = text.find(" ", offset, offset + 30)
+    return max(offset, word_end)
 
 
 def _shorten(text: str, limit: int, min_cut: int) -> str:
