@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Literal
 
 from simplemem.errors import Invalid
 from simplemem.index.api import IndexFilter, IndexQuery, NoteDetails, NoteId, Row, StoredLink
@@ -58,7 +59,11 @@ class BacklinkFinder:
         self._archive = archive
 
     def backlinks(
-        self, name: str, query: str | None, limit: int, kinds: Sequence[str]
+        self,
+        name: str,
+        query: str | None,
+        limit: int,
+        kinds: Sequence[str],
     ) -> tuple[Backlink, ...]:
         """Return the notes that lead to one, each once: by links first, then by similar meaning.
 
@@ -74,8 +79,12 @@ class BacklinkFinder:
             lambda: self._find_sources(path, query, limit, kinds),
             lambda sources: [details.row for _, details in sources],
         )
-        backlinks = (self._backlink(source, details) for source, details in sources)
-        return tuple(backlink for backlink in backlinks if backlink is not None)
+        backlinks: list[Backlink] = []
+        for source, details in sources:
+            backlink = self._backlink(source, details)
+            if backlink is not None:
+                backlinks.append(backlink)
+        return tuple(backlinks)
 
     def related(self, name: str, limit: int) -> tuple[str, ...]:
         """Return the names of notes with a similar meaning, the most similar first.
@@ -87,54 +96,81 @@ class BacklinkFinder:
 
         def find() -> list[Row]:
             linking = {link.source for link in self._index.links(path)}
-            similar = [source.path for source in self._similar_sources(path, linking, limit)]
-            rows = self._index.rows(similar) if similar else {}
-            return [rows[other] for other in similar if other in rows]
+            sources = self._similar_sources(path, linking, limit)
+            if not sources:
+                return []
+
+            similar_paths = [source.path for source in sources]
+            rows = self._index.rows(similar_paths)
+            return [rows[similar] for similar in similar_paths if similar in rows]
 
         rows = self._keeper.revalidated(find, lambda rows: rows)
         return tuple(name_of(row.path) for row in rows)
 
     def _find_sources(
-        self, path: str, query: str | None, limit: int, kinds: Sequence[str]
+        self,
+        path: str,
+        query: str | None,
+        limit: int,
+        kinds: Sequence[str],
     ) -> list[tuple[_Source, NoteDetails]]:
         """Return the best notes that lead to a note, as the index has them, with their details."""
         linking = self._linking_sources(path)
-        sources = linking if "link" in kinds else []
+        sources: list[_Source] = []
+        if "link" in kinds:
+            sources += linking
+
         # A query may order notes that would be cut off without one.
         has_room = len(sources) < limit or query
         if "semantic" in kinds and has_room:
             linking_paths = {source.path for source in linking}
-            sources = sources + self._similar_sources(path, linking_paths, 3 * limit)
+            sources += self._similar_sources(path, linking_paths, 3 * limit)
 
         if query and sources:
             sources = self._in_order_of(query, sources, limit)
         best = _with_falling_scores(sources)[:limit]
         if not best:
             return []
-        no_places = dict.fromkeys((source.note for source in best), 0)
+
+        notes = [source.note for source in best]
+        no_places = dict.fromkeys(notes, 0)
         details = self._index.details(no_places, IndexQuery(like=path))
         return [(source, details[source.note]) for source in best if source.note in details]
 
     def _linking_sources(self, path: str) -> list[_Source]:
         """Return the notes with links to a note."""
-        by_source = groupby(self._index.links(path), lambda link: link.source)
-        sources = []
+        all_links = self._index.links(path)
+        by_source = groupby(all_links, lambda link: link.source)
+        sources: list[_Source] = []
         for source_path, links_of_source in by_source:
             links = list(links_of_source)
-            sources.append(_Source(links[0].source_id, source_path, 1.0, links))
+            source = _Source(
+                note=links[0].source_id,
+                path=source_path,
+                score=1.0,
+                links=links,
+            )
+            sources.append(source)
         return sources
 
-    def _similar_sources(self, path: str, linking: Collection[str], limit: int) -> list[_Source]:
+    def _similar_sources(
+        self,
+        path: str,
+        linking: Collection[str],
+        limit: int,
+    ) -> list[_Source]:
         """Return the notes most similar to the mean of a note's passages.
 
         Notes that link to it are left out; they count for the limit.
         """
         question = IndexQuery(
-            like=path, max_nearest=4 * limit, narrow=IndexFilter(archive=self._archive)
+            like=path,
+            max_nearest=4 * limit,
+            narrow=IndexFilter(archive=self._archive),
         )
         matches = self._index.ask(question)
         paths = matches.paths
-        similar = []
+        similar: list[_Source] = []
         for note, nearness in (matches.vector_hits or {}).items():
             similarity = max(nearness.passage, nearness.score)
             if similarity >= _MIN_SIMILARITY and paths[note] != path:
@@ -143,7 +179,12 @@ class BacklinkFinder:
         similar.sort(key=lambda source: (-round(source.score, 6), source.path))
         return [source for source in similar[:limit] if source.path not in linking]
 
-    def _in_order_of(self, query: str, sources: Sequence[_Source], limit: int) -> list[_Source]:
+    def _in_order_of(
+        self,
+        query: str,
+        sources: Sequence[_Source],
+        limit: int,
+    ) -> list[_Source]:
         """Return notes in the order of a search for a query among them, with its scores.
 
         Those that the search does not find come last, with the score 0.
@@ -152,8 +193,10 @@ class BacklinkFinder:
         ranking = self._ranker.rank_among(query, tuple(by_path), limit)
         scores_of_hits = {hit.path: hit.score for hit in ranking.hits}
         scores_by_signals = {note.path: note.score for note in ranking.all_notes()}
-        order = dict.fromkeys((*scores_of_hits, *scores_by_signals, *by_path), 0.0)
-        scores = order | scores_by_signals | scores_of_hits
+        paths_in_order = (*scores_of_hits, *scores_by_signals, *by_path)
+        scores = dict.fromkeys(paths_in_order, 0.0)
+        scores |= scores_by_signals
+        scores |= scores_of_hits
         return [replace(by_path[path], score=score) for path, score in scores.items()]
 
     def _backlink(self, source: _Source, details: NoteDetails) -> Backlink | None:
@@ -165,14 +208,17 @@ class BacklinkFinder:
 
         quotable = Quotable.of(text).whole
         if source.links:
+            kind: Literal["link", "semantic"] = "link"
             mentions = _mentions_by_links(source.links, quotable)
         else:
+            kind = "semantic"
             mentions = [_mention_by_meaning(details, quotable)]
+
         first = mentions[0]
         return Backlink(
             name=name_of(row.path),
             title=row.title,
-            kind="link" if source.links else "semantic",
+            kind=kind,
             form=first.form,
             snippet=first.snippet,
             line=first.line,
@@ -188,21 +234,22 @@ def _with_falling_scores(sources: Sequence[_Source]) -> list[_Source]:
 
 
 def _check_kinds(kinds: Sequence[str]) -> None:
-    unknown = [kind for kind in kinds if kind not in KINDS]
-    if unknown:
-        raise Invalid(
-            f"no kind of backlink called {unknown[0][:40]!r}",
-            hint='The kinds are "link" and "semantic".',
-        )
+    for kind in kinds:
+        if kind not in KINDS:
+            raise Invalid(
+                f"no kind of backlink called {kind[:40]!r}",
+                hint='The kinds are "link" and "semantic".',
+            )
 
 
 def _mentions_by_links(links: Sequence[StoredLink], text: str) -> list[Mention]:
     """Return the links of a note, each with the text of its line."""
     lines = text.split("\n")
-    mentions = []
+    mentions: list[Mention] = []
     for link in links:
         line = "".join(lines[link.line - 1 : link.line])
-        mentions.append(Mention(link.form, link.line, plain_text(line)[:_MAX_LINE_CHARACTERS]))
+        snippet = plain_text(line)[:_MAX_LINE_CHARACTERS]
+        mentions.append(Mention(link.form, link.line, snippet))
     return mentions
 
 

@@ -131,24 +131,24 @@ class ContextBuilder:
     def _sources_of(self, ranking: Ranking) -> list[_Source]:
         """Return the hits in their order, and between them neighbours of the best ones."""
         no_places = dict.fromkeys((hit.note for hit in ranking.hits), 0)
-        others = {
+        candidates = {
             note.note: note
             for note in ranking.all_notes()
             if note.has_word and note.note not in no_places
         }
-        best = ranking.hits[:_MAX_HITS_WITH_NEIGHBOURS] if others else ()
+        best = ranking.hits[:_MAX_HITS_WITH_NEIGHBOURS] if candidates else ()
         details = self._index.details(
             no_places,
             ranking.question,
             blocks=True,
             neighbours_of=[hit.note for hit in best],
-            among=frozenset(others),
+            among=frozenset(candidates),
         )
 
         sources = [
             _Source(details[hit.note], hit.score) for hit in ranking.hits if hit.note in details
         ]
-        sources += _neighbours_of(best, others, details, ranking)
+        sources += _neighbours_of(best, candidates, details, ranking)
         return sorted(sources, key=lambda source: -round(source.score, 6))
 
     def _pieces_of_sources(self, sources: Sequence[_Source], words: Sequence[str]) -> list[Piece]:
@@ -169,11 +169,11 @@ class ContextBuilder:
 
 def _neighbours_of(
     hits: Sequence[Ranked],
-    others: Mapping[NoteId, Ranked],
+    candidates: Mapping[NoteId, Ranked],
     details: Mapping[NoteId, NoteDetails],
     ranking: Ranking,
 ) -> list[_Source]:
-    """Return those of the other notes that are beside one of the hits, by their paths.
+    """Return the candidates that are beside one of the hits, by their paths.
 
     A note beside several hits counts as the neighbour of the best one.
     """
@@ -182,9 +182,9 @@ def _neighbours_of(
         if hit.note not in details:
             continue
         for note, via in details[hit.note].neighbours:
-            if note in neighbours or note not in others or note not in details:
+            if note in neighbours or note not in candidates or note not in details:
                 continue
-            score = _score_of_neighbour(others[note], hit, ranking)
+            score = _score_of_neighbour(candidates[note], hit, ranking)
             neighbours[note] = _Source(details[note], score, f"{via} {name_of(hit.path)}")
     return sorted(neighbours.values(), key=lambda source: source.details.row.path)
 

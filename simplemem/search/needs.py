@@ -90,14 +90,16 @@ class IndexMonitor(Protocol):
         """Return the state of the index if notes may be missing from it; else None."""
 
     def state_of_answer(
-        self, behind: IndexState | None, status: IndexProgress | None = None
+        self,
+        state_behind: IndexState | None,
+        status: IndexProgress | None = None,
     ) -> IndexState:
         """Return the state of the index that an answer was made of.
 
-        `behind` is the result of `state_if_behind` before the question.
+        `state_behind` is the result of `state_if_behind` before the question.
         """
 
-    def state_of_list(self, behind: IndexState | None) -> IndexState:
+    def state_of_list(self, state_behind: IndexState | None) -> IndexState:
         """Return the same for a list, which is complete without vectors."""
 
     def not_indexed(self) -> list[tuple[str, str]]:

@@ -10,7 +10,6 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
 from typing import Any, NamedTuple
 
 from simplemem.note.dates import date_in_name
@@ -66,12 +65,15 @@ class Piece:
     @property
     def quoted(self) -> str:
         """The text to show, without the spaces in place of a comment."""
-        return without_gaps(self.text).strip() if self.has_gaps else self.text
+        if not self.has_gaps:
+            return self.text
+        return without_gaps(self.text).strip()
 
     @property
     def when(self) -> str:
         """The day it speaks of: the date in the name or title of its note, else its last change."""
-        return date_in_name(self.name) or date_in_name(self.title) or self.modified[:10]
+        date = date_in_name(self.name) or date_in_name(self.title)
+        return date or self.modified[:10]
 
     @property
     def cited(self) -> str:
@@ -85,6 +87,10 @@ class _Quote(NamedTuple):
     text: str
     cited: str
     when: str
+
+    def as_line(self) -> str:
+        """Return the line beneath the passage that quotes it."""
+        return f'{self.label}: "{self.text}" [{self.cited}] {self.when}'
 
 
 @dataclass(slots=True)
@@ -104,7 +110,8 @@ class Group:
 
     def quote(self, piece: Piece, sentence: Sentence) -> bool:
         """Quote a sentence of another passage beneath this one; return whether there was room."""
-        line = piece.line + count_lines(piece.text, 0, sentence.start)
+        lines_before = count_lines(piece.text, 0, sentence.start)
+        line = piece.line + lines_before
         quote = _Quote(
             label=_label_of_age(piece.when, self.piece.when),
             text=" ".join(sentence.text.split()),
@@ -113,9 +120,11 @@ class Group:
         )
         if quote in self.quotes:
             return True
+
         if len(self.quotes) >= MAX_QUOTES:
             self.unquoted_count += 1
             return False
+
         self.quotes.append(quote)
         return True
 
@@ -125,21 +134,22 @@ class Group:
         Every sentence of the other passage must be in this one, or be quoted beneath it:
         `quoted_starts` are the offsets of the quoted ones.
         """
-        own_sentences = {sentence.words for sentence in self.sentences}
-        is_shared = [sentence.words in own_sentences for sentence in other.sentences]
-        if not is_shared:
-            if words_in_order(self.piece.text) != words_in_order(other.piece.text):
-                return False
-            self.other_places.append(other.piece.cited)
-            return True
+        if not other.sentences:
+            own_words = words_in_order(self.piece.text)
+            other_words = words_in_order(other.piece.text)
+            if own_words == other_words:
+                self.other_places.append(other.piece.cited)
+            return own_words == other_words
 
-        has_each = all(
-            shared or sentence.start in quoted_starts
-            for shared, sentence in zip(is_shared, other.sentences, strict=True)
-        )
-        if not has_each:
-            return False
-        if any(is_shared):
+        own_sentences = {sentence.words for sentence in self.sentences}
+        shares_sentence = False
+        for sentence in other.sentences:
+            if sentence.words in own_sentences:
+                shares_sentence = True
+            elif sentence.start not in quoted_starts:
+                return False
+
+        if shares_sentence:
             # The place of a passage that is only quoted is beside the quotation.
             self.other_places.append(other.piece.cited)
         return True
@@ -148,7 +158,9 @@ class Group:
 def _label_of_age(day: str, own_day: str) -> str:
     if day < own_day:
         return "older"
-    return "newer" if day > own_day else "differs"
+    if day > own_day:
+        return "newer"
+    return "differs"
 
 
 class Grouping(NamedTuple):
@@ -158,35 +170,52 @@ class Grouping(NamedTuple):
     absorbed: list[tuple[Piece, Piece]]
 
 
+_QuotedStarts = defaultdict[tuple[int, int], set[int]]
+"""The offsets of the sentences of one passage that another one quotes.
+
+The keys are the numbers of the quoting passage and of the quoted one.
+"""
+
+
 def group_pieces(pieces: Iterable[Piece]) -> Grouping:
     """Group passages that say the same. Of two that disagree, the newest comes first."""
-    passages = [Group(piece, sentences(piece.text)) for piece in pieces if piece.text.strip()]
+    with_text = (piece for piece in pieces if piece.text.strip())
+    passages = [Group(piece, sentences(piece.text)) for piece in with_text]
+
     positions = [float(number) for number in range(len(passages))]
-    quoted_starts: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
+    quoted_starts: _QuotedStarts = defaultdict(set)
     for newest, older, sentence in _disagreements(passages):
         newest_piece = passages[newest].piece
         older_piece = passages[older].piece
         if passages[newest].quote(older_piece, sentence):
             quoted_starts[newest, older].add(sentence.start)
         if newest_piece.when > older_piece.when:
-            positions[newest] = min(positions[newest], positions[older] - 0.5)
+            position_before = positions[older] - 0.5
+            positions[newest] = min(positions[newest], position_before)
 
-    in_order = sorted(range(len(passages)), key=lambda number: (positions[number], number))
+    numbers = range(len(passages))
+    in_order = sorted(numbers, key=lambda number: (positions[number], number))
     first_numbers: list[int] = []
     absorbed: list[tuple[Piece, Piece]] = []
     for number in in_order:
         passage = passages[number]
-        absorbing = (
-            first
-            for first in first_numbers
-            if passages[first].absorb(passage, quoted_starts[first, number])
-        )
-        first = next(absorbing, None)
-        if first is None:
-            first_numbers.append(number)
+        for first in first_numbers:
+            if passages[first].absorb(passage, quoted_starts[first, number]):
+                absorbed.append((passage.piece, passages[first].piece))
+                break
         else:
-            absorbed.append((passage.piece, passages[first].piece))
-    return Grouping([passages[number] for number in first_numbers], absorbed)
+            first_numbers.append(number)
+
+    groups = [passages[number] for number in first_numbers]
+    return Grouping(groups, absorbed)
+
+
+class _Statement(NamedTuple):
+    """A sentence, and the number and the day of its passage."""
+
+    number: int
+    day: str
+    sentence: Sentence
 
 
 def _disagreements(passages: Sequence[Group]) -> Iterator[tuple[int, int, Sentence]]:
@@ -194,23 +223,41 @@ def _disagreements(passages: Sequence[Group]) -> Iterator[tuple[int, int, Senten
 
     They are of different notes. The sentence is the one of the older passage.
     """
-    by_frame: defaultdict[tuple[str, ...], list[tuple[int, Sentence]]] = defaultdict(list)
+    names: list[str] = []
+    subjects: list[str] = []
+    for passage in passages:
+        piece = passage.piece
+        names.append(piece.name)
+        subjects.append(f"{piece.name} {piece.title} {piece.heading}")
+
+    for statements in _statements_by_frame(passages):
+        # Stable: of passages of one day, the best stays first.
+        statements.sort(key=lambda statement: statement.day, reverse=True)
+        newest, *older_statements = statements
+        for older in older_statements:
+            if names[older.number] == names[newest.number]:
+                continue
+
+            is_disagreement = contradicts(
+                newest.sentence,
+                older.sentence,
+                subjects[newest.number],
+                subjects[older.number],
+            )
+            if is_disagreement:
+                yield newest.number, older.number, older.sentence
+
+
+def _statements_by_frame(passages: Sequence[Group]) -> Iterable[list[_Statement]]:
+    """Return the sentences that say enough in lists of those that differ only in their values."""
+    by_frame: defaultdict[tuple[str, ...], list[_Statement]] = defaultdict(list)
     for number, passage in enumerate(passages):
+        day = passage.piece.when
         for sentence in passage.sentences:
             if sentence.says_enough():
-                by_frame[sentence.frame].append((number, sentence))
-
-    pieces = [passage.piece for passage in passages]
-    subjects = [f"{piece.name} {piece.title} {piece.heading}" for piece in pieces]
-    for similar in by_frame.values():
-        # Stable: of passages of one day, the best stays first.
-        similar.sort(key=lambda item: pieces[item[0]].when, reverse=True)
-        (newest, statement), *older_ones = similar
-        for older, sentence in older_ones:
-            if pieces[older].name == pieces[newest].name:
-                continue
-            if contradicts(statement, sentence, subjects[newest], subjects[older]):
-                yield newest, older, sentence
+                statement = _Statement(number, day, sentence)
+                by_frame[sentence.frame].append(statement)
+    return by_frame.values()
 
 
 class Packed(NamedTuple):
@@ -230,7 +277,11 @@ class Packed(NamedTuple):
     omitted: tuple[dict[str, Any], ...]
 
 
-def pack(pieces: Iterable[Piece], budget: int, count: CountTokens = count_tokens) -> Packed:
+def pack(
+    pieces: Iterable[Piece],
+    budget: int,
+    count: CountTokens = count_tokens,
+) -> Packed:
     """Pack passages in their order as long as they fit. Only the first may be cut to fit."""
     candidates = [piece for piece in pieces if piece.text.strip()]
     read_count = _count_to_read(candidates, budget)
@@ -246,10 +297,15 @@ def pack(pieces: Iterable[Piece], budget: int, count: CountTokens = count_tokens
 
 def _count_to_read(pieces: Sequence[Piece], budget: int) -> int:
     """Return how many passages could fit into a budget, so that the others need not be read."""
-    lengths = (len(piece.text) for piece in pieces[:-1])
-    characters_before = accumulate(lengths, initial=0)
     max_characters = _CHARACTERS_PER_TOKEN * budget
-    return max(_MIN_PASSAGES, sum(before <= max_characters for before in characters_before))
+    count = 0
+    characters = 0
+    for piece in pieces:
+        if characters > max_characters:
+            break
+        count += 1
+        characters += len(piece.text)
+    return max(_MIN_PASSAGES, count)
 
 
 class _Packing:
@@ -269,34 +325,48 @@ class _Packing:
 
     def omit_absorbed(self, absorbed: Iterable[tuple[Piece, Piece]]) -> None:
         for piece, first in absorbed:
-            self._duplicates.append(_omitted(piece, "duplicate") | {"of": first.cited})
+            item = _omitted(piece, "duplicate")
+            item["of"] = first.cited
+            self._duplicates.append(item)
 
     def add(self, group: Group, *, may_cut: bool) -> None:
         """Add a passage if it fits. With `may_cut`, it is cut to fit."""
-        piece = _without_overlap(group.piece, [other.piece for other in self._groups])
+        packed_pieces = [packed.piece for packed in self._groups]
+        piece = _without_overlap(group.piece, packed_pieces)
         if piece is None:
             self._duplicates.append(_omitted(group.piece, "duplicate"))
             return
 
         group.piece = piece
-        section: str | None = _section_of(group)
-        if self._used_tokens + self._count(f"{_SEPARATOR}{section}") > self._budget:
-            section = _cut_to_fit(group, self._budget, self._count) if may_cut else None
+        section = self._section_that_fits(group, may_cut=may_cut)
         if section is None:
             self._without_room.append(piece)
             return
+
         self._used_tokens += self._count(_SEPARATOR + section)
         self._groups.append(group)
         self._sections.append(section)
+
+    def _section_that_fits(self, group: Group, *, may_cut: bool) -> str | None:
+        """Return the section of a passage, cut if it must and may be; None if it does not fit."""
+        section = _section_of(group)
+        tokens = self._count(_SEPARATOR + section)
+        if self._used_tokens + tokens <= self._budget:
+            return section
+        if not may_cut:
+            return None
+        return _cut_to_fit(group, self._budget, self._count)
 
     def result(self) -> Packed:
         """Return the pack, within its budget."""
         self._remove_excess()
         scores = falling_scores(group.piece.score for group in self._groups)
-        items = [
-            _item_of(group, score, self._count(section))
-            for group, section, score in zip(self._groups, self._sections, scores, strict=True)
-        ]
+        items: list[dict[str, Any]] = []
+        parts = zip(self._groups, self._sections, scores, strict=True)
+        for group, section, score in parts:
+            tokens = self._count(section)
+            items.append(_item_of(group, score, tokens))
+
         text = _SEPARATOR.join(self._sections)
         without_room = [_omitted(piece, "budget") for piece in self._without_room]
         return Packed(
@@ -313,9 +383,13 @@ class _Packing:
 
         A tokenizer may count more tokens in a whole text than in its parts.
         """
-        while self._sections and self._count(_SEPARATOR.join(self._sections)) > self._budget:
+        while self._sections:
+            text = _SEPARATOR.join(self._sections)
+            if self._count(text) <= self._budget:
+                return
             self._sections.pop()
-            self._without_room.append(self._groups.pop().piece)
+            group = self._groups.pop()
+            self._without_room.append(group.piece)
 
 
 def _item_of(group: Group, score: float, tokens: int) -> dict[str, Any]:
@@ -346,34 +420,51 @@ def _omitted(piece: Piece, why: str) -> dict[str, Any]:
 def _section_of(group: Group) -> str:
     """Return a passage as the text of a pack has it: title, place, text and quotes."""
     piece = group.piece
-    # The headings, without the one that is the title.
-    headings = f"{piece.heading} > ".removeprefix(f"{piece.title} > ").removesuffix(" > ")
-    title = f"### {piece.title} › {headings}" if headings else f"### {piece.title}"
-    place = " · ".join(filter(None, (f"[{piece.cited}] {piece.when}", piece.via)))
+    title = f"### {piece.title}"
+    headings = _headings_below_title(piece)
+    if headings:
+        title += f" › {headings}"
+
+    place = f"[{piece.cited}] {piece.when}"
+    if piece.via:
+        place += f" · {piece.via}"
     if group.other_places:
         place += f" · also in {_listed_places(group.other_places)}"
 
     text = piece.quoted.replace("\r\n", "\n").strip()
-    quotes = [
-        f'{quote.label}: "{quote.text}" [{quote.cited}] {quote.when}' for quote in group.quotes
-    ]
+    parts = (f"{title}\n{place}", text, _quoted_sentences(group))
+    return "\n\n".join(filter(None, parts))
+
+
+def _headings_below_title(piece: Piece) -> str:
+    """Return the path of headings, without the first one if it is the title."""
+    path = f"{piece.heading} > "
+    title = f"{piece.title} > "
+    return path.removeprefix(title).removesuffix(" > ")
+
+
+def _quoted_sentences(group: Group) -> str:
+    """Return the lines beneath a passage: the sentences that disagree with it."""
+    lines = [quote.as_line() for quote in group.quotes]
     if group.unquoted_count:
-        quotes.append(f"({group.unquoted_count} more that differ)")
-    return "\n\n".join(filter(None, (f"{title}\n{place}", text, "\n".join(quotes))))
+        lines.append(f"({group.unquoted_count} more that differ)")
+    return "\n".join(lines)
 
 
 def _listed_places(places: Sequence[str]) -> str:
-    listed = ", ".join(f"[{place}]" for place in places[:_MAX_OTHER_PLACES])
-    if len(places) > _MAX_OTHER_PLACES:
-        listed += f" and {len(places) - _MAX_OTHER_PLACES} more"
+    first_places = places[:_MAX_OTHER_PLACES]
+    listed = ", ".join(f"[{place}]" for place in first_places)
+    more_count = len(places) - len(first_places)
+    if more_count:
+        listed += f" and {more_count} more"
     return listed
 
 
-def _without_overlap(piece: Piece, others: Iterable[Piece]) -> Piece | None:
-    """Return a passage without the ends that others of its note have; None if nothing is left."""
+def _without_overlap(piece: Piece, packed_pieces: Iterable[Piece]) -> Piece | None:
+    """Return a passage without the ends that packed ones of its note have; None if it is all."""
     start = piece.start
     stop = piece.start + len(piece.text)
-    for other in others:
+    for other in packed_pieces:
         if other.name != piece.name:
             continue
         other_stop = other.start + len(other.text)
@@ -381,7 +472,11 @@ def _without_overlap(piece: Piece, others: Iterable[Piece]) -> Piece | None:
             start = min(other_stop, stop)
         elif other.start < stop <= other_stop:
             stop = max(other.start, start)
-    return _part_of(piece, start - piece.start, stop - piece.start)
+    return _part_of(
+        piece,
+        start=start - piece.start,
+        stop=stop - piece.start,
+    )
 
 
 def _part_of(piece: Piece, start: int, stop: int) -> Piece | None:
@@ -390,7 +485,8 @@ def _part_of(piece: Piece, start: int, stop: int) -> Piece | None:
     text = part.strip()
     if not text:
         return None
-    start += len(part) - len(part.lstrip())
+    blank_length = len(part) - len(part.lstrip())
+    start += blank_length
     return replace(
         piece,
         text=text,
@@ -412,7 +508,9 @@ def _cut_to_fit(group: Group, budget: int, count: CountTokens) -> str | None:
         part = _part_of(piece, start, stop)
         if part is None:
             continue
-        cut_piece = replace(part, text=_with_ellipses(piece, part.text, start, stop))
+
+        text = _with_ellipses(piece, part.text, start, stop)
+        cut_piece = replace(part, text=text)
         cut_group = Group(cut_piece)
         section = _section_of(cut_group)
         if count(section) <= budget:
@@ -433,7 +531,7 @@ def _cuts_of(piece: Piece) -> Iterator[tuple[int, int]]:
     """
     spans = sentence_spans(piece.text)
     ends = [stop for start, stop in spans if start >= piece.at]
-    first_end = last_end = len(piece.text)
+    first_end = len(piece.text)
     if ends:
         first_end = ends[0]
         last_end = ends[-1]
@@ -441,7 +539,8 @@ def _cuts_of(piece: Piece) -> Iterator[tuple[int, int]]:
             if start < piece.at:
                 yield start, last_end
 
-    word_ends = [match.end() for match in _WORD.finditer(piece.text, piece.at, first_end)]
+    words = _WORD.finditer(piece.text, piece.at, first_end)
+    word_ends = [word.end() for word in words]
     for end in reversed(word_ends + ends):
         yield piece.at, end
 
@@ -449,8 +548,9 @@ def _cuts_of(piece: Piece) -> Iterator[tuple[int, int]]:
 def _with_list_marker(piece: Piece, start: int) -> int:
     """Return the start of the line, if only the marker of a list item is before `start`."""
     line_start = piece.text.rfind("\n", 0, start) + 1
-    is_before_words = start < piece.at
-    if is_before_words and _LIST_MARKER.fullmatch(piece.text, line_start, start):
+    if start >= piece.at:
+        return start
+    if _LIST_MARKER.fullmatch(piece.text, line_start, start):
         return line_start
     return start
 
