@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simplemem.errors import Invalid, Unavailable
@@ -64,7 +64,11 @@ class ServiceReranker:
     def _request(self, query: str, texts: list[str]) -> dict[str, Any]:
         if not self._model:
             return {"query": query, "texts": texts, "truncate": True}
-        request: dict[str, Any] = {"model": self._model, "query": query, "documents": texts}
+        request: dict[str, Any] = {
+            "model": self._model,
+            "query": query,
+            "documents": texts,
+        }
         if self._is_voyage:
             request["truncation"] = True
         else:
@@ -86,7 +90,9 @@ def _endpoint(url: str, is_voyage: bool) -> str:
             ),
         )
     last_part = url.rpartition("/")[2]
-    return url if last_part.startswith("rerank") else f"{url}/rerank"
+    if last_part.startswith("rerank"):
+        return url
+    return f"{url}/rerank"
 
 
 def _scores_in(answer: object, count: int, name: str) -> list[float]:
@@ -95,25 +101,31 @@ def _scores_in(answer: object, count: int, name: str) -> list[float]:
     Cohere, Jina and vLLM answer {"results": [{"index", "relevance_score"}, …]}, Voyage {"data": …},
     and text-embeddings-inference [{"index", "score"}, …]. Raises Unavailable if a score is missing.
     """
-    rows = answer
-    if isinstance(answer, dict):
-        rows = answer.get("results", answer.get("data"))
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise Unavailable(f"{name} returned an answer without scores")
-
     scores: dict[int, float] = {}
-    for row in rows:
+    for row in _rows_in(answer, name):
         index = row.get("index")
-        score = row.get("relevance_score", row.get("score"))
         # `type`, because True is an int.
         if type(index) is not int or not 0 <= index < count or index in scores:
             raise Unavailable(f"{name} scored a text twice or scored an unknown text")
+
+        score: Any = row.get("relevance_score", row.get("score"))
         if type(score) not in (int, float) or not abs(score) <= sys.float_info.max:
             raise Unavailable(f"{name} returned a score that is not a number")
         scores[index] = float(score)
+
     if len(scores) < count:
         raise Unavailable(f"{name} returned {len(scores)} scores for {count} texts")
     return [scores[index] for index in range(count)]
+
+
+def _rows_in(answer: object, name: str) -> Sequence[Mapping[str, Any]]:
+    """Return the objects of an answer that have a score each. Raises Unavailable."""
+    rows = answer
+    if isinstance(answer, dict):
+        rows = answer.get("results", answer.get("data"))
+    if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
+        return rows
+    raise Unavailable(f"{name} returned an answer without scores")
 
 
 def from_0_to_1(scores: Sequence[float]) -> list[float]:

@@ -33,11 +33,11 @@ class Tokenizer:
         self._ids: dict[str, int] = model["vocab"]
         self._merges: list[str] = model["merges"]
         # The caches belong to the instance: as decorators they would keep it in memory.
-        self._size = lru_cache(maxsize=_MAX_CACHED_SIZES)(lambda piece: len(self._encode(piece)))
+        cache_sizes = lru_cache(maxsize=_MAX_CACHED_SIZES)
+        cache_words = lru_cache(maxsize=_MAX_CACHED_WORDS)
+        self._size = cache_sizes(lambda piece: len(self._encode(piece)))
         # An array takes a twentieth of the memory of a list.
-        self.tokens = lru_cache(maxsize=_MAX_CACHED_WORDS)(
-            lambda word: array("H", self._tokenize(word))
-        )
+        self.tokens = cache_words(lambda word: array("H", self._tokenize(word)))
 
     @cached_property
     def _ranks(self) -> dict[str, int]:
@@ -50,10 +50,13 @@ class Tokenizer:
         for part in _SPECIALS.split(word):
             if not part:
                 continue
-            # Joining the characters of a part that is a token would end in that token.
-            token = _SPECIAL.get(part, self._ids.get(_SPACE + part))
+            spaced = _SPACE + part
+            token = _SPECIAL.get(part)
             if token is None:
-                tokens += self._encode(_SPACE + part)
+                # Joining the characters of a part that is a token would end in that token.
+                token = self._ids.get(spaced)
+            if token is None:
+                tokens += self._encode(spaced)
             else:
                 tokens.append(token)
         return tokens
@@ -66,7 +69,8 @@ class Tokenizer:
                 total += 1
             elif part:
                 spaced = _SPACE + part.replace(" ", _SPACE)
-                total += sum(map(self._size, _PIECES.findall(spaced)))
+                pieces = _PIECES.findall(spaced)
+                total += sum(map(self._size, pieces))
         return total
 
     def _encode(self, text: str) -> list[int]:

@@ -16,7 +16,7 @@ from simplemem.errors import Invalid, NotFound, Unavailable
 from simplemem.settings.files import read_toml, user_config_path
 from simplemem.settings.location import ENV_PREFIX
 from simplemem.settings.model import SETTINGS, Settings
-from simplemem.settings.section import as_names, types_of
+from simplemem.settings.section import Section, as_names, types_of
 
 Env: TypeAlias = Mapping[str, str] | None
 """Environment variables; None means those of this process."""
@@ -65,10 +65,11 @@ def settings_with_sources(
     layers = _load_layers(flags, vault, env)
     settings = _validate(layers.values, layers.sources)
     values = attrgetter(*SETTINGS)(settings)
-    return [
-        SourcedSetting(key, value, layers.sources.get(key, "default"))
-        for key, value in zip(SETTINGS, values, strict=True)
-    ]
+    sourced = []
+    for key, value in zip(SETTINGS, values, strict=True):
+        source = layers.sources.get(key, "default")
+        sourced.append(SourcedSetting(key, value, source))
+    return sourced
 
 
 class _Layers:
@@ -81,9 +82,14 @@ class _Layers:
     def add(self, settings: Mapping[str, object], source: str) -> None:
         """Let settings override those so far. Lists that hide or protect notes are combined."""
         for key, value in settings.items():
-            if key in self.values and SETTINGS[key].vault == "adds":
-                self.values[key] = [*as_names(self.values[key]), *as_names(value)]
-                self.sources[key] = f"{self.sources[key]}, {source}"
+            is_combined = key in self.values and SETTINGS[key].vault == "adds"
+            if is_combined:
+                names = as_names(self.values[key])
+                more_names = as_names(value)
+                self.values[key] = [*names, *more_names]
+
+                other_sources = self.sources[key]
+                self.sources[key] = f"{other_sources}, {source}"
             else:
                 self.values[key] = value
                 self.sources[key] = source
@@ -107,10 +113,13 @@ def _load_layers(flags: Flags, vault: Path | None, env: Env) -> _Layers:
 
     for key in SETTINGS:
         variable = _variable_of(key)
-        if env.get(variable):
-            layers.add({key: env[variable]}, f"${variable}")
-    if flags:
-        layers.add({key: value for key, value in flags.items() if value is not None}, "flag")
+        value = env.get(variable)
+        if value:
+            layers.add({key: value}, f"${variable}")
+
+    for key, flag in (flags or {}).items():
+        if flag is not None:
+            layers.add({key: flag}, "flag")
     return layers
 
 
@@ -161,9 +170,10 @@ def _stricter(key: str, value: object, users_value: object, vault_file: Path) ->
     order = _allowed_values(key) or (False, True)  # the strictest last
     ranks: list[int] = []
     for candidate in (value, users_value):
-        # 0 == False, and 1 == True.
-        if type(candidate) is not type(order[0]) or candidate not in order:
-            allowed = " or ".join(str(choice).lower() for choice in order)
+        is_same_type = type(candidate) is type(order[0])  # 0 == False, and 1 == True
+        if not is_same_type or candidate not in order:
+            choices = [str(choice).lower() for choice in order]
+            allowed = " or ".join(choices)
             raise Invalid(
                 f"the setting {key} = {candidate!r} ({vault_file}) is not valid: "
                 f"it must be {allowed}"
@@ -175,8 +185,12 @@ def _stricter(key: str, value: object, users_value: object, vault_file: Path) ->
 def _allowed_values(key: str) -> tuple[object, ...]:
     """Return the values of a setting that can only have a few, in their order; () for others."""
     section_name, _, name = key.rpartition(".")
-    section = type(getattr(Settings(), section_name)) if section_name else Settings
-    return get_args(types_of(section)[name])
+    section: type[Section] = Settings
+    if section_name:
+        section = type(getattr(Settings(), section_name))
+
+    value_type = types_of(section)[name]
+    return get_args(value_type)
 
 
 def check_settings(
@@ -227,7 +241,9 @@ def _flatten(table: Mapping[str, Any], path: Path, prefix: str = "") -> Iterator
 
 
 def _is_section(key: str) -> bool:
-    return any(name.startswith(f"{key}.") for name in (*SETTINGS, *_REMOVED))
+    prefix = f"{key}."
+    names = (*SETTINGS, *_REMOVED)
+    return any(name.startswith(prefix) for name in names)
 
 
 def _similar_setting(name: str) -> str | None:
@@ -246,13 +262,9 @@ def _validate(values: Mapping[str, Any], sources: Mapping[str, str]) -> Settings
             return Settings.from_checked({"vault": Path(vault)})
     from pydantic import ValidationError
 
-    tree: dict[str, Any] = {}
-    for key, value in values.items():
-        section, _, name = key.rpartition(".")
-        table = tree.setdefault(section, {}) if section else tree
-        table[name] = value
+    tables = _as_tables(values)
     try:
-        return Settings.model_validate(tree)
+        return Settings.model_validate(tables)
     except ValidationError as error:
         problem = error.errors()[0]
         location = problem["loc"]
@@ -262,9 +274,22 @@ def _validate(values: Mapping[str, Any], sources: Mapping[str, str]) -> Settings
             forms = 'a string, { env = "NAME" } or { path = "FILE" }'
             # The cause would show the secret.
             raise Invalid(f"the setting {key} ({source}) must be {forms}") from None
-        raise Invalid(
-            f"the setting {key} = {problem['input']!r} ({source}) is not valid: {problem['msg']}"
-        ) from error
+
+        value = problem["input"]
+        reason = problem["msg"]
+        raise Invalid(f"the setting {key} = {value!r} ({source}) is not valid: {reason}") from error
+
+
+def _as_tables(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by dotted names as a tree of tables, as a file of settings has them."""
+    tree: dict[str, Any] = {}
+    for key, value in values.items():
+        section, _, name = key.rpartition(".")
+        table = tree
+        if section:
+            table = tree.setdefault(section, {})
+        table[name] = value
+    return tree
 
 
 # Names that do not exist
@@ -287,18 +312,24 @@ def unknown_variables(env: Mapping[str, str]) -> list[str]:
     Variables with other names are left alone: Kubernetes sets `SIMPLEMEM_PORT` and more for a
     service called simplemem.
     """
-    read_variables = {_variable_of(key) for key in SETTINGS} | _OTHER_VARIABLES
-    other_names = {name for name in env if name.startswith(ENV_PREFIX)} - read_variables
+    setting_variables = {_variable_of(key) for key in SETTINGS}
+    read_variables = setting_variables | _OTHER_VARIABLES
+    our_names = {name for name in env if name.startswith(ENV_PREFIX)}
+    other_names = our_names - read_variables
     if not other_names:
         return []
 
-    user_settings = read_settings(user_config_path(env)).values()
-    other_names -= {value["env"] for value in user_settings if _names_variable(value)}
+    user_file = user_config_path(env)
+    for value in read_settings(user_file).values():
+        if _names_variable(value):
+            other_names.discard(value["env"])
+
     warnings = []
     for name in sorted(other_names):
-        similar = get_close_matches(name.upper(), read_variables, 1, 0.85)
-        if similar:
-            warnings.append(f"the variable {name} has no effect; did you mean {similar[0]}?")
+        matches = get_close_matches(name.upper(), read_variables, 1, 0.85)
+        if matches:
+            similar = matches[0]
+            warnings.append(f"the variable {name} has no effect; did you mean {similar}?")
     return warnings
 
 

@@ -151,17 +151,20 @@ class LostRaces:
         if base is None or attempt is None:
             return Conflict(message, **details, hint=_READ_AGAIN)
 
-        merged = attempt.merged
-        check_text(self._settings, name_of(file.path), base.decode("utf-8"), attempt.own_text)
+        name = name_of(file.path)
+        base_text = base.decode("utf-8")
+        check_text(self._settings, name, base_text, attempt.own_text)
         own_data = attempt.own_text.encode("utf-8", "surrogatepass")
         for text in (base, file.data, own_data):
             self._vault.store_text(text)
 
         details["base_sha256"] = sha256(base)
         details["ours_sha256"] = sha256(own_data)
-        details["merged"] = _merge_details(file, merged)
-        if merged.clean:
-            offer = f"{sha256(base)[:_DIGITS]}+{file.sha256[:_DIGITS]}"
+        details["merged"] = _merge_details(file, attempt.merged)
+        if attempt.merged.clean:
+            base_digits = details["base_sha256"][:_DIGITS]
+            current_digits = file.sha256[:_DIGITS]
+            offer = f"{base_digits}+{current_digits}"
             details["accept"] = offer
             repeat = f'Repeat the call with if_sha256="{offer}" to write the merge.'
             return Conflict(message, **details, hint=f"The changes do not overlap. {repeat}")
@@ -181,7 +184,9 @@ def _try_change(base: bytes | None, edit: NoteEdit, current: bytes) -> _Attempt 
         return None
 
     labels = ("your change", "the note as it is now")
-    merged = merge(read_note(base).text, own_text, read_note(current).text, labels)
+    base_text = read_note(base).text
+    current_text = read_note(current).text
+    merged = merge(base_text, own_text, current_text, labels)
     if edit.rebasable and not merged.clean:
         with suppress(SimplememError):
             merged = Merged(edit.apply(read_note(current)), 0)
@@ -236,7 +241,9 @@ class ConflictCopies:
         """Return the files that synchronisers and git left beside notes changed in two places."""
         copies = []
         for path, original, maker in self._index.conflict_copies():
-            copies.append(ConflictCopy(name_of(path), path, name_of(original), original, maker))
+            name = name_of(path)
+            note_name = name_of(original)
+            copies.append(ConflictCopy(name, path, note_name, original, maker))
         return tuple(copies)
 
     def previews(
@@ -256,9 +263,8 @@ class ConflictCopies:
             return tuple(self._preview(copy) for copy in copies)
 
         texts = dict[str, str]()  # by note: its text with the copies so far
-        merged_copies = set[
-            tuple[str, str]
-        ]()  # notes, with the hashes of the copies merged into them
+        # The notes, with the hashes of the copies that were merged into them.
+        merged_copies = set[tuple[str, str]]()
         merges = []
         for copy in copies:
             text = texts.get(copy.original)
@@ -283,7 +289,8 @@ class ConflictCopies:
         except SimplememError as error:
             return ConflictMerge(copy, None, "", False, 0, "", "", "", error.message)
 
-        problem = read_note(note.data).problem or read_note(other.data).problem
+        own_problem = read_note(note.data).problem
+        problem = own_problem or read_note(other.data).problem
         if problem:
             paths = (copy.original, copy.path)
             return ConflictMerge(
@@ -299,17 +306,20 @@ class ConflictCopies:
             )
 
         base, base_label = self._likely_base(copy, note, other)
-        labels = (copy.original.rsplit("/", 1)[-1], copy.path.rsplit("/", 1)[-1])
-        text = _decoded(note.data) if merged_text is None else merged_text
+        labels = (_file_name(copy.original), _file_name(copy.path))
+        text = merged_text
+        if text is None:
+            text = _decoded(note.data)
         merged = merge(base, text, _decoded(other.data), labels)
         titles = (copy.original, "both changes merged")
+        difference = unified_diff(text.encode(), merged.text.encode(), titles, LONG_DIFF)
         return ConflictMerge(
             copy=copy,
             text=merged.text,
             base=base_label,
             clean=merged.clean,
             conflicts=merged.conflicts,
-            diff=unified_diff(text.encode(), merged.text.encode(), titles, LONG_DIFF),
+            diff=difference,
             note_sha256=note.sha256,
             copy_sha256=other.sha256,
         )
@@ -324,9 +334,13 @@ class ConflictCopies:
         if _is_ancestor(other.sha256, note.sha256, versions):
             return _decoded(other.data), labels.get(other.sha256, "")  # nothing in the copy is new
 
-        texts = [(self._kept_texts.content(digest), label) for digest, label in labels.items()]
-        commits = self._commits.commits_of(copy.original, _MAX_VERSIONS)
-        texts.extend((commit.new_text, f"commit {commit.commit[:10]}") for commit in commits)
+        texts = []
+        for digest, label in labels.items():
+            text_of_version = self._kept_texts.content(digest)
+            texts.append((text_of_version, label))
+        for commit in self._commits.commits_of(copy.original, _MAX_VERSIONS):
+            label = f"commit {commit.commit[:10]}"
+            texts.append((commit.new_text, label))
 
         note_text = _decoded(note.data)
         copy_text = _decoded(other.data)
@@ -435,8 +449,9 @@ def _copies_named(copies: Sequence[ConflictCopy], name: str) -> tuple[ConflictCo
     reference = clean_reference(name).removesuffix(".md")
     matches = []
     for copy in copies:
-        names = (copy.name, copy.of, base_name(copy.path), base_name(copy.original))
-        if reference in names:
+        copy_names = (copy.name, base_name(copy.path))
+        note_names = (copy.of, base_name(copy.original))
+        if reference in copy_names or reference in note_names:
             matches.append(copy)
     if matches:
         return tuple(matches)
@@ -481,6 +496,11 @@ def _is_ancestor(digest: str, current: str, versions: Sequence[Version]) -> bool
     return False
 
 
+def _file_name(path: str) -> str:
+    """Return the last part of a path."""
+    return path.rpartition("/")[2]
+
+
 def _decoded(data: bytes) -> str:
     """Return the text of a file; what is not UTF-8 is replaced."""
     return data.decode("utf-8", "replace")
@@ -491,7 +511,10 @@ def _distance(one: str, other: str) -> int:
     one_lines = Counter(one.split("\n"))
     other_lines = Counter(other.split("\n"))
     differing = (one_lines | other_lines) - (one_lines & other_lines)
-    return sum((len(line) + 1) * count for line, count in differing.items())
+    distance = 0
+    for line, count in differing.items():
+        distance += (len(line) + 1) * count
+    return distance
 
 
 def _must_be_mergeable(merge: ConflictMerge, keep: Keep) -> None:

@@ -56,7 +56,8 @@ def check_text(
     if not secrets:
         return []
 
-    warnings = [_describe_secret(secret, name) for secret in secrets[:_MAX_SECRETS_NAMED]]
+    named_secrets = secrets[:_MAX_SECRETS_NAMED]
+    warnings = [_describe_secret(secret, name) for secret in named_secrets]
     if is_new and settings.write.secrets == "refuse":
         raise _secrets_refused(warnings, secrets)
     warnings.append(
@@ -75,9 +76,8 @@ def _describe_secret(secret: Secret, name: str) -> str:
 
 def _secrets_refused(descriptions: Sequence[str], secrets: Sequence[Secret]) -> Invalid:
     """Return the error for a text that would bring secrets into a vault that refuses them."""
-    details = [
-        {"kind": secret.kind, "line": secret.line} for secret in secrets[:_MAX_SECRETS_LISTED]
-    ]
+    listed_secrets = secrets[:_MAX_SECRETS_LISTED]
+    details = [{"kind": secret.kind, "line": secret.line} for secret in listed_secrets]
     return Invalid(
         "; ".join(descriptions) + ": nothing was written",
         hint="Write where the secret is stored instead of the secret, or set write.secrets = warn.",
@@ -127,6 +127,8 @@ def _with_line_ends_of(text: str, addition: str) -> str:
 
 # -- new notes
 
+_LEADING_PROPERTIES = ("title", "description", "type")
+
 
 def new_note_text(
     content: str, metadata: Mapping[str, Any], now: str, *, tags_as_map: bool = False
@@ -150,16 +152,21 @@ def _properties_of_new_note(
 ) -> dict[str, Any]:
     """Return the properties of a new note in the order in which they are written."""
     user_properties = {str(key): value for key, value in metadata.items() if value is not None}
-    leading = {key: _pop_property(user_properties, key) for key in ("title", "description", "type")}
-    tag_request = parse_tag_request(_pop_property(user_properties, "tags") or None)
-    created = _pop_property(user_properties, "created")
-    _pop_property(user_properties, "modified")
 
+    properties = {}
+    for key in _LEADING_PROPERTIES:
+        value = _pop_property(user_properties, key)
+        if value not in (None, ""):
+            properties[key] = value
+
+    tags = _pop_property(user_properties, "tags")
+    tag_request = parse_tag_request(tags or None)
+    properties |= _tag_properties(tag_request, as_map=tags_as_map)
+
+    created = _pop_property(user_properties, "created")
     if isinstance(created, date):
         created = created.isoformat()
-
-    properties = {key: value for key, value in leading.items() if value not in (None, "")}
-    properties |= _tag_properties(tag_request, as_map=tags_as_map)
+    _pop_property(user_properties, "modified")
     properties |= user_properties
     properties["created"] = created or now
     properties["modified"] = now
@@ -276,14 +283,21 @@ def _not_in_body(requested: str, body: str, *, is_in_header: bool) -> Invalid:
 
 def _find_similar_line(requested: str, body: str) -> str | None:
     """Return the line of a body that is most like the first line of a text; None if none is."""
-    first_line = requested.strip().split("\n", 1)[0].strip()[:_MAX_LINE_COMPARED]
+    first_line, _, _ = requested.strip().partition("\n")
+    first_line = _shorten_line(first_line)
     if not first_line:
         return None
 
-    body_lines = body[:_MAX_BODY_COMPARED].split("\n")[:_MAX_LINES_COMPARED]
-    lines = [line.strip()[:_MAX_LINE_COMPARED] for line in body_lines if line.strip()]
+    body_lines = body[:_MAX_BODY_COMPARED].split("\n")
+    lines = list(map(_shorten_line, body_lines[:_MAX_LINES_COMPARED]))
+    lines = list(filter(None, lines))
     matches = difflib.get_close_matches(first_line, lines, 1, _MIN_LINE_SIMILARITY)
     return matches[0] if matches else None
+
+
+def _shorten_line(line: str) -> str:
+    """Return a line without the spaces around it, cut to what is compared."""
+    return line.strip()[:_MAX_LINE_COMPARED]
 
 
 def _not_unique(requested: str, count: int, lines: Sequence[int]) -> Invalid:
@@ -382,7 +396,9 @@ def stamp_modified(text: str, now: str) -> str:
 
 def _in_notation_of(old: object, now: str) -> str:
     """Return the local time `now` with an offset or in UTC if the old time was written so."""
-    match = _UTC_OFFSET.search(old.strip()) if isinstance(old, str) else None
+    match = None
+    if isinstance(old, str):
+        match = _UTC_OFFSET.search(old.strip())
     if match is None:
         return now
 

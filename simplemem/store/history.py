@@ -43,7 +43,8 @@ class _Selection(NamedTuple):
 
     def has(self, version: Version) -> bool:
         """Return whether a change is one of these."""
-        return self.after < version.number <= self.upto and is_called(version.who, self.by)
+        is_in_time = self.after < version.number <= self.upto
+        return is_in_time and is_called(version.who, self.by)
 
 
 class NoteHistory:
@@ -100,7 +101,8 @@ class NoteHistory:
         if operation is not None:
             return tuple(self._entry_of(change, diff=diff) for change in reversed(operation))
 
-        entries = self._entries_of_note(self.path_with_a_past(name), selection, limit, diff=diff)
+        path = self.path_with_a_past(name)
+        entries = self._entries_of_note(path, selection, limit, diff=diff)
         return tuple(islice(entries, limit))
 
     def _selection_of(self, by: str, since: str, until: str) -> _Selection:
@@ -112,7 +114,8 @@ class NoteHistory:
             upto = self._texts.moment_of(until).number
         else:
             upto = self._changes.newest()
-        return _Selection(well_formed(by), after, upto, is_narrowed=bool(by or since or until))
+        is_narrowed = bool(by or since or until)
+        return _Selection(well_formed(by), after, upto, is_narrowed)
 
     def _entries_of_note(
         self, path: str, selection: _Selection, limit: int, *, diff: bool
@@ -147,16 +150,26 @@ class NoteHistory:
         entries = []
         for _, group in groupby(changes, attrgetter("group")):
             operation = list(group)[::-1]
-            entry = self._entry_of(main_change_of(operation), diff=False)
-            entries.append(replace(entry, version=operation[0].id, notes=len(operation)))
+            main_change = main_change_of(operation)
+            entry = self._entry_of(main_change, diff=False)
+            entry = replace(entry, version=operation[0].id, notes=len(operation))
+            entries.append(entry)
         return tuple(entries)
 
     def _entry_of(self, version: Version, *, diff: bool, commit: str | None = None) -> HistoryEntry:
         """Return the entry of a change, with the commit that contains it, if any."""
+        new_name = None
+        if version.new_path:
+            new_name = name_of(version.new_path)
+        difference = None
+        if diff:
+            old, new = self._texts_of(version)
+            difference = _diff_of(old, new)
+
         return HistoryEntry(
             version=version.id,
             name=name_of(version.path),
-            new_name=name_of(version.new_path) if version.new_path else None,
+            new_name=new_name,
             when=version.when,
             op=version.op,
             who=version.who,
@@ -164,7 +177,7 @@ class NoteHistory:
             reason=version.reason,
             before=version.before,
             sha256=version.after,
-            diff=_diff_of(*self._texts_of(version)) if diff else None,
+            diff=difference,
             commit=commit,
         )
 
@@ -198,8 +211,12 @@ class NoteHistory:
     def _texts_of(self, version: Version) -> tuple[bytes | None, bytes | None]:
         """Return the texts before and after a change; b"" for no note, None for a lost text."""
         paths = (version.new_path or version.path, version.path)
-        old = b"" if version.before is None else self._texts.text_of(version.before, *paths)
-        new = b"" if version.after is None else self._texts.text_of(version.after, *paths)
+        old: bytes | None = b""
+        if version.before is not None:
+            old = self._texts.text_of(version.before, *paths)
+        new: bytes | None = b""
+        if version.after is not None:
+            new = self._texts.text_of(version.after, *paths)
         return old, new
 
     def path_with_a_past(self, name: str) -> str:
@@ -260,7 +277,9 @@ class NoteHistory:
         is the last change of the note. Raises NotFound for an unknown version or note.
         """
         if other is not None:
-            return (self._diff_of_versions(self._changes.find(what), self._changes.find(other)),)
+            one = self._changes.find(what)
+            two = self._changes.find(other)
+            return (self._diff_of_versions(one, two),)
 
         operation = self._operation_named(what) if since is None else None
         if operation is not None:
@@ -269,22 +288,27 @@ class NoteHistory:
 
     def _diff_of_versions(self, one: Version, two: Version) -> Difference:
         """Return the difference between the texts that two changes left."""
-        paths = (one.new_path or one.path, two.new_path or two.path)
+        old_path = one.new_path or one.path
+        new_path = two.new_path or two.path
         _, old = self._texts_of(one)
         _, new = self._texts_of(two)
-        return _difference(paths, (one.id, two.id), old, new)
+        return _difference((old_path, new_path), (one.id, two.id), old, new)
 
     def _diff_of_change(self, change: Version) -> Difference:
         """Return what a change changed."""
-        paths = (change.path, change.new_path or change.path)
+        new_path = change.new_path or change.path
+        labels = (f"before {change.id}", change.id)
         old, new = self._texts_of(change)
-        return _difference(paths, (f"before {change.id}", change.id), old, new)
+        return _difference((change.path, new_path), labels, old, new)
 
     def _diff_of_note(self, name: str, since: str | None) -> Difference:
         """Return what changed in a note since a moment, or with its last change."""
         path = self.path_with_a_past(name)
         current = self._reader.bytes_of(path) or b""
-        label = since or f"before {self.last_change(path).id}"
+        label = since or ""
+        if not label:
+            last_change = self.last_change(path)
+            label = f"before {last_change.id}"
         then = self._texts.note_at(path, label, start=True)
         if not label.startswith("before ") and not self._commits.means_commit(label):
             label = f"before {label}"
@@ -294,9 +318,14 @@ class NoteHistory:
 
     def _operation_named(self, what: str) -> list[Version] | None:
         """Return the changes of the operation that a version names; None for what names a note."""
-        if not is_version_id(what) or self._reader.entry(path_of(what.strip())) is not None:
+        if not is_version_id(what):
             return None
-        return self._changes.step(self._changes.find(what).group)
+        path = path_of(what.strip())
+        if self._reader.entry(path) is not None:
+            return None
+
+        version = self._changes.find(what)
+        return self._changes.step(version.group)
 
     def blame(self, name: str) -> tuple[BlamedLine, ...]:
         """Return who last changed each line of a note, by our own history.
@@ -309,10 +338,11 @@ class NoteHistory:
         authors = blame(file.data, states, self._kept_texts.content)
 
         lines: list[BlamedLine] = []
-        for line, author in zip(lines_of(file.data), authors, strict=True):
+        all_lines = zip(lines_of(file.data), authors, strict=True)
+        for number, (line, author) in enumerate(all_lines, start=1):
             origin = author or UNKNOWN
             text = line.rstrip("\r\n")
-            lines.append(BlamedLine(len(lines) + 1, text, origin.kind, origin.name, origin.when))
+            lines.append(BlamedLine(number, text, origin.kind, origin.name, origin.when))
         return tuple(lines)
 
     def _states_of(self, path: str, current: str) -> Iterator[tuple[str | None, Origin]]:

@@ -113,7 +113,7 @@ class NoteMover:
         """Move files while the vault is locked."""
         files, warnings = self._files_to_move(moves)
         rewrites, rewrite_warnings = self._links.rewrites_for(moves)
-        new_texts = {}
+        new_texts = {}  # of the files that move, by their old paths
         other_notes = []
         for rewrite in rewrites:
             if rewrite.path not in files:
@@ -123,31 +123,39 @@ class NoteMover:
         check_unseen_links(self._vault, moves, new_texts)
 
         wishes = []
+        texts = {}  # of all notes that change, by their new paths
         for path, file in files.items():
-            wishes.append(
-                FileChange("move", path, file.sha256, moves.after(path), new_texts.get(path))
-            )
-        written = self._vault.carry_out([*wishes, *other_notes], change)[: len(wishes)]
+            new_path = moves.after(path)
+            new_text = new_texts.get(path)
+            wishes.append(FileChange("move", path, file.sha256, new_path, new_text))
+            texts[new_path] = file.data if new_text is None else new_text
+        for rewrite in other_notes:
+            texts[rewrite.path] = rewrite.data or b""
 
-        texts = {moves.after(path): new_texts.get(path, file.data) for path, file in files.items()}
-        texts.update((rewrite.path, rewrite.data or b"") for rewrite in other_notes)
+        results = self._vault.carry_out([*wishes, *other_notes], change)
+        written = results[: len(wishes)]
         warnings += rewrite_warnings
         warnings += self._index_moved(texts, written, moves)
 
         rewritten = [name_of(rewrite.path) for rewrite in other_notes]
-        rewritten += [name_of(moves.after(path)) for path in new_texts]
-        return tuple(
-            Moved(
-                name=name_of(result.path),
-                path=result.path,
-                previous_name=name_of(path),
-                sha256=result.sha256 or files[path].sha256,
-                rewritten=tuple(rewritten),
-                version=result.version,
-                warnings=tuple(warnings),
+        for path in new_texts:
+            new_path = moves.after(path)
+            rewritten.append(name_of(new_path))
+
+        moved = []
+        for (path, file), result in zip(files.items(), written, strict=True):
+            moved.append(
+                Moved(
+                    name=name_of(result.path),
+                    path=result.path,
+                    previous_name=name_of(path),
+                    sha256=result.sha256 or file.sha256,
+                    rewritten=tuple(rewritten),
+                    version=result.version,
+                    warnings=tuple(warnings),
+                )
             )
-            for path, result in zip(files, written, strict=True)
-        )
+        return tuple(moved)
 
     def _files_to_move(self, moves: Moves) -> tuple[dict[str, File], list[str]]:
         """Return the files by their paths before the moves, and warnings about their new names.
@@ -160,16 +168,22 @@ class NoteMover:
             self._check_free(old_path, new_path)
             file = self._vault.read(old_path)
             self._check_scope(old_path, new_path, file.data)
-            warnings += check_text(self._settings, "", name_of(old_path), name_of(new_path))
+
+            old_name = name_of(old_path)
+            new_name = name_of(new_path)
+            warnings += check_text(self._settings, "", old_name, new_name)
             files[old_path] = file
         return files, warnings
 
     def _check_free(self, old: str, new: str) -> None:
         """Raise AlreadyExists if another note has the new name. A change of case is allowed."""
-        if compare_key(old) != compare_key(new) and self._reader.entry(new) is not None:
-            hint = "Choose another name, or move or delete that note first."
+        is_change_of_case = compare_key(old) == compare_key(new)
+        if not is_change_of_case and self._reader.entry(new) is not None:
+            name = name_of(new)
             raise AlreadyExists(
-                f"a note called {name_of(new)} already exists", hint=hint, name=name_of(new)
+                f"a note called {name} already exists",
+                hint="Choose another name, or move or delete that note first.",
+                name=name,
             )
 
     def _check_scope(self, old: str, new: str, data: bytes) -> None:
@@ -184,15 +198,17 @@ class NoteMover:
         """Index what moved, and notes with changed links, by their new paths. Return warnings."""
         warnings = list[str]()
         attachments = set[str]()
+        moved_notes = {}
         for old_path, new_path in moves.new_paths.items():
-            if not is_note(old_path) or not is_note(new_path):
+            if is_note(old_path) and is_note(new_path):
+                moved_notes[old_path] = new_path
+            else:
                 attachments.update((old_path, new_path))
         if attachments:  # first: notes link to them
             warnings += self._keeper.index_written(attachments)
 
         notes = {path: data for path, data in texts.items() if path not in attachments}
-        moved = {old: new for old, new in moves.new_paths.items() if new in notes}
-        warnings += self._indexer.index(notes, written, moved=moved)
+        warnings += self._indexer.index(notes, written, moved=moved_notes)
         return warnings
 
     def delete(self, name: str, *, if_sha256: str | None = None, **by: Unpack[By]) -> Deleted:
@@ -212,7 +228,8 @@ class NoteMover:
             return Deleted(name_of(last.path), last.id, 0)
 
         with self._writer.lock():
-            unresolved = self._unresolved_links(self._index.links(path), {path})
+            links = self._index.links(path)
+            unresolved = self._unresolved_links(links, {path})
             written = self._vault.trash(path, if_sha256, change_by(by, "delete"))
             self._indexer.index({}, [], deleted=[path])
         return Deleted(name_of(path), written.version, unresolved)
@@ -224,43 +241,55 @@ class NoteMover:
         them means no note. Links among the notes are not counted as unresolved.
         """
         self._writer.check_writable()
-        paths = list(dict.fromkeys(self._resolver.path_of(name) for name in names))
+        resolved_paths = [self._resolver.path_of(name) for name in names]
+        paths = list(dict.fromkeys(resolved_paths))
         if not paths:
             return ()
 
         with self._writer.lock():
-            deleted = set(paths)
-            unresolved = {}
+            unresolved = self._links_left_unresolved(set(paths))
+            wishes = []
             for path in paths:
-                links = [link for link in self._index.links(path) if link.source not in deleted]
-                unresolved[path] = self._unresolved_links(links, deleted)
-
-            wishes = [
-                FileChange("delete", path, self._vault.read(path).sha256, is_deletion=True)
-                for path in paths
-            ]
+                digest = self._vault.read(path).sha256
+                wishes.append(FileChange("delete", path, digest, is_deletion=True))
             written = self._vault.carry_out(wishes, change_by(by, "delete"))
             self._indexer.index({}, [], deleted=paths)
-        return tuple(
-            Deleted(name_of(path), result.version, unresolved[path])
-            for path, result in zip(paths, written, strict=True)
-        )
+
+        deleted = []
+        for path, result in zip(paths, written, strict=True):
+            deleted.append(Deleted(name_of(path), result.version, unresolved[path]))
+        return tuple(deleted)
+
+    def _links_left_unresolved(self, deleted: set[str]) -> dict[str, int]:
+        """Return how many links of other notes to each deleted note will lead nowhere."""
+        counts = {}
+        for path in deleted:
+            links = self._index.links(path)
+            links_of_others = [link for link in links if link.source not in deleted]
+            counts[path] = self._unresolved_links(links_of_others, deleted)
+        return counts
 
     def _unresolved_links(self, links: Iterable[StoredLink], deleted: Collection[str]) -> int:
         """Return how many of these links lead nowhere once the `deleted` paths are gone."""
 
         def remaining(key: str) -> list[str]:
-            return [path for path in self._index.files_named(key) if path not in deleted]
+            paths = self._index.files_named(key)
+            return [path for path in paths if path not in deleted]
 
-        targets = [resolve_link(link.target, link.source, remaining).path for link in links]
-        return targets.count(None)
+        count = 0
+        for link in links:
+            resolution = resolve_link(link.target, link.source, remaining)
+            if resolution.path is None:
+                count += 1
+        return count
 
     def _last_change(self, name: str, op: str) -> Version | None:
         """Return the last change of a note that is gone, if it was of this kind; else None.
 
         It is what a call did whose answer was lost, if the call is repeated.
         """
-        versions = self._changes.of(path_of(clean_reference(name)), 1)
+        path = path_of(clean_reference(name))
+        versions = self._changes.of(path, 1)
         if versions and versions[0].op == op:
             return versions[0]
         return None
