@@ -123,7 +123,7 @@ FAULTS = (
     Fault(
         "index", "a file that went leaves the links to it as they were",
         "simplemem.index.notes",
-        [("TextList(_keys({*came, *went}))", "TextList(_keys(came))")],
+        [("_lookup_keys({*added, *removed})", "_lookup_keys(added)")],
     ),
     Fault(
         "index", "a text of the same length is taken for the same text",
@@ -144,18 +144,18 @@ FAULTS = (
     Fault(
         "index", "a note that is moved leaves its old file behind in the table of files",
         "simplemem.index.updater",
-        [("notes.follow_files(db, written_paths, gone_paths)",
+        [("notes.follow_files(db, written_paths, removed_paths)",
           "notes.follow_files(db, written_paths, ())")],
     ),
     Fault(
         "index", "a note that we write does not draw the links that mean it now",
         "simplemem.index.notes",
-        [("TextList(_keys({*came, *went}))", "TextList(_keys(went))")],
+        [("_lookup_keys({*added, *removed})", "_lookup_keys(removed)")],
     ),
     Fault(
         "index", "a note that Obsidian begins to exclude stays in recall",
         "simplemem.index.text",
-        [("if reason_by_settings != self.hidden_reason(known.path):", "if False:")],
+        [("if reason_by_settings != self.hidden_reason(row.path):", "if False:")],
     ),
     Fault(
         "index", "the tags of a note that is gone are left behind",

@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simplemem.index.api import SIZE_OF_MOVED, Outline, Row, Stat, StoredLink, VectorSpace
 from simplemem.index.changes import is_named_by_us
@@ -23,6 +23,7 @@ from simplemem.index.engine import (
     marks,
     read_integer,
 )
+from simplemem.index.parsed_notes import ParsedNote
 from simplemem.index.terms.tokens import NoteTokens, SegmentBuilder
 from simplemem.index.terms.writer import add_notes
 from simplemem.note.body import Link
@@ -34,13 +35,10 @@ from simplemem.note.names import (
     name_of,
     parse_conflict_name,
 )
-from simplemem.note.note import filter_pairs
+from simplemem.note.note import Note, filter_pairs
 from simplemem.note.words import words_key
 from simplemem.obsidian.settings import FilesNamed, Resolution, lookup_keys, name_key, resolve_link
 from simplemem.vault.values import Entry
-
-if TYPE_CHECKING:
-    from simplemem.index.text import ParsedNote
 
 # The rows that belong to a note: their columns, the note first.
 OF_NOTE = {
@@ -154,14 +152,17 @@ def put(
     new = note_id is None
     if rows.rev is None:
         rows.rev = next_rev(db)
+
     values = _content_values(read, hidden, private, rows.rev)
     if note_id is None:
-        values_of_path = read.path, *_name_keys(read.path)
-        note_id = read_integer(db.execute(_INSERT, (*values, *values_of_path)))
+        name_keys = _name_keys(read.path)
+        cursor = db.execute(_INSERT, (*values, read.path, *name_keys))
+        note_id = read_integer(cursor)
     else:
         db.execute(_UPDATE, (*values, note_id)).fetchall()
 
-    for table, table_rows in _rows_of_note(note_id, read, rows.files_named).items():
+    rows_by_table = _rows_of_note(note_id, read, rows.files_named)
+    for table, table_rows in rows_by_table.items():
         rows.replace(table, note_id, table_rows, new=new)
     return note_id
 
@@ -171,14 +172,29 @@ def _content_values(
 ) -> tuple[Value, ...]:
     """Return the values of `_CONTENT_COLUMNS`. A hidden note needs no vectors."""
     note = read.note
-    head = read.metadata
+    metadata = read.metadata
+    words = note.content.split()
     needs_no_vectors = int(hidden is not None)
+    refused = None
     return (
-        note.sha256, *read.stat, time.time_ns(),
-        head.title, compare_key(head.title), head.description, head.type,
-        compare_key(head.type or "memory"), head.created, head.modified, len(note.content.split()),
-        hidden, note.problem, private, needs_no_vectors, None, rev,
-    )  # fmt: skip
+        note.sha256,
+        *read.stat,
+        time.time_ns(),  # checked_ns
+        metadata.title,
+        compare_key(metadata.title),
+        metadata.description,
+        metadata.type,
+        compare_key(metadata.type or "memory"),
+        metadata.created,
+        metadata.modified,
+        len(words),
+        hidden,
+        note.problem,
+        private,
+        needs_no_vectors,
+        refused,
+        rev,
+    )
 
 
 def _rows_of_note(
@@ -186,28 +202,36 @@ def _rows_of_note(
 ) -> dict[str, list[tuple[Any, ...]]]:
     """Return the rows that belong to a note, by table, in the order of their keys."""
     note = read.note
-    properties = note.header.properties
+    titles = (read.metadata.title, base_name(read.path))
+    aliases = [(note_id, seq, alias, compare_key(alias)) for seq, alias in enumerate(note.aliases)]
+    tags = [(note_id, seq, tag.name, tag.source) for seq, tag in enumerate(note.tags)]
+    properties = [
+        (note_id, seq, str(key), _as_json(value))
+        for seq, (key, value) in enumerate(note.header.properties.items())
+    ]
+    links = [
+        (note_id, seq, *_link_values(link, read.path, files_named))
+        for seq, link in enumerate(note.links)
+    ]
+    return {
+        "aliases": aliases,
+        "names": _name_rows(note_id, titles, note.aliases),
+        "tags": tags,
+        "tag_pairs": _tag_pair_rows(note_id, note),
+        "properties": properties,
+        "links": links,
+    }
+
+
+def _tag_pair_rows(note_id: int, note: Note) -> list[tuple[Any, ...]]:
+    """Return the keys and values by which a filter by tags finds a note, in order."""
     pairs = {
-        (note_id, key, compare_key(value)) for key, value in filter_pairs(note.tags, properties)
+        (note_id, key, compare_key(value))
+        for key, value in filter_pairs(note.tags, note.header.properties)
     }
     if note.open_tasks:
-        pairs.add((note_id, "task", "open"))  # so that a filter by tags finds them
-    return {
-        "aliases": [
-            (note_id, seq, alias, compare_key(alias)) for seq, alias in enumerate(note.aliases)
-        ],
-        "names": _name_rows(note_id, (read.metadata.title, base_name(read.path)), note.aliases),
-        "tags": [(note_id, seq, tag.name, tag.source) for seq, tag in enumerate(note.tags)],
-        "tag_pairs": sorted(pairs),
-        "properties": [
-            (note_id, seq, str(key), _as_json(value))
-            for seq, (key, value) in enumerate(properties.items())
-        ],
-        "links": [
-            (note_id, seq, *_link_values(link, read.path, files_named))
-            for seq, link in enumerate(note.links)
-        ],
-    }
+        pairs.add((note_id, "task", "open"))
+    return sorted(pairs)
 
 
 def _name_rows(
@@ -217,14 +241,23 @@ def _name_rows(
     is_alias = {words_key(alias): 1 for alias in aliases}
     is_alias |= {words_key(title): 0 for title in titles}
     is_alias.pop("", None)
-    return [(note_id, seq, *name) for seq, name in enumerate(is_alias.items())]
+    return [(note_id, seq, key, flag) for seq, (key, flag) in enumerate(is_alias.items())]
 
 
 def _link_values(link: Link, source: str, files_named: FilesNamed) -> tuple[Any, ...]:
     """Return a link as it is written, the name that it is looked up by, and what it means now."""
-    resolution = _resolution_values(resolve_link(link.target, source, files_named))
-    key = name_key(link.target)
-    return link.kind(), link.target, link.subpath, link.display, link.line, key, *resolution
+    resolution = resolve_link(link.target, source, files_named)
+    path, candidates = _resolution_values(resolution)
+    return (
+        link.kind(),
+        link.target,
+        link.subpath,
+        link.display,
+        link.line,
+        name_key(link.target),
+        path,
+        candidates,
+    )
 
 
 def _as_json(value: Any) -> str:
@@ -234,8 +267,10 @@ def _as_json(value: Any) -> str:
 
 
 def _name_keys(path: str) -> tuple[str, str]:
-    """Return what a note is looked up by when its path or its file name is given."""
-    return compare_key(name_of(path)), compare_key(base_name(path))
+    """Return the keys by which a note is looked up: those of its path and of its file name."""
+    path_key = compare_key(name_of(path))
+    file_name_key = compare_key(base_name(path))
+    return path_key, file_name_key
 
 
 def remove(db: Connection, note_id: int) -> None:
@@ -248,8 +283,9 @@ def remove(db: Connection, note_id: int) -> None:
 
 def rename(db: Connection, note_id: int, path: str) -> None:
     """Give a note another path. It must be put again, because its title may be its file's name."""
+    name_keys = _name_keys(path)
     sql = "UPDATE notes SET path = $1, path_key = $2, name_key = $3 WHERE id = $4"
-    db.execute(sql, (path, *_name_keys(path), note_id)).fetchall()
+    db.execute(sql, (path, *name_keys, note_id)).fetchall()
 
 
 def follow_move(db: Connection, note_id: int, path: str) -> None:
@@ -296,29 +332,35 @@ def rows(db: Connection, where: str, *values: Value) -> list[Row]:
 
 def row_at(db: Connection, path: str) -> Row | None:
     """Return the row of the note at a path."""
-    return next(iter(rows(db, "path = $1", path)), None)
+    note_rows = rows(db, "path = $1", path)
+    return note_rows[0] if note_rows else None
 
 
 def rows_at(db: Connection, paths: Iterable[str] | None = None) -> dict[str, Row]:
     """Return the rows of those notes that are there, by path; of every note without `paths`."""
     if paths is None:
-        every_row = rows(db, "TRUE")
+        note_rows = rows(db, "TRUE")
     else:
-        every_row = rows(db, db.dialect.in_texts("path", "$1"), TextList(paths))
-    return {row.path: row for row in every_row}
+        is_one_of_the_paths = db.dialect.in_texts("path", "$1")
+        note_rows = rows(db, is_one_of_the_paths, TextList(paths))
+    return {row.path: row for row in note_rows}
 
 
 def below(db: Connection, path: str) -> tuple[dict[str, Row], set[str]]:
-    """Return the rows of the notes and the paths of the files, at a path and in the folder of that name."""
+    """Return the notes and files at a path and in the folder of that name: rows, and paths."""
     files = db.execute(f"SELECT path FROM files WHERE {_IS_BELOW}", (path,))
-    notes_below = {row.path: row for row in rows(db, _IS_BELOW, path)}
-    return notes_below, {file for (file,) in files}
+    note_rows = rows(db, _IS_BELOW, path)
+
+    rows_by_path = {row.path: row for row in note_rows}
+    file_paths = {file for (file,) in files}
+    return rows_by_path, file_paths
 
 
 def rows_of(db: Connection, ids: Iterable[int]) -> dict[int, Row]:
     """Return the rows of those notes that are there, by id."""
-    is_wanted = db.dialect.in_integers("id", "$1")
-    return {row.id: row for row in rows(db, is_wanted, IntegerList(ids))}
+    is_one_of_the_ids = db.dialect.in_integers("id", "$1")
+    note_rows = rows(db, is_one_of_the_ids, IntegerList(ids))
+    return {row.id: row for row in note_rows}
 
 
 def paths_of(db: Connection, ids: Iterable[int]) -> dict[int, str]:
@@ -339,7 +381,11 @@ def called(db: Connection, key: str) -> tuple[list[str], ...]:
         """SELECT DISTINCT n.path FROM aliases a JOIN notes n ON n.id = a.note_id
            WHERE a.key = $1 ORDER BY n.path""",
     )
-    return tuple([path for (path,) in db.execute(sql, (key,))] for sql in statements)
+    results = []
+    for sql in statements:
+        paths = [path for (path,) in db.execute(sql, (key,))]
+        results.append(paths)
+    return tuple(results)
 
 
 def named(db: Connection, title: str, keys: Iterable[str]) -> Iterable[tuple[Any, ...]]:
@@ -359,7 +405,9 @@ def named(db: Connection, title: str, keys: Iterable[str]) -> Iterable[tuple[Any
         UNION ALL
         SELECT n.id, k.is_alias, k.key FROM names k JOIN notes n ON n.id = k.note_id
         WHERE n.hidden IS NULL AND {is_one_of_the_keys}"""
-    values = compare_key(title), compare_key(title.rstrip("?？!. ")), TextList(keys)
+    title_key = compare_key(title)
+    title_key_without_mark = compare_key(title.rstrip("?？!. "))
+    values = (title_key, title_key_without_mark, TextList(keys))
     names: Iterable[tuple[Any, ...]] = db.execute(sql, values)
     return names
 
@@ -369,7 +417,11 @@ def with_property(db: Connection, key: str) -> dict[str, str]:
     sql = """
         SELECT value, path FROM properties JOIN notes ON id = note_id
         WHERE key = $1 ORDER BY path DESC"""
-    return {str(json.loads(value)): str(path) for value, path in db.execute(sql, (key,))}
+    paths = {}
+    for json_value, path in db.execute(sql, (key,)):
+        value = json.loads(json_value)
+        paths[str(value)] = str(path)
+    return paths
 
 
 def near_names(
@@ -391,14 +443,20 @@ def near_names(
             WHERE substr(path_key, 1, length(f.value)) = f.value
         ), path
         LIMIT $3"""
-    values = compare_key(prefix), TextList(map(compare_key, last)), limit
-    return [(path, bool(is_unique)) for path, is_unique in db.execute(sql, values)]
+    last_keys = [compare_key(folder) for folder in last]
+    rows = db.execute(sql, (compare_key(prefix), TextList(last_keys), limit))
+    return [(path, bool(is_unique)) for path, is_unique in rows]
 
 
 def with_notes(db: Connection, folders: Iterable[str]) -> tuple[str, ...]:
     """Return those of some folders that hold a note."""
     sql = f"SELECT EXISTS (SELECT 1 FROM notes WHERE path_key >= $1 AND path_key < $1 || '{LAST}')"
-    return tuple(folder for folder in folders if db.execute(sql, (compare_key(folder),)).get)
+    folders_with_notes = []
+    for folder in folders:
+        key = compare_key(folder)
+        if db.execute(sql, (key,)).get:
+            folders_with_notes.append(folder)
+    return tuple(folders_with_notes)
 
 
 def vector_space(db: Connection) -> VectorSpace:
@@ -438,30 +496,44 @@ def all_files(db: Connection) -> set[str]:
     return {path for (path,) in db.execute("SELECT path FROM files")}
 
 
-def follow_files(db: Connection, came: Collection[str], went: Collection[str]) -> None:
+def follow_files(db: Connection, added: Collection[str], removed: Collection[str]) -> None:
     """Write which files were added and removed, and resolve again the links that could mean them."""
-    if not (came or went):
+    if not added and not removed:
         return
-    if came:
-        sql = f"""
-            SELECT c.value FROM {db.dialect.texts("$1", "c")}
-            WHERE NOT EXISTS (SELECT 1 FROM files f WHERE f.path = c.value)"""
-        came = [str(path) for (path,) in db.execute(sql, (TextList(came),))]
-    sql = "INSERT INTO files (path, name_key, copy_of) VALUES ($1, $2, $3)"
-    db.executemany(sql, [_file_row(path) for path in came])
-    db.executemany("DELETE FROM files WHERE path = $1", [(path,) for path in went])
+    added = _without_stored_files(db, added)
 
+    sql = "INSERT INTO files (path, name_key, copy_of) VALUES ($1, $2, $3)"
+    db.executemany(sql, [_file_row(path) for path in added])
+    db.executemany("DELETE FROM files WHERE path = $1", [(path,) for path in removed])
+
+    _resolve_links_again(db, _lookup_keys({*added, *removed}))
+
+
+def _without_stored_files(db: Connection, paths: Collection[str]) -> list[str]:
+    """Return those of some files that the index does not have yet."""
+    if not paths:
+        return []
+    sql = f"""
+        SELECT c.value FROM {db.dialect.texts("$1", "c")}
+        WHERE NOT EXISTS (SELECT 1 FROM files f WHERE f.path = c.value)"""
+    return [str(path) for (path,) in db.execute(sql, (TextList(paths),))]
+
+
+def _resolve_links_again(db: Connection, keys: Iterable[str]) -> None:
+    """Resolve the links that are looked up by one of some keys, and write those that have changed."""
     sql = f"""
         SELECT l.note_id, l.seq, n.path, l.target, l.path, l.ambiguous
         FROM links l JOIN notes n ON n.id = l.note_id
         WHERE {db.dialect.in_texts("l.key", "$1")}"""
-    links_to_check = db.execute(sql, (TextList(_keys({*came, *went})),)).fetchall()
+    stored_links = db.execute(sql, (TextList(keys),)).fetchall()
+
     files_of_name = cache(partial(files_named, db))
-    for note_id, seq, source, target, *old_resolution in links_to_check:
-        resolution = _resolution_values(resolve_link(target, source, files_of_name))
-        if resolution != tuple(old_resolution):
-            sql = "UPDATE links SET path = $1, ambiguous = $2 WHERE note_id = $3 AND seq = $4"
-            db.execute(sql, (*resolution, note_id, seq)).fetchall()
+    update = "UPDATE links SET path = $1, ambiguous = $2 WHERE note_id = $3 AND seq = $4"
+    for note_id, seq, source, target, old_path, old_candidates in stored_links:
+        resolution = resolve_link(target, source, files_of_name)
+        path, candidates = _resolution_values(resolution)
+        if path != old_path or candidates != old_candidates:
+            db.execute(update, (path, candidates, note_id, seq)).fetchall()
 
 
 def _file_row(path: str) -> tuple[str, str, str | None]:
@@ -483,12 +555,16 @@ def sources_that_could_mean(db: Connection, files: Iterable[str]) -> list[str]:
     sql = f"""
         SELECT DISTINCT n.path FROM links l JOIN notes n ON n.id = l.note_id
         WHERE {db.dialect.in_texts("l.key", "$1")} ORDER BY n.path"""
-    return [path for (path,) in db.execute(sql, (TextList(_keys(files)),))]
+    keys = _lookup_keys(files)
+    return [path for (path,) in db.execute(sql, (TextList(keys),))]
 
 
-def _keys(files: Iterable[str]) -> list[str]:
-    """Return what the links are looked up by that could mean one of these files."""
-    return sorted({key for path in files for key in lookup_keys(path)})
+def _lookup_keys(files: Iterable[str]) -> list[str]:
+    """Return the keys by which links are looked up that could mean one of these files."""
+    keys: set[str] = set()
+    for path in files:
+        keys.update(lookup_keys(path))
+    return sorted(keys)
 
 
 def links(db: Connection, to: str | None = None, source: str | None = None) -> Iterator[StoredLink]:
@@ -509,8 +585,14 @@ def links(db: Connection, to: str | None = None, source: str | None = None) -> I
     sql = f"""
         SELECT s.id, s.path, l.form, l.target, l.subpath, l.display, l.line, l.path, l.ambiguous
         FROM links l JOIN notes s ON s.id = l.note_id {where} ORDER BY s.path, l.seq"""
-    answer = db.execute(sql, values)
-    return (StoredLink._make((*link, tuple(json.loads(ambiguous)))) for *link, ambiguous in answer)
+    return map(_stored_link, db.execute(sql, values))
+
+
+def _stored_link(row: tuple[Any, ...]) -> StoredLink:
+    """Return the link of a row whose last column is a JSON list of candidates."""
+    *columns, ambiguous = row
+    candidates = tuple(json.loads(ambiguous))
+    return StoredLink._make((*columns, candidates))
 
 
 def outline(db: Connection, path: str) -> Outline | None:
@@ -518,12 +600,15 @@ def outline(db: Connection, path: str) -> Outline | None:
     row = row_at(db, path)
     if row is None:
         return None
-    tags: Any = db.execute(
-        "SELECT tag, source FROM tags WHERE note_id = $1 ORDER BY seq", (row.id,)
-    )
-    aliases = db.execute("SELECT alias FROM aliases WHERE note_id = $1 ORDER BY seq", (row.id,))
+    sql = "SELECT tag, source FROM tags WHERE note_id = $1 ORDER BY seq"
+    tags: Any = db.execute(sql, (row.id,))
+    sql = "SELECT alias FROM aliases WHERE note_id = $1 ORDER BY seq"
+    aliases = db.execute(sql, (row.id,))
     return Outline(
-        row, list(tags), tuple(alias for (alias,) in aliases), list(links(db, source=path))
+        row=row,
+        tags=list(tags),
+        aliases=tuple(alias for (alias,) in aliases),
+        links=list(links(db, source=path)),
     )
 
 
@@ -545,9 +630,8 @@ def copy_at(db: Connection, path: str) -> tuple[ConflictName, str] | None:
         return None
     key = compare_key(name.original)
     base_key = key.rsplit("/", 1)[-1]
-    originals = [
-        file for file in files_named(db, base_key) if compare_key(file) == key and file != path
-    ]
+    files = files_named(db, base_key)
+    originals = [file for file in files if file != path and compare_key(file) == key]
     if not originals or is_named_by_us(db, path):
         return None
     return name, originals[0]

@@ -14,7 +14,8 @@ from simplemem.index import notes
 from simplemem.index.api import Progress, Row, Stat, SyncReport
 from simplemem.index.engine import Connection
 from simplemem.index.notes import Rows, is_note
-from simplemem.index.text import NoteIndexer, ParsedNote, ReadOutcome
+from simplemem.index.parsed_notes import ParsedNote
+from simplemem.index.text import NoteIndexer, ReadOutcome
 from simplemem.vault.values import Entry
 
 MAX_BATCH_NOTES = 1000  # in one transaction

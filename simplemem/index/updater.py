@@ -27,8 +27,9 @@ from simplemem.index import changes, notes
 from simplemem.index.api import Progress, Row, SyncReport
 from simplemem.index.engine import COMMIT, SET_META
 from simplemem.index.notes import Rows, stat_of
+from simplemem.index.parsed_notes import ParsedNote, parse_note
 from simplemem.index.sync_pass import Snapshot, SyncPass
-from simplemem.index.text import NoteIndexer, ParsedNote, parse_note
+from simplemem.index.text import NoteIndexer
 from simplemem.note.names import parse_conflict_name
 from simplemem.note.note import Note
 from simplemem.vault.source import EVERYTHING, Revisions
