@@ -203,23 +203,25 @@ def _rows_of_note(
     """Return the rows that belong to a note, by table, in the order of their keys."""
     note = read.note
     titles = (read.metadata.title, base_name(read.path))
-    aliases = [(note_id, seq, alias, compare_key(alias)) for seq, alias in enumerate(note.aliases)]
-    tags = [(note_id, seq, tag.name, tag.source) for seq, tag in enumerate(note.tags)]
-    properties = [
+    alias_rows = [
+        (note_id, seq, alias, compare_key(alias)) for seq, alias in enumerate(note.aliases)
+    ]
+    tag_rows = [(note_id, seq, tag.name, tag.source) for seq, tag in enumerate(note.tags)]
+    property_rows = [
         (note_id, seq, str(key), _as_json(value))
         for seq, (key, value) in enumerate(note.header.properties.items())
     ]
-    links = [
+    link_rows = [
         (note_id, seq, *_link_values(link, read.path, files_named))
         for seq, link in enumerate(note.links)
     ]
     return {
-        "aliases": aliases,
+        "aliases": alias_rows,
         "names": _name_rows(note_id, titles, note.aliases),
-        "tags": tags,
+        "tags": tag_rows,
         "tag_pairs": _tag_pair_rows(note_id, note),
-        "properties": properties,
-        "links": links,
+        "properties": property_rows,
+        "links": link_rows,
     }
 
 
