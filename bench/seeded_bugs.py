@@ -70,7 +70,7 @@ FAULTS = (
     Fault(
         "splicing", "the blank lines below a removed property go with it",
         "simplemem.note.properties",
-        [("text[:start] + text[end:], remaining)", r'text[:start] + text[end:].lstrip("\r\n"), remaining)')],
+        [("changed = text[:start] + text[end:]", r'changed = text[:start] + text[end:].lstrip("\r\n")')],
     ),
     Fault(
         "splicing", "an apostrophe in single quotes is not doubled",

@@ -1,6 +1,8 @@
-"""Cut the text of a note into passages and sections, and tell equal texts by fingerprints. Pure.
+"""Find sections of a note, cut its text into passages, and compute fingerprints of texts. Pure.
 
-Passages are what searches find and vectors are made of.
+Fingerprints tell equal texts: of two blocks, or of a passage now and when its vector was computed.
+Sections are what people and agents name to read or change a part of a note. Passages are what
+searches find and vectors are made of.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ _MAX_PIECE_CHARACTERS = 100_000  # a list of all words of a long text would take
 
 def text_hash(text: str) -> bytes:
     """Return 16 bytes that tell whether a text is still the one that a vector was computed from."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
+    data = text.encode("utf-8", "surrogatepass")
+    return hashlib.sha256(data).digest()[:16]
 
 
 def text_key(text: str) -> int | None:
@@ -44,7 +47,8 @@ def text_key(text: str) -> int | None:
     for piece in _pieces(text):
         words = " ".join(piece.split())
         if words:
-            digest.update((separator + words).encode("utf-8", "surrogatepass"))
+            data = (separator + words).encode("utf-8", "surrogatepass")
+            digest.update(data)
             separator = " "
             has_word = has_word or any(map(str.isalnum, words))
     if not has_word:
@@ -100,8 +104,10 @@ def find_section(text: str, body: Body, section: str) -> Span | None:
         if not parts:
             continue
 
-        if parts[-1].startswith("^"):
-            return _find_block_below(text, body, parts[:-1], parts[-1].removeprefix("^"))
+        *headings, last_part = parts
+        if last_part.startswith("^"):
+            block_id = last_part.removeprefix("^")
+            return _find_block_below(text, body, headings, block_id)
 
         span = _find_heading_section(text, body, parts)
         if span is not None:
@@ -109,14 +115,24 @@ def find_section(text: str, body: Body, section: str) -> Span | None:
     return None
 
 
-def _find_block_below(text: str, body: Body, headings: Sequence[str], block_id: str) -> Span | None:
+def _find_block_below(
+    text: str,
+    body: Body,
+    headings: Sequence[str],
+    block_id: str,
+) -> Span | None:
     """Return the span of the block with an id, if it is in the section that headings name."""
     block = _find_block(text, body, block_id)
     if block is None or not headings:
         return block
 
     section = _find_heading_section(text, body, headings)
-    if section is None or not section[0] <= block[0] < section[1]:
+    if section is None:
+        return None
+
+    block_start, _ = block
+    section_start, section_end = section
+    if not section_start <= block_start < section_end:
         return None
     return block
 
@@ -133,7 +149,8 @@ def _find_block(text: str, body: Body, block_id: str) -> Span | None:
 
     # An id alone on its line names the block before it.
     if index > 0 and _ONLY_BLOCK_ID.fullmatch(block_text):
-        return body.blocks[index - 1].start, block.end
+        block_before = body.blocks[index - 1]
+        return block_before.start, block.end
     return block.start, block.end
 
 
@@ -145,7 +162,11 @@ def _line_of_block_id(body: Body, block_id: str) -> int | None:
     return None
 
 
-def _find_heading_section(text: str, body: Body, parts: Sequence[str]) -> Span | None:
+def _find_heading_section(
+    text: str,
+    body: Body,
+    parts: Sequence[str],
+) -> Span | None:
     """Return the span of the first section whose heading's path has these parts in this order.
 
     The last part is the section's own heading. Other headings of the path may be left out.
@@ -154,7 +175,9 @@ def _find_heading_section(text: str, body: Body, parts: Sequence[str]) -> Span |
     paths = heading_paths(body)
     for index, heading in enumerate(body.headings):
         path_keys = [_heading_key(name) for name in paths[index]]
-        if keys[-1] == path_keys[-1] and _contains_in_order(path_keys, keys):
+        if keys[-1] != path_keys[-1]:
+            continue
+        if _contains_in_order(path_keys, keys):
             return heading.start, _section_end(text, body, index)
     return None
 
@@ -194,7 +217,12 @@ def section_span(text: str, section: str) -> Span | None:
     return find_section(text, read_body(text, body_start), section)
 
 
-def add_line(text: str, section: str, line: str, at: int | None = None) -> str:
+def add_line(
+    text: str,
+    section: str,
+    line: str,
+    at: int | None = None,
+) -> str:
     """Return the note with a line added to a section: at an offset in it, or at its end.
 
     A section that does not exist is added at the end of the note, with the line; `at` is not used.
@@ -204,9 +232,12 @@ def add_line(text: str, section: str, line: str, at: int | None = None) -> str:
 
     if span is None:
         gap = _gap_before_heading(text, newline)
-        return f"{text}{gap}## {section}{newline}{newline}{line}{newline}"
+        new_section = f"## {section}{newline}{newline}{line}{newline}"
+        return text + gap + new_section
+
     if at is not None:
-        return text[:at] + line + newline + text[at:]
+        added = line + newline
+        return text[:at] + added + text[at:]
     return _add_line_at_end(text, span, line, newline)
 
 
@@ -228,8 +259,9 @@ def _add_line_at_end(text: str, span: Span, line: str, newline: str) -> str:
     # A blank line separates the heading from the first line below it.
     has_only_heading = "\n" not in section_text
     gap = newline * 2 if has_only_heading else newline
+    added = gap + line
     rest = text[insert_at:] or newline
-    return text[:insert_at] + gap + line + rest
+    return text[:insert_at] + added + rest
 
 
 # -- passages
@@ -273,7 +305,8 @@ def cut_passages(text: str, body: Body) -> tuple[Passage, ...]:
     first = 0
     while first < len(pieces):
         end = _find_passage_end(pieces, first)
-        passages.append(_join_pieces(pieces[first:end], paths))
+        passage = _join_pieces(pieces[first:end], paths)
+        passages.append(passage)
         first = _find_next_start(pieces, first, end)
     return tuple(passages)
 
@@ -317,10 +350,14 @@ def _find_next_start(pieces: Sequence[_TextPiece], first: int, end: int) -> int:
     return start
 
 
-def _join_pieces(pieces: Sequence[_TextPiece], paths: Sequence[tuple[str, ...]]) -> Passage:
+def _join_pieces(
+    pieces: Sequence[_TextPiece],
+    paths: Sequence[tuple[str, ...]],
+) -> Passage:
     """Return the passage of some pieces. Its headings are those of its first text."""
     first = pieces[0]
-    first_text = next((piece for piece in pieces if not piece.is_heading), first)
+    texts = (piece for piece in pieces if not piece.is_heading)
+    first_text = next(texts, first)
     return Passage(
         start=first.start,
         end=pieces[-1].end,
@@ -337,12 +374,14 @@ def _cut_pieces(text: str, body: Body) -> list[_TextPiece]:
     pieces: list[_TextPiece] = []
     counted_to = 0
     line = 1
-    for index, (block_start, next_start) in enumerate(pairwise(_block_borders(text, body))):
+    borders = _block_borders(text, body)
+    for index, (block_start, next_start) in enumerate(pairwise(borders)):
         start = skip_blank(text, block_start)
-        end = start + len(text[start:next_start].rstrip())
-        if start == end:
+        block_text = text[start:next_start].rstrip()
+        if not block_text:
             continue
 
+        end = start + len(block_text)
         line += count_lines(text, counted_to, start)
         counted_to = start
         piece = _block_piece(text, body, index, start, end, line)
@@ -359,11 +398,19 @@ def _block_borders(text: str, body: Body) -> list[int]:
 
     A body may have text before its first block, or no blocks, for example if it is only a rule.
     """
+    first_start = skip_blank(text, body.start)
     later_starts = [block.start for block in body.blocks[1:]]
-    return [skip_blank(text, body.start), *later_starts, len(text)]
+    return [first_start, *later_starts, len(text)]
 
 
-def _block_piece(text: str, body: Body, index: int, start: int, end: int, line: int) -> _TextPiece:
+def _block_piece(
+    text: str,
+    body: Body,
+    index: int,
+    start: int,
+    end: int,
+    line: int,
+) -> _TextPiece:
     """Return the piece from `start` to `end`, which has the block of that index if there is one."""
     tokens = count_tokens(text[start:end])
     if not body.blocks:
@@ -390,10 +437,12 @@ def _cut_piece(text: str, piece: _TextPiece) -> Iterator[_TextPiece]:
     spans = _line_spans(text, piece.start, piece.end)
     for line, (line_start, line_end) in enumerate(spans, start=piece.line):
         for part_start, part_end, tokens in _line_parts(text, line_start, line_end):
-            if tokens > 0:
-                start = skip_blank(text, part_start)
-                end = start + len(text[start:part_end].rstrip())
-                yield _TextPiece(start, end, line, piece.heading, tokens)
+            if tokens == 0:
+                continue
+            start = skip_blank(text, part_start)
+            part = text[start:part_end].rstrip()
+            end = start + len(part)
+            yield _TextPiece(start, end, line, piece.heading, tokens)
 
 
 def _line_spans(text: str, start: int, end: int) -> Iterator[Span]:
@@ -458,7 +507,8 @@ def _word_runs(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]
             run_start = word_start
             run_tokens = 0
 
-        if tokens > MAX_TOKENS and not text[word_start:word_end].isascii():
+        is_too_long = tokens > MAX_TOKENS
+        if is_too_long and not text[word_start:word_end].isascii():
             for cut in _character_cuts(word_start, word_end, tokens):
                 yield run_start, cut, OVERLAP_TOKENS
                 run_start = cut
@@ -473,7 +523,8 @@ def _word_runs(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]
 
 def _word_ends(text: str, start: int, end: int) -> list[int]:
     """Return where each word ends, and the end of the text if there are blanks behind the last."""
-    ends = [word.end() for word in _WORD.finditer(text, start, end)]
+    words = _WORD.finditer(text, start, end)
+    ends = [word.end() for word in words]
     if not ends or ends[-1] != end:
         ends.append(end)
     return ends
@@ -481,5 +532,6 @@ def _word_ends(text: str, start: int, end: int) -> list[int]:
 
 def _character_cuts(start: int, end: int, tokens: int) -> range:
     """Return where to cut a word of so many tokens into parts of about `OVERLAP_TOKENS`."""
-    step = max(1, (end - start) * OVERLAP_TOKENS // tokens)
+    length = end - start
+    step = max(1, length * OVERLAP_TOKENS // tokens)
     return range(start + step, end, step)

@@ -53,8 +53,9 @@ def set_property(text: str, key: str, value: object) -> str:
 
     if name is None:
         new_value = clean_value(value)
+        properties[key] = new_value
         changed = _add_property(text, header, key, new_value)
-        return _verify_edit(text, header, changed, {**properties, key: new_value})
+        return _verify_edit(text, header, changed, properties)
 
     # A note may have a value that this module would never write. Setting it again is no error, so
     # the values are compared before the new one is checked.
@@ -65,9 +66,11 @@ def set_property(text: str, key: str, value: object) -> str:
     if equal_in_yaml(old_value, new_value):
         return text
 
+    properties[name] = new_value
     key_node, value_node = _find_entry(header.root, name)
-    changed = apply_edits(text, _set_entry(text, key_node, value_node, new_value))
-    return _verify_edit(text, header, changed, {**properties, name: new_value})
+    edits = _set_entry(text, key_node, value_node, new_value)
+    changed = apply_edits(text, edits)
+    return _verify_edit(text, header, changed, properties)
 
 
 def remove_property(text: str, key: str) -> str:
@@ -87,7 +90,8 @@ def remove_property(text: str, key: str) -> str:
     key_node, value_node = _find_entry(header.root, name)
     start = _line_start(text, key_node.start)
     end = _line_end(text, value_node.end).next_line
-    return _verify_edit(text, header, text[:start] + text[end:], remaining)
+    changed = text[:start] + text[end:]
+    return _verify_edit(text, header, changed, remaining)
 
 
 def replace_scalar(text: str, scalar: Scalar, value: str) -> str:
@@ -107,16 +111,24 @@ def replace_scalar(text: str, scalar: Scalar, value: str) -> str:
 
     quote = text[scalar.start : scalar.start + 1]
     source = format_text(value, quote, flow=scalar.flow)
-    changed = apply_edits(text, [(scalar.start, scalar.end, source)])
+    edit = (scalar.start, scalar.end, source)
+    changed = apply_edits(text, [edit])
     return _verify_edit(text, header, changed, properties)
 
 
-def _replace_at_path(properties: dict[str, Any], path: Sequence[str], value: str) -> None:
+def _replace_at_path(
+    properties: dict[str, Any],
+    path: Sequence[str],
+    value: str,
+) -> None:
     *parents, last = path
     collection: Any = properties
     for step in parents:
-        collection = collection[_index_of_step(collection, step)]
-    collection[_index_of_step(collection, last)] = value
+        index = _index_of_step(collection, step)
+        collection = collection[index]
+
+    index = _index_of_step(collection, last)
+    collection[index] = value
 
 
 def _index_of_step(collection: object, step: str) -> str | int:
@@ -140,7 +152,12 @@ def _read_editable_header(text: str) -> Header:
     )
 
 
-def _verify_edit(text: str, header: Header, changed: str, expected: Mapping[str, object]) -> str:
+def _verify_edit(
+    text: str,
+    header: Header,
+    changed: str,
+    expected: Mapping[str, object],
+) -> str:
     """Return a changed note; raise Unreadable if more than the edited property changed.
 
     `text` and `header` are those from before the edit, `expected` are all properties after it.
@@ -212,25 +229,35 @@ def _add_property(text: str, header: Header, key: str, value: object) -> str:
     if header.root is not None and header.root.children:
         indent = _indent_at(text, header.root.children[0].start)
 
-    lines = [line + newline for line in format_property(key, value, indent)]
-    return text[:end] + "".join(lines) + text[end:]
+    lines = format_property(key, value, indent)
+    added = "".join([line + newline for line in lines])
+    return text[:end] + added + text[end:]
 
 
 def _add_header(text: str, key: str, value: object) -> str:
     """Return a text with a header of one property, which begins after a byte order mark."""
     body = text.removeprefix(_BOM)
-    bom = text[: len(text) - len(body)]
+    bom_length = len(text) - len(body)
+    bom = text[:bom_length]
+
     newline = _line_end(text, 0).newline
-    return bom + newline.join(["---", *format_property(key, value), "---", body])
+    property_lines = format_property(key, value)
+    return bom + newline.join(["---", *property_lines, "---", body])
 
 
-def _set_entry(text: str, key: Node, old: Node, value: object) -> list[Edit]:
+def _set_entry(
+    text: str,
+    key: Node,
+    old: Node,
+    value: object,
+) -> list[Edit]:
     """Return the edits that give an entry of a block map another value.
 
     Quotes stay where the new value fits in them, and so do the comments next to the value.
     """
     is_same_type = type(value) is type(old.value)
-    if isinstance(value, (list, dict)) and value and old.children and is_same_type:
+    has_items = value and old.children
+    if isinstance(value, (list, dict)) and is_same_type and has_items:
         return _change_collection(text, key, old, value)
 
     value_start = skip_blanks(text, key.end, old.start) + 1  # right after the colon
@@ -291,14 +318,19 @@ class _BlockItems(NamedTuple):
         if start == 0:
             position = _line_start(self.text, self.starts[0])
         else:
-            position = _line_end(self.text, self.ends[start - 1]).next_line
+            end_before = self.ends[start - 1]
+            position = _line_end(self.text, end_before).next_line
+
         lines = [self.prefix + source + self.newline for source in sources]
         edits.append((position, position, "".join(lines)))
         return edits
 
 
 def _change_collection(
-    text: str, key: Node, old: Node, value: list[object] | dict[str, object]
+    text: str,
+    key: Node,
+    old: Node,
+    value: list[object] | dict[str, object],
 ) -> list[Edit]:
     """Return the edits that change what differs between a list or map and its new value."""
     if old.style in ("[", "{"):
@@ -310,7 +342,12 @@ def _change_collection(
     return _change_block_map(text, old, value, newline)
 
 
-def _change_block_list(text: str, node: Node, values: list[object], newline: str) -> list[Edit]:
+def _change_block_list(
+    text: str,
+    node: Node,
+    values: list[object],
+    newline: str,
+) -> list[Edit]:
     """Return the edits that change what differs between a block list and its new items."""
     items = node.children
     block = _find_list_items(text, node, newline)
@@ -321,16 +358,26 @@ def _change_block_list(text: str, node: Node, values: list[object], newline: str
     for old_start, old_end, new_start, new_end in changed_regions(old_keys, new_keys):
         replaced_items = items[old_start:old_end]
         new_values = values[new_start:new_end]
-        replaced_count = 0
-        if all(_is_text_on_line(item) for item in replaced_items):
-            # An item that takes the place of another keeps its line, with the comment on it.
-            pairs = list(zip(replaced_items, new_values, strict=False))
-            for item, value in pairs:
-                edits.append((item.start, item.end, format_scalar(value, item.style)))
-            replaced_count = len(pairs)
+        inline_edits: list[Edit] = []
+        if all(map(_is_text_on_line, replaced_items)):
+            inline_edits = _replace_items_on_lines(replaced_items, new_values)
 
+        replaced_count = len(inline_edits)
         sources = [format_scalar(value) for value in new_values[replaced_count:]]
+        edits += inline_edits
         edits += block.replace(old_start + replaced_count, old_end, sources)
+    return edits
+
+
+def _replace_items_on_lines(items: Sequence[Node], values: Sequence[object]) -> list[Edit]:
+    """Return the edits that give items other values, as far as there are items and values.
+
+    An item that takes the place of another keeps its line, with the comment on it.
+    """
+    edits: list[Edit] = []
+    for item, value in zip(items, values, strict=False):
+        source = format_scalar(value, item.style)
+        edits.append((item.start, item.end, source))
     return edits
 
 
@@ -345,7 +392,9 @@ def _find_list_items(text: str, node: Node, newline: str) -> _BlockItems:
     if not space or space.strip(" "):
         space = " "
 
-    prefix = text[_line_start(text, node.start) : node.start] + "-" + space
+    line_start = _line_start(text, node.start)
+    indent = text[line_start : node.start]
+    prefix = f"{indent}-{space}"
     return _BlockItems(
         text=text,
         starts=dashes,
@@ -357,11 +406,15 @@ def _find_list_items(text: str, node: Node, newline: str) -> _BlockItems:
 
 def _is_text_on_line(item: Node) -> bool:
     """Return whether an item is a plain or quoted scalar that is not left empty."""
-    return item.style in ("", "'", '"') and item.end > item.start
+    is_empty = item.start == item.end
+    return item.style in ("", "'", '"') and not is_empty
 
 
 def _change_block_map(
-    text: str, node: Node, entries: dict[str, object], newline: str
+    text: str,
+    node: Node,
+    entries: dict[str, object],
+    newline: str,
 ) -> list[Edit]:
     """Return the edits that change what differs between a block map and its new entries."""
     old_names = list(node.value)
@@ -376,16 +429,7 @@ def _change_block_map(
         if not equal_in_yaml(old.value, value):
             edits += _set_entry(text, key, old, value)
 
-    starts = [key.start for key, _ in node.pairs()]
-    ends = [value.end for _, value in node.pairs()]
-    prefix = text[_line_start(text, starts[0]) : starts[0]]
-    block = _BlockItems(
-        text=text,
-        starts=starts,
-        ends=ends,
-        prefix=prefix,
-        newline=newline,
-    )
+    block = _find_map_entries(text, node, newline)
     for old_start, old_end, new_start, new_end in changed_regions(old_names, new_names):
         names = new_names[new_start:new_end]
         sources = [format_entry(name, entries[name]) for name in names]
@@ -393,7 +437,30 @@ def _change_block_map(
     return edits
 
 
-def _change_flow(text: str, node: Node, value: list[object] | dict[str, object]) -> Edit:
+def _find_map_entries(text: str, node: Node, newline: str) -> _BlockItems:
+    """Return where the entries of a block map stand; each starts at its key."""
+    starts: list[int] = []
+    ends: list[int] = []
+    for key, value in node.pairs():
+        starts.append(key.start)
+        ends.append(value.end)
+
+    first_start = starts[0]
+    line_start = _line_start(text, first_start)
+    return _BlockItems(
+        text=text,
+        starts=starts,
+        ends=ends,
+        prefix=text[line_start:first_start],
+        newline=newline,
+    )
+
+
+def _change_flow(
+    text: str,
+    node: Node,
+    value: list[object] | dict[str, object],
+) -> Edit:
     """Return the edit that writes a list in brackets, or a map in braces, on one line.
 
     An item that does not change keeps its spelling. Raises Unreadable if a comment would be lost.
@@ -408,29 +475,39 @@ def _change_flow(text: str, node: Node, value: list[object] | dict[str, object])
     if isinstance(value, list):
         items = ", ".join(_flow_items(text, node, value))
         return (node.start, node.end, f"[{items}]")
+
     entries = ", ".join(_flow_entries(text, node, value))
     return (node.start, node.end, f"{{{entries}}}")
 
 
 def _flow_items(text: str, node: Node, values: list[object]) -> list[str]:
     """Return the sources of the new items of a list in brackets."""
-    old_sources = {repr(item.value): text[item.start : item.end] for item in node.children}
+    old_sources: dict[str, str] = {}
+    for item in node.children:
+        key = repr(item.value)
+        old_sources[key] = text[item.start : item.end]
 
-    sources = []
+    sources: list[str] = []
     for value in values:
         old_source = old_sources.get(repr(value))
         sources.append(old_source or format_scalar(value, flow=True))
     return sources
 
 
-def _flow_entries(text: str, node: Node, entries: dict[str, object]) -> list[str]:
+def _flow_entries(
+    text: str,
+    node: Node,
+    entries: dict[str, object],
+) -> list[str]:
     """Return the sources of the new entries of a map in braces."""
-    unchanged = {}
+    unchanged: dict[str, str] = {}
     for key, old in node.pairs():
-        if equal_in_yaml(old.value, entries.get(key.value)):
+        new_value = entries.get(key.value)
+        if equal_in_yaml(old.value, new_value):
             unchanged[key.value] = text[key.start : old.end]
 
-    sources = []
+    sources: list[str] = []
     for name, value in entries.items():
-        sources.append(unchanged.get(name) or format_entry(name, value, flow=True))
+        old_source = unchanged.get(name)
+        sources.append(old_source or format_entry(name, value, flow=True))
     return sources
