@@ -139,7 +139,7 @@ FAULTS = (
     Fault(
         "index", "vectors are kept by the text alone, though a title was embedded with it",
         "simplemem.note.passages",
-        [("hashlib.sha256(text.encode(", 'hashlib.sha256(text.split("\\n", 1)[-1].encode(')],
+        [('data = text.encode("', 'data = text.split("\\n", 1)[-1].encode("')],
     ),
     Fault(
         "index", "a note that is moved leaves its old file behind in the table of files",
