@@ -88,6 +88,10 @@ def commit_patches(
 
 
 def _compose_message(subject: str, trailers: Mapping[str, str]) -> str:
+    """Return a commit message: the subject on one line, and the trailers that are not empty.
+
+    The subject is cut to its limit. A trailer is a line "Simplemem-<key>: <value>".
+    """
     lines = [one_line(subject, _MAX_SUBJECT), ""]
     for key, value in trailers.items():
         line = one_line(value)

@@ -111,10 +111,7 @@ def differences(first: Connection, second: Connection, *, vectors: bool) -> Iter
 
 
 def _place_of(marked_row: tuple[bool, DumpedRow]) -> tuple[int, str, str]:
-    """Return the key by which `dump` sorts rows: the table, the note, and the number in it.
-
-    A row without such a number has its first value in place of it.
-    """
+    """Return the key by which `dump` sorts rows. The mark, which tells the index, does not count."""
     _, row = marked_row
     table, note, number, *_ = (*row, "")
     if isinstance(number, int):

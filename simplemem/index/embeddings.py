@@ -52,9 +52,10 @@ def adopt(engine: Engine, embedder: Embedder) -> None:
 def put(
     db: Connection, note_id: int, sha256: str, vectors: Mapping[int, bytes], refused: str = ""
 ) -> bool:
-    """Store a note's vectors, and what the embedder refused.
+    """Store a note's vectors by place, and why the embedder refused a text, "" if it did not.
 
-    Returns False, and stores nothing, if the note has changed since its text was read.
+    The note then counts as done. Returns False, and stores nothing, if the note has changed since
+    its text was read.
     """
     if db.execute("SELECT sha256 FROM notes WHERE id = $1", (note_id,)).get != sha256:
         return False

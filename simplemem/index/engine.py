@@ -159,13 +159,16 @@ class VectorIndex(Protocol):
         """Return the vectors of those places that have one."""
 
     def read_notes(self, note_ids: Iterable[int], *, blocks: bool) -> Iterable[tuple[int, bytes]]:
-        """Query the places and vectors of the passages of notes, or of their blocks, in order.
+        """Query the places and vectors of the passages of notes, or of their blocks, by place.
 
         The answer is read when it is iterated.
         """
 
     def read_all(self, *, blocks: bool) -> tuple[array[int], bytearray]:
-        """Return the places of all passages or blocks, and their vectors in a row."""
+        """Return the places of all passages or blocks, and their vectors.
+
+        The vector of the n-th place begins at n times the width. The order is any.
+        """
 
     def count(self) -> int:
         """Return how many vectors there are."""
@@ -177,10 +180,11 @@ class VectorIndex(Protocol):
     def nearest_notes(
         self, query: bytes, note_ids: Sequence[int] | None, limit: int, /
     ) -> list[int] | None:
-        """Return notes, all of `limit` notes with the nearest passages among them.
+        """Return candidates: the notes of the `limit` nearest passages, perhaps more, in any order.
 
-        `note_ids` are the notes to choose from, all if None. Returns None if the engine cannot tell,
-        or not as fast as a comparison of all vectors in memory.
+        `note_ids` are the notes to choose from, all if None. An approximate index may miss a few.
+        Returns None if the engine cannot tell, or not as fast as a comparison of all vectors in
+        memory.
         """
 
 
@@ -202,14 +206,21 @@ class Connection(Protocol):
         """Run a statement for each of some rows of values."""
 
     def state(self) -> object:
-        """Return what is equal for as long as nobody writes to the index, in any process."""
+        """Return a token of the index as this connection sees it.
+
+        Two equal tokens mean that nobody wrote between the two calls.
+        """
 
 
 class Leadership(Protocol):
     """The lead among several servers of one vault."""
 
     def take_or_keep(self) -> bool:
-        """Return whether this process leads, after taking the lead if nobody has it."""
+        """Return whether this process leads, after taking the lead if nobody has it.
+
+        Does not wait. Called every two seconds by the thread that writes: a lead on a server ends 8
+        s after it was last renewed. False, without an error, if the engine is away.
+        """
 
     def release(self) -> None:
         """Let another process lead."""
@@ -235,22 +246,32 @@ class Engine(Protocol):
         """How it keeps vectors, for people."""
 
     def refresh(self) -> None:
-        """Notice whether another index took the place of this one. Then `generation` has grown."""
+        """Notice whether another index took the place of this one. Then `generation` has grown.
+
+        A server may be noticed only with the next query.
+        """
 
     def reading(self) -> AbstractContextManager[Connection]:
         """Open one snapshot for several statements."""
 
     def answer(self, ask: Callable[[Connection], T]) -> T:
-        """Return what `ask` finds in one snapshot. It may be called several times."""
+        """Return what `ask` finds in one snapshot.
+
+        It is called again if somebody wrote meanwhile, so it must have no effects. Within a
+        transaction of this thread it is called once, in it.
+        """
 
     def writing(self, generation: int | None = None) -> AbstractContextManager[Connection]:
         """Open one transaction, re-entrant in a thread: the outermost commits.
 
-        Raises Replaced if the index is no longer the one of `generation`: ids may name other notes.
+        The outermost raises Replaced if the index is no longer the one of `generation`, because ids
+        may name other notes, and Unavailable if this thread led the servers and another leads now.
         """
 
     def rows(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
-        """Return the rows of one statement, outside of snapshots."""
+        """Return the rows of one statement. Within a transaction of this thread, it sees its
+        writes.
+        """
 
     def meta(self, key: str) -> str | None:
         """Return a fact about the index itself."""
@@ -259,15 +280,22 @@ class Engine(Protocol):
         """Store a fact about the index itself."""
 
     def expect_much(self) -> None:
-        """Prepare for very many notes."""
+        """Prepare for very many notes. Called in the first transaction of a bulk import.
+
+        A later `fold` may bring the statistics of a server up to date.
+        """
 
     def fold(self, generation: int | None = None) -> None:
-        """Merge segments of the term index, if many have come together."""
+        """Merge segments of the term index, if many have come together. Called after a scan.
+
+        Not for a transaction. Raises Replaced as `writing` does.
+        """
 
     def checkpoint(self, *, is_bulk: bool = False) -> None:
         """Tidy up after writes: merge segments, fold a log into its file, index vectors.
 
-        During a bulk write this is done less often.
+        It is cheap if there is nothing to do, and may be called after each write. During a bulk
+        write less is done. Not for a transaction.
         """
 
     def check(self) -> list[str]:

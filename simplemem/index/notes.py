@@ -486,7 +486,10 @@ def files_named(db: Connection, key: str) -> list[str]:
 
 
 def named_in_memory(paths: Iterable[str]) -> FilesNamed:
-    """Return what tells the files of a name, from a dictionary: cheaper than SQL for many links."""
+    """Return a function from a key of `name_key` to the paths of that name, in order.
+
+    It looks in a dictionary, which is cheaper than SQL for many links.
+    """
     names: dict[str, list[str]] = {}
     for path in sorted(paths):
         names.setdefault(name_key(path), []).append(path)
@@ -647,7 +650,11 @@ def copies_of(db: Connection, originals: Iterable[str]) -> list[str]:
 
 
 def conflict_copies(db: Connection) -> list[tuple[str, str, str]]:
-    """Return every conflict copy of a note that is there, with that note and what made it."""
+    """Return every conflict copy whose note is still there: (copy, note, what made the copy).
+
+    A file whose name only may be that of a copy is left out while searches show it. So is a file
+    that simplemem named itself.
+    """
     sql = """
         SELECT f.path, n.hidden IS NULL FROM files f LEFT JOIN notes n ON n.path = f.path
         WHERE f.copy_of IS NOT NULL ORDER BY f.path"""

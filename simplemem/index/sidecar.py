@@ -362,7 +362,11 @@ class Sidecar:
         return self._read(lambda db: notes.sources_that_could_mean(db, file_list))
 
     def conflict_copies(self) -> list[tuple[str, str, str]]:
-        """Return every conflict copy of a note that is there, with that note and what made it."""
+        """Return every conflict copy whose note is still there: (copy, note, what made the copy).
+
+        A file whose name only may be that of a copy is left out while searches show it. So is a
+        file that simplemem named itself.
+        """
         return self._read(notes.conflict_copies)
 
     # -- vectors, counts and states

@@ -239,7 +239,7 @@ def _read_claim(path: str, properties: Properties) -> _Claim | None:
 
 
 def _plain_text(value: object) -> str:
-    """Return a property as text, as `Note.text_property` does; "" for a list or map."""
+    """Return a property as `str()` gives it, not stripped; "" for None, a list or a map."""
     if value is None or isinstance(value, (Mapping, list)):
         return ""
     return str(value)

@@ -91,6 +91,10 @@ class ServiceChatModel:
     def _ask_openai(
         self, request: dict[str, Any], schema: dict[str, Any], deadline: float
     ) -> object:
+        """Return the whole response of the service, for `_parse`.
+
+        If the service refuses the schema, it is asked once more without it.
+        """
         request["temperature"] = 0
         json_schema = {"name": "answer", "strict": True, "schema": schema}
         strict_format = {"type": "json_schema", "json_schema": json_schema}

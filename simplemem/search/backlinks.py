@@ -243,7 +243,10 @@ def _check_kinds(kinds: Sequence[str]) -> None:
 
 
 def _mentions_by_links(links: Sequence[StoredLink], text: str) -> list[Mention]:
-    """Return the links of a note, each with the text of its line."""
+    """Return a mention for each link, with its line as plain text, cut to 300 characters.
+
+    The line is "" if the text no longer has it.
+    """
     lines = text.split("\n")
     mentions: list[Mention] = []
     for link in links:

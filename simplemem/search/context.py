@@ -190,7 +190,10 @@ def _neighbours_of(
 
 
 def _score_of_neighbour(neighbour: Ranked, hit: Ranked, ranking: Ranking) -> float:
-    """Return the score of a note beside a hit: its own, and a share of the hit's."""
+    """Return the score of a note beside a hit: its own and a tenth of the hit's.
+
+    After a reranking it is at most that of the last hit.
+    """
     score = neighbour.score + _NEIGHBOUR_SHARE * hit.score
     if ranking.reranking is not None:
         # The scores of hits are on the scale of the reranker, which has not seen this note.

@@ -330,9 +330,9 @@ def _share_of_question(
     weights: Mapping[str, float],
     total: float,
 ) -> float:
-    """Return the share of a part in a question, by weight or by the number of words.
+    """Return the larger of two shares of the question that some words have.
 
-    The number counts only for at least half of the words.
+    One is by weight. The other is by number, and counts only from a half on.
     """
     ranking_words = {word for word in part if word in weights}
     weight_of_part = sum(weights[word] for word in ranking_words)

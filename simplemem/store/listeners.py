@@ -61,9 +61,9 @@ class Listeners:
                 _LOG.exception("%r, which listens to changes, raised an error", listener)
 
     def _record_news(self, paths: Iterable[str]) -> list[str]:
-        """Return those of the paths whose latest change is news, and remember that it no longer is.
+        """Return the paths whose latest change was not announced yet, and remember it as announced.
 
-        If the index is unavailable, a change may be announced twice.
+        Hidden paths are left out.
         """
         visible = {path for path in paths if not self._access.hides(path)}
         with self._guard:

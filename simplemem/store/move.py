@@ -64,10 +64,10 @@ class NoteMover:
         self._settings = settings
 
     def move(self, name: str, new_name: str, **by: Unpack[By]) -> Moved:
-        """Give a note another name. Links to it and in it keep their targets and forms.
+        """Give a note another name, which includes its folder: "B" moves "A/B" to the top folder.
 
-        A repeated call whose answer was lost gives the same answer. Raises NotFound or
-        Ambiguous for the name, and what `move_files` raises.
+        Links to the note are rewritten in the same step. Raises Invalid or TooLong for a bad name,
+        and AlreadyExists if it belongs to another note.
         """
         self._writer.check_writable()
         new_path = path_of(check_name(new_name))

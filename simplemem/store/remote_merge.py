@@ -82,7 +82,10 @@ class RemoteMerge:
             self._add(new)
 
     def _add(self, file: CommittedFile) -> None:
-        """Put a new file of the remote into the vault, or merge it with one that is there."""
+        """Take a file of the remote that has no common earlier text, or that we deleted.
+
+        It is merged with the file that our last commit has at its path, if there is one.
+        """
         current = self._exchange.text_in_last_commit(file.path)
         self._merge_texts(None, current, file.data, file.path)
 

@@ -351,9 +351,14 @@ class EnhancedStore:
     ) -> Memory:
         """Return a note, or one section of it, now or at a version, date or commit.
 
-        A section is a heading, a path of headings ("A#B"), or a block ("^block"). `version` may
-        also be the hash of a text. Raises NotFound if there was no such note or section, or if its
-        text is no longer kept.
+        A section is a heading, a path of headings ("A#B"), or a block ("^block"). The id of a
+        version alone decides which note is read; `name` counts for a commit, a date and the hash of
+        a text, which may be a `version` too. Of both `version` and `at`, a hash or a commit goes
+        first, and otherwise `at`.
+
+        Raises NotFound if there was no such note or section, or if its text is no longer kept;
+        Ambiguous for a name of several notes; Unreadable or TooLong for a text that cannot be
+        returned.
         """
         return self._opened.memories.read(name, section=section, version=version, at=at)
 

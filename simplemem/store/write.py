@@ -433,7 +433,12 @@ class NewNoteRemarks:
         self._lifetime = lifetime
 
     def of(self, path: str, note: Note) -> list[str]:
-        """Return warnings about unresolved links in a new note, and about near duplicates of it."""
+        """Return warnings about a note that was just created: similar notes, and unresolved links.
+
+        While the vault is still being compared, unresolved links are not reported. Raises a
+        SimplememError or Damaged if the index or a file cannot be read; the note is written all the
+        same.
+        """
         return [*self._unresolved_links(path, note), *self._near_duplicates(path, note)]
 
     def _unresolved_links(self, path: str, note: Note) -> list[str]:

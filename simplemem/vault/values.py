@@ -151,7 +151,11 @@ class Version(NamedTuple):
 
     @property
     def effects(self) -> tuple[tuple[str, str | None, str | None], ...]:
-        """The paths that the change names, with the hashes of the files there before and after."""
+        """The paths that the change names, each with the hashes of its file before and after.
+
+        A hash is None if there is no file. Two paths for a move; none for a recovered text, which
+        was never at a path.
+        """
         if self.op == "recovered":
             return ()  # the text was never at a path
         if self.new_path is None:

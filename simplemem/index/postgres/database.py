@@ -97,19 +97,20 @@ class PostgresEngine:
 
     # -- connections
 
-    def _prepare(self, db: PostgresConnection, *, anew: bool = False) -> None:
-        """Make the tables if there are none, or others than ours.
+    def _prepare(self, db: PostgresConnection, *, discarded: str | None = None) -> None:
+        """Make the tables if there are none, others than ours, or those that are `discarded`.
 
-        Many servers that start at the same moment meet here.
+        Many servers that start, or that find damage, at the same moment meet here: the first makes
+        the tables, and the others take them.
         """
         with self._locked(db):
-            is_there = db.execute("SELECT to_regclass($1)", (f"{self.schema}.meta",)).get
-            version = None
-            if is_there:
-                version = db.execute("SELECT value FROM meta WHERE key = 'shape'").get
-            if anew or version != SCHEMA:
+            facts: dict[str, str] = {}
+            if db.execute("SELECT to_regclass($1)", (f"{self.schema}.meta",)).get:
+                facts = dict(db.execute("SELECT key, value FROM meta").fetchall())
+            is_current = facts.get("shape") == SCHEMA and "made" in facts
+            if not is_current or facts.get("made") == discarded:
                 # No number of a leader is used twice.
-                number = leader_in(db)[0] if is_there else 0
+                number = leader_in(db)[0] if facts else 0
                 self._make_tables(db, number)
         self._made = str(db.execute("SELECT value FROM meta WHERE key = 'made'").get)
 
@@ -338,7 +339,11 @@ class PostgresEngine:
         self._has_grown = True
 
     def fold(self, generation: int | None = None) -> None:
-        """Merge segments of the term index, if many have come together."""
+        """Merge segments of the term index if many have come together, in several transactions.
+
+        After `expect_much`, let the server count its tables too. Raises Replaced as `writing` does.
+        Not for a transaction.
+        """
         if is_merge_due(self, is_at_rest=True):
             from simplemem.index.terms.merging import merge_segments  # imports numpy
 
@@ -370,9 +375,10 @@ class PostgresEngine:
     # -- other tables
 
     def discard(self) -> None:
-        """Put empty tables in the place of these."""
+        """Put empty tables in the place of these, unless another server just did."""
         with _translating_errors():
-            self._prepare(self._connect(), anew=True)
+            db = self._connect()
+            self._prepare(db, discarded=self._made)
         self.generation += 1
 
     def build_replacement(self) -> PostgresEngine:

@@ -320,10 +320,10 @@ def _bound(value: Value) -> object:
 
 
 def connect(path: Path) -> SqliteConnection:
-    """Open a connection with the settings that all of them have.
+    """Open a connection with the settings that all have. Makes the file if there is none.
 
-    Raises Unavailable if the file or one of its logs is a link or a pipe: SQLite would write through
-    it, anywhere, or wait for its other end.
+    Raises SQLite's own errors (see `translating_errors`), and Unavailable if the file or one of its
+    logs is a link or a pipe: SQLite would write through it, anywhere, or wait for its other end.
     """
     _refuse_links(path)
     raw = apsw.Connection(str(path))
@@ -717,7 +717,9 @@ class SqliteEngine:
     def checkpoint(self, *, is_bulk: bool = False) -> None:
         """Merge segments of the term index, and fold the log into the file once it has grown.
 
-        The log is folded in under the vault's lock, and waits for no reader.
+        The log is folded in under the vault's lock. Raises Unavailable if another process holds
+        that for long. Readers are waited for at most a fifth of a second; then the log stays as it
+        is.
         """
         max_packed = MAX_PACKED_NOTES
         max_log_bytes = _MAX_LOG_BYTES

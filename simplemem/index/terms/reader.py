@@ -170,9 +170,9 @@ def _count_in_blocks(
 
 
 def _postings_in(occurrences: Occurrences, notes: Integers) -> tuple[Integers, Integers, Integers]:
-    """Return the ordinals and counts of the postings in some notes.
+    """Return the postings in some notes of a segment: ordinals, counts, and numbers of notes.
 
-    The third array has the index in `notes` of the note of each.
+    Ordinals are those of the segment. The number of a note is its index in `notes`.
     """
     by_note = occurrences.by_note
     if not len(by_note.note_indexes):

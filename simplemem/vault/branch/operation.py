@@ -44,6 +44,9 @@ class BranchOperation(WriteOperation):
         return [item.name or "" for item in tree]
 
     def _entry(self, path: str) -> Entry | None:
+        """Return the entry of a file in the commit of this operation, or in its parent before it is
+        made.
+        """
         return self._entries.entry_in(self._commit or self._parent, path)
 
     def _check_writable(self, path: str) -> None:

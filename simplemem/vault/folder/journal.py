@@ -266,9 +266,10 @@ def _listed_hash_at(root: DirHandles, path: str) -> str | None:
 
 
 def _hash_at(root: DirHandles, path: str) -> str | None:
-    """Return the hash of the file at a path, None if there is none, "" if it cannot be read.
+    """Return the hash of the file at a path.
 
-    A link, a folder or an unreadable file in a note's place must not stop later writes.
+    None if there is none, "" for a link, a folder, or a file that is too long or may not be read.
+    Raises OSError if the disk fails.
     """
     try:
         return disk.hash_of(root, path)

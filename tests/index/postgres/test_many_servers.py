@@ -233,6 +233,25 @@ def test_one_leads_until_it_says_nothing_and_is_then_refused(tmp_path: Path) -> 
             each.close()
 
 
+def test_of_two_servers_that_find_damage_the_second_keeps_what_the_first_built(
+    tmp_path: Path,
+) -> None:
+    with running() as url:
+        one, other = (PostgresEngine(url, "twice", tmp_path / "index.db") for _ in range(2))
+        one.set_meta("old", "yes")
+        assert other.meta("old") == "yes"
+        one.discard()
+        one.set_meta("new", "yes")
+        before = other.generation
+        other.discard()
+        assert other.meta("new") == "yes" and other.meta("old") is None
+        assert other.generation > before
+        other.discard()  # now it knows these tables
+        assert one.meta("new") is None
+        for each in (one, other):
+            each.close()
+
+
 def test_one_leads_after_the_tables_were_made_anew_or_a_clock_was_put_back(tmp_path: Path) -> None:
     with running() as url:
         one, other = (PostgresEngine(url, "lead", tmp_path / "index.db") for _ in range(2))
