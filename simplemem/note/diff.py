@@ -86,19 +86,25 @@ def _group_into_hunks(all_changes: Iterator[_Change]) -> list[list[_Change]]:
     hunks: list[list[_Change]] = []
     last_end = 0
     for change in all_changes:
-        if not hunks or change.old_start - last_end > 2 * _CONTEXT_LINES:
+        unchanged_lines = change.old_start - last_end
+        if not hunks or unchanged_lines > 2 * _CONTEXT_LINES:
             hunks.append([])
         hunks[-1].append(change)
         last_end = change.old_end
     return hunks
 
 
-def _hunk_lines(old: _Lines, new: _Lines, hunk: Sequence[_Change]) -> Iterator[str]:
+def _hunk_lines(
+    old: _Lines,
+    new: _Lines,
+    hunk: Sequence[_Change],
+) -> Iterator[str]:
     """Yield the lines of a hunk: its header, its changes, and the context lines around them."""
     first = hunk[0]
     last = hunk[-1]
+    lines_to_end = len(old) - last.old_end
     lines_before = min(_CONTEXT_LINES, first.old_start)
-    lines_after = min(_CONTEXT_LINES, len(old) - last.old_end)
+    lines_after = min(_CONTEXT_LINES, lines_to_end)
     start = first.old_start - lines_before
     end = last.old_end + lines_after
     new_start = first.new_start - lines_before
@@ -153,7 +159,8 @@ def changed_regions(old: _Lines, new: _Lines) -> Iterator[_Change]:
 
 def lines_of(data: bytes) -> list[str]:
     r"""Return the lines of a text with their ends. Only `\n` ends a line."""
-    *lines, last_line = data.decode("utf-8", "replace").split("\n")
+    text = data.decode("utf-8", "replace")
+    *lines, last_line = text.split("\n")
     ended_lines = [line + "\n" for line in lines]
     if last_line:
         ended_lines.append(last_line)
@@ -254,7 +261,8 @@ class _Matcher:
         self.matched = [-1] * len(one)
 
     def match_all(self) -> None:
-        regions = [(0, len(self._one), 0, len(self._other))]
+        whole = (0, len(self._one), 0, len(self._other))
+        regions = [whole]
         while regions:
             region = self._match_ends(regions.pop())
             start, end, other_start, other_end = region
@@ -317,23 +325,28 @@ class _Matcher:
             self.matched[first : first + size] = other_lines
 
 
-def _find_anchors(one: _Lines, other: _Lines, region: _Region) -> list[_LinePair]:
+def _find_anchors(
+    one: _Lines,
+    other: _Lines,
+    region: _Region,
+) -> list[_LinePair]:
     """Return equal lines that occur once on each side of a region, as many as do not cross."""
     start, end, other_start, other_end = region
-    counts = Counter(one[start:end])
-    other_counts = Counter(other[other_start:other_end])
+    indexes = _unique_lines(one, start, end)
+    other_indexes = _unique_lines(other, other_start, other_end)
 
-    other_lines = {
-        other[index]: index
-        for index in range(other_start, other_end)
-        if other_counts[other[index]] == 1
-    }
-    pairs = [
-        (index, other_lines[one[index]])
-        for index in range(start, end)
-        if counts[one[index]] == 1 and one[index] in other_lines
-    ]
+    pairs: list[_LinePair] = []
+    for line, index in indexes.items():
+        other_index = other_indexes.get(line)
+        if other_index is not None:
+            pairs.append((index, other_index))
     return _longest_rising(pairs)
+
+
+def _unique_lines(lines: _Lines, start: int, end: int) -> dict[str, int]:
+    """Return the lines that occur once in `lines[start:end]`, in order, with their indexes."""
+    counts = Counter(lines[start:end])
+    return {lines[index]: index for index in range(start, end) if counts[lines[index]] == 1}
 
 
 def _longest_rising(pairs: list[_LinePair]) -> list[_LinePair]:
@@ -347,7 +360,8 @@ def _longest_rising(pairs: list[_LinePair]) -> list[_LinePair]:
     previous_pairs: list[int] = []  # for each pair, the one before it in its selection, or -1
     for index, (_, number) in enumerate(pairs):
         length = bisect_left(smallest_ends, number)
-        previous_pairs.append(last_pairs[length - 1] if length else -1)
+        previous = last_pairs[length - 1] if length else -1
+        previous_pairs.append(previous)
         if length == len(smallest_ends):
             smallest_ends.append(number)
             last_pairs.append(index)
@@ -355,7 +369,7 @@ def _longest_rising(pairs: list[_LinePair]) -> list[_LinePair]:
             smallest_ends[length] = number
             last_pairs[length] = index
 
-    selection = []
+    selection: list[_LinePair] = []
     index = last_pairs[-1] if last_pairs else -1
     while index >= 0:
         selection.append(pairs[index])

@@ -87,7 +87,13 @@ def choose_excerpt(
     versions = Quotable.of(text).versions
     visible = versions[0]
     unique = blank_spans(visible, repeated)
-    version, place = _place_to_show(text, (unique, *versions), passages, best, words)
+    version, place = _place_to_show(
+        text,
+        (unique, *versions),
+        passages,
+        best,
+        words,
+    )
 
     around, place = where_words_stand(version, passages, place, words, limit)
     if around is None or not _has_text(version, around):
@@ -102,7 +108,11 @@ def choose_excerpt(
         # Repeated blocks are cut off at the ends only: without one in its middle, a list would lack
         # a step.
         version = visible
-    return Excerpt(snippet(version, around, place, limit), location.headings, location.line)
+    return Excerpt(
+        text=snippet(version, around, place, limit),
+        headings=location.headings,
+        line=location.line,
+    )
 
 
 def _place_to_show(
@@ -117,11 +127,13 @@ def _place_to_show(
     The place is `best` if words of the query are visible there, else the passage with most of them.
     If `best` contains none of the words, it is `best` itself, or None if nothing is visible there.
     """
-    if best is not None and words_begun(text[best.start : best.stop], words):
-        for version in versions:
-            place = _place_with_words(version, passages, best, words)
-            if place is not None:
-                return version, place
+    if best is not None:
+        text_of_best = text[best.start : best.stop]
+        if words_begun(text_of_best, words):
+            for version in versions:
+                place = _place_with_words(version, passages, best, words)
+                if place is not None:
+                    return version, place
 
     with_text = (version for version in versions if _first_with_text(version, passages) is not None)
     version = next(with_text, versions[-1])
@@ -131,7 +143,10 @@ def _place_to_show(
 
 
 def _place_with_words(
-    version: str, passages: Sequence[Position], best: Position, words: Sequence[str]
+    version: str,
+    passages: Sequence[Position],
+    best: Position,
+    words: Sequence[str],
 ) -> Position | None:
     """Return `best` if words of the query are visible there, else the passage with most of them.
 
@@ -151,7 +166,10 @@ def _place_with_words(
 
 
 def _first_with_text(version: str, passages: Sequence[Position]) -> Position | None:
-    return next((passage for passage in passages if _has_text(version, passage)), None)
+    for passage in passages:
+        if _has_text(version, passage):
+            return passage
+    return None
 
 
 def _words_in(version: str, place: Position, words: Sequence[str]) -> int:
@@ -170,7 +188,8 @@ def _has_text(version: str, place: Position) -> bool:
 def _without_edges(version: str, passage: Position) -> Position:
     """Return a passage from its first visible character to its last."""
     part = version[passage.start : passage.stop]
-    start = passage.start + len(part) - len(part.lstrip())
+    blank_length = len(part) - len(part.lstrip())
+    start = passage.start + blank_length
     stop = passage.start + len(part.rstrip())
     if start >= stop:
         return passage
@@ -185,7 +204,11 @@ def _without_edges(version: str, passage: Position) -> Position:
 _MAX_SEARCHED_CHARACTERS = 200_000
 
 
-def passages_of(notes: NoteReader, details: NoteDetails, text: str | None = None) -> Passages:
+def passages_of(
+    notes: NoteReader,
+    details: NoteDetails,
+    text: str | None = None,
+) -> Passages:
     """Return the passages of a note to compare with a question, read when they are needed.
 
     `text` is the text of the note if it was read already.
@@ -197,7 +220,11 @@ def passages_of(notes: NoteReader, details: NoteDetails, text: str | None = None
             return text
         return notes.text_of(row.path) or ""
 
-    return Passages((row.path, row.sha256), spans_to_compare(details), read)
+    return Passages(
+        key=(row.path, row.sha256),
+        spans=spans_to_compare(details),
+        read=read,
+    )
 
 
 class _ComparedNote:
@@ -229,7 +256,12 @@ class HitQuality:
         self._notes = notes
         self._embeddings = embeddings
 
-    def score(self, ranking: Ranking, hit: Ranked, text: str | None = None) -> float:
+    def score(
+        self,
+        ranking: Ranking,
+        hit: Ranked,
+        text: str | None = None,
+    ) -> float:
         """Return how good a hit is by itself, from 0 to 1.
 
         This is the share of the question that it covers, or the score of the reranker. It does not
@@ -247,11 +279,15 @@ class HitQuality:
         if coverage is None or _ranks_by_words(ranking):
             share = _share_of_words(weights, note)
         if coverage is None:
-            return max(share, _similarities(ranking).get(hit.note, 0.0))
+            similarity = _similarities(ranking).get(hit.note, 0.0)
+            return max(share, similarity)
         return share or coverage.share(weights, note.label, note.passages)
 
     def is_only_nearest(
-        self, ranking: Ranking, share: float | None = None, text: str | None = None
+        self,
+        ranking: Ranking,
+        share: float | None = None,
+        text: str | None = None,
     ) -> bool:
         """Return whether the best hit does not answer, so that nothing was found.
 
@@ -267,10 +303,16 @@ class HitQuality:
             return False
         return self._confidence(ranking, share, text) < 0
 
-    def _confidence(self, ranking: Ranking, share: float | None, text: str | None) -> float:
+    def _confidence(
+        self,
+        ranking: Ranking,
+        share: float | None,
+        text: str | None,
+    ) -> float:
         """Return the confidence that the best hit answers; below 0 it does not."""
         best = ranking.hits[0]
-        has_similarity = ranking.mode != "text" and best.note in (ranking.matches.vector_hits or {})
+        vector_hits = ranking.matches.vector_hits or {}
+        has_similarity = ranking.mode != "text" and best.note in vector_hits
         if not has_similarity:
             if share is None:
                 share = self.score(ranking, best, text)
@@ -282,12 +324,17 @@ class HitQuality:
         if coverage is None:
             # It is not known how well another embedder compares words, so either words or meaning
             # suffice.
-            share = _share_of_words(_rarity_of_words(ranking), note)
-            return max(by_meaning, _confidence_by_words(ranking, share)) if share else by_meaning
+            rarity = _rarity_of_words(ranking)
+            share = _share_of_words(rarity, note)
+            if not share:
+                return by_meaning
+            by_words = _confidence_by_words(ranking, share)
+            return max(by_meaning, by_words)
 
         if ranking.mode == "semantic":
             # A search by meaning alone may be answered by meaning alone.
-            return max(by_meaning, _confidence_by_vectors(ranking, coverage, note))
+            by_vectors = _confidence_by_vectors(ranking, coverage, note)
+            return max(by_meaning, by_vectors)
         if not best.has_word:
             return by_meaning
         return _confidence_by_vectors(ranking, coverage, note)
@@ -296,18 +343,24 @@ class HitQuality:
 def _confidence_by_words(ranking: Ranking, share: float) -> float:
     """Return the confidence in the best hit by the share of the query's words that it contains."""
     word_count = len(_informative_words(ranking))
-    return judgement.confidence_by_words(word_count, share, rank.lead_of(ranking.ranked))
+    lead = rank.lead_of(ranking.ranked)
+    return judgement.confidence_by_words(word_count, share, lead)
 
 
 def _confidence_by_meaning(ranking: Ranking) -> float:
     """Return the confidence in the best hit by how much more similar it is than other notes."""
+    best = ranking.hits[0]
     similarities = dict(_similarities(ranking))
-    similarity = similarities.pop(ranking.hits[0].note)
+    similarity = similarities.pop(best.note)
     z_score = judgement.z_score(similarity, list(similarities.values()))
     return judgement.confidence_by_meaning(z_score)
 
 
-def _confidence_by_vectors(ranking: Ranking, coverage: Coverage, note: _ComparedNote) -> float:
+def _confidence_by_vectors(
+    ranking: Ranking,
+    coverage: Coverage,
+    note: _ComparedNote,
+) -> float:
     """Return the confidence in the best hit by the bundled word vectors.
 
     Comparing each word of the question with each of the note is the costly part. The words that the
@@ -320,11 +373,13 @@ def _confidence_by_vectors(ranking: Ranking, coverage: Coverage, note: _Compared
     matched = {word for word in informative if note.contains_form_of(word)}
     missing = [word for word in informative if word not in matched]
     names = rank.names_in(ranking.query.text)
-    contains_only_names = bool(missing) and bool(matched) and matched <= names
+    lacks_a_part = bool(missing) and bool(matched)
+    contains_only_names = lacks_a_part and matched <= names
 
+    best = ranking.hits[0]
     evidence = Evidence(
         word_count=len(informative),
-        similarity=_similarities(ranking)[ranking.hits[0].note],
+        similarity=_similarities(ranking)[best.note],
         coverage=share_contained(weights, note.label, note.passages.texts()),
         lead=rank.lead_of(ranking.ranked),
         missing_similarity=None,
@@ -340,12 +395,17 @@ def _confidence_by_vectors(ranking: Ranking, coverage: Coverage, note: _Compared
         passage = _passage_at(note.passages, passage_number)
         missing_similarity = max(by_word[word] for word in missing)
         missing_similarity += _similarity_of_texts(
-            coverage, " ".join(missing), f"{note.label} {passage}"
+            coverage,
+            " ".join(missing),
+            f"{note.label} {passage}",
         )
-    share = judgement.coverage_of(weights, similarities)
-    return judgement.confidence(
-        replace(evidence, coverage=share, missing_similarity=missing_similarity)
+
+    compared_evidence = replace(
+        evidence,
+        coverage=judgement.coverage_of(weights, similarities),
+        missing_similarity=missing_similarity,
     )
+    return judgement.confidence(compared_evidence)
 
 
 def _similarity_of_texts(coverage: Coverage, text: str, other: str) -> float:
@@ -362,7 +422,8 @@ def _share_of_words(weights: Mapping[str, float], note: _ComparedNote) -> float:
 def _label_of(details: NoteDetails) -> str:
     """Return all that a note is called: its name, title, description and tags."""
     row = details.row
-    return " ".join((name_of(row.path), row.title, row.description, *details.tags))
+    name = name_of(row.path)
+    return " ".join((name, row.title, row.description, *details.tags))
 
 
 def _ranks_by_words(ranking: Ranking) -> bool:
@@ -381,7 +442,8 @@ def _rarity_of_words(ranking: Ranking) -> dict[str, float]:
 def _informative_weights(ranking: Ranking, coverage: Coverage) -> dict[str, float]:
     """Return the weight of each word of the query in its coverage."""
     rarity = _rarity_of_words(ranking)
-    lengths = coverage.vectors.lengths([word.lower() for word in rarity])
+    words = [word.lower() for word in rarity]
+    lengths = coverage.vectors.lengths(words)
     return judgement.informative_weights(rarity, lengths.tolist())
 
 
@@ -395,7 +457,9 @@ def _passage_at(passages: Passages, number: int) -> str:
     The note may have changed since `Coverage` read its words: then it may have fewer passages.
     """
     texts = with_words(passages.texts())
-    return texts[number] if 0 <= number < len(texts) else ""
+    if 0 <= number < len(texts):
+        return texts[number]
+    return ""
 
 
 def _similarities(ranking: Ranking) -> Mapping[NoteId, float]:

@@ -52,7 +52,9 @@ class NoteReranker:
     def name(self) -> str:
         """The name of the reranker: its model and host, or its provider if it cannot be used."""
         client, _ = self._connect()
-        return str(self._settings.rerank.provider) if client is None else client.name
+        if client is None:
+            return str(self._settings.rerank.provider)
+        return client.name
 
     @property
     def failure(self) -> str:
@@ -78,22 +80,25 @@ class NoteReranker:
         in_same_order = replace(ranking, hits=ranking.hits[:limit])
         if not ranking.query.words or len(ranking.hits) < 2:
             return in_same_order
+
         reranker, failure = self._connect()
         if reranker is None:
             return _with_failure(in_same_order, failure)
 
-        texts = self._texts_of(ranking, is_remote=reranker.remote)
-        if len(texts) < 2:
+        texts_by_note = self._texts_of(ranking, is_remote=reranker.remote)
+        if len(texts_by_note) < 2:
             return in_same_order
+
+        texts = list(texts_by_note.values())
         deadline = time.monotonic() + self._settings.rerank.seconds
         try:
-            values = reranker.scores(ranking.query.text, list(texts.values()), deadline)
+            values = reranker.scores(ranking.query.text, texts, deadline)
         except SimplememError as error:
             failure = self._note_failure(reranker, error)
             return _with_failure(in_same_order, failure)
 
         self._last_failure = ""
-        scores = dict(zip(texts, values, strict=True))
+        scores = dict(zip(texts_by_note, values, strict=True))
         reranking = Reranking(
             name=reranker.name,
             is_remote=reranker.remote,
@@ -126,7 +131,13 @@ class NoteReranker:
                 texts[hit.note] = text
         return texts
 
-    def _text_of(self, ranking: Ranking, note: NoteId, *, is_remote: bool) -> str | None:
+    def _text_of(
+        self,
+        ranking: Ranking,
+        note: NoteId,
+        *,
+        is_remote: bool,
+    ) -> str | None:
         """Return a note's title, headings and best passage, for the reranker.
 
         Returns None if the file is gone or has changed since it was ranked, or if the note is
@@ -140,6 +151,7 @@ class NoteReranker:
             return None
         if file is None or file.sha256 != row.sha256:
             return None
+
         rules = self._settings.embed.private
         is_private = row.private is not None or is_private_by_rule(row.path, rules)
         if is_remote and is_private:
@@ -152,8 +164,11 @@ class NoteReranker:
             headings = position.headings
             text = file.data.decode("utf-8", "replace")
             passage = text[position.start : position.stop].strip()
-        title = [row.title, *(heading for heading in headings if heading != row.title)]
-        return f"{' > '.join(title)}\n{passage}"[:_MAX_TEXT_CHARACTERS]
+
+        other_headings = [heading for heading in headings if heading != row.title]
+        title = " > ".join([row.title, *other_headings])
+        compared_text = f"{title}\n{passage}"
+        return compared_text[:_MAX_TEXT_CHARACTERS]
 
 
 def _connection_of(settings: Settings) -> _Connection:
@@ -162,9 +177,8 @@ def _connection_of(settings: Settings) -> _Connection:
     except SimplememError as error:
         provider = settings.rerank.provider
         _LOG.warning("no reranker: %s. %s", error.message, error.hint)
-        return _Connection(
-            None, f"The reranker {provider} cannot be used ({error.message}); {_ORDER_STAYS}"
-        )
+        reason = f"The reranker {provider} cannot be used ({error.message})"
+        return _Connection(None, f"{reason}; {_ORDER_STAYS}")
 
 
 def _reranker_of(settings: Settings) -> Reranker:
@@ -180,7 +194,11 @@ def _reranker_of(settings: Settings) -> Reranker:
             key = settings.voyage_ai.api_key
             key_setting = "voyage_ai.api_key"
     return ServiceReranker(
-        rerank.provider, url=rerank.url, model=model, key=key, key_setting=key_setting
+        rerank.provider,
+        url=rerank.url,
+        model=model,
+        key=key,
+        key_setting=key_setting,
     )
 
 
@@ -189,14 +207,22 @@ def _with_failure(ranking: Ranking, failure: str) -> Ranking:
 
 
 def _reranked_notes(
-    hits: Sequence[Ranked], scores: Mapping[NoteId, float]
+    hits: Sequence[Ranked],
+    scores: Mapping[NoteId, float],
 ) -> dict[NoteId, RerankedNote]:
     """Return for each scored note its score and its rank before."""
     ranks = {hit.note: rank for rank, hit in enumerate(hits, 1)}
-    return {note: RerankedNote(round(score, 4), ranks[note]) for note, score in scores.items()}
+    notes: dict[NoteId, RerankedNote] = {}
+    for note, score in scores.items():
+        rounded_score = round(score, 4)
+        notes[note] = RerankedNote(rounded_score, ranks[note])
+    return notes
 
 
-def in_order_of(scores: Mapping[NoteId, float], notes: Sequence[Ranked]) -> list[Ranked]:
+def in_order_of(
+    scores: Mapping[NoteId, float],
+    notes: Sequence[Ranked],
+) -> list[Ranked]:
     """Return notes in the order of their scores; a note without a score keeps its place.
 
     Notes with equal scores keep their order. The scores of the result are from 0 to 1, and fall: a
@@ -209,12 +235,15 @@ def in_order_of(scores: Mapping[NoteId, float], notes: Sequence[Ranked]) -> list
     for place, note in zip(places, scored, strict=True):
         ordered[place] = note
 
-    shares = dict(zip(scores, from_0_to_1(list(scores.values())), strict=True))
+    values = list(scores.values())
+    shares = dict(zip(scores, from_0_to_1(values), strict=True))
     minimum = 0.0
     raised_scores: list[float] = []
     for note in reversed(ordered):
         minimum = shares.get(note.note, minimum)
-        raised_scores.append(shares.get(note.note, max(minimum, note.score)))
+        raised_score = max(minimum, note.score)
+        raised_scores.append(shares.get(note.note, raised_score))
 
-    new_scores = falling_scores(min(score, 1.0) for score in reversed(raised_scores))
+    raised_scores.reverse()
+    new_scores = falling_scores(min(score, 1.0) for score in raised_scores)
     return [note._replace(score=score) for note, score in zip(ordered, new_scores, strict=True)]
