@@ -235,15 +235,17 @@ class PostgresVectors:
             values.append(IntegerList(note_ids))
         rows = self._db.execute(sql, values).fetchall()
         notes = list(dict.fromkeys(note_id for (note_id,) in rows))
-        return notes if len(rows) < count or len(notes) > limit else None
+        is_complete = len(rows) < count or len(notes) > limit
+        return notes if is_complete else None
 
     def _nearest_by_index(
         self, query: bytes, note_ids: Sequence[int] | None, limit: int
     ) -> list[int]:
         """Return the notes of the nearest passages, as the index sees them."""
         count = max(_MIN_INDEXED_PASSAGES, int(_INDEXED_PASSAGES_PER_NOTE * limit))
-        # The share of all notes, of which few were removed.
-        share = 1.0 if note_ids is None else len(note_ids) / max(note_ids)
+        share = 1.0
+        if note_ids is not None:
+            share = len(note_ids) / max(note_ids)  # of all notes, of which few were removed
         is_large_share = share >= _LARGE_SHARE
         if is_large_share:
             count = int(count / share)
@@ -269,7 +271,8 @@ class PostgresVectors:
         notes = list(dict.fromkeys(note_id for (note_id,) in rows))
         if note_ids is None or not is_large_share:
             return notes
-        return [note_id for note_id in notes if note_id in set(note_ids)]
+        allowed = set(note_ids)
+        return [note_id for note_id in notes if note_id in allowed]
 
     # -- the index
 

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 import apsw
 
@@ -426,24 +426,48 @@ def identify_file(path: Path) -> IndexFile:
     if not path.exists() or path.stat().st_size == 0:
         return "none"
     is_replaceable = _has_our_mark(path) or is_beside_notes(path)
-    if_unreadable: IndexFile = "none" if is_replaceable else "foreign"
     try:
-        with translating_errors(), closing(connect(path)) as db:
-            application_id = db.execute("PRAGMA application_id").get
-            version = db.execute("PRAGMA user_version").get
-            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema")}
+        marks = _read_marks(path)
     except Damaged:
-        return if_unreadable
+        return "none" if is_replaceable else "foreign"
 
-    if application_id != APPLICATION_ID:
-        is_empty = application_id == 0 and version == 0 and not tables
-        return "none" if is_empty else if_unreadable
-    if version > SCHEMA_VERSION:
+    if marks.is_empty:
+        return "none"
+    if marks.application_id != APPLICATION_ID:
+        return "none" if is_replaceable else "foreign"
+    if marks.version > SCHEMA_VERSION:
         return "newer"
-    # An interpreter without sqlite-vec cannot read its table, and builds an index without it.
-    is_readable = "vectors_chunks" not in tables or has_vector_extension()
-    is_current = version == SCHEMA_VERSION and tables >= _TABLES
-    return "ours" if is_current and is_readable else "none"
+    return "ours" if marks.is_usable else "none"
+
+
+class _Marks(NamedTuple):
+    """What tells whose file an SQLite file is."""
+
+    application_id: int
+    version: int
+    tables: set[str]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no program has put anything into the file."""
+        return self.application_id == 0 and self.version == 0 and not self.tables
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the tables of an index of ours can be used as they are."""
+        if self.version != SCHEMA_VERSION or not self.tables >= _TABLES:
+            return False
+        # An interpreter without sqlite-vec cannot read its table, and builds an index without it.
+        return "vectors_chunks" not in self.tables or has_vector_extension()
+
+
+def _read_marks(path: Path) -> _Marks:
+    """Read the marks of an SQLite file. Raises Damaged if it cannot be read."""
+    with translating_errors(), closing(connect(path)) as db:
+        application_id = db.execute("PRAGMA application_id").get
+        version = db.execute("PRAGMA user_version").get
+        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema")}
+    return _Marks(application_id, version, tables)
 
 
 def _has_our_mark(path: Path) -> bool:
@@ -575,9 +599,10 @@ class SqliteEngine:
         """
         with self._lock():
             with self._guard:
-                ours = self._connections.pop(threading.current_thread(), None)
-            if ours is not None:
-                ours[1].close()
+                current = self._connections.pop(threading.current_thread(), None)
+            if current is not None:
+                _, connection = current
+                connection.close()
             with closing(connect(fresh.path)) as db:
                 # Leaving WAL mode folds the log in, so that all of the index is in one file.
                 db.execute("PRAGMA journal_mode = DELETE").fetchall()

@@ -30,24 +30,34 @@ def describe_terms(db: Connection) -> Iterator[tuple[str, int, int]]:
     sql = "SELECT id, row_number() OVER (ORDER BY path) FROM notes"
     rows: Any = db.execute(sql)
     note_numbers = dict(rows)
-    sums: dict[str, tuple[int, int]] = {}
+
+    totals: dict[str, int] = {}
+    digests: dict[str, int] = {}
     for segment in list_segments(db):
-        source = read_source(db, segment.number)
-        note_ids = source.documents.note_ids.tolist()
-        numbers = np.array([note_numbers.get(note_id, 0) for note_id in note_ids], np.uint64)
-        blocks, digest = _describe_texts(source, numbers)
-        known_blocks, known_digest = sums.get("", (0, 0))
-        sums[""] = known_blocks + blocks, (known_digest + digest) & _ALL_BITS
-        for postings in read_all_terms(db, source):
-            described = _describe(postings, source, numbers)
-            for term, occurrences, digest in described:
-                known_occurrences, known_digest = sums.get(term, (0, 0))
-                digest = (known_digest + digest) & _ALL_BITS
-                sums[term] = known_occurrences + occurrences, digest
-    for term in sorted(sums):
-        occurrences, digest = sums[term]
+        for term, occurrences, digest in _describe_segment(db, segment.number, note_numbers):
+            sum_of_digests = digests.get(term, 0) + digest
+            totals[term] = totals.get(term, 0) + occurrences
+            digests[term] = sum_of_digests & _ALL_BITS
+
+    for term in sorted(totals):
+        occurrences = totals[term]
         if occurrences:
-            yield term, occurrences, digest
+            yield term, occurrences, digests[term]
+
+
+def _describe_segment(
+    db: Connection, number: int, note_numbers: dict[int, int]
+) -> Iterator[tuple[str, int, int]]:
+    """Yield the empty term and the terms of a segment, as `describe_terms` does."""
+    source = read_source(db, number)
+    note_ids = source.documents.note_ids.tolist()
+    numbers_of_notes = [note_numbers.get(note_id, 0) for note_id in note_ids]
+    numbers = np.array(numbers_of_notes, np.uint64)
+
+    block_count, digest = _describe_texts(source, numbers)
+    yield "", block_count, digest
+    for postings in read_all_terms(db, source):
+        yield from _describe(postings, source, numbers)
 
 
 def _describe(
@@ -55,20 +65,20 @@ def _describe(
 ) -> Iterator[tuple[str, int, int]]:
     """Yield the terms of a segment, with the number of occurrences in indexed notes."""
     documents = source.documents
-    notes = np.repeat(documents.note_indexes[postings.ordinals], postings.counts)
+    note_indexes = documents.note_indexes[postings.ordinals]
+    notes = np.repeat(note_indexes, postings.counts)
     ordinals = np.repeat(postings.ordinals.astype(np.int64), postings.counts)
-    digests = _mix(
-        numbers[notes],
-        _places(documents, ordinals),
-        postings.positions.astype(np.uint64),
-    )
-    is_alive = source.is_indexed[notes]
-    digests = np.where(is_alive, digests, 0)
+    places = _places(documents, ordinals)
+    positions = postings.positions.astype(np.uint64)
+    digests = _mix(numbers[notes], places, positions)
+    is_indexed = source.is_indexed[notes]
+    digests = np.where(is_indexed, digests, 0)
 
-    starts = postings.position_ends[postings.posting_ends[:-1]]
+    first_postings = postings.posting_ends[:-1]
+    starts = postings.position_ends[first_postings]
     if not len(starts):
         return
-    occurrences = np.add.reduceat(is_alive.astype(np.int64), starts)
+    occurrences = np.add.reduceat(is_indexed.astype(np.int64), starts)
     sums = np.add.reduceat(digests, starts)
     yield from zip(postings.terms, occurrences.tolist(), sums.tolist(), strict=True)
 
@@ -78,18 +88,25 @@ def _describe_texts(source: Source, numbers: Integers) -> tuple[int, int]:
     documents = source.documents
     notes = documents.notes_of_blocks
     blocks = np.arange(len(notes)) - documents.first_blocks[notes]
-    digests = _mix(numbers[notes], blocks.astype(np.uint64), documents.text_keys)
-    is_alive = source.is_indexed[notes]
-    return int(np.count_nonzero(is_alive)), int(digests[is_alive].sum(dtype=np.uint64))
+    places = blocks.astype(np.uint64)
+    digests = _mix(numbers[notes], places, documents.text_keys)
+    is_indexed = source.is_indexed[notes]
+    block_count = np.count_nonzero(is_indexed)
+    digest = digests[is_indexed].sum(dtype=np.uint64)
+    return int(block_count), int(digest)
 
 
 def _places(documents: Documents, ordinals: Integers) -> Integers:
     """Return the number of each ordinal in its note."""
-    first = documents.first_ordinals[documents.note_indexes[ordinals]]
-    return (ordinals - first).astype(np.uint64)
+    notes = documents.note_indexes[ordinals]
+    places = ordinals - documents.first_ordinals[notes]
+    return places.astype(np.uint64)
 
 
 def _mix(notes: Integers, places: Integers, positions: Integers) -> Integers:
-    digests: Integers = notes * _MIX_NOTE + places * _MIX_PLACE + positions * _MIX_POSITION
-    mixed: Integers = (digests ^ (digests >> np.uint64(29))) * _MIX_SUM
-    return mixed
+    sums: Integers = notes * _MIX_NOTE
+    sums += places * _MIX_PLACE
+    sums += positions * _MIX_POSITION
+    high_bits = sums >> np.uint64(29)
+    digests: Integers = (sums ^ high_bits) * _MIX_SUM
+    return digests

@@ -61,18 +61,18 @@ class Occurrences:
     @property
     def size(self) -> int:
         """About how many bytes of memory it takes, with what is computed from it."""
-        positions = 0 if self.positions is None else self.positions.nbytes
-        return 500 + 4 * self.ordinals.nbytes + self.counts.nbytes + positions
+        size = 500 + 4 * self.ordinals.nbytes + self.counts.nbytes
+        if self.positions is not None:
+            size += self.positions.nbytes
+        return size
 
     @cached_property
     def by_note(self) -> NotePostings:
         """The notes that hold the phrase."""
-        ordinals, counts = self.ordinals, self.counts
+        ordinals = self.ordinals
+        counts = self.counts
         if len(self.crossing):
-            ordinals = np.concatenate([ordinals, self.crossing])
-            counts = np.concatenate([counts, np.ones(len(self.crossing), counts.dtype)])
-            order = np.argsort(ordinals, kind="stable")
-            ordinals, counts = ordinals[order], counts[order]
+            ordinals, counts = self._with_crossing()
         if not len(ordinals):
             return NotePostings(_NONE, np.zeros(0), np.zeros(1, np.int64))
 
@@ -81,13 +81,26 @@ class Occurrences:
         np.not_equal(notes[1:], notes[:-1], out=is_first[1:])
         firsts = np.flatnonzero(is_first)
         note_indexes = notes[firsts]
+
         titles = self.documents.first_ordinals[note_indexes] + TITLE
-        in_title = np.where(ordinals[firsts] == titles, counts[firsts], 0)
+        is_in_title = ordinals[firsts] == titles
+        title_counts = np.where(is_in_title, counts[firsts], 0)
         totals = np.add.reduceat(counts, firsts, dtype=np.float64)
-        frequencies = BODY_WEIGHT * totals + (TITLE_WEIGHT - BODY_WEIGHT) * in_title
+        title_bonus = TITLE_WEIGHT - BODY_WEIGHT
+        frequencies = BODY_WEIGHT * totals + title_bonus * title_counts
+
         if len(self.crossing):
             firsts = np.searchsorted(self.ordinals, titles)
-        return NotePostings(note_indexes, frequencies, np.append(firsts, len(self.ordinals)))
+        first_postings = np.append(firsts, len(self.ordinals))
+        return NotePostings(note_indexes, frequencies, first_postings)
+
+    def _with_crossing(self) -> tuple[Integers, Integers]:
+        """Return all ordinals where the phrase begins, ascending, and the counts of each."""
+        ones = np.ones(len(self.crossing), self.counts.dtype)
+        ordinals = np.concatenate([self.ordinals, self.crossing])
+        counts = np.concatenate([self.counts, ones])
+        order = np.argsort(ordinals, kind="stable")
+        return ordinals[order], counts[order]
 
     @cached_property
     def block_count(self) -> int:
@@ -96,7 +109,8 @@ class Occurrences:
 
     def count_blocks_of(self, notes: Integers) -> int:
         """Return how many blocks of some notes hold the phrase. `notes` are indexes, ascending."""
-        return _count_blocks(self.documents, self.ordinals[self.postings_of(notes)])
+        postings = self.postings_of(notes)
+        return _count_blocks(self.documents, self.ordinals[postings])
 
     def postings_of(self, notes: Integers) -> Integers:
         """Return the indexes of the postings in some notes, whose indexes are ascending."""
@@ -106,7 +120,8 @@ class Occurrences:
         rows, is_there = find_sorted(by_note.note_indexes, notes)
         rows = rows[is_there]
         starts = by_note.first_postings[rows]
-        return expand(starts, by_note.first_postings[rows + 1] - starts)
+        ends = by_note.first_postings[rows + 1]
+        return expand(starts, ends - starts)
 
     @cached_property
     def first_positions(self) -> Integers:
@@ -122,7 +137,8 @@ def occurrences_of_term(
     ordinals, counts = decode_postings(packed_postings)
     positions = None
     if packed_positions is not None:
-        positions = decode_positions(packed_positions, int(counts.sum(dtype=np.int64)))
+        occurrence_count = int(counts.sum(dtype=np.int64))
+        positions = decode_positions(packed_positions, occurrence_count)
     return make_occurrences(documents, ordinals, counts, positions)
 
 
@@ -132,13 +148,16 @@ def make_occurrences(
     """Return the occurrences of postings. Raises Damaged if they do not fit the segment."""
     ordinals = ordinals.astype(np.int64)
     steps = np.diff(ordinals)
-    is_in_order = not len(steps) or int(steps.min()) >= 0
-    if not is_in_order or int(ordinals[-1]) >= documents.ordinal_count:
+    smallest_step = 1
+    if len(steps):
+        smallest_step = int(steps.min())
+    if smallest_step < 0 or int(ordinals[-1]) >= documents.ordinal_count:
         raise Damaged("the postings of a term do not fit their segment")
 
-    if len(steps) and int(steps.min()) == 0:  # a term with very many occurrences in one ordinal
+    if smallest_step == 0:  # a term with very many occurrences in one ordinal
         is_first = np.concatenate([[True], steps > 0])
-        counts = np.add.reduceat(counts, np.flatnonzero(is_first), dtype=np.int64)
+        firsts = np.flatnonzero(is_first)
+        counts = np.add.reduceat(counts, firsts, dtype=np.int64)
         ordinals = ordinals[is_first]
     return Occurrences(documents, ordinals, counts, _NONE, positions)
 
@@ -155,14 +174,17 @@ def union_of(documents: Documents, parts: Sequence[Occurrences]) -> Occurrences:
     order = np.argsort(ordinals, kind="stable")
     positions = None
     if all(part.positions is not None for part in parts):
-        every = np.concatenate([part.positions for part in parts])
+        joined_positions = np.concatenate([part.positions for part in parts])
         firsts = np.cumsum(counts) - counts
-        positions = every[expand(firsts[order], counts[order])]
+        indexes = expand(firsts[order], counts[order])
+        positions = joined_positions[indexes]
 
-    ordinals, counts = ordinals[order], counts[order]
+    ordinals = ordinals[order]
+    counts = counts[order]
     is_first = np.concatenate([[True], np.diff(ordinals) > 0])
-    summed = np.add.reduceat(counts, np.flatnonzero(is_first))
-    return Occurrences(documents, ordinals[is_first], summed, _NONE, positions)
+    firsts = np.flatnonzero(is_first)
+    sums = np.add.reduceat(counts, firsts)
+    return Occurrences(documents, ordinals[is_first], sums, _NONE, positions)
 
 
 def side_by_side(documents: Documents, words: Sequence[Occurrences]) -> Occurrences:
@@ -173,18 +195,17 @@ def side_by_side(documents: Documents, words: Sequence[Occurrences]) -> Occurren
         return nothing
 
     # Where the phrase would begin, by each of its words.
-    starts = sorted(
-        (_keys(documents, word, notes) - offset for offset, word in enumerate(words)),
-        key=len,
-    )
-    keys = starts[0]
-    for others in starts[1:]:
-        keys = keys[_is_in(keys, others)]
+    starts_by_word = []
+    for offset, word in enumerate(words):
+        keys_of_word = _keys(documents, word, notes)
+        starts_by_word.append(keys_of_word - offset)
+    keys = _intersect(starts_by_word)
     if not len(keys):
         return nothing
 
     first_ordinals = _ordinals_at(documents, keys)
-    last_ordinals = _ordinals_at(documents, keys + len(words) - 1)
+    last_keys = keys + len(words) - 1
+    last_ordinals = _ordinals_at(documents, last_keys)
     is_in_one_block = first_ordinals == last_ordinals
     ordinals, counts = np.unique(first_ordinals[is_in_one_block], return_counts=True)
     crossing = np.sort(first_ordinals[~is_in_one_block])
@@ -193,11 +214,17 @@ def side_by_side(documents: Documents, words: Sequence[Occurrences]) -> Occurren
 
 def _notes_with_all(words: Sequence[Occurrences]) -> Integers:
     """Return the indexes of the notes that hold all of the words, ascending."""
-    by_rarity = sorted((word.by_note.note_indexes for word in words), key=len)
-    notes = by_rarity[0]
-    for others in by_rarity[1:]:
-        notes = notes[_is_in(notes, others)]
-    return notes
+    return _intersect([word.by_note.note_indexes for word in words])
+
+
+def _intersect(arrays: Sequence[Integers]) -> Integers:
+    """Return the numbers that are in all of some ascending arrays, ascending."""
+    shortest, *longer_arrays = sorted(arrays, key=len)
+    numbers = shortest
+    for longer in longer_arrays:
+        is_common = _is_in(numbers, longer)
+        numbers = numbers[is_common]
+    return numbers
 
 
 def _keys(documents: Documents, word: Occurrences, notes: Integers) -> Integers:
@@ -205,15 +232,17 @@ def _keys(documents: Documents, word: Occurrences, notes: Integers) -> Integers:
     assert word.positions is not None
     chosen = word.postings_of(notes)
     counts = word.counts[chosen]
-    positions = word.positions[expand(word.first_positions[chosen], counts)].astype(np.int64)
+    indexes = expand(word.first_positions[chosen], counts)
+    positions = word.positions[indexes].astype(np.int64)
     ordinals = np.repeat(word.ordinals[chosen], counts)
 
     word_counts = documents.word_counts[ordinals]
     is_extra = positions >= word_counts
     keys: Integers = documents.starts[ordinals] + positions
     if is_extra.any():
-        in_extras = documents.starts[ordinals + documents.ordinal_count] + positions - word_counts
-        keys = np.where(is_extra, in_extras, keys)
+        starts_of_extras = documents.starts[ordinals + documents.ordinal_count]
+        keys_of_extras = starts_of_extras + positions - word_counts
+        keys = np.where(is_extra, keys_of_extras, keys)
 
     # Nearly always they are in order already.
     return np.sort(keys, kind="stable")
@@ -226,21 +255,23 @@ def _count_blocks(documents: Documents, ordinals: Integers) -> int:
     notes = documents.note_indexes[ordinals]
     places = ordinals - documents.first_ordinals[notes]
     is_block = places >= FIRST_BLOCK
-    titles = notes[places == TITLE]
-    if not len(titles):
+    is_title = places == TITLE
+    titled_notes = notes[is_title]
+    if not len(titled_notes):
         return int(np.count_nonzero(is_block))
 
-    has_title = np.zeros(len(documents.note_ids), bool)
-    has_title[titles] = True
-    is_block &= ~has_title[notes]
-    blocks_of_titles = documents.block_counts[titles].sum(dtype=np.int64)
-    return int(np.count_nonzero(is_block) + blocks_of_titles)
+    is_titled = np.zeros(len(documents.note_ids), bool)
+    is_titled[titled_notes] = True
+    is_block &= ~is_titled[notes]
+    block_count = int(np.count_nonzero(is_block))
+    blocks_of_titles = documents.block_counts[titled_notes]
+    return block_count + int(blocks_of_titles.sum(dtype=np.int64))
 
 
 def _ordinals_at(documents: Documents, keys: Integers) -> Integers:
     """Return the ordinals of places in the row of all tokens."""
-    indexes = np.searchsorted(documents.starts, keys, side="right") - 1
-    return indexes % documents.ordinal_count
+    ends = np.searchsorted(documents.starts, keys, side="right")
+    return (ends - 1) % documents.ordinal_count
 
 
 def _is_in(keys: Integers, sorted_keys: Integers) -> Any:
@@ -250,16 +281,13 @@ def _is_in(keys: Integers, sorted_keys: Integers) -> Any:
     return is_there
 
 
-# -- terms of a query
-
-_MAX_BYTES = 48_000_000  # of occurrences in memory
-
-
 # -- what a process keeps in memory
+
+_MAX_BYTES = 48_000_000  # of occurrences
 
 
 class TermFacts(NamedTuple):
-    """What is known of a single term in a segment.
+    """How many notes and blocks of a segment hold a single term, and where it occurs.
 
     `occurrences` is None if no note holds the term, or if its postings have not been read. Then
     `blocks` is known.
@@ -297,16 +325,19 @@ class SegmentCache:
     ) -> list[Segment]:
         """Return segments, after reading those that are not in memory.
 
-        With `forgets_others`, these are all segments, and what is known of others is forgotten.
+        With `forgets_others`, these are all segments, and those that no longer exist are forgotten.
         Raises Damaged if one cannot be read.
         """
         with self._lock:
             segments = {
                 number: self._segments[number] for number in numbers if number in self._segments
             }
+
         unread = [number for number in numbers if number not in segments]
         if unread:
-            segments |= {segment.number: segment for segment in _read_segments(db, unread)}
+            for segment in _read_segments(db, unread):
+                segments[segment.number] = segment
+
         with self._lock:
             if forgets_others and not self._segments.keys() <= segments.keys():
                 self._forget_all_but(segments)
@@ -315,24 +346,31 @@ class SegmentCache:
 
     def _forget_all_but(self, segments: Container[int]) -> None:
         """Forget segments that are gone, and their terms. Called with the lock held."""
-        for number in [number for number in self._segments if number not in segments]:
-            del self._segments[number]
-        for number, term in [key for key in self._terms if key[0] not in segments]:
-            self._bytes -= _size_of(self._terms.pop((number, term)).occurrences)
-        for number, phrase in [key for key in self._phrases if key[0] not in segments]:
-            self._bytes -= _size_of(self._phrases.pop((number, phrase)))
+        for number in list(self._segments):
+            if number not in segments:
+                del self._segments[number]
+
+        for term_key in list(self._terms):
+            if term_key[0] not in segments:
+                facts = self._terms.pop(term_key)
+                self._bytes -= _size_of(facts.occurrences)
+
+        for phrase_key in list(self._phrases):
+            if phrase_key[0] not in segments:
+                occurrences = self._phrases.pop(phrase_key)
+                self._bytes -= _size_of(occurrences)
 
     def term(self, number: int, term: str) -> TermFacts | None:
-        """Return what is known of a term in a segment; None if it was not read."""
+        """Return the facts of a term in a segment; None if they were not read."""
         return self._terms.get((number, term))
 
     def keep_term(self, number: int, term: str, facts: TermFacts) -> None:
         """Remember what a segment holds of a term."""
         with self._lock:
-            known = self._terms.pop((number, term), None)
+            previous = self._terms.pop((number, term), None)
             self._bytes += _size_of(facts.occurrences)
-            if known is not None:
-                self._bytes -= _size_of(known.occurrences)
+            if previous is not None:
+                self._bytes -= _size_of(previous.occurrences)
             self._terms[number, term] = facts
             self._make_room()
 
@@ -343,10 +381,10 @@ class SegmentCache:
     def keep_phrase(self, number: int, phrase: Phrase, occurrences: Occurrences) -> None:
         """Remember where a phrase stands in a segment."""
         with self._lock:
-            known = self._phrases.pop((number, phrase), None)
+            previous = self._phrases.pop((number, phrase), None)
             self._bytes += _size_of(occurrences)
-            if known is not None:
-                self._bytes -= _size_of(known)
+            if previous is not None:
+                self._bytes -= _size_of(previous)
             self._phrases[number, phrase] = occurrences
             self._make_room()
 
@@ -354,13 +392,17 @@ class SegmentCache:
         """Forget what was remembered first. Called with the lock held."""
         while self._bytes > self._max_bytes and (self._terms or self._phrases):
             if self._phrases:
-                self._bytes -= _size_of(self._phrases.popitem(last=False)[1])
+                _, occurrences = self._phrases.popitem(last=False)
+                self._bytes -= _size_of(occurrences)
             if self._terms:
-                self._bytes -= _size_of(self._terms.popitem(last=False)[1].occurrences)
+                _, facts = self._terms.popitem(last=False)
+                self._bytes -= _size_of(facts.occurrences)
 
 
 def _size_of(occurrences: Occurrences | None) -> int:
-    return 200 if occurrences is None else occurrences.size
+    if occurrences is None:
+        return 200
+    return occurrences.size
 
 
 def _read_segments(db: Connection, numbers: Sequence[int]) -> list[Segment]:
@@ -368,19 +410,20 @@ def _read_segments(db: Connection, numbers: Sequence[int]) -> list[Segment]:
         SELECT segment_id, documents, packed FROM segments
         WHERE {db.dialect.in_integers("segment_id", "$1")}"""
     rows: Any = db.execute(sql, (IntegerList(numbers),)).fetchall()
-    return [
-        Segment(
-            number,
-            Documents.unpack(documents),
-            None if packed is None else Postings.unpack(packed),
-        )
-        for number, documents, packed in rows
-    ]
+    segments = []
+    for number, packed_documents, packed_terms in rows:
+        documents = Documents.unpack(packed_documents)
+        postings = None
+        if packed_terms is not None:
+            postings = Postings.unpack(packed_terms)
+        segments.append(Segment(number, documents, postings))
+    return segments
 
 
 # -- the terms of a query
 
 _ABSENT = TermFacts(0, 0, None)
+_MANY_NOTES = 2**62  # more than any term is in
 
 
 @dataclass(frozen=True)
@@ -394,9 +437,8 @@ class Part:
     def deleted(self) -> Integers:
         """The indexes of the notes that are no longer indexed, ascending."""
         documents = self.segment.documents
-        wanted = np.asarray(self.deleted_notes, np.int64)
-        rows, is_there = find_sorted(documents.sorted_note_ids, wanted)
-        return np.sort(documents.note_order[rows[is_there]])
+        note_ids = np.asarray(self.deleted_notes, np.int64)
+        return _indexes_of(documents, note_ids)
 
     @cached_property
     def is_indexed(self) -> Integers:
@@ -417,18 +459,28 @@ class Part:
         meant. `note_ids` are ascending.
         """
         if note_ids is None:
-            return np.flatnonzero(self.is_indexed) if len(self.deleted_notes) else None
+            if not len(self.deleted_notes):
+                return None
+            return np.flatnonzero(self.is_indexed)
 
         documents = self.segment.documents
         if len(note_ids) > len(documents.note_ids):
-            _, is_there = find_sorted(note_ids, documents.note_ids)
-            indexes = np.flatnonzero(is_there)
+            _, is_selected = find_sorted(note_ids, documents.note_ids)
+            indexes = np.flatnonzero(is_selected)
         else:
-            rows, is_there = find_sorted(documents.sorted_note_ids, note_ids)
-            indexes = np.sort(documents.note_order[rows[is_there]])
+            indexes = _indexes_of(documents, note_ids)
+
         if len(self.deleted_notes):
-            indexes = indexes[self.is_indexed[indexes]]
+            is_indexed = self.is_indexed[indexes]
+            indexes = indexes[is_indexed]
         return indexes
+
+
+def _indexes_of(documents: Documents, note_ids: Integers) -> Integers:
+    """Return the indexes of those of some notes that are in a segment, ascending."""
+    rows, is_there = find_sorted(documents.sorted_note_ids, note_ids)
+    indexes = documents.note_order[rows[is_there]]
+    return np.sort(indexes)
 
 
 class _Need(NamedTuple):
@@ -438,13 +490,17 @@ class _Need(NamedTuple):
     max_notes: int | None  # if more notes of a segment hold the term, only their number
 
     def is_met_by(self, facts: TermFacts, part: Part) -> bool:
-        """Return whether enough of a term is known in a segment."""
+        """Return whether `facts` of a term in a segment are enough."""
         if facts.notes == 0:
             return True
         if facts.occurrences is None:
             is_frequent = self.max_notes is not None and facts.notes > self.max_notes
             return is_frequent and not self.positions and not part.deleted_notes
         return not self.positions or facts.occurrences.positions is not None
+
+
+_Needs = dict[str, _Need]
+"""What a query needs of terms."""
 
 
 class QueryTerms:
@@ -461,12 +517,16 @@ class QueryTerms:
         if len(phrase.tokens) == 1 and not phrase.is_prefix:
             return self._of_token(part, phrase, 0)
 
-        known = self._cache.phrase(number, phrase)
-        if known is None:
-            words = [self._of_token(part, phrase, index) for index in range(len(phrase.tokens))]
-            known = words[0] if len(words) == 1 else side_by_side(documents, words)
-            self._cache.keep_phrase(number, phrase, known)
-        return known
+        cached = self._cache.phrase(number, phrase)
+        if cached is not None:
+            return cached
+
+        words = [self._of_token(part, phrase, index) for index in range(len(phrase.tokens))]
+        occurrences = words[0]
+        if len(words) > 1:
+            occurrences = side_by_side(documents, words)
+        self._cache.keep_phrase(number, phrase, occurrences)
+        return occurrences
 
     def count_notes(self, part: Part, phrase: Phrase) -> int:
         """Return how many notes of a segment that are still indexed hold a phrase."""
@@ -477,8 +537,9 @@ class QueryTerms:
         notes = self.occurrences(part, phrase).by_note.note_indexes
         if not part.deleted_notes or not len(notes):
             return len(notes)
-        _, is_holder = find_sorted(notes, part.deleted)
-        return len(notes) - int(np.count_nonzero(is_holder))
+        _, is_match = find_sorted(notes, part.deleted)
+        deleted_matches = int(np.count_nonzero(is_match))
+        return len(notes) - deleted_matches
 
     def count_blocks(self, part: Part, phrase: Phrase) -> int:
         """Return how many blocks of notes that are still indexed hold a phrase."""
@@ -493,7 +554,7 @@ class QueryTerms:
         return blocks
 
     def _facts_of(self, part: Part, phrase: Phrase) -> TermFacts | None:
-        """Return what is known of a phrase of a single term; None for others."""
+        """Return the facts of the term of a phrase of a single term; None for other phrases."""
         if len(phrase.tokens) > 1 or phrase.is_prefix:
             return None
         return self._facts[part.segment.number, phrase.tokens[0]]
@@ -523,55 +584,63 @@ class QueryTerms:
         Of a phrase of one term that more than `max_notes` notes of a segment hold, the postings may
         stay unread: then only `count` can be called.
         """
-        needs: dict[str, _Need] = {}
-        prefixes: dict[str, _Need] = {}
-        for phrase in phrases:
-            need = _Need(len(phrase.tokens) > 1, max_notes)
-            for index, token in enumerate(phrase.tokens):
-                is_prefix = phrase.is_prefix and index == len(phrase.tokens) - 1
-                wanted = prefixes if is_prefix else needs
-                if token not in wanted or need.positions:
-                    wanted[token] = need
-
+        terms, prefixes = _needs_of(phrases, max_notes)
         with_rows = [part for part in parts if part.segment.packed is None]
         if with_rows:
-            self._read_rows(db, with_rows, needs, prefixes)
+            self._read_rows(db, with_rows, terms, prefixes)
         for part in parts:
             if part.segment.packed is not None:
-                self._unpack(part, needs, prefixes)
+                self._unpack(part, terms, prefixes)
 
     def _read_rows(
         self,
         db: Connection,
         parts: Sequence[Part],
-        needs: dict[str, _Need],
-        prefixes: dict[str, _Need],
+        terms: _Needs,
+        prefixes: _Needs,
     ) -> None:
-        lacking = {
+        """Read terms from segments whose terms have rows."""
+        unread = {
             term: need
-            for term, need in needs.items()
+            for term, need in terms.items()
             if not all(self._find(part, term, need) for part in parts)
         }
-        # All statements are sent before the first answer is read: one round trip to a server.
-        answer = _select_terms(db, parts, lacking) if lacking else ()
-        answers_of_prefixes = [
-            (prefix, _select_prefix(db, parts, prefix, need)) for prefix, need in prefixes.items()
-        ]
 
-        part_of = {part.segment.number: part for part in parts}
-        rows = {(number, term): row for number, term, *row in answer}
-        for term, need in lacking.items():
+        # All statements are sent before the first answer is read: one round trip to a server.
+        rows_of_terms: Iterable[Any] = ()
+        if unread:
+            rows_of_terms = _select_terms(db, parts, unread)
+        rows_of_prefixes = []
+        for prefix, need in prefixes.items():
+            rows = _select_prefix(db, parts, prefix, need)
+            rows_of_prefixes.append((prefix, rows))
+
+        self._take_terms(parts, unread, rows_of_terms)
+        for prefix, rows in rows_of_prefixes:
+            self._take_prefix(parts, prefix, rows)
+
+    def _take_terms(self, parts: Sequence[Part], terms: _Needs, rows: Iterable[Any]) -> None:
+        """Remember the rows of terms. A term without a row is in no note of the segment."""
+        row_of_term = {(number, term): row for number, term, *row in rows}
+        for term, need in terms.items():
             for part in parts:
                 if self._find(part, term, need):
                     continue
-                row = rows.get((part.segment.number, term))
-                self._keep(part, term, _ABSENT if row is None else _facts_of(part, *row))
-        for prefix, answer_of_prefix in answers_of_prefixes:
-            self._of_prefix |= {(number, prefix): [] for number in part_of}
-            for number, _, notes, blocks, postings, positions in answer_of_prefix:
-                facts = _facts_of(part_of[number], notes, blocks, postings, positions)
-                assert facts.occurrences is not None
-                self._of_prefix[number, prefix].append(facts.occurrences)
+                row = row_of_term.get((part.segment.number, term))
+                facts = _ABSENT
+                if row is not None:
+                    facts = _facts_of(part, *row)
+                self._keep(part, term, facts)
+
+    def _take_prefix(self, parts: Sequence[Part], prefix: str, rows: Iterable[Any]) -> None:
+        """Remember the rows of all terms that begin with a prefix."""
+        part_of_number = {part.segment.number: part for part in parts}
+        for number in part_of_number:
+            self._of_prefix[number, prefix] = []
+        for number, _, notes, blocks, postings, positions in rows:
+            facts = _facts_of(part_of_number[number], notes, blocks, postings, positions)
+            assert facts.occurrences is not None
+            self._of_prefix[number, prefix].append(facts.occurrences)
 
     def _find(self, part: Part, term: str, need: _Need) -> bool:
         """Return whether enough of a term is in memory."""
@@ -582,26 +651,47 @@ class QueryTerms:
         self._facts[key] = facts
         return True
 
-    def _unpack(self, part: Part, needs: dict[str, _Need], prefixes: dict[str, _Need]) -> None:
+    def _unpack(self, part: Part, terms: _Needs, prefixes: Iterable[str]) -> None:
         """Take terms from a segment whose terms are all in memory."""
         packed = part.segment.packed
         assert packed is not None
-        for term, need in needs.items():
+        for term, need in terms.items():
             if self._find(part, term, need):
                 continue
             index = packed.index_of(term)
-            self._keep(part, term, _ABSENT if index is None else _unpacked_facts(part, index))
+            facts = _ABSENT
+            if index is not None:
+                facts = _unpacked_facts(part, index)
+            self._keep(part, term, facts)
+
         for prefix in prefixes:
             self._of_prefix[part.segment.number, prefix] = [
                 _unpacked_occurrences(part, index) for index in packed.indexes_of_prefix(prefix)
             ]
 
     def _keep(self, part: Part, term: str, facts: TermFacts) -> None:
-        self._facts[part.segment.number, term] = facts
-        self._cache.keep_term(part.segment.number, term, facts)
+        number = part.segment.number
+        self._facts[number, term] = facts
+        self._cache.keep_term(number, term, facts)
 
 
-def _select_terms(db: Connection, parts: Sequence[Part], needs: dict[str, _Need]) -> Iterable[Any]:
+def _needs_of(phrases: Iterable[Phrase], max_notes: int | None) -> tuple[_Needs, _Needs]:
+    """Return what phrases need: of which terms, and of the terms with which prefixes."""
+    terms: _Needs = {}
+    prefixes: _Needs = {}
+    for phrase in phrases:
+        need = _Need(positions=len(phrase.tokens) > 1, max_notes=max_notes)
+        last = len(phrase.tokens) - 1
+        for index, token in enumerate(phrase.tokens):
+            needs = terms
+            if phrase.is_prefix and index == last:
+                needs = prefixes
+            if token not in needs or need.positions:
+                needs[token] = need
+    return terms, prefixes
+
+
+def _select_terms(db: Connection, parts: Sequence[Part], needs: _Needs) -> Iterable[Any]:
     """Query the rows of terms. Postings and positions that are not needed are NULL."""
     has_deleted_notes = db.dialect.in_integers("segment_id", "$2")
     needs_positions = db.dialect.in_texts("term", "$3")
@@ -613,12 +703,16 @@ def _select_terms(db: Connection, parts: Sequence[Part], needs: dict[str, _Need]
         FROM terms
         WHERE {db.dialect.in_integers("segment_id", "$4")} AND {db.dialect.in_texts("term", "$5")}"""
     max_notes = next(iter(needs.values())).max_notes
+    if max_notes is None:
+        max_notes = _MANY_NOTES
     with_deleted = [part.segment.number for part in parts if part.deleted_notes]
+    with_positions = [term for term, need in needs.items() if need.positions]
+    numbers = [part.segment.number for part in parts]
     values: list[Value] = [
-        2**62 if max_notes is None else max_notes,
+        max_notes,
         IntegerList(with_deleted),
-        TextList(term for term, need in needs.items() if need.positions),
-        IntegerList(part.segment.number for part in parts),
+        TextList(with_positions),
+        IntegerList(numbers),
         TextList(needs),
     ]
     return db.execute(sql, values)
@@ -628,7 +722,9 @@ def _select_prefix(
     db: Connection, parts: Sequence[Part], prefix: str, need: _Need
 ) -> Iterable[Any]:
     """Query the rows of all terms that begin with a prefix."""
-    positions = "positions" if need.positions else "NULL"
+    positions = "NULL"
+    if need.positions:
+        positions = "positions"
     sql = f"""
         SELECT segment_id, term, notes, blocks, postings, {positions} FROM terms
         WHERE {db.dialect.in_integers("segment_id", "$1")} AND term >= $2 AND term < $3"""
@@ -641,15 +737,15 @@ def _facts_of(
 ) -> TermFacts:
     if postings is None:
         return TermFacts(notes, blocks, None)
-    return TermFacts(
-        notes, blocks, occurrences_of_term(part.segment.documents, postings, positions)
-    )
+    occurrences = occurrences_of_term(part.segment.documents, postings, positions)
+    return TermFacts(notes, blocks, occurrences)
 
 
 def _unpacked_facts(part: Part, index: int) -> TermFacts:
     """Return what a packed segment says of one of its terms."""
     occurrences = _unpacked_occurrences(part, index)
-    return TermFacts(len(occurrences.by_note.note_indexes), None, occurrences)
+    note_count = len(occurrences.by_note.note_indexes)
+    return TermFacts(note_count, None, occurrences)
 
 
 def _unpacked_occurrences(part: Part, index: int) -> Occurrences:

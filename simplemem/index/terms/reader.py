@@ -70,7 +70,9 @@ class _Entries(NamedTuple):
 
 def length_norms(lengths: Integers, average_length: float) -> Integers:
     """Return what BM25 adds to a frequency: long texts hold a word more often by chance."""
-    return K1 * (1 - B) + K1 * B / max(average_length, 1e-9) * lengths
+    norm_of_empty = K1 * (1 - B)
+    norm_per_token = K1 * B / max(average_length, 1e-9)
+    return norm_of_empty + norm_per_token * lengths
 
 
 def score_notes(
@@ -85,18 +87,24 @@ def score_notes(
     There are `occurrences` of each form, in the order of `words`.
     """
     by_note = [of_form.by_note for of_form in occurrences]
+    indexes_by_form = [notes.note_indexes for notes in by_note]
+    frequencies_by_form = [notes.frequencies for notes in by_note]
     entries = _Entries(
-        np.concatenate([notes.note_indexes for notes in by_note]),
-        np.concatenate([notes.frequencies for notes in by_note]),
-        [len(notes.note_indexes) for notes in by_note],
+        np.concatenate(indexes_by_form),
+        np.concatenate(frequencies_by_form),
+        [len(indexes) for indexes in indexes_by_form],
     )
-    scores = _sum_scores(words, entries, norms[entries.indexes], len(documents.note_ids))
+    norms_of_entries = norms[entries.indexes]
+    scores = _sum_scores(words, entries, norms_of_entries, len(documents.note_ids))
 
     if selected is None:
         notes = np.flatnonzero(scores)
     else:
-        notes = selected[scores[selected] > 0]
-    return Scores(documents.note_ids[notes], np.zeros(len(notes), np.int64), scores[notes])
+        has_score = scores[selected] > 0
+        notes = selected[has_score]
+    note_ids = documents.note_ids[notes]
+    place_ids = np.zeros(len(notes), np.int64)
+    return Scores(note_ids, place_ids, scores[notes])
 
 
 def score_blocks(
@@ -117,17 +125,19 @@ def score_blocks(
 
     # A block is numbered among those of all the notes.
     note_of_block = np.repeat(np.arange(len(notes)), block_counts)
-    holders = note_of_block[entries.indexes]
-    numbers = entries.indexes - first_blocks[holders]
-    ordinals = titles[holders] + FIRST_BLOCK + numbers
-    lengths = documents.lengths[ordinals] + documents.lengths[titles[holders]]
+    note_of_entry = note_of_block[entries.indexes]
+    title_ordinals = titles[note_of_entry]
+    numbers = entries.indexes - first_blocks[note_of_entry]
+    ordinals = title_ordinals + FIRST_BLOCK + numbers
+    lengths = documents.lengths[ordinals] + documents.lengths[title_ordinals]
     norms = length_norms(lengths, average_length)
     scores = _sum_scores(words, entries, norms, len(note_of_block))
 
     blocks = np.flatnonzero(scores)
-    holders = note_of_block[blocks]
-    note_ids = documents.note_ids[notes[holders]]
-    place_ids = (note_ids << SHIFT) | BLOCK | (blocks - first_blocks[holders])
+    rows = note_of_block[blocks]
+    numbers = blocks - first_blocks[rows]
+    note_ids = documents.note_ids[notes[rows]]
+    place_ids = (note_ids << SHIFT) | BLOCK | numbers
     return Scores(note_ids, place_ids, scores[blocks])
 
 
@@ -144,28 +154,31 @@ def _count_in_blocks(
     """
     block_count = int(block_counts.sum())
     postings = [_postings_in(of_form, notes) for of_form in occurrences]
-    ordinals, counts, holders = (np.concatenate(column) for column in zip(*postings, strict=True))
-    forms = np.repeat(np.arange(len(postings)), [len(column) for column, _, _ in postings])
+    ordinals, counts, note_rows = (np.concatenate(column) for column in zip(*postings, strict=True))
+    posting_counts = [len(ordinals_of_form) for ordinals_of_form, _, _ in postings]
+    forms = np.repeat(np.arange(len(postings)), posting_counts)
 
-    places = ordinals - titles[holders]
+    # A key is the number of a form times the number of blocks, plus the index of a block.
+    places = ordinals - titles[note_rows]
+    first_keys = forms * block_count + first_blocks[note_rows]
     is_block = places >= FIRST_BLOCK
-    keys = forms * block_count + first_blocks[holders] + places - FIRST_BLOCK
+    keys = first_keys + places - FIRST_BLOCK
     keys = keys[is_block]
     frequencies = BODY_WEIGHT * counts[is_block]
 
     is_title = places == TITLE
     if is_title.any():
-        holders = holders[is_title]
-        blocks = expand(
-            forms[is_title] * block_count + first_blocks[holders], block_counts[holders]
-        )
-        title_frequencies = np.repeat(TITLE_WEIGHT * counts[is_title], block_counts[holders])
-        frequencies = np.concatenate([frequencies, title_frequencies])
-        keys, entry_of_key = np.unique(np.concatenate([keys, blocks]), return_inverse=True)
-        frequencies = np.bincount(entry_of_key, frequencies)
+        block_counts_of_titles = block_counts[note_rows[is_title]]
+        keys_of_titles = expand(first_keys[is_title], block_counts_of_titles)
+        weighted_counts = TITLE_WEIGHT * counts[is_title]
+        frequencies_of_titles = np.repeat(weighted_counts, block_counts_of_titles)
+        all_keys = np.concatenate([keys, keys_of_titles])
+        all_frequencies = np.concatenate([frequencies, frequencies_of_titles])
+        keys, entry_of_key = np.unique(all_keys, return_inverse=True)
+        frequencies = np.bincount(entry_of_key, all_frequencies)
 
-    forms, indexes = np.divmod(keys, max(1, block_count))
-    sizes = np.bincount(forms, minlength=len(postings))
+    forms_of_entries, indexes = np.divmod(keys, max(1, block_count))
+    sizes = np.bincount(forms_of_entries, minlength=len(postings))
     return _Entries(indexes, frequencies, sizes.tolist())
 
 
@@ -181,16 +194,20 @@ def _postings_in(occurrences: Occurrences, notes: Integers) -> tuple[Integers, I
     rows, is_there = find_sorted(by_note.note_indexes, notes)
     rows = rows[is_there]
     starts = by_note.first_postings[rows]
-    sizes = by_note.first_postings[rows + 1] - starts
+    ends = by_note.first_postings[rows + 1]
+    sizes = ends - starts
     postings = expand(starts, sizes)
-    holders = np.repeat(np.flatnonzero(is_there), sizes)
-    return occurrences.ordinals[postings], occurrences.counts[postings], holders
+    ordinals = occurrences.ordinals[postings]
+    counts = occurrences.counts[postings]
+    note_rows = np.repeat(np.flatnonzero(is_there), sizes)
+    return ordinals, counts, note_rows
 
 
 def _sum_scores(words: WordForms, entries: _Entries, norms: Integers, size: int) -> Integers:
     """Return the scores of `size` notes or blocks. The `norms` are those of the entries."""
     frequencies = entries.frequencies
-    max_scores = np.repeat(list(chain.from_iterable(words)), entries.sizes)
+    scores_of_forms = list(chain.from_iterable(words))
+    max_scores = np.repeat(scores_of_forms, entries.sizes)
     scores = max_scores * (frequencies / (frequencies + norms))
     indexes = entries.indexes
     if any(len(forms) > 1 for forms in words):
@@ -211,7 +228,8 @@ def _best_of_forms(
         for form in range(first_form, first_form + len(forms)):
             chosen = slice(ends[form], ends[form + 1])
             indexes = entries.indexes[chosen]
-            best[indexes] = np.maximum(best[indexes], scores[chosen])
+            best_so_far = best[indexes]
+            best[indexes] = np.maximum(best_so_far, scores[chosen])
         indexes = np.flatnonzero(best)
         indexes_of_words.append(indexes)
         scores_of_words.append(best[indexes])
@@ -226,13 +244,17 @@ def best_scores(parts: Sequence[Scores], limit: int) -> Scores | None:
     """
     if not parts:
         return None
-    merged = Scores(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-    if limit < len(merged.scores):
-        least = np.partition(merged.scores, -limit)[-limit]
-        is_candidate = merged.scores >= least
-        merged = Scores(*(column[is_candidate] for column in merged))
-    order = np.lexsort((merged.place_ids, merged.note_ids, -merged.scores))[:limit]
-    return Scores(*(column[order] for column in merged))
+    note_ids, place_ids, scores = (np.concatenate(column) for column in zip(*parts, strict=True))
+    if limit < len(scores):
+        least = np.partition(scores, -limit)[-limit]
+        is_candidate = scores >= least
+        note_ids = note_ids[is_candidate]
+        place_ids = place_ids[is_candidate]
+        scores = scores[is_candidate]
+
+    order = np.lexsort((place_ids, note_ids, -scores))
+    best = order[:limit]
+    return Scores(note_ids[best], place_ids[best], scores[best])
 
 
 # -- reading
@@ -267,11 +289,14 @@ class TermIndex:
 
         totals = np.sum([(0, 0, 0, 0), *sizes_of_segments.values()], axis=0)
         removed = np.sum([(0, 0, 0, 0), *deleted_sizes], axis=0)
-        self.sizes = Sizes(*(totals - removed).tolist())
-        self._parts = [
-            Part(segment, deleted_notes.get(segment.number, ()))
-            for segment in cache.segments(db, list(sizes_of_segments), forgets_others=True)
-        ]
+        remaining = totals - removed
+        self.sizes = Sizes(*remaining.tolist())
+
+        self._parts = []
+        numbers = list(sizes_of_segments)
+        for segment in cache.segments(db, numbers, forgets_others=True):
+            part = Part(segment, deleted_notes.get(segment.number, ()))
+            self._parts.append(part)
 
     def blocks(self, _db: Connection) -> int:
         """Return how many blocks there are."""
@@ -289,40 +314,52 @@ class TermIndex:
         phrases_of_groups = [phrases_of(group) for group in groups]
         single = [phrases[0] for phrases in phrases_of_groups if len(phrases) == 1]
         counts = self._count(db, "note", single)
-        terms = self._read(
-            db, [phrase for phrases in phrases_of_groups if len(phrases) > 1 for phrase in phrases]
-        )
-        return [
-            counts[phrases[0]]
-            if len(phrases) == 1
-            else sum(len(ids) for ids in self._holders(terms, phrases))
-            for phrases in phrases_of_groups
-        ]
+
+        alternatives = [phrases for phrases in phrases_of_groups if len(phrases) > 1]
+        terms = self._read(db, chain.from_iterable(alternatives))
+
+        totals = []
+        for phrases in phrases_of_groups:
+            if len(phrases) == 1:
+                total = counts[phrases[0]]
+            else:
+                total = sum(len(ids) for ids in self._matching_notes(terms, phrases))
+            totals.append(total)
+        return totals
 
     def find_holders(
-        self, db: Connection, groups: Sequence[AnyOf], some: Sequence[NoteId]
+        self, db: Connection, groups: Sequence[AnyOf], note_ids: Sequence[NoteId]
     ) -> list[tuple[int, set[NoteId]]]:
-        """Return per group of terms how many notes have one of them, and which of `some` do."""
+        """Return per group of terms how many notes have one of them, and which of `note_ids`."""
         phrases_of_groups = [phrases_of(group) for group in groups]
-        terms = self._read(db, [phrase for phrases in phrases_of_groups for phrase in phrases])
-        wanted = np.asarray(list(some), np.int64)
-        found = []
+        terms = self._read(db, chain.from_iterable(phrases_of_groups))
+        candidates = np.asarray(list(note_ids), np.int64)
+
+        results = []
         for phrases in phrases_of_groups:
-            holders = list(self._holders(terms, phrases))
-            total = sum(len(ids) for ids in holders)
-            among = {id_ for ids in holders for id_ in wanted[np.isin(wanted, ids)].tolist()}
-            found.append((total, among))
-        return found
+            total = 0
+            matches: set[NoteId] = set()
+            for ids in self._matching_notes(terms, phrases):
+                total += len(ids)
+                is_match = np.isin(candidates, ids)
+                matches.update(candidates[is_match].tolist())
+            results.append((total, matches))
+        return results
 
     def notes_with_all(self, db: Connection, sequences: Sequence[Sequence[str]]) -> list[NoteId]:
         """Return the notes that hold all of these sequences of words, word for word."""
         phrases = phrases_of([Term(tuple(words)) for words in sequences])
         terms = self._read(db, phrases)
-        holders_of_phrases = [
-            {id_ for ids in self._holders(terms, [phrase]) for id_ in ids.tolist()}
-            for phrase in phrases
-        ]
-        return sorted(set.intersection(*holders_of_phrases)) if holders_of_phrases else []
+        matches_by_phrase = []
+        for phrase in phrases:
+            matches: set[NoteId] = set()
+            for ids in self._matching_notes(terms, [phrase]):
+                matches.update(ids.tolist())
+            matches_by_phrase.append(matches)
+
+        if not matches_by_phrase:
+            return []
+        return sorted(set.intersection(*matches_by_phrase))
 
     def rank(
         self, db: Connection, question: IndexQuery, ids: Ids
@@ -342,17 +379,17 @@ class TermIndex:
             terms = all_terms
             notes = self.rank_by_terms(db, "note", terms, question.notes, ids)
 
-        closer = [match.note for match in _first_with_ties(notes, question.rescore_depth)]
+        best_notes = [match.note for match in _first_with_ties(notes, question.rescore_depth)]
         block_terms: Sequence[Term] = all_terms
-        if terms is not all_terms and closer:
+        if terms is not all_terms and best_notes:
             block_terms = self._without_frequent(db, "block", all_terms)
-        blocks = self.best_blocks(db, block_terms, question.blocks, closer)
+        blocks = self.best_blocks(db, block_terms, question.blocks, best_notes)
 
-        frequent_words = {word for term in all_terms if term not in terms for word in term.words}
-        pairs = [pair for pair in question.pairs if frequent_words.isdisjoint(pair.words)]
-        if not pairs:
-            return notes, blocks, []
-        return notes, blocks, self.rank_by_terms(db, "note", pairs, question.notes, closer)
+        pairs = _pairs_of_rare_words(question, terms)
+        pair_matches: Leg = []
+        if pairs:
+            pair_matches = self.rank_by_terms(db, "note", pairs, question.notes, best_notes)
+        return notes, blocks, pair_matches
 
     def _without_frequent(self, db: Connection, kind: str, terms: Sequence[Term]) -> Sequence[Term]:
         """Return the terms without those of half of the notes or a quarter of the blocks.
@@ -362,14 +399,23 @@ class TermIndex:
         """
         if self.notes <= MAX_NOTES_OF_SMALL_INDEX:
             return terms
-        max_holders = self.notes // 2 if kind == "note" else self.blocks(db) // 4
+
+        if kind == "note":
+            max_matches = self.notes // 2
+        else:
+            max_matches = self.blocks(db) // 4
 
         def is_frequent(term: Term) -> bool:
-            return self.count(db, kind, term) > max_holders
+            return self.count(db, kind, term) > max_matches
+
+        def is_stem_of_frequent(term: Term) -> bool:
+            return bool(term.stem_of) and is_frequent(Term(term.stem_of))
 
         rarer = [term for term in terms if not is_frequent(term)]
-        rarer = [term for term in rarer if not (term.stem_of and is_frequent(Term(term.stem_of)))]
-        return rarer if 0 < len(rarer) < len(terms) else terms
+        rarer = [term for term in rarer if not is_stem_of_frequent(term)]
+        if not rarer:
+            return terms
+        return terms if len(rarer) == len(terms) else rarer
 
     def rank_by_terms(
         self, db: Connection, kind: str, terms: Sequence[Term], limit: int, ids: Ids
@@ -381,8 +427,10 @@ class TermIndex:
         best = self._rank(db, kind, terms, limit, ids)
         if best is None:
             return []
-        columns = (best.note_ids.tolist(), best.place_ids.tolist(), best.scores.tolist())
-        return [Match(*row) for row in zip(*columns, strict=True)]
+        note_ids = best.note_ids.tolist()
+        place_ids = best.place_ids.tolist()
+        scores = best.scores.tolist()
+        return list(map(Match, note_ids, place_ids, scores))
 
     def best_blocks(
         self, db: Connection, terms: Sequence[Term], limit: int, ids: Ids
@@ -393,27 +441,31 @@ class TermIndex:
             return None
         text_counts = np.ones(len(best.note_ids), np.int64)
         is_counted = _ranks_within_notes(best.note_ids) < BLOCKS_COUNTED
-        text_counts[is_counted] = self.notes_with_same_text(best.place_ids[is_counted])
+        counted_places = best.place_ids[is_counted]
+        text_counts[is_counted] = self.notes_with_same_text(counted_places)
         return BlockMatches(best.note_ids, best.place_ids, best.scores, text_counts)
 
     def _rank(
         self, db: Connection, kind: str, terms: Sequence[Term], limit: int, ids: Ids
     ) -> Scores | None:
         """Return the scores of the best notes or blocks (`kind`); None if nothing can match."""
-        words = [phrases_of(forms) for forms in group_by_word(terms)]
-        words = [forms for forms in words if forms]
+        words = _phrases_by_word(terms)
         has_no_note = ids is not None and not len(ids)
         if not words or has_no_note:
             return None
 
-        phrases = [phrase for forms in words for phrase in forms]
+        phrases = list(chain.from_iterable(words))
         query_terms = self._read(db, phrases)
         max_scores = self._max_scores(db, kind, words)
-        note_ids = None if ids is None else np.sort(np.asarray(ids, np.int64))
+        note_ids = None
+        if ids is not None:
+            note_ids = np.sort(np.asarray(ids, np.int64))
+
         score = self._score_notes if kind == "note" else self._score_blocks
         scores_of_parts = []
         for part in self._parts:
-            scores = score(part, max_scores, phrases, query_terms, part.select(note_ids))
+            selected = part.select(note_ids)
+            scores = score(part, max_scores, phrases, query_terms, selected)
             if scores is not None:
                 scores_of_parts.append(scores)
         return best_scores(scores_of_parts, limit)
@@ -425,13 +477,18 @@ class TermIndex:
 
         No form adds more than its word, which is the first one.
         """
-        counts = self._count(db, kind, [phrase for forms in words for phrase in forms])
+        phrases = list(chain.from_iterable(words))
+        counts = self._count(db, kind, phrases)
         total = self.sizes.notes if kind == "note" else self.sizes.blocks
+
         max_scores: list[list[float]] = []
-        for word, *others in words:
-            holders_of_forms = [counts[word]]
-            holders_of_forms += [max(counts[form], counts[word]) for form in others]
-            max_scores.append([_max_score(holders, total) for holders in holders_of_forms])
+        for forms in words:
+            count_of_word = counts[forms[0]]
+            scores_of_forms = []
+            for form in forms:
+                match_count = max(counts[form], count_of_word)
+                scores_of_forms.append(_max_score(match_count, total))
+            max_scores.append(scores_of_forms)
         return max_scores
 
     def _score_notes(
@@ -488,12 +545,14 @@ class TermIndex:
         Of terms that very many notes hold, the postings are not read for this.
         """
         counts = self._note_counts if kind == "note" else self._block_counts
-        unknown = [phrase for phrase in phrases if phrase not in counts]
-        if unknown:
-            max_notes = self.notes // 2 if self.notes > MAX_NOTES_OF_SMALL_INDEX else None
-            terms = self._read(db, unknown, max_notes)
+        uncounted = [phrase for phrase in phrases if phrase not in counts]
+        if uncounted:
+            max_notes = None
+            if self.notes > MAX_NOTES_OF_SMALL_INDEX:
+                max_notes = self.notes // 2
+            terms = self._read(db, uncounted, max_notes)
             count = terms.count_notes if kind == "note" else terms.count_blocks
-            for phrase in unknown:
+            for phrase in uncounted:
                 counts[phrase] = sum(count(part, phrase) for part in self._parts)
         return {phrase: counts[phrase] for phrase in phrases}
 
@@ -504,15 +563,35 @@ class TermIndex:
         terms.read(db, self._parts, phrases, max_notes)
         return terms
 
-    def _holders(self, terms: QueryTerms, phrases: Sequence[Phrase]) -> Iterator[Integers]:
+    def _matching_notes(self, terms: QueryTerms, phrases: Sequence[Phrase]) -> Iterator[Integers]:
         """Yield the ids of the notes that hold any of some phrases, segment by segment."""
         for part in self._parts:
             documents = part.segment.documents
-            is_holder = np.zeros(len(documents.note_ids), bool)
+            is_match = np.zeros(len(documents.note_ids), bool)
             for phrase in phrases:
-                is_holder[terms.occurrences(part, phrase).by_note.note_indexes] = True
-            is_holder[part.deleted] = False
-            yield documents.note_ids[is_holder]
+                by_note = terms.occurrences(part, phrase).by_note
+                is_match[by_note.note_indexes] = True
+            is_match[part.deleted] = False
+            yield documents.note_ids[is_match]
+
+
+def _pairs_of_rare_words(question: IndexQuery, terms: Sequence[Term]) -> list[Term]:
+    """Return the pairs of a question without words of terms that are not among `terms`."""
+    frequent_words: set[str] = set()
+    for term in question.terms:
+        if term not in terms:
+            frequent_words.update(term.words)
+    return [pair for pair in question.pairs if frequent_words.isdisjoint(pair.words)]
+
+
+def _phrases_by_word(terms: Sequence[Term]) -> list[list[Phrase]]:
+    """Return for each word of a query the phrases of its forms; only words that hold a token."""
+    words = []
+    for forms in group_by_word(terms):
+        phrases = phrases_of(forms)
+        if phrases:
+            words.append(phrases)
+    return words
 
 
 def _ranks_within_notes(note_ids: Integers) -> Integers:
@@ -520,14 +599,15 @@ def _ranks_within_notes(note_ids: Integers) -> Integers:
     order = np.argsort(note_ids, kind="stable")
     sorted_ids = note_ids[order]
     firsts = np.searchsorted(sorted_ids, sorted_ids)
+    sorted_ranks = np.arange(len(note_ids)) - firsts
     ranks = np.empty(len(note_ids), np.int64)
-    ranks[order] = np.arange(len(note_ids)) - firsts
+    ranks[order] = sorted_ranks
     return ranks
 
 
-def _max_score(holders: int, total: int) -> float:
-    """Return the most that a term adds to a score, of which so many notes or blocks are holders."""
-    return idf(total, holders) * (K1 + 1)
+def _max_score(match_count: int, total: int) -> float:
+    """Return the most that a term adds to a score, if so many of `total` notes or blocks hold it."""
+    return idf(total, match_count) * (K1 + 1)
 
 
 def _first_with_ties(matches: Sequence[Match], count: int) -> Sequence[Match]:
@@ -535,10 +615,12 @@ def _first_with_ties(matches: Sequence[Match], count: int) -> Sequence[Match]:
 
     Which of these comes first depends only on when the notes were indexed.
     """
+    if not 0 < count < len(matches):
+        return matches[:count]
+
     end = count
-    while 0 < end < len(matches) and round(matches[end].score, 9) == round(
-        matches[count - 1].score, 9
-    ):
+    last_score = round(matches[count - 1].score, 9)
+    while end < len(matches) and round(matches[end].score, 9) == last_score:
         end += 1
     return matches[:end]
 
@@ -558,9 +640,10 @@ def group_by_word(terms: Sequence[Term]) -> list[list[Term]]:
     return list(groups.values())
 
 
-def idf(total: int, holders: int) -> float:
+def idf(total: int, match_count: int) -> float:
     """Return how much a term counts that so many of the notes or blocks hold, as in FTS5."""
-    return max(math.log((total - holders + 0.5) / (holders + 0.5)), MIN_IDF)
+    odds = (total - match_count + 0.5) / (match_count + 0.5)
+    return max(math.log(odds), MIN_IDF)
 
 
 # -- text that several notes have
@@ -574,29 +657,33 @@ def _count_notes_with_same_text(parts: Sequence[Part], place_ids: Integers) -> I
     owners = np.full(len(place_ids), -1)
     for number, part in enumerate(parts):
         documents = part.segment.documents
-        notes, is_here = _find_notes(part, note_ids)
-        is_here &= numbers < documents.block_counts[notes]
-        blocks = documents.first_blocks[notes[is_here]] + numbers[is_here]
-        keys[is_here] = documents.text_keys[blocks]
-        owners[is_here] = number
-    return np.where(keys != 0, _count_notes(parts, keys, owners), 0)
+        notes, is_there = _find_notes(part, note_ids)
+        is_there &= numbers < documents.block_counts[notes]
+        first_blocks = documents.first_blocks[notes[is_there]]
+        blocks = first_blocks + numbers[is_there]
+        keys[is_there] = documents.text_keys[blocks]
+        owners[is_there] = number
+
+    counts = _count_notes(parts, keys, owners)
+    return np.where(keys != 0, counts, 0)
 
 
 def _find_repeated_blocks(
     parts: Sequence[Part], note_ids: Sequence[NoteId], min_notes: int
 ) -> list[PlaceId]:
     """Return the blocks of some notes whose text `min_notes` or more notes have."""
-    wanted = np.asarray(note_ids, np.int64)
+    ids_to_find = np.asarray(note_ids, np.int64)
     place_ids = []
     keys = []
     owners = []
     for number, part in enumerate(parts):
         documents = part.segment.documents
-        notes, is_here = _find_notes(part, wanted)
-        notes = notes[is_here]
+        notes, is_there = _find_notes(part, ids_to_find)
+        notes = notes[is_there]
         block_counts = documents.block_counts[notes].astype(np.int64)
-        indexes = expand(documents.first_blocks[notes], block_counts)
-        numbers = indexes - np.repeat(documents.first_blocks[notes], block_counts)
+        first_blocks = documents.first_blocks[notes]
+        indexes = expand(first_blocks, block_counts)
+        numbers = indexes - np.repeat(first_blocks, block_counts)
         ids = np.repeat(documents.note_ids[notes], block_counts)
         place_ids.append((ids << SHIFT) | BLOCK | numbers)
         keys.append(documents.text_keys[indexes])
@@ -604,21 +691,22 @@ def _find_repeated_blocks(
     if not place_ids:
         return []
 
-    every_key = np.concatenate(keys)
-    counts = _count_notes(parts, every_key, np.concatenate(owners))
-    is_repeated = (every_key != 0) & (counts >= min_notes)
-    repeated: list[PlaceId] = np.concatenate(place_ids)[is_repeated].tolist()
+    joined_keys = np.concatenate(keys)
+    joined_place_ids = np.concatenate(place_ids)
+    counts = _count_notes(parts, joined_keys, np.concatenate(owners))
+    is_repeated = (joined_keys != 0) & (counts >= min_notes)
+    repeated: list[PlaceId] = joined_place_ids[is_repeated].tolist()
     return repeated
 
 
 def _find_notes(part: Part, note_ids: Integers) -> tuple[Integers, Integers]:
     """Return the index of each note in a segment, and whether it is there and still indexed."""
     documents = part.segment.documents
-    indexes, is_here = find_sorted(documents.sorted_note_ids, note_ids)
+    indexes, is_there = find_sorted(documents.sorted_note_ids, note_ids)
     notes = documents.note_order[indexes]
     if part.deleted_notes:
-        is_here &= part.is_indexed[notes]
-    return notes, is_here
+        is_there &= part.is_indexed[notes]
+    return notes, is_there
 
 
 def _count_notes(parts: Sequence[Part], keys: Integers, owners: Integers) -> Integers:

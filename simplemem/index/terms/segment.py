@@ -44,11 +44,20 @@ def pack_arrays(arrays: Iterable[Integers]) -> bytes:
     parts: list[bytes | memoryview] = []
     for numbers in arrays:
         largest = int(numbers.max(initial=0))
-        code = next(code for code, kind in enumerate(_TYPES) if largest < 1 << 8 * kind.itemsize)
+        code = _smallest_type(largest)
+        packed = np.ascontiguousarray(numbers, _TYPES[code])
         parts.append(bytes([code]))
         parts.append(len(numbers).to_bytes(4, "little"))
-        parts.append(np.ascontiguousarray(numbers, _TYPES[code]).data)
+        parts.append(packed.data)
     return b"".join(parts)
+
+
+def _smallest_type(largest: int) -> int:
+    """Return the index in `_TYPES` of the smallest type that holds a number."""
+    code = 0
+    while largest >= 1 << 8 * _TYPES[code].itemsize:
+        code += 1
+    return code
 
 
 def unpack_arrays(packed: bytes, count: int) -> list[Integers]:
@@ -61,9 +70,11 @@ def unpack_arrays(packed: bytes, count: int) -> list[Integers]:
     try:
         while offset < len(packed):
             kind = _TYPES[packed[offset]]
-            length = int.from_bytes(packed[offset + 1 : offset + 5], "little")
-            arrays.append(np.frombuffer(packed, kind, length, offset + 5))
-            offset += 5 + length * kind.itemsize
+            start = offset + 5
+            length = int.from_bytes(packed[offset + 1 : start], "little")
+            numbers = np.frombuffer(packed, kind, length, start)
+            arrays.append(numbers)
+            offset = start + numbers.nbytes
     except (IndexError, ValueError) as error:
         raise Damaged("a segment of the term index cannot be read") from error
 
@@ -122,16 +133,17 @@ class Documents:
     @cached_property
     def first_ordinals(self) -> Integers:
         """The ordinal of each note's title, and the number of all ordinals at the end."""
-        ends = np.cumsum(self.block_counts, dtype=np.int64) + FIRST_BLOCK * np.arange(
-            1, len(self.block_counts) + 1
-        )
+        note_numbers = np.arange(1, len(self.block_counts) + 1)
+        block_ends = np.cumsum(self.block_counts, dtype=np.int64)
+        ends = block_ends + FIRST_BLOCK * note_numbers
         return np.concatenate([[0], ends])
 
     @cached_property
     def note_indexes(self) -> Integers:
         """For each ordinal the index of its note in this segment."""
         sizes = np.diff(self.first_ordinals)
-        return np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        notes = np.arange(len(sizes), dtype=np.int32)
+        return np.repeat(notes, sizes)
 
     @cached_property
     def lengths(self) -> Integers:
@@ -149,9 +161,11 @@ class Documents:
     @cached_property
     def block_lengths(self) -> Integers:
         """The number of tokens in all blocks of each note, each counted with the title."""
-        titles = self.lengths[self.first_ordinals[:-1]]
-        summaries = self.lengths[self.first_ordinals[:-1] + SUMMARY]
-        lengths: Integers = self.note_lengths - titles - summaries + titles * self.block_counts
+        first_ordinals = self.first_ordinals[:-1]
+        titles = self.lengths[first_ordinals]
+        summaries = self.lengths[first_ordinals + SUMMARY]
+        own_lengths = self.note_lengths - titles - summaries
+        lengths: Integers = own_lengths + titles * self.block_counts
         return lengths
 
     @cached_property
@@ -169,15 +183,19 @@ class Documents:
         gaps_before_titles = np.cumsum(is_title)
         gaps_after_titles = gaps_before_titles - is_title
         gaps = gaps_before_titles + gaps_after_titles
-        words = np.cumsum(self.word_counts, dtype=np.int64) - self.word_counts + gaps
-        extras = np.cumsum(self.extra_counts, dtype=np.int64) - self.extra_counts + ordinals
-        end_of_words = int(self.word_counts.sum(dtype=np.int64)) + 2 * len(self.note_ids) + 1
-        return np.concatenate([words, extras + end_of_words])
+        words_before = np.cumsum(self.word_counts, dtype=np.int64) - self.word_counts
+        extras_before = np.cumsum(self.extra_counts, dtype=np.int64) - self.extra_counts
+        word_count = int(self.word_counts.sum(dtype=np.int64))
+        end_of_words = word_count + 2 * len(self.note_ids) + 1
+        starts_of_words = words_before + gaps
+        starts_of_extras = extras_before + ordinals + end_of_words
+        return np.concatenate([starts_of_words, starts_of_extras])
 
     @cached_property
     def first_blocks(self) -> Integers:
         """The index of each note's first block among all blocks."""
-        return np.cumsum(self.block_counts, dtype=np.int64) - self.block_counts
+        ends = np.cumsum(self.block_counts, dtype=np.int64)
+        return ends - self.block_counts
 
     @cached_property
     def notes_of_blocks(self) -> Integers:
@@ -208,14 +226,19 @@ class Documents:
 
     def count_texts(self, is_counted: NDArray[np.bool_]) -> tuple[Integers, Integers]:
         """Return the keys of the texts of some notes, sorted, and the number of notes per key."""
-        notes = self.notes_of_blocks
-        chosen = np.flatnonzero(is_counted[notes] & (self.text_keys != 0))
+        has_text = self.text_keys != 0
+        chosen = np.flatnonzero(is_counted[self.notes_of_blocks] & has_text)
         keys = self.text_keys[chosen]
-        notes = notes[chosen]
+        notes = self.notes_of_blocks[chosen]
         order = np.lexsort((notes, keys))
-        keys, notes = keys[order], notes[order]
+        keys = keys[order]
+        notes = notes[order]
+
+        # A text that stands twice in a note counts once.
+        is_other_key = keys[1:] != keys[:-1]
+        is_other_note = notes[1:] != notes[:-1]
         is_new = np.ones(len(keys), bool)
-        is_new[1:] = (keys[1:] != keys[:-1]) | (notes[1:] != notes[:-1])
+        is_new[1:] = is_other_key | is_other_note
         return np.unique(keys[is_new], return_counts=True)
 
     def select(self, is_kept: NDArray[np.bool_]) -> Documents:
@@ -308,25 +331,30 @@ class Postings:
 
     def slice(self, first: int, last: int) -> Postings:
         """Return the postings of the terms from `first` to before `last`."""
-        start, stop = self.posting_ends[first], self.posting_ends[last]
+        start = self.posting_ends[first]
+        stop = self.posting_ends[last]
+        first_position = self.position_ends[start]
+        end_of_positions = self.position_ends[stop]
         return Postings(
             self.terms[first:last],
             self.posting_counts[first:last],
             self.ordinals[start:stop],
             self.counts[start:stop],
-            self.positions[self.position_ends[start] : self.position_ends[stop]],
+            self.positions[first_position:end_of_positions],
         )
 
     def index_of(self, term: str) -> int | None:
         """Return the index of a term, or None."""
         index = bisect_left(self.terms, term)
-        is_there = index < len(self.terms) and self.terms[index] == term
-        return index if is_there else None
+        if index < len(self.terms) and self.terms[index] == term:
+            return index
+        return None
 
     def indexes_of_prefix(self, prefix: str) -> range:
         """Return the indexes of the terms that begin with a prefix."""
         first = bisect_left(self.terms, prefix)
-        return range(first, bisect_left(self.terms, prefix + LAST, lo=first))
+        end = bisect_left(self.terms, prefix + LAST, lo=first)
+        return range(first, end)
 
 
 class TermRow(NamedTuple):
@@ -342,26 +370,29 @@ class TermRow(NamedTuple):
 def rows_of(postings: Postings, documents: Documents) -> Iterator[TermRow]:
     """Return the rows of the terms of a segment."""
     note_counts, block_counts = count_holders(postings, documents)
+    terms_with_counts = zip(
+        postings.terms, note_counts.tolist(), block_counts.tolist(), strict=True
+    )
     ordinals = postings.ordinals.astype("<u4").tobytes()
     counts = postings.counts.astype("<u1").tobytes()
     posting_ends = postings.posting_ends.tolist()
     position_ends = postings.position_ends[postings.posting_ends].tolist()
 
     is_narrow = int(postings.positions.max(initial=0)) <= _MAX_NARROW
-    positions = postings.positions.astype("<u2" if is_narrow else "<u4").tobytes()
     width = 2 if is_narrow else 4
+    positions = postings.positions.astype(f"<u{width}").tobytes()
 
-    holders = zip(postings.terms, note_counts.tolist(), block_counts.tolist(), strict=True)
-    for index, (term, notes, blocks) in enumerate(holders):
-        start, stop = posting_ends[index], posting_ends[index + 1]
-        first, last = position_ends[index] * width, position_ends[index + 1] * width
-        yield TermRow(
-            term,
-            notes,
-            blocks,
-            ordinals[4 * start : 4 * stop] + counts[start:stop],
-            positions[first:last],
-        )
+    posting_start = 0
+    position_start = 0
+    for index, (term, notes, blocks) in enumerate(terms_with_counts, start=1):
+        posting_end = posting_ends[index]
+        position_end = width * position_ends[index]
+        packed_ordinals = ordinals[4 * posting_start : 4 * posting_end]
+        packed_counts = counts[posting_start:posting_end]
+        packed_positions = positions[position_start:position_end]
+        yield TermRow(term, notes, blocks, packed_ordinals + packed_counts, packed_positions)
+        posting_start = posting_end
+        position_start = position_end
 
 
 def decode_postings(packed: bytes) -> tuple[Integers, Integers]:
@@ -369,14 +400,18 @@ def decode_postings(packed: bytes) -> tuple[Integers, Integers]:
     count, rest = divmod(len(packed), _POSTING_BYTES)
     if rest or not count:
         raise Damaged("the postings of a term cannot be read")
-    return np.frombuffer(packed, "<u4", count), np.frombuffer(packed, "<u1", count, 4 * count)
+    ordinals = np.frombuffer(packed, "<u4", count)
+    counts = np.frombuffer(packed, "<u1", count, 4 * count)
+    return ordinals, counts
 
 
 def decode_positions(packed: bytes, count: int) -> Integers:
     """Return the `count` positions of a term's row. Raises Damaged."""
-    if len(packed) not in (2 * count, 4 * count):
-        raise Damaged("the positions of a term cannot be read")
-    return np.frombuffer(packed, "<u2" if len(packed) == 2 * count else "<u4")
+    if len(packed) == 2 * count:
+        return np.frombuffer(packed, "<u2")
+    if len(packed) == 4 * count:
+        return np.frombuffer(packed, "<u4")
+    raise Damaged("the positions of a term cannot be read")
 
 
 def postings_from_rows(rows: Sequence[tuple[str, bytes, bytes]]) -> Postings:
@@ -402,7 +437,9 @@ def postings_from_rows(rows: Sequence[tuple[str, bytes, bytes]]) -> Postings:
 
 
 def _concatenate(arrays: Sequence[Integers], kind: Any) -> Integers:
-    return np.concatenate(arrays).astype(kind) if arrays else np.zeros(0, kind)
+    if not arrays:
+        return np.zeros(0, kind)
+    return np.concatenate(arrays).astype(kind)
 
 
 def count_holders(postings: Postings, documents: Documents) -> tuple[Integers, Integers]:
@@ -420,19 +457,25 @@ def count_holders(postings: Postings, documents: Documents) -> tuple[Integers, I
 
     # One group per term and note.
     is_first = np.ones(len(term_indexes), bool)
-    is_first[1:] = (np.diff(term_indexes) != 0) | (np.diff(note_indexes) != 0)
+    is_other_term = np.diff(term_indexes) != 0
+    is_other_note = np.diff(note_indexes) != 0
+    is_first[1:] = is_other_term | is_other_note
     groups = np.flatnonzero(is_first)
 
     # A term that occurs very often in a block has several postings there.
+    steps = np.diff(postings.ordinals.astype(np.int64))
     is_new_block = places >= FIRST_BLOCK
-    is_new_block[1:] &= is_first[1:] | (np.diff(postings.ordinals.astype(np.int64)) != 0)
+    is_new_block[1:] &= is_first[1:] | (steps != 0)
     blocks = np.add.reduceat(is_new_block.astype(np.int64), groups)
     is_in_title = places[groups] == TITLE
-    blocks = np.where(is_in_title, documents.block_counts[note_indexes[groups]], blocks)
+    all_blocks = documents.block_counts[note_indexes[groups]]
+    blocks = np.where(is_in_title, all_blocks, blocks)
 
     terms = term_indexes[groups]
     size = len(postings.terms)
-    return np.bincount(terms, minlength=size), np.bincount(terms, blocks, size).astype(np.int64)
+    note_counts = np.bincount(terms, minlength=size)
+    block_counts = np.bincount(terms, blocks, size)
+    return note_counts, block_counts.astype(np.int64)
 
 
 # -- making and merging segments
@@ -453,9 +496,11 @@ def build_segment(builder: SegmentBuilder) -> tuple[Documents, Postings]:
         np.array(builder.text_keys, np.uint64),
     )
     terms = sorted(builder.numbers)
+    numbers = [builder.numbers[term] for term in terms]
     rank_of_number = np.empty(len(terms), np.uint32)
-    rank_of_number[[builder.numbers[term] for term in terms]] = np.arange(len(terms))
-    ranks = rank_of_number[np.frombuffer(builder.tokens, np.uint32)]
+    rank_of_number[numbers] = np.arange(len(terms))
+    tokens = np.frombuffer(builder.tokens, np.uint32)
+    ranks = rank_of_number[tokens]
 
     # Arrays with a number per token are made as late, and freed as early, as possible.
     order = np.argsort(ranks, kind="stable")
@@ -475,20 +520,22 @@ def _group(terms: list[str], ranks: Integers, ordinals: Integers, positions: Int
     is_first[1:] = (np.diff(ranks) != 0) | (np.diff(ordinals) != 0)
     firsts = np.flatnonzero(is_first)
     counts = np.diff(firsts, append=len(ranks))
-
     ranks = ranks[firsts]
     ordinals = ordinals[firsts]
+
     if counts.max(initial=0) > MAX_COUNT:
         parts = (counts + MAX_COUNT - 1) // MAX_COUNT
+        last_parts = np.cumsum(parts) - 1
         is_last = np.zeros(int(parts.sum()), bool)
-        is_last[np.cumsum(parts) - 1] = True
+        is_last[last_parts] = True
         last_counts = counts - (parts - 1) * MAX_COUNT
         ranks = np.repeat(ranks, parts)
         ordinals = np.repeat(ordinals, parts)
         counts = np.where(is_last, np.repeat(last_counts, parts), MAX_COUNT)
 
     posting_counts = np.bincount(ranks, minlength=len(terms))
-    return Postings(terms, posting_counts, ordinals, counts.astype(np.uint8), positions)
+    narrow_counts = counts.astype(np.uint8)
+    return Postings(terms, posting_counts, ordinals, narrow_counts, positions)
 
 
 def merge_postings(parts: Sequence[tuple[Postings, Integers]]) -> Postings:
@@ -497,7 +544,10 @@ def merge_postings(parts: Sequence[tuple[Postings, Integers]]) -> Postings:
     Each part comes with an array that has the new ordinal for each old one, or -1 for an ordinal of
     a note that was removed. The new ordinals ascend from part to part.
     """
-    terms = sorted(set().union(*(postings.terms for postings, _ in parts)))
+    distinct_terms: set[str] = set()
+    for postings, _ in parts:
+        distinct_terms.update(postings.terms)
+    terms = sorted(distinct_terms)
     rank_of_term = {term: rank for rank, term in enumerate(terms)}
     columns = [_moved(postings, ordinals, rank_of_term) for postings, ordinals in parts]
     ranks, ordinals, counts, positions = (
@@ -506,9 +556,10 @@ def merge_postings(parts: Sequence[tuple[Postings, Integers]]) -> Postings:
 
     order = np.argsort(ranks, kind="stable")
     first_positions = np.cumsum(counts, dtype=np.int64) - counts
-    positions = positions[expand(first_positions[order], counts[order])]
+    sorted_counts = counts[order]
+    sorted_positions = positions[expand(first_positions[order], sorted_counts)]
     posting_counts = np.bincount(ranks, minlength=len(terms))
-    merged = Postings(terms, posting_counts, ordinals[order], counts[order], positions)
+    merged = Postings(terms, posting_counts, ordinals[order], sorted_counts, sorted_positions)
     return _without_empty_terms(merged)
 
 
@@ -516,8 +567,8 @@ def _moved(
     postings: Postings, new_ordinals: Integers, rank_of_term: dict[str, int]
 ) -> tuple[Integers, Integers, Integers, Integers]:
     """Return the ranks, ordinals, counts and positions of the postings that stay."""
-    ranks = np.array([rank_of_term[term] for term in postings.terms], np.uint32)
-    ranks = np.repeat(ranks, postings.posting_counts)
+    ranks_of_terms = [rank_of_term[term] for term in postings.terms]
+    ranks = np.repeat(np.array(ranks_of_terms, np.uint32), postings.posting_counts)
     if int(postings.ordinals.max(initial=0)) >= max(1, len(new_ordinals)):
         raise Damaged("the postings of a term do not fit their segment")
     ordinals = new_ordinals[postings.ordinals]
@@ -538,8 +589,10 @@ def _without_empty_terms(postings: Postings) -> Postings:
     is_used = postings.posting_counts > 0
     if is_used.all():
         return postings
+
+    used_terms = list(itertools.compress(postings.terms, is_used.tolist()))
     return Postings(
-        list(itertools.compress(postings.terms, is_used.tolist())),
+        used_terms,
         postings.posting_counts[is_used],
         postings.ordinals,
         postings.counts,
@@ -547,15 +600,17 @@ def _without_empty_terms(postings: Postings) -> Postings:
     )
 
 
-def find_sorted(values: Integers, wanted: Integers) -> tuple[Integers, Integers]:
-    """Return the index of each wanted number in ascending `values`, and whether it is there.
+def find_sorted(values: Integers, numbers: Integers) -> tuple[Integers, Integers]:
+    """Return the index of each number in ascending `values`, and whether it is there.
 
     Indexes of numbers that are not there are valid, and mean nothing. `values` has at least one
     number.
     """
-    indexes = np.searchsorted(values, wanted)
-    indexes[indexes == len(values)] = 0
-    return indexes, values[indexes] == wanted
+    indexes = np.searchsorted(values, numbers)
+    is_behind_last = indexes == len(values)
+    indexes[is_behind_last] = 0
+    is_there = values[indexes] == numbers
+    return indexes, is_there
 
 
 def expand(starts: Integers, counts: Integers) -> Integers:
@@ -564,5 +619,7 @@ def expand(starts: Integers, counts: Integers) -> Integers:
     ends = np.cumsum(counts)
     if not len(ends):
         return np.zeros(0, np.int64)
-    numbers: Integers = np.arange(ends[-1]) + np.repeat(starts - ends + counts, counts)
+    first_indexes = ends - counts
+    offsets = np.repeat(starts - first_indexes, counts)
+    numbers: Integers = np.arange(ends[-1]) + offsets
     return numbers

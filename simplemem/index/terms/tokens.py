@@ -42,10 +42,10 @@ def tokenize(text: str) -> list[str]:
 
     # The same tokens of a long text become one object each: a list of them takes a tenth of the
     # memory.
-    known: dict[str, str] = {}
+    unique_tokens: dict[str, str] = {}
     tokens: list[str] = []
     for piece in _pieces(text):
-        tokens += [known.setdefault(token, token) for token in _tokenize_piece(piece)]
+        tokens += [unique_tokens.setdefault(token, token) for token in _tokenize_piece(piece)]
     return tokens
 
 
