@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_NUMBERS_IN_MEMORY = 64_000_000  # of passages, beyond which blocks stay out: 250,000 of 256
-_MAX_STALE_ROWS = (
-    1_000  # and a quarter of all, of notes that changed or went; then all are read again
-)
+# Rows of notes that were changed or removed, and a quarter of all; then all are read again.
+_MAX_STALE_ROWS = 1_000
 _NO_NOTE = 0
 _FAR = -2.0  # below every cosine
 _MAX_PASSAGES_OF_MEAN = 64
@@ -33,10 +32,17 @@ _IndexState = tuple[object, int]  # which index, and its newest `rev`
 
 def nearest_places(db: Connection, query: bytes, note_ids: Iterable[int]) -> dict[int, int]:
     """Return for each note its passage that is nearest. Notes without a vector are absent."""
-    rows = list(db.vectors.read_notes(note_ids, blocks=False))
-    far = distances(query, b"".join(vector for _, vector in rows)).tolist()
-    farthest_first = sorted(zip(far, (place for place, _ in rows), strict=True), reverse=True)
-    return {place >> SHIFT: place for _, place in farthest_first}  # the last of each note stays
+    places = []
+    packed = bytearray()
+    for place, vector in db.vectors.read_notes(note_ids, blocks=False):
+        places.append(place)
+        packed += vector
+
+    by_distance = sorted(zip(distances(query, packed).tolist(), places, strict=True))
+    nearest_place: dict[int, int] = {}
+    for _, place in by_distance:
+        nearest_place.setdefault(place >> SHIFT, place)
+    return nearest_place
 
 
 def vectors_of(db: Connection, note_id: int) -> list[bytes]:
@@ -54,7 +60,8 @@ def mean_vector(db: Connection, note_id: int) -> bytes | None:
     rows = [np.frombuffer(vector, np.int8) for vector in vectors]
     sums = np.sum(rows, axis=0, dtype=np.float64)
     largest = np.abs(sums).max() or 1
-    return np.rint(sums * 127 / largest).astype(np.int8).tobytes()
+    mean = np.rint(sums * 127 / largest)
+    return mean.astype(np.int8).tobytes()
 
 
 def distances(query: bytes, rows: Any) -> NDArray[np.float64]:
@@ -71,7 +78,8 @@ def distances(query: bytes, rows: Any) -> NDArray[np.float64]:
     one_row = memoryview(query).cast("b", shape=[1, len(query)])
     all_rows = memoryview(rows).cast("b", shape=[count, len(query)])
     result: Any = simsimd.cdist(one_row, all_rows, "cosine", dtype="int8")
-    return np.frombuffer(memoryview(result).cast("B"), np.float64)
+    result_bytes = memoryview(result).cast("B")
+    return np.frombuffer(result_bytes, np.float64)
 
 
 class QueryVector(bytes):
@@ -91,7 +99,7 @@ class _Rows:
     def __init__(self, places: Iterable[int] = (), vectors: bytearray | None = None) -> None:
         """`vectors` are those of `places`, in the same order."""
         self.owners = array("q", [place >> SHIFT for place in places])
-        self.vectors = bytearray() if vectors is None else vectors
+        self.vectors = vectors if vectors is not None else bytearray()
         self.stale_rows = 0
 
     def add(self, rows: Iterable[tuple[int, bytes]]) -> None:
@@ -105,7 +113,8 @@ class _Rows:
         import numpy as np
 
         owners = np.frombuffer(self.owners, np.int64)
-        is_forgotten = _marks(note_ids, int(owners.max(initial=0)) + 1)[owners]
+        is_forgotten_note = _marks(note_ids, _id_limit(owners))
+        is_forgotten = is_forgotten_note[owners]
         owners[is_forgotten] = _NO_NOTE
         self.stale_rows += int(np.count_nonzero(is_forgotten))
 
@@ -120,23 +129,35 @@ class _Rows:
 
         owners = np.frombuffer(self.owners, np.int64)
         vectors = np.frombuffer(self.vectors, np.int8)
-        best = np.full(max(size, int(owners.max(initial=0)) + 1), _FAR)
+        best = np.full(max(size, _id_limit(owners)), _FAR)
+
         if note_ids is not None:
-            rows = np.flatnonzero(_marks(note_ids, len(best))[owners])
+            is_candidate = _marks(note_ids, len(best))
+            rows = np.flatnonzero(is_candidate[owners])
             # A larger part is compared faster as a whole than picked out.
             if 4 * len(rows) < len(owners):
                 owners = owners.take(rows)
-                vectors = vectors.reshape(-1, len(query)).take(rows, 0).reshape(-1)
-        np.maximum.at(best, owners, 1 - distances(query, vectors.data))
+                table = vectors.reshape(-1, len(query))
+                vectors = table.take(rows, 0).reshape(-1)
+
+        cosines = 1 - distances(query, vectors.data)
+        np.maximum.at(best, owners, cosines)
         best[_NO_NOTE] = _FAR
         return best
+
+
+def _id_limit(owners: NDArray[np.int64]) -> int:
+    """Return the number above the largest of some note ids."""
+    return int(owners.max(initial=_NO_NOTE)) + 1
 
 
 def _marks(note_ids: Iterable[int], size: int) -> NDArray[np.bool_]:
     """Return for each note id below `size` whether it is one of `note_ids`."""
     import numpy as np
 
-    ids = np.asarray(note_ids if isinstance(note_ids, array) else list(note_ids), np.int64)
+    if not isinstance(note_ids, array):
+        note_ids = list(note_ids)
+    ids = np.asarray(note_ids, np.int64)
     marks = np.zeros(size, bool)
     marks[ids[ids < size]] = True
     return marks
@@ -145,7 +166,7 @@ def _marks(note_ids: Iterable[int], size: int) -> NDArray[np.bool_]:
 class NearestNotes:
     """Finds the notes nearest to a query. Guards the vectors that a process has in memory.
 
-    It follows the index by the notes' `rev`. A note that is gone is noticed when it would be returned.
+    It follows the index by the notes' `rev`. A removed note is noticed when it would be returned.
     """
 
     def __init__(self, max_numbers: int = MAX_NUMBERS_IN_MEMORY) -> None:
@@ -185,37 +206,72 @@ class NearestNotes:
         also: Iterable[int],
         paths: Paths,
     ) -> dict[int, Nearness]:
-        import numpy as np
-
         self._follow(db, state)
         passages = self._passages.best(query, ids)
-        others = np.fromiter(also, np.int64)
-        others = others[others < len(passages)]
         if ids is not None:
             passages[~_marks(ids, len(passages))] = _FAR
+
+        chosen = self._choose_notes(passages, limit, also, paths)
+        return self._nearness_of(db, query, passages, chosen)
+
+    def _choose_notes(
+        self,
+        passages: NDArray[np.float64],
+        limit: int,
+        also: Iterable[int],
+        paths: Paths,
+    ) -> set[int]:
+        """Return the notes with the best passages, and those in `also` that have a passage.
+
+        Notes that no longer exist are removed from `passages` and from memory.
+        """
+        import numpy as np
+
+        also_ids = np.fromiter(also, np.int64)
+        also_ids = also_ids[also_ids < len(passages)]
         while True:
-            least = np.partition(passages, -limit)[-limit] if limit < len(passages) else _FAR
-            near = np.flatnonzero((passages >= least) & (passages > _FAR))
-            best = near[np.argsort(-passages[near], kind="stable")][:limit].tolist()
-            note_ids = {*best, *others[passages[others] > _FAR].tolist()}
-            gone = list(note_ids.difference(paths(note_ids)))
-            if not gone:
-                break
-            passages[gone] = _FAR
-            self._passages.forget(gone)
+            best = _best_of_all(passages, limit)
+            also_comparable = also_ids[passages[also_ids] > _FAR]
+            chosen = {*best.tolist(), *also_comparable.tolist()}
+
+            removed = list(chosen.difference(paths(chosen)))
+            if not removed:
+                return chosen
+            passages[removed] = _FAR
+            self._passages.forget(removed)
             if self._blocks is not None:
-                self._blocks.forget(gone)
+                self._blocks.forget(removed)
+
+    def _nearness_of(
+        self,
+        db: Connection,
+        query: bytes,
+        passages: NDArray[np.float64],
+        note_ids: set[int],
+    ) -> dict[int, Nearness]:
+        """Return the nearness of some notes. `passages` has the cosine of each one's best passage."""
+        import numpy as np
 
         blocks = self._blocks
         if blocks is None:
             blocks = _Rows()
             blocks.add(db.vectors.read_notes(sorted(note_ids), blocks=True))
-        best_blocks = blocks.best(query, note_ids, len(passages))[: len(passages)]
+
         chosen = list(note_ids)
-        nearest = np.maximum(passages, np.maximum(best_blocks, 0.0))[chosen]
-        scores = np.maximum((passages[chosen] + nearest) / 2, 0.0)
-        rows = zip(passages[chosen].tolist(), nearest.tolist(), scores.tolist(), strict=True)
-        return {note_id: Nearness(*row) for note_id, row in zip(chosen, rows, strict=True)}
+        best_passages = passages[chosen]
+        best_blocks = blocks.best(query, note_ids, len(passages))[chosen]
+        # A passage of one block is both.
+        best_blocks = np.maximum(best_passages, np.maximum(best_blocks, 0.0))
+        scores = np.maximum((best_passages + best_blocks) / 2, 0.0)
+
+        rows = zip(
+            chosen,
+            best_passages.tolist(),
+            best_blocks.tolist(),
+            scores.tolist(),
+            strict=True,
+        )
+        return {note_id: Nearness(passage, block, score) for note_id, passage, block, score in rows}
 
     def _follow(self, db: Connection, state: _IndexState) -> None:
         """Bring what is in memory to this state of the index."""
@@ -245,23 +301,40 @@ class NearestNotes:
             self._blocks.add(db.vectors.read_notes(changed, blocks=True))
 
 
+def _best_of_all(passages: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
+    """Return the `limit` notes with the best passages, the best first."""
+    import numpy as np
+
+    least = _FAR
+    if limit < len(passages):
+        least = np.partition(passages, -limit)[-limit]
+    candidates = np.flatnonzero((passages >= least) & (passages > _FAR))
+    order = np.argsort(-passages[candidates], kind="stable")
+    return candidates[order][:limit]
+
+
 def _compare(
-    db: Connection, query: bytes, candidates: Collection[int], limit: int, also: set[int]
+    db: Connection,
+    query: bytes,
+    candidates: Collection[int],
+    limit: int,
+    also: set[int],
 ) -> dict[int, Nearness]:
     """Return the nearest of some candidates, and the notes in `also`, by their stored vectors."""
     note_ids = sorted(also.union(candidates))
     best_passages = _best_of_notes(query, db.vectors.read_notes(note_ids, blocks=False))
     best_blocks = _best_of_notes(query, db.vectors.read_notes(note_ids, blocks=True))
-    by_nearness = sorted(
-        (note_id for note_id in candidates if note_id in best_passages),
-        key=lambda note_id: (-best_passages[note_id], note_id),
-    )
-    chosen = also.union(by_nearness[:limit])
+    comparable = [note_id for note_id in candidates if note_id in best_passages]
+    comparable.sort(key=lambda note_id: (-best_passages[note_id], note_id))
+    chosen = also.union(comparable[:limit])
+
     nearness = {}
     for note_id, passage in best_passages.items():
-        if note_id in chosen:
-            block = max(0.0, passage, best_blocks.get(note_id, 0.0))
-            nearness[note_id] = Nearness(passage, block, max(0.0, (passage + block) / 2))
+        if note_id not in chosen:
+            continue
+        block = max(0.0, passage, best_blocks.get(note_id, 0.0))
+        score = max(0.0, (passage + block) / 2)
+        nearness[note_id] = Nearness(passage, block, score)
     return nearness
 
 
