@@ -1,19 +1,19 @@
-"""Make the vectors of passages and blocks, of one embedder at a time.
+"""Compute the vectors of passages and blocks, with one embedder at a time.
 
-They are made once the text is searchable by words. A private note is read again before its text is
+Vectors follow once the text is searchable by words. A private note is read again before its text is
 sent anywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import notes
 from simplemem.index.api import Embedded, Progress
-from simplemem.index.engine import Connection, Engine
+from simplemem.index.engine import Connection, Engine, Row
 from simplemem.index.parsed_notes import parse_note
 from simplemem.index.text import EmbeddingQueue, chunk_ids_of_note, embedded_chunks
 from simplemem.note.note import read_note
@@ -23,7 +23,7 @@ from simplemem.note.words import without_stop_words
 from simplemem.providers.api import Embedder, RequestRefused
 from simplemem.vault.source import NoteSource
 
-_NOTES_AT_ONCE = 500  # that are looked up to have their vectors made
+_MAX_BATCH_NOTES = 500  # that are looked up at once
 
 
 def adopt(engine: Engine, embedder: Embedder) -> None:
@@ -33,7 +33,8 @@ def adopt(engine: Engine, embedder: Embedder) -> None:
     """
     with engine.reading() as db:
         space = notes.vector_space(db)
-    if (space.embedder, space.remote) == (embedder.name, embedder.remote):
+    is_same_embedder = space.embedder == embedder.name and space.remote == embedder.remote
+    if is_same_embedder:
         return
 
     with engine.writing() as db:
@@ -57,13 +58,17 @@ def put(
     The note then counts as done. Returns False, and stores nothing, if the note has changed since
     its text was read.
     """
-    if db.execute("SELECT sha256 FROM notes WHERE id = $1", (note_id,)).get != sha256:
+    current_sha256 = db.execute("SELECT sha256 FROM notes WHERE id = $1", (note_id,)).get
+    if current_sha256 != sha256:
         return False
+
     hashes = hashes_of(db, note_id)
     db.vectors.write((place, vector) for place, vector in vectors.items() if place in hashes)
+
     # A process that has the vectors in memory follows by the number of the change.
+    rev = notes.next_rev(db)
     sql = "UPDATE notes SET embedded = 1, refused = nullif($1, ''), rev = $2 WHERE id = $3"
-    db.execute(sql, (refused, notes.next_rev(db), note_id)).fetchall()
+    db.execute(sql, (refused, rev, note_id)).fetchall()
     return True
 
 
@@ -82,15 +87,20 @@ def missing_hashes_of(db: Connection, note_id: int) -> dict[int, bytes]:
 
 def embedded(db: Connection, embedder: str, remote: bool) -> Embedded:
     """Return how far an embedder is, which may not have begun yet."""
-    row = db.execute("SELECT count(*), count(private) FROM notes WHERE hidden IS NULL").fetchone()
+    sql = "SELECT count(*), count(private) FROM notes WHERE hidden IS NULL"
+    row = db.execute(sql).fetchone()
     assert row is not None
     visible, private = row
-    total = visible - private if remote else visible
-    is_current = notes.vector_space(db).embedder == embedder
-    waiting = notes.waiting(db) if is_current else total
-    refused: Any = db.execute(
-        "SELECT path, refused FROM notes WHERE refused IS NOT NULL ORDER BY path"
-    )
+    total = visible
+    if remote:
+        total -= private
+
+    waiting = total
+    if notes.vector_space(db).embedder == embedder:
+        waiting = notes.waiting(db)
+
+    sql = "SELECT path, refused FROM notes WHERE refused IS NOT NULL ORDER BY path"
+    refused: Any = db.execute(sql)
     return Embedded(waiting, total, private, list(refused))
 
 
@@ -110,8 +120,9 @@ def take(old: Engine, into: Engine, width: int | None, progress: Progress | None
     with into.writing() as db:
         space = notes.vector_space(db)
         total = notes.waiting(db)
-        is_same_width = width in (None, old_space.dimension)
-        if space.embedder != old_space.embedder or not old_space.dimension or not is_same_width:
+        is_same_width = width is None or width == old_space.dimension
+        is_same_embedder = space.embedder == old_space.embedder
+        if not (is_same_embedder and is_same_width and old_space.dimension):
             return 0
         _set_dimension(db, old_space.dimension)
 
@@ -131,34 +142,50 @@ def take(old: Engine, into: Engine, width: int | None, progress: Progress | None
 
 def _waiting_notes(db: Connection, after: int) -> list[int]:
     sql = "SELECT id FROM notes WHERE embedded = 0 AND id > $1 ORDER BY id LIMIT $2"
-    return [note_id for (note_id,) in db.execute(sql, (after, _NOTES_AT_ONCE))]
+    return [note_id for (note_id,) in db.execute(sql, (after, _MAX_BATCH_NOTES))]
 
 
 def _copy_vectors(
     db: Connection, note_ids: Sequence[int], old: Engine, place_of_text: Mapping[bytes, int]
 ) -> int:
     """Copy the vectors of some notes, and return how many of these now lack none."""
-    missing = {note_id: missing_hashes_of(db, note_id) for note_id in note_ids}
-    digests = {digest for hashes in missing.values() for digest in hashes.values()}
-    old_places = {place_of_text[digest]: digest for digest in digests if digest in place_of_text}
-    with old.reading() as old_db:
-        old_vectors = old_db.vectors.read(sorted(old_places))
-    vector_of_text = {old_places[place]: vector for place, vector in old_vectors.items()}
+    digest_of_place: dict[int, bytes] = {}
+    digests_of_note: dict[int, set[bytes]] = {}
+    for note_id in note_ids:
+        missing = missing_hashes_of(db, note_id)
+        digest_of_place |= missing
+        digests_of_note[note_id] = set(missing.values())
 
+    vector_of_text = _read_vectors(old, digest_of_place.values(), place_of_text)
     db.vectors.write(
         (place, vector_of_text[digest])
-        for hashes in missing.values()
-        for place, digest in hashes.items()
+        for place, digest in digest_of_place.items()
         if digest in vector_of_text
     )
+
     rev = notes.next_rev(db)
     complete = [
         (rev, note_id)
-        for note_id in note_ids
-        if vector_of_text.keys() >= set(missing[note_id].values())
+        for note_id, digests in digests_of_note.items()
+        if digests <= vector_of_text.keys()
     ]
     db.executemany("UPDATE notes SET embedded = 1, rev = $1 WHERE id = $2", complete)
     return len(complete)
+
+
+def _read_vectors(
+    engine: Engine, digests: Iterable[bytes], place_of_text: Mapping[bytes, int]
+) -> dict[bytes, bytes]:
+    """Return the vectors that an index has of some texts, by the hash of the text."""
+    digest_of_place = {}
+    for digest in digests:
+        if digest in place_of_text:
+            place = place_of_text[digest]
+            digest_of_place[place] = digest
+
+    with engine.reading() as db:
+        vectors = db.vectors.read(sorted(digest_of_place))
+    return {digest_of_place[place]: vector for place, vector in vectors.items()}
 
 
 def _set_dimension(db: Connection, dimension: int) -> None:
@@ -178,11 +205,18 @@ class _TextsOfNote(NamedTuple):
     texts: list[tuple[int, str]]
 
 
+class _EmbeddedTexts(NamedTuple):
+    """The vectors of texts, and for those that the embedder refused, the reason."""
+
+    vectors: dict[str, bytes]
+    refusals: dict[str, str]
+
+
 @dataclass(slots=True)
 class Filling:
-    """Embeds what is missing. What was made before a failure is kept.
+    """Computes the vectors that are missing. Those computed before a failure stay.
 
-    `ready` holds texts of notes that need not be read again.
+    `ready` has texts of notes that need not be read again.
     """
 
     vault: NoteSource
@@ -200,34 +234,40 @@ class Filling:
         Ends early if another process begins with another embedder.
         """
         adopt(self.database, self.embedder)
+        with self.database.reading() as db:
+            total = notes.waiting(db)
+
         looked_at: set[int] = set()
         done = 0
-        total = -1
         while not self.stopped():
-            with self.database.reading() as db:
-                if notes.vector_space(db).embedder != self.embedder.name:
-                    break
-                if total < 0:
-                    total = notes.waiting(db)
-                # The notes that were looked at and still lack vectors come first.
-                limit = _NOTES_AT_ONCE + len(looked_at) - done
-                sql = "SELECT id, path, sha256 FROM notes WHERE embedded = 0 ORDER BY id LIMIT $1"
-                rows = db.execute(sql, (limit,)).fetchall()
-            batch = self._next_batch([row for row in rows if row[0] not in looked_at])
+            # The notes that were looked at and still lack vectors come first.
+            limit = _MAX_BATCH_NOTES + len(looked_at) - done
+            rows = self._waiting_rows(limit)
+            new_rows = [row for row in rows if row[0] not in looked_at]
+            batch = self._next_batch(new_rows)
             if not batch:
                 break
             stored = self._embed(batch)
             if stored is None:
                 break
+
             done += stored
-            looked_at |= {texts.note_id for texts in batch}
+            looked_at.update(texts.note_id for texts in batch)
             self.database.checkpoint(is_bulk=True)
             if self.progress is not None:
                 count = len(looked_at)
                 self.progress("vectors", min(count, total), max(total, count))
         return done
 
-    def _next_batch(self, rows: Sequence[tuple[Any, ...]]) -> list[_TextsOfNote]:
+    def _waiting_rows(self, limit: int) -> list[Row]:
+        """Return ids, paths and hashes of notes that lack vectors; none for another embedder."""
+        with self.database.reading() as db:
+            if notes.vector_space(db).embedder != self.embedder.name:
+                return []
+            sql = "SELECT id, path, sha256 FROM notes WHERE embedded = 0 ORDER BY id LIMIT $1"
+            return db.execute(sql, (limit,)).fetchall()
+
+    def _next_batch(self, rows: Sequence[Row]) -> list[_TextsOfNote]:
         """Return at least one note, and as many as have the texts that the embedder takes at once."""
         batch: list[_TextsOfNote] = []
         text_count = 0
@@ -240,53 +280,66 @@ class Filling:
         return batch
 
     def _texts_of(self, note_id: int, path: str, sha256: str) -> _TextsOfNote:
+        """Return the texts of a note that lack a vector, from memory or from its file."""
         with self.database.reading() as db:
             missing = missing_hashes_of(db, note_id)
-        ready = None
-        if self.ready is not None and not self.embedder.remote:
-            ready = self.ready.take(note_id)
-        # Otherwise another process has changed the note since.
-        if ready is not None and {place: text_hash(text) for place, text in ready} == missing:
+
+        ready = self._take_ready(note_id, missing)
+        if ready is not None:
             return _TextsOfNote(note_id, sha256, ready)
 
         try:
             file = self.vault.read(path)
         except (SimplememError, OSError):
             return _TextsOfNote(note_id, "", [])
+
         note = read_note(file.data)
         if self.embedder.remote and private_reason(path, note, self.private) is not None:
             return _TextsOfNote(note_id, file.sha256, [])
-        every_unit = embedded_chunks(note_id, parse_note(path, note, notes.stat_of(file.entry)))
-        texts = [
-            (place, text)
-            for place, _, text in every_unit
-            if text and missing.get(place) == text_hash(text)
-        ]
+
+        parsed = parse_note(path, note, notes.stat_of(file.entry))
+        texts = []
+        for chunk_id, _, text in embedded_chunks(note_id, parsed):
+            if text and missing.get(chunk_id) == text_hash(text):
+                texts.append((chunk_id, text))
         return _TextsOfNote(note_id, file.sha256, texts)
+
+    def _take_ready(
+        self, note_id: int, missing: Mapping[int, bytes]
+    ) -> list[tuple[int, str]] | None:
+        """Return the texts of a note that are in memory, if they are those that lack a vector.
+
+        They are not if another process has changed the note since. Texts that a remote service
+        gets are always read from the file.
+        """
+        if self.ready is None or self.embedder.remote:
+            return None
+        texts = self.ready.take(note_id)
+        if texts is None:
+            return None
+        hashes = {place: text_hash(text) for place, text in texts}
+        return texts if hashes == missing else None
 
     def _embed(self, batch: Sequence[_TextsOfNote]) -> int | None:
         """Embed some notes, each text once, and store what still fits.
 
         Returns how many notes have their vectors; None if another embedder has begun.
         """
-        every_text = dict.fromkeys(text for note in batch for _, text in note.texts)
-        vectors, refusals = self._embed_texts(list(every_text))
+        texts: dict[str, None] = {}
+        for note in batch:
+            texts |= dict.fromkeys(text for _, text in note.texts)
+        result = self._embed_texts(list(texts))
+
         with self.database.writing() as db:
             space = notes.vector_space(db)
             if space.embedder != self.embedder.name:
                 return None
-            self._check_width(vectors, space.dimension)
-            if vectors and not space.dimension:
-                first = next(iter(vectors.values()))
+
+            self._check_width(result.vectors, space.dimension)
+            if result.vectors and not space.dimension:
+                first = next(iter(result.vectors.values()))
                 _set_dimension(db, len(first))
-            done = 0
-            for note in batch:
-                refused = [refusals[text] for _, text in note.texts if text in refusals]
-                rows = {place: vectors[text] for place, text in note.texts if text in vectors}
-                if note.sha256:
-                    reason = refused[0] if refused else ""
-                    done += put(db, note.note_id, note.sha256, rows, reason)
-            return done
+            return sum(_put_result(db, note, result) for note in batch)
 
     def _check_width(self, vectors: Mapping[str, bytes], dimension: int) -> None:
         """Raise Unavailable if vectors have several widths, or not that of the index."""
@@ -301,29 +354,45 @@ class Filling:
                 hint="`simplemem index --rebuild` creates all vectors again with the current model.",
             )
 
-    def _embed_texts(self, texts: list[str]) -> tuple[dict[str, bytes], dict[str, str]]:
+    def _embed_texts(self, texts: list[str]) -> _EmbeddedTexts:
         """Return the vectors of texts, and the reasons for which texts were refused.
 
         Which text of a batch is refused is found by asking for its halves.
         """
         if not texts:
-            return {}, {}
+            return _EmbeddedTexts({}, {})
         inputs = texts
         if not self.embedder.reads_sentences:
             inputs = [without_stop_words(text) for text in texts]
         try:
             vectors = self.embedder.documents(inputs, stopped=self.stopped)
             self._has_embedded = True
-            return dict(zip(texts, vectors, strict=True)), {}
+            vector_of_text = dict(zip(texts, vectors, strict=True))
+            return _EmbeddedTexts(vector_of_text, {})
         except RequestRefused as error:
             if not self._has_embedded:
                 # Does it refuse this text, or every text?
                 self.embedder.documents(["memory"], stopped=self.stopped)
                 self._has_embedded = True
             if len(texts) == 1:
-                return {}, {texts[0]: error.message}
+                return _EmbeddedTexts({}, {texts[0]: error.message})
 
         half = len(texts) // 2
-        vectors_of_first, refusals_of_first = self._embed_texts(texts[:half])
-        vectors_of_rest, refusals_of_rest = self._embed_texts(texts[half:])
-        return vectors_of_first | vectors_of_rest, refusals_of_first | refusals_of_rest
+        first = self._embed_texts(texts[:half])
+        rest = self._embed_texts(texts[half:])
+        return _EmbeddedTexts(first.vectors | rest.vectors, first.refusals | rest.refusals)
+
+
+def _put_result(db: Connection, note: _TextsOfNote, result: _EmbeddedTexts) -> bool:
+    """Store the vectors of a note, and why a text of it was refused. Return whether it still fits."""
+    if not note.sha256:
+        return False
+    rows = {}
+    refusals = []
+    for place, text in note.texts:
+        if text in result.vectors:
+            rows[place] = result.vectors[text]
+        elif text in result.refusals:
+            refusals.append(result.refusals[text])
+    reason = refusals[0] if refusals else ""
+    return put(db, note.note_id, note.sha256, rows, reason)
