@@ -6,10 +6,10 @@ of notes differ between indexes, so rows are written with paths in place of them
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from heapq import merge
 from itertools import groupby, zip_longest
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from simplemem.index.engine import Connection
 from simplemem.index.notes import OF_NOTE
@@ -83,37 +83,59 @@ def _vectors(db: Connection) -> Iterator[DumpedRow]:
     """
     places = list(db.execute(sql))
     vectors = db.vectors.read([place for _, place in places])
+    number_mask = (1 << SHIFT) - 1
     for path, place in places:
         if place in vectors:
-            yield path, place & ((1 << SHIFT) - 1), vectors[place]
+            yield path, place & number_mask, vectors[place]
 
 
 def differences(first: Connection, second: Connection, *, vectors: bool) -> Iterator[RowDifference]:
     """Yield the rows that only one of two indexes has, and those that differ at the same place."""
-    pairs = zip_longest(dump(first, vectors=vectors), dump(second, vectors=vectors))
-    if all(row == other for row, other in pairs):
+    if _are_equal(first, second, vectors=vectors):
         return  # nearly always; this takes half the time of what follows
 
-    first_rows = ((True, row) for row in dump(first, vectors=vectors))
-    second_rows = ((False, row) for row in dump(second, vectors=vectors))
+    first_rows = (_MarkedRow(True, row) for row in dump(first, vectors=vectors))
+    second_rows = (_MarkedRow(False, row) for row in dump(second, vectors=vectors))
     rows = merge(first_rows, second_rows, key=_place_of)
     for _, rows_of_place in groupby(rows, key=_place_of):
-        in_first: list[DumpedRow] = []
-        in_second: list[DumpedRow] = []
-        for is_first, row in rows_of_place:
-            if is_first:
-                in_first.append(row)
-            else:
-                in_second.append(row)
-        for first_row, second_row in zip_longest(in_first, in_second):
-            if first_row != second_row:
-                yield first_row, second_row
+        yield from _differences_at_place(rows_of_place)
 
 
-def _place_of(marked_row: tuple[bool, DumpedRow]) -> tuple[int, str, str]:
-    """Return the key by which `dump` sorts rows. The mark, which tells the index, does not count."""
-    _, row = marked_row
+def _are_equal(first: Connection, second: Connection, *, vectors: bool) -> bool:
+    """Return whether two indexes have the same rows in the same order."""
+    first_rows = dump(first, vectors=vectors)
+    second_rows = dump(second, vectors=vectors)
+    pairs = zip_longest(first_rows, second_rows)
+    return all(first_row == second_row for first_row, second_row in pairs)
+
+
+class _MarkedRow(NamedTuple):
+    """A row, and which of the two indexes it is from."""
+
+    is_first: bool
+    row: DumpedRow
+
+
+def _differences_at_place(rows: Iterable[_MarkedRow]) -> Iterator[RowDifference]:
+    """Yield the rows at one place that differ between the two indexes."""
+    in_first: list[DumpedRow] = []
+    in_second: list[DumpedRow] = []
+    for is_first, row in rows:
+        if is_first:
+            in_first.append(row)
+        else:
+            in_second.append(row)
+
+    for first_row, second_row in zip_longest(in_first, in_second):
+        if first_row != second_row:
+            yield first_row, second_row
+
+
+def _place_of(marked_row: _MarkedRow) -> tuple[int, str, str]:
+    """Return the key by which `dump` sorts rows. From which index a row is does not count."""
+    row = marked_row.row
     table, note, number, *_ = (*row, "")
+    order = _ORDER[table]
     if isinstance(number, int):
-        return _ORDER[table], str(note), f"{number:09d}"
-    return _ORDER[table], str(note), str(number)
+        return order, str(note), f"{number:09d}"
+    return order, str(note), str(number)

@@ -22,7 +22,8 @@ def condition(
     """Return the FROM and WHERE of a filter, for `notes n`, and the values to bind."""
     conditions = _Conditions(dialect)
     if narrow.only:
-        conditions.add(dialect.in_texts("n.path", conditions.bind(TextList(narrow.only))))
+        mark = conditions.bind(TextList(narrow.only))
+        conditions.add(dialect.in_texts("n.path", mark))
     if not narrow.hidden:
         conditions.add("n.hidden IS NULL")
     conditions.add_tags(narrow.tags, require_all=narrow.require_all)
@@ -38,20 +39,25 @@ def condition(
         conditions.add(written_by(narrow.author, conditions.bind))
 
     for phrase in narrow.phrases:
-        conditions.add_notes(get_holders(phrase_segments(phrase)), are_inside=True)
+        note_ids = get_holders(phrase_segments(phrase))
+        conditions.add_notes(note_ids, are_inside=True)
     for phrase in (*narrow.without, *narrow.without_forms):
-        conditions.add_notes(get_holders(phrase_segments(phrase)), are_inside=False)
+        note_ids = get_holders(phrase_segments(phrase))
+        conditions.add_notes(note_ids, are_inside=False)
     return f"notes n WHERE {conditions.as_sql()}", conditions.values
 
 
 def _add_simple_fields(conditions: _Conditions, narrow: IndexFilter) -> None:
     """Add the conditions that compare one column with one value."""
     if narrow.type:
-        conditions.add(f"n.type_key = {conditions.bind(compare_key(narrow.type))}")
+        mark = conditions.bind(compare_key(narrow.type))
+        conditions.add(f"n.type_key = {mark}")
     if narrow.since:
-        conditions.add(f"n.modified >= {conditions.bind(narrow.since)}")
+        mark = conditions.bind(narrow.since)
+        conditions.add(f"n.modified >= {mark}")
     if narrow.until:
-        conditions.add(f"n.modified < {conditions.bind(narrow.until)}")
+        mark = conditions.bind(narrow.until)
+        conditions.add(f"n.modified < {mark}")
     if narrow.link_to:
         mark = conditions.bind(narrow.link_to)
         conditions.add(f"n.id IN (SELECT note_id FROM links WHERE path = {mark})")
@@ -93,10 +99,12 @@ class _Conditions:
         """Add that a note has one of some tags, or all of them. An empty value asks for the key only."""
         alternatives = []
         for key, value in tags.items():
-            key_mark = self.bind(compare_key(hyphenate(key)))
+            tag_key = compare_key(hyphenate(key))
+            key_mark = self.bind(tag_key)
             value_mark = self.bind(compare_key(value))
             # As the value stands in the name of a nested tag.
-            nested_mark = self.bind(compare_key(hyphenate(value)))
+            nested_value = compare_key(hyphenate(value))
+            nested_mark = self.bind(nested_value)
             alternatives.append(
                 f"""n.id IN (
                     SELECT note_id FROM tag_pairs
@@ -138,5 +146,6 @@ class _Conditions:
 
     def add_notes(self, note_ids: Sequence[int], *, are_inside: bool) -> None:
         """Add that a note is one of some notes, or none of them."""
-        is_one = self._dialect.in_integers("n.id", self.bind(IntegerList(note_ids)))
+        mark = self.bind(IntegerList(note_ids))
+        is_one = self._dialect.in_integers("n.id", mark)
         self.add(is_one if are_inside else f"NOT ({is_one})")

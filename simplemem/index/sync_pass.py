@@ -143,16 +143,17 @@ class SyncPass:
     def _make_plan(self) -> _Plan:
         """Return the differences between the files and the index."""
         entries = self.snapshot.entries
+        new_files = entries.keys() - self._files
         unlisted_files = self._files - entries.keys()
         deleted_files = {path for path in unlisted_files if self._is_deleted(path)}
 
         self._forget_skipped()
-        to_read = sorted(path for path, entry in entries.items() if self._is_to_read(entry))
+        to_read = [path for path, entry in entries.items() if self._is_to_read(entry)]
         too_large = self.indexer.skipped.keys() & self._rows.keys() & entries.keys()
         return _Plan(
-            new_files=entries.keys() - self._files,
+            new_files=new_files,
             deleted_files=deleted_files,
-            to_read=to_read,
+            to_read=sorted(to_read),
             missing_notes=self._find_missing_notes(deleted_files),
             too_large=too_large,
         )
