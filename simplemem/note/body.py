@@ -432,7 +432,10 @@ class InlineScanner:
             self._add_tag(start, tag["name"])
 
     def _add_markdown_link(
-        self, bracket: _Bracket, display_end: int, destination: re.Match[str]
+        self,
+        bracket: _Bracket,
+        display_end: int,
+        destination: re.Match[str],
     ) -> None:
         """Collect a Markdown link, unless it leads to the web or nowhere."""
         is_angle = destination["angle"] is not None

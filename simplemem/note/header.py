@@ -5,7 +5,7 @@ that an edit can replace one and leave the rest as it was. Reading never raises 
 
 Nearly all headers are plain: a block map of texts and of lists of texts, without comments, tabs and
 nested maps. These are read line by line, in a quarter of the time that libyaml needs, into the same
-nodes.
+nodes. `read_header` chooses the reader: it is at the end of the module, below both readers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from yaml.events import CollectionStartEvent, Event, ScalarEvent
 
 
-# -- nodes and scalars
+# -- YAML: nodes and scalars
 
 CoreValue = str | int | float | bool | None
 
@@ -131,7 +131,7 @@ def equal_in_yaml(one: object, other: object) -> bool:
     return bool(one == other)
 
 
-# -- plain headers
+# -- YAML of plain headers, read line by line
 
 _MAX_PLAIN_CHARACTERS: Final = 8_000
 # What neither begins nor ends anything in YAML: no tabs, no hash, and a colon only within a word.
@@ -214,12 +214,11 @@ def _plain_scalar(match: re.Match[str]) -> Node:
     return Node("", parse_plain_scalar(source), start, start + len(source))
 
 
-# -- the general reader
+# -- any other YAML, read by libyaml
 
 MAX_HEADER_CHARACTERS: Final = 256 * 1024  # characters; real headers are under 2,000
 MAX_DEPTH: Final = 16
 MAX_VALUES: Final = 20_000  # scalars and collections
-
 
 # libyaml follows YAML 1.1: it takes NEL, LS and PS for line breaks, and control characters for
 # errors. In YAML 1.2 and for Obsidian they are ordinary characters. Each of them is replaced by one
@@ -446,7 +445,6 @@ class _YamlReader:
 
 _OPENING: Final = re.compile(r"\ufeff?---[ \t]*(?:\r\n|\r|\n)")
 _CLOSING: Final = re.compile(r"---[ \t]*(?:\r\n|\r|\n|\Z)")
-
 
 Properties = Mapping[str, Any]
 """The properties of a note by their names, with YAML 1.2 core values."""

@@ -223,7 +223,8 @@ def tag_map(tags: Sequence[Tag], properties: Properties) -> dict[str, TagValue]:
 
 
 def _values_outside_names(
-    tags: Sequence[Tag], properties: Properties
+    tags: Sequence[Tag],
+    properties: Properties,
 ) -> Iterator[tuple[str, TagValue]]:
     """Yield name and value of the tags whose value is not part of their name.
 

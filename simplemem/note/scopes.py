@@ -166,7 +166,10 @@ def scope_of(path: str, named: str | None) -> str:
 
 
 def check_scope_is_own(
-    path: str, old: Properties, new: Properties, hides: Callable[[str], bool]
+    path: str,
+    old: Properties,
+    new: Properties,
+    hides: Callable[[str], bool],
 ) -> None:
     """Raise Invalid if a change of frontmatter names a scope that is not the writer's.
 
@@ -192,7 +195,10 @@ def check_scope_is_own(
 
 
 def check_move_keeps_scope(
-    old_path: str, new_path: str, properties: Properties, hides: Callable[[str], bool]
+    old_path: str,
+    new_path: str,
+    properties: Properties,
+    hides: Callable[[str], bool],
 ) -> None:
     """Raise Invalid if a move puts a note into a scope whose folder is hidden from the writer.
 

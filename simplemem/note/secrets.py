@@ -186,7 +186,9 @@ def _find_private_keys(text: str) -> Iterator[_Candidate]:
     """Yield the private keys in PEM format. A key may lack its end."""
     for begin in _PEM_BEGIN.finditer(text):
         first_line = _PEM_LINE_OR_END.search(
-            text, begin.end(), begin.end() + _MAX_PEM_HEADER_CHARACTERS
+            text,
+            begin.end(),
+            begin.end() + _MAX_PEM_HEADER_CHARACTERS,
         )
         if first_line is None or first_line[0] == "-----":
             continue

@@ -46,7 +46,9 @@ def nearest_tag(name: str) -> str:
 def _check_name(name: str) -> str:
     """Return a name that Obsidian accepts as a tag; raise Invalid for any other."""
     has_only_full_parts = all(name.split("/"))
-    if has_only_full_parts and not NOT_IN_TAG.search(name) and _NOT_ONLY_A_NUMBER.search(name):
+    has_only_valid_characters = NOT_IN_TAG.search(name) is None
+    is_only_a_number = _NOT_ONLY_A_NUMBER.search(name) is None
+    if has_only_full_parts and has_only_valid_characters and not is_only_a_number:
         return name
 
     proposed = nearest_tag(name)
@@ -111,7 +113,10 @@ def change_tags(text: str, changes: Mapping[str, RequestedValue]) -> str:
     return _remove_from_legacy_keys(text, properties, removed_names)
 
 
-def _change_map(tags: Mapping[str, Any], changes: Mapping[str, RequestedValue]) -> dict[str, Any]:
+def _change_map(
+    tags: Mapping[str, Any],
+    changes: Mapping[str, RequestedValue],
+) -> dict[str, Any]:
     entries = dict(tags)
 
     for key, value in changes.items():
@@ -120,18 +125,24 @@ def _change_map(tags: Mapping[str, Any], changes: Mapping[str, RequestedValue]) 
             entries = _without_entries(entries, name)
             continue
 
-        entry_key = next((spelling for spelling in entries if _is_key_of(spelling, name)), name)
+        spellings = (spelling for spelling in entries if _is_key_of(spelling, name))
+        entry_key = next(spellings, name)
         # The tag `status/done` may be in the map as `status: done`.
         has_tag = any(is_tag(tag, name) for _, tag, _ in map_entries(entries))
         if value is not True or entry_key in entries or not has_tag:
-            entries[entry_key] = _with_type_of(entries.get(entry_key), value)
+            old_value = entries.get(entry_key)
+            entries[entry_key] = _with_type_of(old_value, value)
 
     return entries
 
 
 def _without_entries(entries: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return a map of tags without this tag and those below it."""
-    removed = {key for key, tag, _ in map_entries(entries) if is_within(tag, name)}
+    removed: set[str] = set()
+    for key, tag, _ in map_entries(entries):
+        if is_within(tag, name):
+            removed.add(key)
+
     return {
         key: value
         for key, value in entries.items()
@@ -140,7 +151,10 @@ def _without_entries(entries: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _change_list(
-    text: str, properties: Mapping[str, Any], tags: object, changes: Mapping[str, RequestedValue]
+    text: str,
+    properties: Mapping[str, Any],
+    tags: object,
+    changes: Mapping[str, RequestedValue],
 ) -> str:
     """Return a note whose tags are a list or a text, with these changes."""
     old_items = tag_items(tags)
@@ -152,7 +166,8 @@ def _change_list(
             items = [item for item in items if not is_within(item, name)]
             continue
 
-        items, property_value = _add_tag(items, _check_name(name), value, properties)
+        valid_name = _check_name(name)
+        items, property_value = _add_tag(items, valid_name, value, properties)
         if property_value is not None:
             text = set_property(text, name, property_value)
 
@@ -160,21 +175,24 @@ def _change_list(
         return text
 
     # A text that is one tag stays a text.
-    if isinstance(tags, str) and len(items) == 1 and len(old_items) == 1:
+    stays_one_tag = len(old_items) == 1 and len(items) == 1
+    if isinstance(tags, str) and stays_one_tag:
         return set_property(text, "tags", items[0])
     return set_property(text, "tags", items)
 
 
 def _remove_from_legacy_keys(
-    text: str, properties: Mapping[str, Any], removed_names: Sequence[str]
+    text: str,
+    properties: Mapping[str, Any],
+    removed_names: Sequence[str],
 ) -> str:
     """Remove tags from `tag` and `keywords` too, because searches would still find them there."""
     for key in LEGACY_KEYS:
         value = find_value(properties, key)
         old_items = tag_items(value)
-        items = [
-            item for item in old_items if not any(is_within(item, name) for name in removed_names)
-        ]
+        items = old_items
+        for name in removed_names:
+            items = [item for item in items if not is_within(item, name)]
         if items == old_items:
             continue
 
@@ -187,7 +205,10 @@ def _remove_from_legacy_keys(
 
 
 def _add_tag(
-    items: list[Any], name: str, value: str | bool | float, properties: Mapping[str, Any]
+    items: list[Any],
+    name: str,
+    value: str | bool | float,
+    properties: Mapping[str, Any],
 ) -> tuple[list[Any], RequestedValue]:
     """Return the items with this tag, and the value for the property of the same name.
 
@@ -196,12 +217,15 @@ def _add_tag(
     """
     has_tag = any(is_tag(item, name) for item in items)
     if value is True:
-        return (items if has_tag else [*items, name]), None
+        if has_tag:
+            return items, None
+        return [*items, name], None
 
     is_value_in_property = has_tag and value_in_property(properties, name) is not None
-    tag_with_value = None if is_value_in_property else nested_tag(name, value)
-    if tag_with_value is not None:
-        return _replace_values(items, name, tag_with_value), None
+    if not is_value_in_property:
+        tag_with_value = nested_tag(name, value)
+        if tag_with_value is not None:
+            return _replace_values(items, name, tag_with_value), None
 
     old_value = find_value(properties, name)
     is_reserved = name.lower() in RESERVED_KEYS
@@ -211,7 +235,9 @@ def _add_tag(
             "neither a tag nor a property can express it",
             hint="Use only letters, digits, _ and - in the value, or another key.",
         )
-    return _replace_values(items, name, name), _with_type_of(old_value, value)
+
+    new_items = _replace_values(items, name, name)
+    return new_items, _with_type_of(old_value, value)
 
 
 def _replace_values(items: list[Any], name: str, new_tag: str) -> list[Any]:
@@ -251,7 +277,9 @@ def _with_type_of(old_value: object, value: RequestedValue) -> RequestedValue:
     if isinstance(old_value, bool) or not isinstance(old_value, (int, float)):
         return value
 
-    number = parse_plain_scalar(value) if isinstance(value, str) else value
+    number: object = value
+    if isinstance(value, str):
+        number = parse_plain_scalar(value)
     if not isinstance(number, (int, float)):
         return value
     return number

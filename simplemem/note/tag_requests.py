@@ -36,7 +36,8 @@ def parse_tag_request(value: object) -> TagRequest:
         name = parse_tag_name(key)
         if isinstance(entry, (list, tuple)):
             for part in entry:
-                request[parse_tag_name(f"{name}/{part}")] = True
+                nested_name = parse_tag_name(f"{name}/{part}")
+                request[nested_name] = True
         elif entry is None or isinstance(entry, (bool, int, float)):
             # A number stays a number, because a map of tags contains `prio: 2`, not a text.
             request[name] = entry
@@ -107,7 +108,10 @@ def _entries_of_item(item: object) -> Mapping[Any, Any] | None:
 
 def parse_tag_name(key: object) -> str:
     """Return the key of a request as the name of a tag; raise Invalid if nothing is left of it."""
-    name = hyphenate(bare_tag(key)) if isinstance(key, str) else ""
+    if not isinstance(key, str):
+        raise _invalid_request(key)
+
+    name = hyphenate(bare_tag(key))
     if not name:
         raise _invalid_request(key)
     return name
@@ -125,14 +129,16 @@ def respelling_warnings(value: object, written: Mapping[str, Any]) -> list[str]:
 
     `written` is the map of the tags that the note has now.
     """
-    warnings = []
+    warnings: list[str] = []
 
     for key, entry in read_entries(value):
         name = parse_tag_name(key)
         original = bare_tag(key)
-        if isinstance(entry, str) and written.get(name) == hyphenate(entry):
-            name = f"{name}/{hyphenate(entry)}"
-            original = f"{original}/{entry.strip()}"
+        if isinstance(entry, str):
+            value_in_tag = hyphenate(entry)
+            if written.get(name) == value_in_tag:
+                name = f"{name}/{value_in_tag}"
+                original = f"{original}/{entry.strip()}"
 
         if entry is False and name not in written:
             warnings.append(
@@ -152,10 +158,13 @@ def tags_left_in_text(changed: Note, changes: TagRequest) -> list[str]:
     A tag in the text is part of a sentence that somebody wrote, so it does not change together
     with the tags of the frontmatter. Each warning names the tag and its lines.
     """
+    body = changed.body
     lines_by_tag: dict[str, list[int]] = {}
-    for tag, line in zip(changed.body.tags, changed.body.tag_lines, strict=True):
-        if any(_contradicts(tag, name, value) for name, value in changes.items()):
-            lines_by_tag.setdefault(tag, []).append(line)
+    for tag, line in zip(body.tags, body.tag_lines, strict=True):
+        is_changed = any(_contradicts(tag, name, value) for name, value in changes.items())
+        if is_changed:
+            lines = lines_by_tag.setdefault(tag, [])
+            lines.append(line)
 
     return [_tag_stays_warning(tag, lines) for tag, lines in lines_by_tag.items()]
 
@@ -172,10 +181,13 @@ def _contradicts(tag: str, name: str, value: RequestedValue) -> bool:
 
 
 def _tag_stays_warning(tag: str, lines: Sequence[int]) -> str:
+    first_lines = lines[:_MAX_LINE_NUMBERS]
+    more_count = len(lines) - len(first_lines)
     noun = "line" if len(lines) == 1 else "lines"
-    where = f"{noun} {', '.join(map(str, lines[:_MAX_LINE_NUMBERS]))}"
-    if len(lines) > _MAX_LINE_NUMBERS:
-        where += f" and {len(lines) - _MAX_LINE_NUMBERS} more"
+    numbers = ", ".join(map(str, first_lines))
+    where = f"{noun} {numbers}"
+    if more_count:
+        where += f" and {more_count} more"
 
     return (
         f"the tag #{tag} stays, because it is in the text ({where}); "
@@ -184,7 +196,8 @@ def _tag_stays_warning(tag: str, lines: Sequence[int]) -> str:
 
 
 def without_header(
-    content: str | None, metadata: Mapping[str, Any] | None
+    content: str | None,
+    metadata: Mapping[str, Any] | None,
 ) -> tuple[Any, dict[str, Any], list[str]]:
     """Move a block of YAML at the start of a content to its metadata.
 
@@ -200,7 +213,9 @@ def without_header(
 
     names = ", ".join(header.properties)
     warning = f"the YAML block at the start of the content was taken as metadata: {names}"
-    return text[header.body_start :], _merge_metadata(header, explicit), [warning]
+    body = text[header.body_start :]
+    merged = _merge_metadata(header, explicit)
+    return body, merged, [warning]
 
 
 def _read_leading_header(text: str) -> Header:
@@ -217,7 +232,11 @@ def _read_leading_header(text: str) -> Header:
 
 def _merge_metadata(header: Header, explicit: dict[str, Any]) -> dict[str, Any]:
     """Return the explicit metadata with the properties of a header that it does not have."""
-    values = {str(key).casefold(): value for key, value in explicit.items() if value is not None}
+    values: dict[str, Any] = {}
+    for key, value in explicit.items():
+        if value is not None:
+            values[str(key).casefold()] = value
+
     additions = {
         key: value for key, value in header.properties.items() if key.casefold() not in values
     }

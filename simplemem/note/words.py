@@ -253,7 +253,11 @@ def sequences_in(text: str) -> list[tuple[str, ...]]:
 
 def _sequences_of_token(token: str, is_alone: bool) -> list[tuple[str, ...]]:
     """Return the sequences of words in one token of a query."""
-    sequences = [tuple(map(str.lower, parts)) for parts in _split_names(token)]
+    sequences: list[tuple[str, ...]] = []
+    for parts in _split_names(token):
+        words_of_name = tuple(map(str.lower, parts))
+        sequences.append(words_of_name)
+
     pattern = _JOINED_BY_ANY_MARK if is_alone else _JOINED
     if not pattern.search(token):
         return sequences
@@ -276,8 +280,9 @@ def parts_of_names(text: str) -> str:
     if not may_contain_names(text):
         return ""
 
-    lines = list(map(" ".join, _split_names(text)))
-    sign_names = dict.fromkeys(map(str.lower, _SIGN_NAME.findall(text)))
+    lines = [" ".join(parts) for parts in _split_names(text)]
+    sign_names_in_order = map(str.lower, _SIGN_NAME.findall(text))
+    sign_names = dict.fromkeys(sign_names_in_order)
     lines += [_WORDS_OF_SIGN_NAME[name] for name in sign_names]
     return "\n".join(lines)
 
@@ -301,7 +306,6 @@ STOP_WORDS: Final = frozenset(_SMALL_WORDS.pop("en").split())
 
 # Words that an English text has as well, so that they do not tell the language of a note.
 _ALSO_ENGLISH: Final = STOP_WORDS | frozenset(_SMALL_WORDS.pop("shared").split())
-
 
 LANGUAGES: Final = tuple(_SMALL_WORDS)
 
@@ -386,7 +390,11 @@ def _sample(text: str) -> str:
     return f"{beginning} {middle}"
 
 
-def _score_languages(sample: str, words: set[str], small_words: set[str]) -> Counter[str]:
+def _score_languages(
+    sample: str,
+    words: set[str],
+    small_words: set[str],
+) -> Counter[str]:
     """Return how many signs of each language a sample in lower case has."""
     scores: Counter[str] = Counter()
     for word in small_words:
@@ -530,7 +538,8 @@ def words_key(name: str) -> str:
     words = words_in_order(name)
     # An emoji may leave a mark that is neither a letter nor a digit.
     words = [word for word in words if any(map(str.isalnum, word))]
-    return _SPACE_BESIDE_LETTER.sub("", without_accents(" ".join(words)))
+    plain = without_accents(" ".join(words))
+    return _SPACE_BESIDE_LETTER.sub("", plain)
 
 
 def neighbouring_words(words: list[str]) -> list[tuple[str, str]]:
@@ -549,7 +558,8 @@ def content_words(words: list[str]) -> list[str]:
 
 def without_stop_words(text: str) -> str:
     """Return a text for the embedder: stop words add nothing to a mean of word vectors."""
-    return " ".join([word for word in text.split() if word.lower() not in STOP_WORDS])
+    words = [word for word in text.split() if word.lower() not in STOP_WORDS]
+    return " ".join(words)
 
 
 def count_tokens(text: str) -> int:
@@ -560,7 +570,10 @@ def count_tokens(text: str) -> int:
     """
     unspaced = 0
     if not text.isascii():
-        unspaced = sum(map(len, UNSPACED_RUN.findall(text)))
-    by_words = (len(text.split()) * 4 + 2) // 3
+        runs = UNSPACED_RUN.findall(text)
+        unspaced = sum(map(len, runs))
+
+    word_count = len(text.split())
+    by_words = (word_count * 4 + 2) // 3
     by_length = (len(text) - unspaced) // 4
     return max(by_words, by_length) + unspaced

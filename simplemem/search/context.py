@@ -246,7 +246,10 @@ def _starts_by_passage(details: NoteDetails) -> dict[Position, int]:
 
 
 def _quoted_passages(
-    details: NoteDetails, best: Iterable[Position], text: str, words: Sequence[str]
+    details: NoteDetails,
+    best: Iterable[Position],
+    text: str,
+    words: Sequence[str],
 ) -> list[_Quoted]:
     """Return the best passages as they are quoted; the first one with text if these have none."""
     quotable = Quotable.of(text)

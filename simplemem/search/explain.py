@@ -63,7 +63,11 @@ class ExplainedSearch:
         answer = self._search.answer(request)
         found = answer.found
         explanation = _Explanation(
-            answer, self._index, self._names, self._monitor, self._conditions
+            answer,
+            self._index,
+            self._names,
+            self._monitor,
+            self._conditions,
         )
         if explain:
             hits = tuple(explanation.explain_hits(found.hits))

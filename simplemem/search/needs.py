@@ -123,7 +123,9 @@ class Embeddings(Protocol):
         """Return the embedder of the settings, or None and a sentence that says why."""
 
     def embed_query(
-        self, text: str, status: IndexProgress | None = None
+        self,
+        text: str,
+        status: IndexProgress | None = None,
     ) -> tuple[QueryVector | None, str]:
         """Return the vector of a question and a sentence on what limits the search, "" if nothing.
 

@@ -129,7 +129,12 @@ class NoteRanker:
         return ranking
 
     def rank_among(
-        self, text: str, paths: Sequence[str], limit: int, *, rerank: bool = True
+        self,
+        text: str,
+        paths: Sequence[str],
+        limit: int,
+        *,
+        rerank: bool = True,
     ) -> Ranking:
         """Rank some notes, also those that are hidden from search; ignore filters in the text."""
         query, status = with_forms(read_query(text), self._index.vocabulary)
@@ -214,7 +219,9 @@ class NoteRanker:
         return _Candidates(question, matches, mode, status, degraded)
 
     def _vector_of(
-        self, request: _Request, status: IndexProgress
+        self,
+        request: _Request,
+        status: IndexProgress,
     ) -> tuple[QueryVector | None, str]:
         """Return the vector of a query if it can be compared, and what the search lacks else."""
         if request.mode == "text":
@@ -240,7 +247,10 @@ class NoteRanker:
         if coverage is not None:
             matched_places = rank.best_places(matches, best_places)
         details = self._index.details(
-            best_places, candidates.question, repeated=True, matched=matched_places
+            best_places,
+            candidates.question,
+            repeated=True,
+            matched=matched_places,
         )
         if coverage is None and not days:
             return _Order(ranked, details, signals)
@@ -307,7 +317,10 @@ def _depth_of(request: _Request, *, has_coverage: bool, has_days: bool) -> int:
 
 
 def _question_of(
-    request: _Request, vector: QueryVector | None, mode: Mode, status: IndexProgress
+    request: _Request,
+    vector: QueryVector | None,
+    mode: Mode,
+    status: IndexProgress,
 ) -> IndexQuery:
     """Return what to ask the index. A search by meaning alone asks for no words."""
     query = request.query
@@ -418,7 +431,11 @@ class Search:
         self._keeper.prepare(vectors=mode != "text")
         earlier_state = self._monitor.state_if_behind()
         ranking = self._ranker.rank(
-            request.query, request.filter, limit, mode=mode, rerank=request.rerank
+            request.query,
+            request.filter,
+            limit,
+            mode=mode,
+            rerank=request.rerank,
         )
 
         # The text of the best note serves its hit and the decision whether it answers.
@@ -496,7 +513,9 @@ class Search:
     def _with_author(self, hit: Hit) -> Hit:
         author = self._authors.last_author(hit.sha256)
         return replace(
-            hit, authors=(author.name or author.kind,), written=sortable_time(author.when)
+            hit,
+            authors=(author.name or author.kind,),
+            written=sortable_time(author.when),
         )
 
 
