@@ -91,14 +91,20 @@ class Exchange:
                 "the repository is a shallow clone", hint="`git fetch --unshallow` completes it."
             )
 
-        config = pygit2.Config(str(checkout.common / "config"))
+        config_path = checkout.common / "config"
+        config = pygit2.Config(str(config_path))
         settings = {entry.name: entry.value for entry in config if entry.name}
+
         name = self.branch.removeprefix("refs/heads/")
-        self.remote = settings.get(f"branch.{name}.remote") or "origin"
-        self.their_branch = settings.get(f"branch.{name}.merge") or self.branch
+        remote = settings.get(f"branch.{name}.remote")
+        their_branch = settings.get(f"branch.{name}.merge")
+        self.remote = remote or "origin"
+        self.their_branch = their_branch or self.branch
         their_name = self.their_branch.removeprefix("refs/heads/")
         self._tracking_ref = f"refs/remotes/{self.remote}/{their_name}"
-        self.url = self._address(settings.get(f"remote.{self.remote}.url"))
+
+        url = settings.get(f"remote.{self.remote}.url")
+        self.url = self._address(url)
         if user_signature(repo) is None:
             hint = 'Run `git config --global user.name "Your Name"`, and the same for user.email.'
             raise Unavailable("git does not know your name and email address", hint=hint)
@@ -181,7 +187,8 @@ class Exchange:
                 temp.replace(pack)
 
         # The repository is open, and does not notice the new packs.
-        self.repo.odb.add_disk_alternate(str(self._git_dir / "objects"))
+        fetched_objects = self._git_dir / "objects"
+        self.repo.odb.add_disk_alternate(str(fetched_objects))
 
     def _check_not_rewritten(self, fetched: pygit2.Commit) -> None:
         """Raise Unavailable if the fetched commit does not descend from the one we saw last."""
@@ -198,8 +205,9 @@ class Exchange:
         Raises PushRejected if somebody else pushed first, and Unavailable.
         """
         refspec = f"{commit}:{self.their_branch}"
+        no_hooks = self._without_hooks()
         try:
-            self._git("push", "--quiet", *self._without_hooks(), "--", self.url, refspec)
+            self._git("push", "--quiet", *no_hooks, "--", self.url, refspec)
         except Unavailable as error:
             if _PUSHED_FIRST.search(str(error)):
                 raise PushRejected from error
@@ -211,12 +219,13 @@ class Exchange:
 
         They would run as the user of this process.
         """
-        is_elsewhere = ADDRESS.fullmatch(self.url) and not self.url.startswith("file:")
-        if is_elsewhere:
+        is_folder = self.url.startswith("file:") or not ADDRESS.fullmatch(self.url)
+        if not is_folder:
             return []
         program = find_git(self._checkout.top)
-        no_hooks = f"core.hooksPath={self._git_dir / 'none'}"
-        command = shlex.join([program, "-c", no_hooks, "receive-pack"])
+        no_folder = self._git_dir / "none"
+        option = f"core.hooksPath={no_folder}"
+        command = shlex.join([program, "-c", option, "receive-pack"])
         return [f"--receive-pack={command}"]
 
     def record_remote_commit(self, commit: pygit2.Oid) -> None:
@@ -232,7 +241,9 @@ class Exchange:
         if self.theirs is None:
             return self.ours
         base_id = self.repo.merge_base(self.ours.id, self.theirs.id)
-        return self.repo[base_id].peel(pygit2.Commit) if base_id else None
+        if not base_id:
+            return None
+        return self.repo[base_id].peel(pygit2.Commit)
 
     def changes_since(self, base: pygit2.Commit, side: pygit2.Commit) -> list[TreeChange]:
         """Return what a side changed since the base, with files that it moved as one change."""
@@ -264,7 +275,8 @@ class Exchange:
 
     def text_in_last_commit(self, path: str) -> bytes | None:
         """Return the text at a path of the vault in our newest commit; None if there is none."""
-        return read_blob(self.repo, self.ours.tree, self._checkout.prefix + path)
+        name = self._checkout.prefix + path
+        return read_blob(self.repo, self.ours.tree, name)
 
     def commit_merge(self, files: Mapping[str, bytes | None]) -> pygit2.Oid:
         """Commit merged files, None for deleted ones; return the new commit of our branch.
@@ -319,6 +331,7 @@ def _checked_out_branch(repo: pygit2.Repository) -> str:
 
 
 def read_blob(repo: pygit2.Repository, tree: pygit2.Tree, path: str) -> bytes | None:
+    """Return the bytes of the file at a path of a tree; None if there is no file."""
     if path not in tree:
         return None
     blob = repo.get(tree[path].id)

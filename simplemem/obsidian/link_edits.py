@@ -140,12 +140,13 @@ def find_changed_links(
     if there is none. `old` is the note before the moves, `new` the note after them; both have the
     same links in the same order. `source` is the path of the note before the moves.
     """
+    new_source = moves.after(source)
     changed_links: list[tuple[str, str | None]] = []
     for old_link, new_link in zip(old.links, new.links, strict=False):
         old_path = _linked_file(old_link, source, files_before)
         if old_path is None:
             continue
-        new_path = resolve_link(new_link.target, moves.after(source), files_after).path
+        new_path = resolve_link(new_link.target, new_source, files_after).path
         if new_path != moves.after(old_path):
             changed_links.append((old_path, new_path))
     return changed_links
@@ -216,11 +217,13 @@ def _rewrite(
             is_in_table = note.in_table(link.start)
             edits += _edit_link(note.text, link, target, written, is_in_table=is_in_table)
         else:
-            values.append((link.scalar, _rewrite_value(link.scalar.value, target, written)))
+            value = _rewrite_value(link.scalar.value, target, written)
+            values.append((link.scalar, value))
 
     text = apply_edits(note.text, edits)
     # The last value comes first, so that the offsets of the values before it stay right.
-    for scalar, value in sorted(values, key=lambda pair: pair[0].start, reverse=True):
+    values.sort(key=lambda pair: pair[0].start, reverse=True)
+    for scalar, value in values:
         if note.header.problem is None:
             text = replace_scalar(text, scalar, value)
         else:
@@ -233,9 +236,10 @@ def _rewrite_value(value: str, target: LinkTarget, written: str) -> str:
     """Return the value of a property, which is one link, with another target."""
     link = read_value_link(value)
     assert link is not None
-    source = value.strip()
-    edits = _edit_link(source, link, target, written, is_in_table=False)
-    return value.replace(source, apply_edits(source, edits))
+    old_text = value.strip()
+    edits = _edit_link(old_text, link, target, written, is_in_table=False)
+    new_text = apply_edits(old_text, edits)
+    return value.replace(old_text, new_text)
 
 
 def _choose_spelling(
@@ -338,8 +342,8 @@ def _display_new_name(text: str, link: Link, target: LinkTarget) -> Edit | None:
     if display != old_name or old_name == new_name:
         return None
 
-    would_begin_code = link.form == "markdown" and ("`" in new_name or "$" in new_name)
-    if would_begin_code:
+    may_begin_code = "`" in new_name or "$" in new_name
+    if may_begin_code and link.form == "markdown":
         return None
     return (link.display_start, link.display_end, new_name)
 
@@ -374,5 +378,9 @@ def _insert_display(link: Link, display: str) -> Edit:
 
 def _displayed_heading(link: Link) -> str:
     """Return the heading of a link as Obsidian displays it: " > Heading"; "" for a block id."""
-    headings = [part for part in link.subpath.split("#") if part and not part.startswith("^")]
-    return "".join([f" > {heading}" for heading in headings])
+    displayed = ""
+    for part in link.subpath.split("#"):
+        is_heading = part != "" and not part.startswith("^")
+        if is_heading:
+            displayed += f" > {part}"
+    return displayed

@@ -138,8 +138,11 @@ class ServiceChatModel:
         """
         with self._lock:
             now = time.monotonic()
-            is_full = len(self._call_times) == self._per_hour
-            if not self._per_hour or (is_full and now - self._call_times[0] <= _SECONDS_PER_HOUR):
+            is_used_up = self._per_hour == 0
+            if not is_used_up and len(self._call_times) == self._per_hour:
+                oldest = self._call_times[0]
+                is_used_up = now - oldest <= _SECONDS_PER_HOUR
+            if is_used_up:
                 raise RequestRefused(
                     f"{self.name} has reached the limit of {self._per_hour} calls per hour",
                     hint="Wait, or raise llm.max_calls_per_hour.",
@@ -150,8 +153,9 @@ class ServiceChatModel:
 def redact(value: object) -> Any:
     """Return a JSON value without what looks like a secret in its texts."""
     if isinstance(value, str):
-        secrets = [(secret.start, secret.end, "[redacted]") for secret in find_secrets(value)]
-        return apply_edits(value, secrets)
+        secrets = find_secrets(value)
+        edits = [(secret.start, secret.end, "[redacted]") for secret in secrets]
+        return apply_edits(value, edits)
     if isinstance(value, Mapping):
         return {key: redact(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -187,7 +187,8 @@ class ServiceEmbedder:
         self.dimension = config.dimensions
 
         may_use_variable = is_home or provider == "voyage"
-        key = Key(config.api_key, otherwise=protocol.key_variable if may_use_variable else "")
+        key_variable = protocol.key_variable if may_use_variable else ""
+        key = Key(config.api_key, otherwise=key_variable)
         self._client = create_client(
             provider, self.name, address, key, timeout=config.timeout_seconds
         )
@@ -283,15 +284,18 @@ def _vectors_in(answer: object, count: int, dimension: int | None, name: str) ->
             f"{name} returned {counted(len(rows), 'vector')} for {counted(count, 'text')}"
         )
 
-    vectors = [_as_numbers(row, name) for row in _check_dimensions(rows, dimension, name)]
+    lists = _check_dimensions(rows, dimension, name)
+    vectors = [_as_numbers(row, name) for row in lists]
     sizes = [_size_of(vector) for vector in vectors]
     _check_sizes(sizes, name)
-    return [_scale(vector, size) for vector, size in zip(vectors, sizes, strict=True)]
+    return list(map(_scale, vectors, sizes))
 
 
 def _rows_in_order(answer: object, name: str) -> list[object]:
     """Return the vectors of an answer in the order of the texts. OpenAI's rows say their index."""
-    fields: Mapping[str, Any] = answer if isinstance(answer, dict) else {}
+    fields: Mapping[str, Any] = {}
+    if isinstance(answer, dict):
+        fields = answer
     embeddings = fields.get("embeddings")
     if isinstance(embeddings, list):
         return embeddings
@@ -356,12 +360,16 @@ def _check_sizes(sizes: Sequence[float], name: str) -> None:
     problem = "of zeros only"
     if any(map(math.isnan, bad_sizes)):
         problem = "with NaN or infinity in it"
-    texts = f"{counted(len(bad_sizes), 'text')} of {len(sizes)}"
-    message = f"{name} returned a vector {problem} for {texts}"
-    if len(sizes) > 1 and len(bad_sizes) == len(sizes):
+    bad_texts = counted(len(bad_sizes), "text")
+    message = f"{name} returned a vector {problem} for {bad_texts} of {len(sizes)}"
+
+    is_fault_of_service = 1 < len(sizes) == len(bad_sizes)
+    if is_fault_of_service:
         raise Unavailable(message)
     raise RequestRefused(message)
 
 
 def _scale(vector: array[float], size: float) -> bytes:
-    return array("b", [round(number / size * 127) for number in vector]).tobytes()
+    """Return a vector as bytes; its largest absolute value, `size`, becomes 127."""
+    numbers = [round(number / size * 127) for number in vector]
+    return array("b", numbers).tobytes()

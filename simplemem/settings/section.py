@@ -101,7 +101,9 @@ class Section:
 
         Raises pydantic's ValidationError for a value that is wrong, or of no setting.
         """
-        checked = vars(self.model_validate(values)) if values else {}
+        checked: dict[str, object] = {}
+        if values:
+            checked = vars(self.model_validate(values))
         self._fill(checked)
 
     @classmethod
@@ -113,7 +115,8 @@ class Section:
 
     def _fill(self, values: Mapping[str, object]) -> None:
         for name, declaration in self.declared.items():
-            object.__setattr__(self, name, values.get(name, declaration.default))
+            value = values.get(name, declaration.default)
+            object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"settings are frozen: {name} cannot be set")
@@ -127,14 +130,16 @@ class Section:
         return hash(tuple(vars(self).values()))
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        items = [f"{name}={value!r}" for name, value in vars(self).items()]
+        values = ", ".join(items)
         return f"{type(self).__name__}({values})"
 
     @classmethod
     def model_validate(cls, values: Mapping[str, object]) -> Self:
         """Return the settings with these values. Raises pydantic's ValidationError."""
         plain = {name: _as_plain(value) for name, value in values.items()}
-        return _from_model(cls, _model_of(cls).model_validate(plain))
+        checked = _model_of(cls).model_validate(plain)
+        return _from_model(cls, checked)
 
     def model_copy(self, *, update: Mapping[str, object] | None = None) -> Self:
         """Return the same settings with some replaced, which are not checked."""
@@ -142,7 +147,11 @@ class Section:
 
     def model_dump(self, *, exclude: set[str] | frozenset[str] = frozenset()) -> dict[str, object]:
         """Return the settings as dictionaries within a dictionary."""
-        return {name: _as_plain(value) for name, value in vars(self).items() if name not in exclude}
+        plain = {}
+        for name, value in vars(self).items():
+            if name not in exclude:
+                plain[name] = _as_plain(value)
+        return plain
 
 
 def _as_plain(value: object) -> object:
@@ -154,10 +163,12 @@ def _as_plain(value: object) -> object:
 def declarations(section: type[Section], prefix: str = "") -> Iterator[tuple[str, Declaration]]:
     """Yield the settings of a section by their dotted names, those of inner sections included."""
     for name, declaration in section.declared.items():
+        full_name = prefix + name
         if declaration.is_section:
-            yield from declarations(type(declaration.default), f"{prefix}{name}.")
+            inner_section = type(declaration.default)
+            yield from declarations(inner_section, f"{full_name}.")
         else:
-            yield f"{prefix}{name}", declaration
+            yield full_name, declaration
 
 
 def pydantic_fields(section: type[Section]) -> Iterator[tuple[str, FieldInfo]]:

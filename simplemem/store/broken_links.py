@@ -71,10 +71,11 @@ class BrokenLinkFinder:
                 continue
 
             guess = targets.guess(link.target, link.source)
-            new_target = None if link.source in unreadable else guess.new_target
-            yield BrokenLink(
-                _finding_of(link, guess, is_fixable=new_target is not None), link.target, new_target
-            )
+            new_target = guess.new_target
+            if link.source in unreadable:
+                new_target = None
+            finding = _finding_of(link, guess, is_fixable=new_target is not None)
+            yield BrokenLink(finding, link.target, new_target)
 
 
 def _finding_of(link: StoredLink, guess: _Guess, *, is_fixable: bool) -> Finding:
@@ -123,10 +124,10 @@ class _LikelyTargets:
 
         self._paths_by_base_name: dict[str, list[str]] = {}
         for path in sorted(self._files):
-            self._paths_by_base_name.setdefault(compare_key(base_name(path)), []).append(path)
-        self._misspelt: dict[
-            str, list[str]
-        ] = {}  # paths with a similar name, by the name looked up
+            key = compare_key(base_name(path))
+            self._paths_by_base_name.setdefault(key, []).append(path)
+        # The paths with a similar name, by the name that was looked up.
+        self._misspelt: dict[str, list[str]] = {}
 
     def guess(self, target: str, source: str) -> _Guess:
         """Return what `[[target]]` in the note `source` may mean.
@@ -178,7 +179,9 @@ class _LikelyTargets:
         ((path, kind),) = matches.items()
         # By its title or alias, the target never was a file's name.
         former_path = path if kind == "name" else ""
-        return _Guess((path,), LinkTarget(path, former_path), f"{_REASONS[kind]} {name_of(path)}")
+        target_file = LinkTarget(path, former_path)
+        reason = f"{_REASONS[kind]} {name_of(path)}"
+        return _Guess((path,), target_file, reason)
 
     def _matches(self, target: str) -> Mapping[str, str]:
         """Return the files with this very name, and the notes with this alias or title, by path.
@@ -189,7 +192,8 @@ class _LikelyTargets:
         named = self._files_named(key) or self._files_named(key + ".md")
         matches = dict.fromkeys(named, "name")
 
-        _, _, titled, aliased = self._index.called(compare_key(base_name(target)))
+        name = compare_key(base_name(target))
+        _, _, titled, aliased = self._index.called(name)
         for kind, paths in (("alias", aliased), ("title", titled)):
             for path in paths:
                 if path not in self.copies:
@@ -203,21 +207,29 @@ class _LikelyTargets:
             return tuple(matches)[:_MAX_CANDIDATES]
 
         name = compare_key(base_name(target))
-        if name not in self._misspelt and len(self._misspelt) < _MAX_NAMES_COMPARED:
+        may_compare = len(self._misspelt) < _MAX_NAMES_COMPARED
+        if name not in self._misspelt and may_compare:
             self._misspelt[name] = self._find_similar(name)
-        return tuple(self._misspelt.get(name, ()))[:_MAX_CANDIDATES]
+        similar = self._misspelt.get(name, [])
+        return tuple(similar[:_MAX_CANDIDATES])
 
     def _find_similar(self, name: str) -> list[str]:
         """Return the paths whose base name is a likely misspelling of a name, or the reverse."""
         digits = _digits_of(name)
-        names = [
-            other
-            for other in self._paths_by_base_name
-            if abs(len(other) - len(name)) <= _MAX_LENGTH_DIFFERENCE
-            and _digits_of(other) == digits  # "Chapter 1" is no misspelling of "Chapter 2"
-        ]
-        similar = difflib.get_close_matches(name, names, _MAX_CANDIDATES, _MIN_NAME_SIMILARITY)
-        return [path for other in similar for path in self._paths_by_base_name[other]]
+        names = []
+        for other in self._paths_by_base_name:
+            length_difference = abs(len(other) - len(name))
+            if length_difference > _MAX_LENGTH_DIFFERENCE:
+                continue
+            if _digits_of(other) == digits:  # "Chapter 1" is no misspelling of "Chapter 2"
+                names.append(other)
+
+        paths = list[str]()
+        for similar in difflib.get_close_matches(
+            name, names, _MAX_CANDIDATES, _MIN_NAME_SIMILARITY
+        ):
+            paths += self._paths_by_base_name[similar]
+        return paths
 
 
 def _move_to(path: str, changes: Sequence[Version]) -> Version | None:

@@ -40,7 +40,9 @@ class RemoteMerge:
         their_changes = exchange.changes_since(base, their_commit)
         for change in their_changes:
             self._check_allowed(change)
-            self._merge_change(change, our_changes.get(change.files[0].path))
+            first_path = change.files[0].path
+            our_change = our_changes.get(first_path)
+            self._merge_change(change, our_change)
         self.moves = self._moves_of([*their_changes, *our_changes.values()])
 
     def _check_allowed(self, change: TreeChange) -> None:
@@ -130,15 +132,18 @@ class RemoteMerge:
     def _copy_path(self, path: str) -> str:
         """Return the path of the remote's text beside ours, as git's merge tools name it."""
         stem, dot, extension = path.rpartition(".")
-        number = int(str(self._their_commit.id)[:7], 16)
+        digits = str(self._their_commit.id)[:7]
+        number = int(digits, 16)
         return f"{stem}.REMOTE.{number}{dot}{extension}"
 
 
-def _merge_notes(base: bytes | None, our_text: bytes, their_text: bytes) -> bytes | None:
+def _merge_notes(base_data: bytes | None, our_data: bytes, their_data: bytes) -> bytes | None:
     """Return the merge of two texts of a note; None if they are in conflict, or are no text."""
     with suppress(UnicodeDecodeError):
-        base_text = None if base is None else base.decode("utf-8")
-        merged = merge(base_text, our_text.decode("utf-8"), their_text.decode("utf-8"), both=True)
+        base_text = None if base_data is None else base_data.decode("utf-8")
+        our_text = our_data.decode("utf-8")
+        their_text = their_data.decode("utf-8")
+        merged = merge(base_text, our_text, their_text, both=True)
         if merged.clean:
             return merged.text.encode("utf-8", "surrogatepass")
     return None

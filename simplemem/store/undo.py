@@ -25,7 +25,7 @@ from simplemem.store.history import NoteHistory, main_change_of
 from simplemem.store.unseen import check_unseen_links
 from simplemem.store.vault_index import IndexKeeper, NoteReader, NoteWriter, change_by
 from simplemem.vault.source import NoteSource
-from simplemem.vault.values import File, FileChange, Version
+from simplemem.vault.values import File, FileChange, Version, WriteResult
 
 _MAX_OPERATIONS = 1000  # of the whole vault, the latest: an older change is undone by its version
 _NOUNS = {"create": "creation", "update": "change", "delete": "deletion"}
@@ -77,23 +77,23 @@ class Undo:
         with self._writer.lock():
             changes = self._changes.step(version.group)
             self._check_unseen_links(changes)
-            main_change = main_change_of(changes)
             description = self._describe_undo(changes)
 
             reason = f"undoes {changes[0].id}"
             if by.get("reason"):
                 reason += f": {by['reason']}"
+            author = change_by({**by, "reason": reason}, "undo")
             try:
-                written = self._vault.undo(version.id, change_by({**by, "reason": reason}, "undo"))
+                written = self._vault.undo(version.id, author)
             except Conflict as error:
                 raise self._refusal(version, error) from error
 
-            paths = {path for change in changes for path, _, _ in change.effects}
-            paths.update(result.path for result in written)
+            paths = {result.path for result in written}
+            for change in changes:
+                paths.update(path for path, _, _ in change.effects)
             self._keeper.index_written(paths)
 
-        main_paths = (main_change.path, main_change.new_path)
-        result = next((result for result in written if result.path in main_paths), written[0])
+        result = _main_result(written, main_change_of(changes))
         return Undone(name_of(result.path), result.sha256, result.version, description)
 
     def _describe_undo(self, changes: Sequence[Version]) -> str:
@@ -113,7 +113,8 @@ class Undo:
         # That a move also rewrote links goes without saying.
         is_plain_move = change.new_path and change.op != "undo"
         if len(changes) > 1 and not is_plain_move:
-            description += f" and {counted(len(changes) - 1, 'more change')} of the same step"
+            more_changes = counted(len(changes) - 1, "more change")
+            description += f" and {more_changes} of the same step"
         return description
 
     def _changes_undone_by(self, changes: Sequence[Version]) -> Sequence[Version]:
@@ -122,10 +123,14 @@ class Undo:
         if not named:
             return ()
         try:
-            operation = self._changes.step(self._changes.find(named).group)
+            version = self._changes.find(named)
+            operation = self._changes.step(version.group)
         except NotFound:
             return ()
-        return operation if _reverts(changes, operation) else ()
+
+        if _reverts(changes, operation):
+            return operation
+        return ()
 
     def _refusal(self, version: Version, error: Conflict) -> Conflict:
         """Return the error for a note that is not as this change left it, and what to do.
@@ -192,7 +197,8 @@ class Undo:
         try:
             return self._changes.find(version_or_name)
         except NotFound as no_version:
-            is_note = self._reader.entry(path_of(clean_reference(version_or_name))) is not None
+            path = path_of(clean_reference(version_or_name))
+            is_note = self._reader.entry(path) is not None
             if not is_note and self._commits.means_commit(version_or_name):
                 raise Invalid(
                     f"{version_or_name} is a commit of git, which simplemem cannot undo",
@@ -201,7 +207,8 @@ class Undo:
             if not is_note and is_version_id(version_or_name):
                 no_version.hint = self._newest_version_hint()
                 raise
-        return self._changes.find(self.next_to_undo(version_or_name))
+        last_version = self.next_to_undo(version_or_name)
+        return self._changes.find(last_version)
 
     def _newest_version_hint(self) -> str:
         """Return a hint that names the newest visible version, and where the others are listed."""
@@ -219,19 +226,23 @@ class Undo:
         if name is None:
             versions = self._changes.recent(_MAX_OPERATIONS)
         else:
-            versions = self._changes.of(self._history.path_with_a_past(name))
+            path = self._history.path_with_a_past(name)
+            versions = self._changes.of(path)
         operations = _operations_of(versions)
 
-        group = _undo_to_redo(operations) if undone else _operation_to_undo(operations)
+        if undone:
+            group = _undo_to_redo(operations)
+            message = "nothing to redo"
+            hint = "The history has only changes made through simplemem."
+        else:
+            group = _operation_to_undo(operations)
+            message = "nothing to undo"
+            hint = "Only changes made through simplemem can be undone."
         if group is not None:
             return group
 
-        message = "nothing to redo" if undone else "nothing to undo"
         if name:
             message += f" in {name}"
-        hint = "Only changes made through simplemem can be undone."
-        if undone:
-            hint = "The history has only changes made through simplemem."
         raise NotFound(message, hint=hint)
 
     def restore(
@@ -255,14 +266,18 @@ class Undo:
             if then.data is None or then.sha256 is None:
                 raise nothing_there(name_of(path), at, then)
 
-            target = path if new_name is None else path_of(check_name(new_name))
+            target = path
+            if new_name is not None:
+                target = path_of(check_name(new_name))
             current = self._reader.file(target)
+            current_sha256 = None
             if current is not None:
                 self._check_same_note(path, target, at, current)
+                current_sha256 = current.sha256
 
-            current_sha256 = None if current is None else current.sha256
             wish = FileChange("restore", target, old_sha256=current_sha256, data=then.data)
-            results, _ = self._writer.apply_changes([wish], change_by(by, "restore"))
+            author = change_by(by, "restore")
+            results, _ = self._writer.apply_changes([wish], author)
             written = results[0]
 
         warnings = list[str]()
@@ -310,7 +325,8 @@ class Undo:
         """
         arrival = None  # the change that put a note at the path after the deletion
         for version in self._changes.recent():
-            if version.path == path and version.after is None and version.before is not None:
+            is_deletion = version.after is None and version.before is not None
+            if version.path == path and is_deletion:
                 is_another = arrival is None or arrival.op in ("create", "move")
                 return version if is_another else None
 
@@ -361,17 +377,27 @@ def _version_named_in(change: Version) -> str:
     if change.op != "undo":
         return ""
     match = _UNDOES.match(change.reason)
-    return match["version"] if match else ""
+    if match is None:
+        return ""
+    return match["version"]
+
+
+def _main_result(written: Sequence[WriteResult], main_change: Version) -> WriteResult:
+    """Return the result for the note of the main change of an operation that was undone."""
+    for result in written:
+        if result.path in (main_change.path, main_change.new_path):
+            return result
+    return written[0]
 
 
 def _reverts(undo: Iterable[Version], operation: Iterable[Version]) -> bool:
     """Return whether each change of an undo is the reverse of a change of an operation."""
-    reversed_effects = {
-        (path, new_sha256, old_sha256)
-        for change in operation
-        for path, old_sha256, new_sha256 in change.effects
-    }
-    return all(effect in reversed_effects for change in undo for effect in change.effects)
+    reversed_effects = set()
+    for change in operation:
+        for path, old_sha256, new_sha256 in change.effects:
+            reversed_effects.add((path, new_sha256, old_sha256))
+
+    return all(reversed_effects.issuperset(change.effects) for change in undo)
 
 
 def _undone_operation(group: str, operations: _Operations) -> str | None:

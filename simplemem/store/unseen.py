@@ -52,7 +52,8 @@ def check_unseen_links(
     keep theirs.
     """
     if would_break_unseen_links(vault, moves, new_texts):
-        names = ", ".join(repr(name_of(path)) for path in list(moves.new_paths)[:_MAX_NAMED])
+        paths = list(moves.new_paths)[:_MAX_NAMED]
+        names = ", ".join(repr(name_of(path)) for path in paths)
         message = f"{names} cannot be moved: it would break a link from or to a hidden folder"
         raise ReadOnly(message, hint="Leave it where it is, or ask the user to move it.")
 
@@ -88,12 +89,14 @@ def check_new_path(vault: NoteSource, path: str) -> None:
         return
 
     renaming = _Renaming(
-        Moves({}, (path,)), _files_by_name(namesakes), _files_by_name([*namesakes, path])
+        moves=Moves({}, (path,)),
+        files_before=_files_by_name(namesakes),
+        files_after=_files_by_name([*namesakes, path]),
     )
     unseen = _unseen_notes(vault, paths)
     folders = {posixpath.dirname(source) for source in unseen}
-    affected = {folder for folder in folders if _takes_links_in(folder, path, renaming)}
-    sources = [source for source in unseen if posixpath.dirname(source) in affected]
+    affected_folders = {folder for folder in folders if _takes_links_in(folder, path, renaming)}
+    sources = [source for source in unseen if posixpath.dirname(source) in affected_folders]
     if _breaks_link_from_unseen(vault, sources, renaming):
         message = f"{name_of(path)!r} cannot be created: a link in a hidden folder would lead to it"
         raise ReadOnly(message, hint="Choose another name, or ask the user to create it.")
@@ -151,7 +154,9 @@ def _breaks_link_to_unseen(
                 continue
 
             old_note = read_note(data)
-            new_note = read_note(new_texts[path]) if path in new_texts else old_note
+            new_note = old_note
+            if path in new_texts:
+                new_note = read_note(new_texts[path])
             changed_links = find_changed_links(
                 old_note, new_note, path, moves, files_before, files_after
             )

@@ -117,7 +117,8 @@ class BranchLog(Log):
 
     def _add_commits(self, newest: str) -> None:
         """Add the changes of all commits up to the newest to both files."""
-        walk = self.branch.repo.walk(newest, SortMode.TOPOLOGICAL | SortMode.REVERSE)
+        order = SortMode.TOPOLOGICAL | SortMode.REVERSE
+        walk = self.branch.repo.walk(newest, order)
         if self._last_commit:
             walk.hide(self._last_commit)
 
@@ -192,7 +193,8 @@ def _versions_of(commit: pygit2.Commit, last_number: int) -> list[Version]:
     if not versions:
         return []
     skipped = versions[0].number - last_number
-    return versions if 0 < skipped < _MAX_SKIPPED_NUMBERS else []
+    follows_closely = 0 < skipped < _MAX_SKIPPED_NUMBERS
+    return versions if follows_closely else []
 
 
 def _read_trailers(trailers: dict[str, str], timestamp: int) -> list[Version]:
@@ -202,9 +204,11 @@ def _read_trailers(trailers: dict[str, str], timestamp: int) -> list[Version]:
     malformed.
     """
     first = int(trailers["Version"].removeprefix("v"))
-    when = format_log_time(datetime.fromtimestamp(timestamp, UTC))
+    moment = datetime.fromtimestamp(timestamp, UTC)
+    when = format_log_time(moment)
+    steps = json.loads(trailers["Steps"])
     versions = []
-    for number, (op, path, new_path) in enumerate(json.loads(trailers["Steps"]), start=first):
+    for number, (op, path, new_path) in enumerate(steps, start=first):
         version = Version(
             id=format_version(number),
             group=format_version(first),
@@ -221,8 +225,9 @@ def _read_trailers(trailers: dict[str, str], timestamp: int) -> list[Version]:
         )
         versions.append(version)
 
-    read_again = versions_in(_json_line(version._asdict()) for version in versions)
-    return versions if list(read_again) == versions else []
+    lines = [_json_line(version._asdict()) for version in versions]
+    is_valid = list(versions_in(lines)) == versions
+    return versions if is_valid else []
 
 
 def _log_line(branch: Branch, commit: pygit2.Commit, version: Version) -> bytes:
@@ -237,7 +242,8 @@ def _log_line(branch: Branch, commit: pygit2.Commit, version: Version) -> bytes:
 
     old_hash, old_id = _identify(old_blob)
     new_hash, new_id = _identify(new_blob)
-    fields = version._replace(before=old_hash, after=new_hash)._asdict()
+    complete_version = version._replace(before=old_hash, after=new_hash)
+    fields = complete_version._asdict()
     fields["commit"] = commit_id
     fields["blobs"] = [old_id, new_id]
     return _json_line(fields)
@@ -272,7 +278,8 @@ class BranchHistory(History):
         if len(sha) == _HASH_LENGTH:
             blob_id = self._find_blob(sha)
             if blob_id is not None:
-                return self.log.branch.repo[blob_id].peel(pygit2.Blob).data
+                repo = self.log.branch.repo
+                return repo[blob_id].peel(pygit2.Blob).data
         return super().read_text(sha)
 
     def content(self, sha: str) -> bytes | None:
@@ -293,13 +300,15 @@ class BranchHistory(History):
 
     def _complete_hash(self, prefix: str) -> str:
         """Return the only hash in the log that begins so; the prefix if there is not just one."""
-        hashes = set()
+        matches = set[str]()
         for line in self._lines_with(prefix):
-            hashes |= {line["before"], line["after"]}
-        hashes.discard(None)
+            for sha in (line["before"], line["after"]):
+                if sha is not None and sha.startswith(prefix):
+                    matches.add(sha)
 
-        matching = [sha for sha in hashes if sha.startswith(prefix)]
-        return matching[0] if len(matching) == 1 else prefix
+        if len(matches) != 1:
+            return prefix
+        return matches.pop()
 
     def _lines_with(self, text: str) -> Iterator[dict[str, Any]]:
         """Yield the lines of the log that contain a text, newest first."""

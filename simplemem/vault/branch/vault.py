@@ -38,7 +38,8 @@ class BranchVault(VaultBase):
     def __init__(self, root: Path, options: VaultOptions, *, repository: str, name: str) -> None:
         self.location = f"{redact_address(repository)}, branch {name}"
         folder = Path(os.path.abspath(root))
-        self._branch = Branch(repository, name, create_own_folder(folder) / "branch")
+        clone = create_own_folder(folder) / "branch"
+        self._branch = Branch(repository, name, clone)
         self._log = BranchLog(str(folder), self._branch, kind=options.author_kind)
         self._entries = EntryReader(self._log)
         self._branch_history = BranchHistory(
@@ -62,7 +63,8 @@ class BranchVault(VaultBase):
     def entries_below(self, folder: str) -> list[Entry]:
         """Return the files in a folder and its subfolders; none if it does not exist."""
         hides = self.access.hides
-        entries, problems = self._entries.entries_below(self.revisions.current(), folder)
+        commit = self.revisions.current()
+        entries, problems = self._entries.entries_below(commit, folder)
         if not folder:
             self.problems = {path: why for path, why in problems.items() if not hides(path)}
         return [entry for entry in entries if not hides(entry.path)]
@@ -72,7 +74,8 @@ class BranchVault(VaultBase):
         check_path(path)
         if self.access.hides(path):
             return None
-        return self._entries.entry_in(self.revisions.current(), path)
+        commit = self.revisions.current()
+        return self._entries.entry_in(commit, path)
 
     def read(self, path: str) -> File:
         """Return a file of the newest commit. Raises NotFound."""
@@ -87,10 +90,15 @@ class BranchVault(VaultBase):
 
     def _read_file(self, commit: str, path: str) -> File:
         check_path(path)
-        blob = None if self.access.hides(path) else self._branch.file(commit, path)
+        if self.access.hides(path):
+            raise no_such_file(path)
+        blob = self._branch.file(commit, path)
         if blob is None:
             raise no_such_file(path)
-        return File(path, blob.data, sha256(blob.data), self._entries.entry_of(path, blob))
+
+        digest = sha256(blob.data)
+        entry = self._entries.entry_of(path, blob)
+        return File(path, blob.data, digest, entry)
 
     # Write
 
