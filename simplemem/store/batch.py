@@ -95,11 +95,10 @@ class BatchWriter:
         attachments = {draft.path for draft in drafts if isinstance(draft.text, bytes)}
         if attachments:  # first: notes link to them
             warnings += self._keeper.index_written(attachments)
-        texts = {
-            change.path: change.data
-            for change in changes
-            if change.data is not None and change.path not in attachments
-        }
+        texts = {}
+        for change in changes:
+            if change.data is not None and change.path not in attachments:
+                texts[change.path] = change.data
         deleted = [change.path for change in changes if change.is_deletion]
         warnings += self._indexer.index(texts, written, deleted=deleted)
 
@@ -140,7 +139,8 @@ def _file_change(draft: Draft) -> FileChange:
     has_changed = isinstance(draft.old_text, str) and text != draft.old_text
     if isinstance(text, str) and draft.at is None and has_changed:
         text = stamp_modified(text, now())
-    return replace(FileChange.update(draft.path, old_sha256, _encode(text)), at=draft.at)
+    change = FileChange.update(draft.path, old_sha256, _encode(text))
+    return replace(change, at=draft.at)
 
 
 def _encode(text: str | bytes) -> bytes:

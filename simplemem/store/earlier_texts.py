@@ -89,7 +89,9 @@ class EarlierTexts:
         Raises NotFound for an unknown version and Invalid for what is no date.
         """
         prefix = _BEFORE.match(when)
-        reference = when[prefix.end() :] if prefix else when
+        reference = when
+        if prefix is not None:
+            reference = when[prefix.end() :]
         if prefix is None and not is_version_id(reference):
             return self._moment_of_date(when, start=start)
 
@@ -103,14 +105,17 @@ class EarlierTexts:
 
         is_before = start or prefix is not None
         operation = self._changes.step(version.group)  # it is done as a whole, or not at all
-        number = operation[0].number - 1 if is_before else operation[-1].number
+        number = operation[-1].number
+        if is_before:
+            number = operation[0].number - 1
         return Moment(number, version.when, version, is_before=is_before)
 
     def _moment_of_date(self, date: str, *, start: bool) -> Moment:
         """Return the moment at which a date begins or ends, at the latest now."""
         now = datetime.now()  # noqa: DTZ005  (people mean their own clock)
         try:
-            time = datetime.fromisoformat(read_when(date, now, end=not start))
+            date_and_time = read_when(date, now, end=not start)
+            time = datetime.fromisoformat(date_and_time)
             moment = self.moment_at(min(time, now))
         except (OverflowError, OSError, ValueError) as error:
             raise Invalid(f"{date[:40]!r} is not a date that a note can have") from error
@@ -140,7 +145,8 @@ class EarlierTexts:
         moment = self.moment_of(at, start=start)
         paths = [path]
         if name:
-            paths.append(path_of(well_formed(clean_reference(name))))
+            reference = clean_reference(name)
+            paths.append(path_of(well_formed(reference)))
         then = self._note_at_version(moment, paths)
         if then is not None:
             return then
@@ -171,7 +177,8 @@ class EarlierTexts:
                 digest = new_sha256 or version.after or old_sha256
             if path in paths and digest is not None:
                 data = self.text_of(digest, path)
-                return EarlierNote(path, digest, data, TEXT_NOT_KEPT if data is None else "")
+                doubt = TEXT_NOT_KEPT if data is None else ""
+                return EarlierNote(path, digest, data, doubt)
         return None
 
     def notes_at(self, when: Moment | datetime) -> Iterator[tuple[EarlierNote, bool]]:
@@ -265,14 +272,18 @@ def _hash_after(version: Version | None, path: str) -> str | None:
     """Return the hash of the text that a change left at a path; None if it left no note."""
     if version is None:
         return None
-    hashes = (new_sha256 for other, _, new_sha256 in version.effects if other == path)
-    return next(hashes, None)
+    for other, _, new_sha256 in version.effects:
+        if other == path:
+            return new_sha256
+    return None
 
 
 def _hash_before(version: Version, path: str) -> str | None:
     """Return the hash of the text that a change met at a path; None if it met no note."""
-    hashes = (old_sha256 for other, old_sha256, _ in version.effects if other == path)
-    return next(hashes, None)
+    for other, old_sha256, _ in version.effects:
+        if other == path:
+            return old_sha256
+    return None
 
 
 def _is_older(file: File | None, moment: Moment) -> bool:
@@ -280,10 +291,11 @@ def _is_older(file: File | None, moment: Moment) -> bool:
     if file is None:
         return False
     try:
-        seconds = datetime.fromisoformat(moment.when).timestamp() - _MAX_LAG
+        time = datetime.fromisoformat(moment.when)
+        latest_seconds = time.timestamp() - _MAX_LAG
     except (ValueError, OverflowError):
         return False
-    return file.entry.mtime_ns <= seconds * 1_000_000_000
+    return file.entry.mtime_ns <= latest_seconds * 1_000_000_000
 
 
 def _is_same_operation(version: Version | None, other: Version | None) -> bool:

@@ -90,9 +90,8 @@ class LinkFixer:
         except SimplememError as error:
             return _NotePlan(None, [error.message])
 
-        text = redirect_links(
-            note, path, new_targets, files_named, self._obsidian.current.link_format
-        )
+        link_format = self._obsidian.current.link_format
+        text = redirect_links(note, path, new_targets, files_named, link_format)
         unresolved = set[str]()
         for link in read_note(text.encode()).links:
             if resolve_link(link.target, path, files_named).path is None:
@@ -102,15 +101,16 @@ class LinkFixer:
             f"{path}: [[{target}]] cannot be rewritten to link to its note"
             for target in sorted(unresolved & new_targets.keys())
         ]
-        descriptions = [
-            f"[[{target}]] now leads to {name_of(new_target.path)}"
-            for target, new_target in new_targets.items()
-            if target not in unresolved
-        ]
+        descriptions = []
+        for target, new_target in new_targets.items():
+            if target not in unresolved:
+                name = name_of(new_target.path)
+                descriptions.append(f"[[{target}]] now leads to {name}")
         if not descriptions:
             return _NotePlan(None, problems)
         diff = unified_diff(file.data, text.encode(), (path, path), most=None)
-        return _NotePlan(Mend(path, tuple(descriptions), diff, file.sha256, text), problems)
+        change = Mend(path, tuple(descriptions), diff, file.sha256, text)
+        return _NotePlan(change, problems)
 
     def fix(self, mending: Mending, **by: Unpack[By]) -> Mended:
         """Make the planned changes as one change, which one `undo` takes back.
@@ -126,7 +126,8 @@ class LinkFixer:
             for change in mending.changes
         ]
         by["reason"] = by.get("reason") or "fixed unresolved links"
+        author = change_by(by, "doctor")
         with self._writer.lock():
-            written, warnings = self._writer.apply_changes(file_changes, change_by(by, "doctor"))
+            written, warnings = self._writer.apply_changes(file_changes, author)
         changed_paths = tuple(result.path for result in written)
         return Mended(written[0].version, changed_paths, (*mending.unmended, *warnings))

@@ -108,21 +108,30 @@ class NoteSimilarity:
             return Likeness({}, {}, problem)
 
         count = most or len(paths)
-        answer = self._index.ask(
-            IndexQuery(
-                terms=query.terms(),
-                vector=vector,
-                narrow=IndexFilter(only=tuple(paths), hidden=True),
-                notes=count,
-                max_nearest=count,
-                rescore_depth=0,
-            )
+        index_query = IndexQuery(
+            terms=query.terms(),
+            vector=vector,
+            narrow=IndexFilter(only=tuple(paths), hidden=True),
+            notes=count,
+            max_nearest=count,
+            rescore_depth=0,
         )
-        best_score = max((match.score for match in answer.notes), default=0.0) or 1.0
-        words = {answer.paths[match.note]: match.score / best_score for match in answer.notes}
-        vector_hits = answer.vector_hits or {}
-        meaning = {answer.paths[note]: nearness.block for note, nearness in vector_hits.items()}
-        missing = "" if meaning else problem or "There are no vectors yet."
+        answer = self._index.ask(index_query)
+
+        best_score = _best_of([match.score for match in answer.notes])
+        words = {}
+        for match in answer.notes:
+            path = answer.paths[match.note]
+            words[path] = match.score / best_score
+
+        meaning = {}
+        for note, nearness in (answer.vector_hits or {}).items():
+            path = answer.paths[note]
+            meaning[path] = nearness.block
+
+        missing = ""
+        if not meaning:
+            missing = problem or "There are no vectors yet."
         return Likeness(meaning, words, missing)
 
     def answers(
@@ -143,15 +152,21 @@ class NoteSimilarity:
 
         self._keeper.prepare()
         state_behind = self._monitor.state_if_behind()
-        ranking = self._ranker.rank_among(as_words(question), tuple(paths), limit, rerank=rerank)
-        best_score = max((hit.score for hit in ranking.hits), default=0.0) or 1.0
+        words = as_words(question)
+        ranking = self._ranker.rank_among(words, tuple(paths), limit, rerank=rerank)
+        best_score = _best_of([hit.score for hit in ranking.hits])
 
         state = self._monitor.state_of_answer(state_behind, ranking.status)
         degraded = degradation_of(ranking)
         if not state.is_ready:
             degraded = f"{degraded} {state.reason}".strip()
-        score = self._quality.score(ranking, ranking.hits[0]) if ranking.hits else 0.0
+        score = 0.0
+        if ranking.hits:
+            score = self._quality.score(ranking, ranking.hits[0])
         only_nearest = state.is_ready and self._quality.is_only_nearest(ranking, score)
+        reranker = ""
+        if ranking.reranking is not None:
+            reranker = ranking.reranking.name
         return Answers(
             notes={hit.path: _share(hit.score / best_score) for hit in ranking.hits},
             passages=self._passages_of(ranking, passages, best_score),
@@ -159,7 +174,7 @@ class NoteSimilarity:
             notice=notice_of(only_nearest, ranking.query.words, ranking.query.absent),
             quality=_share(score),
             degraded=degraded,
-            reranker=ranking.reranking.name if ranking.reranking is not None else "",
+            reranker=reranker,
             by_meaning=ranking.mode != "text",
         )
 
@@ -167,11 +182,11 @@ class NoteSimilarity:
         """Return the best passages of ranked notes, with their scores as shares of the best."""
         if not limit:
             return []
-        pieces = self._context.pieces_of(ranking)[:limit]
-        return [
-            replace(piece, text=piece.quoted, score=min(1.0, piece.score / best_score))
-            for piece in pieces
-        ]
+        pieces = []
+        for piece in self._context.pieces_of(ranking)[:limit]:
+            share = min(1.0, piece.score / best_score)
+            pieces.append(replace(piece, text=piece.quoted, score=share))
+        return pieces
 
     @property
     def embedder(self) -> str:
@@ -206,6 +221,11 @@ class NoteSimilarity:
     def take_vectors(self, other: NoteSimilarity) -> None:
         """Copy vectors of a service from another store's index, wherever the text is the same."""
         self._embedding.reuse_vectors(other._database, self._database)
+
+
+def _best_of(scores: Sequence[float]) -> float:
+    """Return the best score, by which the others are divided; 1 if there is none above 0."""
+    return max(scores, default=0.0) or 1.0
 
 
 def _share(score: float) -> float:

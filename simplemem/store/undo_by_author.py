@@ -117,9 +117,8 @@ class UndoByAuthor:
                 return plan
 
             reason = change.get("reason") or f"everything by {by} since {since}"
-            written, _ = self._writer.apply_changes(
-                wishes, change_by({**change, "reason": reason}, "undo")
-            )
+            author = change_by({**change, "reason": reason}, "undo")
+            written, _ = self._writer.apply_changes(wishes, author)
         return replace(plan, version=written[0].version)
 
     def _plan(self, by: str, since: str) -> tuple[UndoneMany, list[FileChange]]:
@@ -144,10 +143,14 @@ class UndoByAuthor:
             notes.append(_undone_note(change, old_path, target))
             wishes.append(self._undoing_write(change, old_path, target))
 
-        left = tuple(LeftAsIs(name_of(path), reasons[path]) for path in changed if path in reasons)
+        paths_left = [path for path in changed if path in reasons]
+        left = [LeftAsIs(name_of(path), reasons[path]) for path in paths_left]
+
         # All fields of the notes take part in the digest, by their repr.
-        digest = hashlib.sha256(repr(notes).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        return UndoneMany(by, since, "", tuple(notes), left, digest), wishes
+        description = repr(notes).encode("utf-8", "surrogatepass")
+        digest = hashlib.sha256(description).hexdigest()[:16]
+        plan = UndoneMany(by, since, "", tuple(notes), tuple(left), digest)
+        return plan, wishes
 
     def _versions_since(self, by: str, since: str) -> list[Version]:
         """Return the changes of everybody since a moment, the newest first.
@@ -229,7 +232,9 @@ class UndoByAuthor:
         texts = dict[str, bytes]()
         for new_path, old_path in moves.items():
             sha256 = changed[old_path].original
-            text = None if sha256 is None else self._texts.text_of(sha256)
+            if sha256 is None:
+                continue
+            text = self._texts.text_of(sha256)
             if text is not None:
                 texts[new_path] = text
         return texts
@@ -281,8 +286,8 @@ def _changes_by(
         is_theirs = is_called(version.who, by)
         for path, old_sha256, new_sha256 in version.effects:
             if not is_theirs and path not in changed:
-                earlier_effects = taken_back.get(path, ())
-                if not any(new_sha256 == effect.new_sha256 for effect in earlier_effects):
+                earlier_texts = [effect.new_sha256 for effect in taken_back.get(path, ())]
+                if new_sha256 not in earlier_texts:
                     continue
                 changed[path] = taken_back.pop(path)  # somebody brought their change back
 

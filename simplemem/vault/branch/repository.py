@@ -57,7 +57,8 @@ class Branch:
         self._local = threading.local()
 
         if self.url:
-            digest = hashlib.sha256(self._shown_address.encode()).hexdigest()
+            address = self._shown_address.encode()
+            digest = hashlib.sha256(address).hexdigest()
             self.path = copy.with_name(f"{copy.name}-{digest[:8]}.git")
             if not self.path.exists():
                 pygit2.init_repository(str(self.path), bare=True)
@@ -208,13 +209,16 @@ class Branch:
         repo = self.repo
         blobs: dict[_PathParts, pygit2.Oid | None] = {}
         for path, data in files.items():
-            blob = None if data is None else repo.create_blob(data)
-            blobs[tuple(path.split("/"))] = blob
+            parts = tuple(path.split("/"))
+            blobs[parts] = None if data is None else repo.create_blob(data)
 
-        tree = _write_tree(repo, self.tree(parent), blobs) or repo.TreeBuilder().write()
+        tree = _write_tree(repo, self.tree(parent), blobs)
+        if tree is None:
+            tree = repo.TreeBuilder().write()
         author = user_signature(repo) or pygit2.Signature("simplemem", "simplemem@localhost")
         parents: list[str | pygit2.Oid] = [parent] if parent else []
-        commit = str(repo.create_commit(None, author, author, message, tree, parents))
+        commit_id = repo.create_commit(None, author, author, message, tree, parents)
+        commit = str(commit_id)
         self._advance(parent, commit)
         return commit
 
@@ -273,8 +277,9 @@ class Branch:
 
     def _push(self, parent: str, commit: str) -> None:
         """Push a commit. Raises PushRejected if somebody else pushed first, and Unavailable."""
+        refspec = f"{commit}:{self.ref}"
         try:
-            self._git("push", "--quiet", "--", self.url, f"{commit}:{self.ref}")
+            self._git("push", "--quiet", "--", self.url, refspec)
         except Unavailable as error:
             self._fetch_after_failed_push(error)
             newest = self.newest()
@@ -342,10 +347,11 @@ def _changed_paths(
     new_entries = _read_entries(repo, new_id)
     old_folders: dict[bytes, pygit2.Oid] = {}
     new_folders: dict[bytes, pygit2.Oid] = {}
-    for entries, folders in (
+    sides = (
         (old_entries - new_entries, old_folders),
         (new_entries - old_entries, new_folders),
-    ):
+    )
+    for entries, folders in sides:
         for mode, name, object_id in entries:
             next(turns)
             if int(mode, 8) == FileMode.TREE:
@@ -356,9 +362,11 @@ def _changed_paths(
     if prefix.count("/") >= MAX_PATH_PARTS:
         return
     for name in old_folders | new_folders:
-        folder = f"{prefix}{name.decode('utf-8', 'surrogateescape')}/"
+        decoded_name = name.decode("utf-8", "surrogateescape")
         old_folder = old_folders.get(name)
-        yield from _changed_paths(repo, old_folder, new_folders.get(name), turns, folder)
+        new_folder = new_folders.get(name)
+        inner_prefix = f"{prefix}{decoded_name}/"
+        yield from _changed_paths(repo, old_folder, new_folder, turns, inner_prefix)
 
 
 def _read_entries(
@@ -379,13 +387,17 @@ def _write_tree(
     Only folders that contain one of the files are written again. Raises AlreadyExists if a folder
     is in the place of a file, or a file in the place of a folder.
     """
-    builder = repo.TreeBuilder(tree) if tree is not None else repo.TreeBuilder()
+    builder = repo.TreeBuilder()
+    if tree is not None:
+        builder = repo.TreeBuilder(tree)
     blobs_in_folders: dict[str, dict[_PathParts, pygit2.Oid | None]] = {}
     for (name, *rest), blob in _deleted_first(blobs):
         if rest:
-            blobs_in_folders.setdefault(name, {})[tuple(rest)] = blob
+            inner_blobs = blobs_in_folders.setdefault(name, {})
+            inner_blobs[tuple(rest)] = blob
         else:
-            _put_file(builder, at(tree, name), name, blob)
+            old_entry = at(tree, name)
+            _put_file(builder, old_entry, name, blob)
 
     for name, blobs_in_folder in blobs_in_folders.items():
         folder = builder.get(name)
