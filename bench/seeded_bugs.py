@@ -129,7 +129,7 @@ FAULTS = (
         "index", "a text of the same length is taken for the same text",
         "simplemem.index.api",
         [("self.stat != (size, mtime_ns, ctime_ns)", "size != self.size"),
-         (" or max(mtime_ns, ctime_ns) > self.checked_ns - RACY_NS", "")],
+         ("return newest_ns > self.checked_ns - RACY_NS", "return False")],
     ),
     Fault(
         "index", "a bare link is not looked up again when a note of its name comes",

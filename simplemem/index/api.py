@@ -1,4 +1,4 @@
-"""The values of the index API: the queries of `store` and `search`, and the results that `Sidecar` returns.
+"""The values of the index API: the queries of `store` and `search`, and the results of `Sidecar`.
 
 No SQL and no engine's syntax is part of them. Callers treat the ids of notes and places as opaque;
 they are valid until the next change.
@@ -20,14 +20,16 @@ NoteId = int
 PlaceId = int  # of a passage or block of a note
 
 SORTS = ("modified", "created", "name", "title")
-SIZE_OF_MOVED = -1  # of no file: the note is read again, whatever its file's size and times are
-RACY_NS = (
-    2_000_000_000  # a file changed so shortly before it was read may change again unseen (F31)
-)
+
+# No file has this size, so the note is read again, whatever its file's size and times are.
+SIZE_OF_MOVED = -1
+
+# A file that was changed so shortly before it was read may change again without a new time (F31).
+RACY_NS = 2_000_000_000
 
 
 class Stat(NamedTuple):
-    """What the disk said about a file when it was read: what tells whether it may be another."""
+    """Size and times of a file when it was read. They tell whether it may have changed since."""
 
     size: int
     mtime_ns: int
@@ -35,7 +37,7 @@ class Stat(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What the index knows of a note without reading it."""
+    """The row of a note in the index: what is known of it without reading its file."""
 
     id: NoteId
     path: str
@@ -50,36 +52,39 @@ class Row(NamedTuple):
     created: str
     modified: str
     words: int
-    hidden: str | None  # why it is left out of recall
+    hidden: str | None  # why it is hidden from search
     problem: str | None  # why it must not be rewritten
     private: str | None  # why no text of it may leave this machine
-    rev: int  # the change that made it what it is
+    rev: int  # the number of the last change of this row
 
     @property
     def is_copy(self) -> bool:
-        """Whether it is left out of recall as a conflict copy."""
+        """Whether it is hidden from search as a conflict copy."""
         return is_copy_reason(self.hidden)
 
     @property
     def stat(self) -> Stat:
-        """What the disk said when it was last read."""
+        """Size and times of the file when it was last read."""
         return Stat(self.size, self.mtime_ns, self.ctime_ns)
 
     @property
     def is_at_new_path(self) -> bool:
-        """Whether it was given the path that its file was moved to, and the rest is still that of its old path."""
+        """Whether it has the path that its file was moved to, and was not read again there yet."""
         return self.size == SIZE_OF_MOVED
 
     def may_have_changed(self, size: int, mtime_ns: int, ctime_ns: int) -> bool:
-        """Whether the file must be read again: another size or time, or a time too near to the last reading."""
-        return (
-            self.stat != (size, mtime_ns, ctime_ns)
-            or max(mtime_ns, ctime_ns) > self.checked_ns - RACY_NS
-        )
+        """Return whether the file must be read again.
+
+        It must if its size or a time differs, or if a time is too near to the last reading.
+        """
+        if self.stat != (size, mtime_ns, ctime_ns):
+            return True
+        newest_ns = max(mtime_ns, ctime_ns)
+        return newest_ns > self.checked_ns - RACY_NS
 
 
 class Mark(NamedTuple):
-    """A state of the index, to ask what changed since."""
+    """A state of the index, from which changes are counted."""
 
     generation: int
     rev: int
@@ -87,16 +92,16 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The notes put since a mark, and how many notes there are in all. `whole` says that these are all there are."""
+    """The notes that were written since a mark."""
 
-    mark: Mark
+    mark: Mark  # the state that these changes lead to
     notes: Sequence[Row]
-    count: int
-    whole: bool
+    count: int  # of all notes in the index; -1 if none was written
+    whole: bool  # whether `notes` are all notes of the index
 
 
 class StoredLink(NamedTuple):
-    """A link as the index keeps it, with what it means now."""
+    """A link of a note, with the file that it means now."""
 
     source_id: NoteId
     source: str
@@ -105,12 +110,12 @@ class StoredLink(NamedTuple):
     subpath: str
     display: str
     line: int
-    path: str | None
-    ambiguous: tuple[str, ...]
+    path: str | None  # of the file that it means, None for an unresolved link
+    ambiguous: tuple[str, ...]  # the paths of all candidates, if there are several
 
 
 class Outline(NamedTuple):
-    """What is shown of a note that is read: its tags with their sources, and the links in it."""
+    """A note's row, its tags with their sources, its aliases and its links."""
 
     row: Row
     tags: Sequence[tuple[str, Any]]
@@ -119,10 +124,10 @@ class Outline(NamedTuple):
 
 
 class Term(NamedTuple):
-    """Words side by side. With `beginning`, of the last one only the beginning is said.
+    """Words side by side. If `beginning`, the last word matches as a prefix.
 
-    `stem_of` are the words of the question that these are stems of. Of the forms of a word only the best counts in a
-    note, and no stem counts more than the word (docs/search.md).
+    `stem_of` are the words of the query that these are stems of. Of the forms of a word only the
+    best counts in a note, and no stem counts more than the word (docs/search.md).
     """
 
     words: tuple[str, ...]
@@ -130,21 +135,21 @@ class Term(NamedTuple):
     stem_of: tuple[str, ...] = ()
 
 
-AnyOf = Sequence[Term]  # what a note holds when it holds one of them
+AnyOf = Sequence[Term]
+"""Alternatives: a note matches if it has one of these terms."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexFilter:
-    """A filter whose names and dates are already resolved. Empty fields do not narrow."""
+    """A filter whose names and dates are already resolved. An empty field is no condition."""
 
-    tags: Mapping[str, str] = field(
-        default_factory=dict
-    )  # key -> value, "" asks only that the tag is there
-    require_all: bool = False
-    all_tags: Mapping[str, str] = field(
-        default_factory=dict
-    )  # from `tag:` in a question: always all of them
-    properties: Mapping[str, str] = field(default_factory=dict)  # of the header: all of them
+    # Keys and values of tags. The value "" matches a tag of the key with any value.
+    tags: Mapping[str, str] = field(default_factory=dict)
+    require_all: bool = False  # whether a note must have all `tags`, or one of them
+    # From `tag:` in a query. A note must have all of them.
+    all_tags: Mapping[str, str] = field(default_factory=dict)
+    # Of the frontmatter. A note must have all of them.
+    properties: Mapping[str, str] = field(default_factory=dict)
     type: str = ""
     prefix: str = ""
     since: str = ""
@@ -155,34 +160,33 @@ class IndexFilter:
     without: tuple[str, ...] = ()
     without_forms: tuple[str, ...] = ()  # further forms of those
     only: tuple[str, ...] = ()  # vault paths
-    author: str = ""  # who changed it last: human, agent, or how a name begins
-    archive: tuple[str, ...] = ()  # folders: only what lies outside of them
-    archived: bool = False  # or inside
-    hidden: bool = False  # whether notes left out of recall take part
+    author: str = ""  # of the last change: human, agent, or how a name begins
+    archive: tuple[str, ...] = ()  # folders: only notes outside of them match
+    archived: bool = False  # only notes inside of them match instead
+    hidden: bool = False  # whether notes that are hidden from search match too
 
 
 @dataclass(frozen=True, slots=True)
 class IndexQuery:
-    """What is looked for; in the best notes by their words also blocks, and `pairs` of words side by side."""
+    """A query of the index by words, by a vector and by names."""
 
     terms: tuple[Term, ...] = ()
-    pairs: tuple[Term, ...] = ()
+    pairs: tuple[Term, ...] = ()  # of words side by side, which are searched in the best notes
     vector: bytes | None = None
-    like: str = ""  # in place of a vector: the path of a note, whose passages' mean it is
-    title: str = ""  # what a note is called that comes first, letter for letter
-    names: tuple[str, ...] = ()  # and by its words (words.words_key)
-    inner_names: Mapping[str, float] = field(
-        default_factory=dict
-    )  # a part of the question, and its share of it
+    like: str = ""  # the path of a note; the mean of its passages' vectors replaces `vector`
+    title: str = ""  # finds notes that have this name letter for letter
+    names: tuple[str, ...] = ()  # find notes by the words of their names (`words_key`)
+    # The same for parts of the query, each with its share of the query.
+    inner_names: Mapping[str, float] = field(default_factory=dict)
     narrow: IndexFilter = IndexFilter()
-    notes: int = 300  # so many of each at most
-    blocks: int = 1500
-    max_nearest: int = 200
-    rescore_depth: int = 100  # notes that are looked at more closely
+    notes: int = 300  # the number of notes by words, at most
+    blocks: int = 1500  # the number of blocks by words, at most
+    max_nearest: int = 200  # the number of notes by the vector
+    rescore_depth: int = 100  # the number of best notes whose blocks and pairs are searched
 
 
 class Match(NamedTuple):
-    """A note, the place in it (0 for the note itself) and its BM25 score, higher is better."""
+    """A note or a place in it, with its BM25 score; higher is better. Place 0 is the note itself."""
 
     note: NoteId
     place: PlaceId
@@ -190,45 +194,45 @@ class Match(NamedTuple):
 
 
 class Nearness(NamedTuple):
-    """How near a note is, by cosine. A passage of one block is both."""
+    """The cosine similarity of a note to a vector. A passage of one block counts as both."""
 
     passage: float  # its best passage
     block: float  # its best block
     score: float  # the mean of the two, at least 0
 
 
-BLOCKS_COUNTED = 5  # of each note, the best: whether their text stands in other notes too
+# The number of best blocks of a note for which the notes with the same text are counted.
+BLOCKS_COUNTED = 5
 
 
 class BlockMatches(NamedTuple):
-    """Blocks by their words, the best first, as arrays."""
+    """Blocks that match by their words, best first, as arrays."""
 
     note_ids: NDArray[np.int64]
     place_ids: NDArray[np.int64]
     scores: NDArray[np.float64]
-    text_counts: NDArray[np.int64]  # in how many notes the text stands; counted for the best blocks
+    text_counts: NDArray[np.int64]  # the number of notes with this text, for the best blocks
 
 
 class Matches(NamedTuple):
-    """The best by every leg, best first, with the paths of all. `vector_hits` is None where no vector is comparable."""
+    """The answer to an `IndexQuery`. Matches by words are sorted, best first."""
 
     notes: Sequence[Match]
     blocks: BlockMatches | None
     pairs: Sequence[Match]
-    vector_hits: Mapping[NoteId, Nearness] | None
-    paths: Mapping[NoteId, str]
-    passed: int | None = None  # how many notes the filter leaves; None: it leaves all
-    titled: Mapping[
-        NoteId, int
-    ] = {}  # those that are called as the question is; a lower number is more exact
-    named: Mapping[
-        NoteId, float
-    ] = {}  # those of them that a part of the question names, and its share of it
+    vector_hits: Mapping[NoteId, Nearness] | None  # None if no vector can be compared
+    paths: Mapping[NoteId, str]  # of all notes that were found
+    passed: int | None = None  # the number of notes that pass the filter; None if all do
+
+    # Notes with a name that is the whole query; a lower number is a more exact match.
+    titled: Mapping[NoteId, int] = {}
+    # Notes with a name that is a part of the query, each with its share of the query.
+    named: Mapping[NoteId, float] = {}
     note_count: int = 0  # in the index
 
 
 class Position(NamedTuple):
-    """Where a passage or block stands in its note."""
+    """The span of a passage or block in its note."""
 
     start: int
     stop: int
@@ -237,94 +241,100 @@ class Position(NamedTuple):
 
 
 class Neighbour(NamedTuple):
-    """A note that stands beside another: linked with it, or of the day before or after in its folder."""
+    """A note that is linked with another, or of the day before or after in its folder."""
 
     note: NoteId
-    via: str
+    via: str  # why it is a neighbour
 
 
 class NoteDetails(NamedTuple):
-    """All that is shown of a note. `best` is the place asked for, else the passage nearest to the question's vector."""
+    """What results and excerpts need of a note."""
 
     row: Row
     tags: tuple[str, ...]
     passages: Sequence[Position]
-    best: Position | None = None
-    blocks: Sequence[Position] = ()
+    best: Position | None = None  # the matched place, else the passage nearest to the vector
+    blocks: Sequence[Position] = ()  # that matched
     neighbours: Sequence[Neighbour] = ()
-    repeated: Sequence[tuple[int, int]] = ()  # where the blocks begin and end that many notes have
+    repeated: Sequence[tuple[int, int]] = ()  # spans of the blocks that many notes have
 
 
 class NotePage(NamedTuple):
-    """A page of the notes that pass a filter, with their tags, and how many there are in all."""
+    """A page of the notes that pass a filter."""
 
     rows: Sequence[Row]
     tags: Mapping[NoteId, tuple[str, ...]]
-    total: int
+    total: int  # the number of notes on all pages
 
 
 class VectorSpace(NamedTuple):
-    """Whose vectors the index holds, of what width (0 until the first). Those of a remote one hold no private note."""
+    """The embedder whose vectors the index has. With a remote one, private notes have no vectors."""
 
     embedder: str = ""
-    dimension: int = 0
+    dimension: int = 0  # 0 before the first vector
     remote: bool = False
 
 
 class IndexProgress(NamedTuple):
-    """How many notes there are, whose vectors they have if any, how many wait for theirs, and which commit they are of."""
+    """How far the index is: its notes, and the notes that wait for vectors."""
 
     notes: int
     space: VectorSpace = VectorSpace()
-    waiting: int = 0
-    commit: str = ""
+    waiting: int = 0  # notes without their vectors
+    commit: str = ""  # that the rows are of, if the notes are in a branch
 
 
 class Embedded(NamedTuple):
-    """How many notes wait for an embedder's vectors, are to have them, are private; and what it refused, by path."""
+    """How far an embedder is, in numbers of notes."""
 
-    waiting: int
-    notes: int
+    waiting: int  # without their vectors
+    notes: int  # that are to have vectors
     private: int
-    refused: Sequence[tuple[str, str]]
+    refused: Sequence[tuple[str, str]]  # paths, and why the embedder refused a text
 
 
-Progress = Callable[
-    [str, int, int], None
-]  # told what is being done, how many are done, and of how many
+Progress = Callable[[str, int, int], None]
+"""Called with the name of a step, the number of notes that are done, and the number of all notes."""
 
 
 @dataclass(slots=True)
 class SyncReport:
-    """What a pass found: the paths of the notes it touched, and what it could not read."""
+    """The result of a pass: the paths of changed notes, and the files that were not indexed."""
 
     added: list[str] = field(default_factory=list)
     modified: list[str] = field(default_factory=list)
     moved: list[tuple[str, str]] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
-    doubted: int = 0  # notes that seem to have vanished all at once, and were kept
+    doubted: int = 0  # notes that vanished all at once; they stay in the index
     embedded: int = 0
-    trouble: str = ""  # why vectors are missing that could not be made
+    trouble: str = ""  # why vectors could not be computed
     seconds: float = 0.0
 
     def changed(self) -> set[str]:
-        """The paths of all notes whose rows are new."""
-        return {
-            *self.added,
-            *self.modified,
-            *self.removed,
-            *(path for pair in self.moved for path in pair),
-        }
+        """Return the paths of all notes whose rows have changed, old paths of moved ones too."""
+        paths = {*self.added, *self.modified, *self.removed}
+        for old_path, new_path in self.moved:
+            paths.update((old_path, new_path))
+        return paths
 
     def as_dict(self) -> dict[str, Any]:
-        counts = {
-            name: len(getattr(self, name)) for name in ("added", "modified", "moved", "removed")
+        """Return the report as JSON values, with numbers in place of the paths of changed notes."""
+        return {
+            "added": len(self.added),
+            "modified": len(self.modified),
+            "moved": len(self.moved),
+            "removed": len(self.removed),
+            "embedded": self.embedded,
+            "skipped": [{"path": path, "why": reason} for path, reason in self.skipped],
+            "doubted": self.doubted,
+            "trouble": self.trouble,
+            "seconds": round(self.seconds, 3),
         }
-        skipped = [{"path": path, "why": why} for path, why in self.skipped]
-        rest = {"doubted": self.doubted, "trouble": self.trouble, "seconds": round(self.seconds, 3)}
-        return {**counts, "embedded": self.embedded, "skipped": skipped, **rest}
 
 
-Ids = Sequence[NoteId] | None  # the notes to look among; None for all
-Leg = list[Match]  # the notes or blocks that one way finds, best first
+Ids = Sequence[NoteId] | None
+"""The notes to search in; None for all."""
+
+Leg = list[Match]
+"""The notes or blocks that one retriever finds, best first."""
