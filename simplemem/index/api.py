@@ -186,7 +186,7 @@ class IndexQuery:
 
 
 class Match(NamedTuple):
-    """A note or a place in it, with its BM25 score; higher is better. Place 0 is the note itself."""
+    """A note or a place in it, with its BM25 score (higher is better). Place 0: the note."""
 
     note: NoteId
     place: PlaceId
@@ -268,7 +268,7 @@ class NotePage(NamedTuple):
 
 
 class VectorSpace(NamedTuple):
-    """The embedder whose vectors the index has. With a remote one, private notes have no vectors."""
+    """The embedder whose vectors the index has. A remote one never gets private notes."""
 
     embedder: str = ""
     dimension: int = 0  # 0 before the first vector
@@ -294,7 +294,7 @@ class Embedded(NamedTuple):
 
 
 Progress = Callable[[str, int, int], None]
-"""Called with the name of a step, the number of notes that are done, and the number of all notes."""
+"""Called with the name of a step, the number of notes done so far, and of all notes."""
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """The log of changes as a table, which grows from the file before each query.
 
-Changes of hidden notes are hidden. So is the past of a note that was moved to a hidden place, or that
-another program took away.
+Changes of hidden notes are hidden. So is the past of a note that was moved to a hidden place, or
+that another program removed.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class DetailsReader:
         get_words: Callable[[], TermIndex],
         get_vector: Callable[[], bytes | None],
     ) -> None:
-        """`terms` and the vector are those of the query. Words and vector are got only when needed."""
+        """`terms` and the vector are those of the query. Words and vector are read when needed."""
         self._db = db
         self._terms = terms
         self._get_words = get_words
@@ -143,7 +143,7 @@ class DetailsReader:
     def _find_nearest_places(
         self, note_ids: Iterable[NoteId], best: Collection[NoteId], matched: Iterable[PlaceId]
     ) -> dict[NoteId, PlaceId]:
-        """Return the passage nearest to the query's vector, for notes of which nothing was found."""
+        """Return the passage nearest to the query's vector, for notes without a matched place."""
         notes_with_place = {place >> SHIFT for place in matched}
         notes_with_place.update(best)
         notes_without_place = [note for note in note_ids if note not in notes_with_place]
@@ -230,7 +230,7 @@ class _NeighbourQuery(NamedTuple):
     folder: Iterable[tuple[str]]
 
     def read(self) -> Iterator[_FoundNeighbour]:
-        """Yield the notes that the note links to, those that link to it, and those of the days around."""
+        """Yield the notes that it links to, those that link to it, and those of the days around."""
         note = self.row.id
         for link in self.outgoing:
             if link.path and link.path != self.row.path:

@@ -108,7 +108,7 @@ def embedded(db: Connection, embedder: str, remote: bool) -> Embedded:
 
 
 def take(old: Engine, into: Engine, width: int | None, progress: Progress | None = None) -> int:
-    """Copy vectors of the same embedder and width from another index, wherever the text is the same.
+    """Copy vectors of the same embedder and width from another index, for texts that are equal.
 
     The other index may be in another engine. Returns how many notes now lack no vector. What was
     copied stays, however it ends.
@@ -268,7 +268,7 @@ class Filling:
             return db.execute(sql, (limit,)).fetchall()
 
     def _next_batch(self, rows: Sequence[Row]) -> list[_TextsOfNote]:
-        """Return at least one note, and as many as have the texts that the embedder takes at once."""
+        """Return at least one note, and as many as fill a batch of the embedder with texts."""
         batch: list[_TextsOfNote] = []
         text_count = 0
         for note_id, path, sha256 in rows:
@@ -384,7 +384,7 @@ class Filling:
 
 
 def _put_result(db: Connection, note: _TextsOfNote, result: _EmbeddedTexts) -> bool:
-    """Store the vectors of a note, and why a text of it was refused. Return whether it still fits."""
+    """Store the vectors of a note, and why a text was refused; False if the note has changed."""
     if not note.sha256:
         return False
     rows = {}

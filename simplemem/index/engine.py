@@ -4,8 +4,8 @@ An engine keeps the rows of one vault's index: SQLite, or PostgreSQL. Everything
 does is the same for each engine, and speaks to it through the protocols of this module
 (docs/internals/engines.md).
 
-Statements are written in the SQL that both engines take. Values are marked `$1`, `$2`, …, in the order
-in which they first occur in the statement. Where the two differ, the statement asks the `Dialect`.
+Statements are written in the SQL that both engines take. Values are marked `$1`, `$2`, …, in the
+order in which they first occur in the statement. Where the two differ, the statement asks the `Dialect`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Damaged(Exception):
 
 
 class Replaced(Exception):
-    """Another index took the place of this one while something was based on the old one. Begin again."""
+    """The index was replaced while an operation was based on the old one. Begin again."""
 
 
 class StatementFailed(Exception):
@@ -141,7 +141,7 @@ class Cursor(Protocol):
 
 
 class VectorIndex(Protocol):
-    """The vectors of places, in the engine's own type. All have one width, and numbers of 8 bits."""
+    """The vectors of places, in the engine's own type: 8-bit numbers, all of one width."""
 
     def create(self, dimension: int) -> None:
         """Make room for vectors of this width. Called before the first is written."""

@@ -96,7 +96,7 @@ class _Conditions:
         self._parts.append(part)
 
     def add_tags(self, tags: Mapping[str, str], *, require_all: bool) -> None:
-        """Add that a note has one of some tags, or all of them. An empty value asks for the key only."""
+        """Add that a note has one of some tags, or all of them. The value "" matches any."""
         alternatives = []
         for key, value in tags.items():
             tag_key = compare_key(hyphenate(key))
@@ -116,7 +116,7 @@ class _Conditions:
             self.add(f"({operator.join(alternatives)})")
 
     def add_property(self, key: str, value: str) -> None:
-        """Add that a note has a property with a value, which is a text or a number in the header."""
+        """Add that a note has a property with a value, a text or a number in the frontmatter."""
         lower = value.encode().lower().decode()  # only ASCII, as the engines do
         key_mark = self.bind(key)
         text_mark = self.bind(json.dumps(lower, ensure_ascii=False))

@@ -1,7 +1,7 @@
 """Rows of notes, files and links: writing, renaming, removing and finding them.
 
-A link is resolved when its note is written, and again when a file that it could mean is added, removed
-or moved: links are looked up by the name of that file. So are conflict copies.
+A link is resolved when its note is written, and again when a file that it could mean is added,
+removed or moved: links are looked up by the name of that file. So are conflict copies.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def is_note(path: str) -> bool:
 
 
 class Rows:
-    """Rows of notes that are still to be written, in the order in which their statements first came.
+    """Rows of notes that are still to be written, in the order of their statements.
 
     For one transaction, in which nobody else writes: the files of a name are read once.
     """
@@ -113,7 +113,7 @@ class Rows:
     def replace(
         self, table: str, note_id: int, new_rows: list[tuple[Any, ...]], *, new: bool
     ) -> None:
-        """Keep the rows of a note for a table, unless they are there: an equal page is not written."""
+        """Keep the rows of a note for a table, unless the table has them already."""
         columns = OF_NOTE[table]
         if not new:
             # Without ORDER BY: SQLite would prepare an ordering statement again for every note.
@@ -147,7 +147,10 @@ class Rows:
 def put(
     rows: Rows, note_id: int | None, read: ParsedNote, hidden: str | None, private: str | None
 ) -> int:
-    """Write the note's own row, and keep what belongs to it (not its text) in `rows`. Returns its id."""
+    """Write the note's own row, add what belongs to it to `rows`, and return its id.
+
+    Its text is not among this.
+    """
     db = rows.db
     new = note_id is None
     if rows.rev is None:
@@ -297,7 +300,7 @@ def follow_move(db: Connection, note_id: int, path: str) -> None:
 
 
 def refresh(db: Connection, note_id: int, stat: Stat, modified: str | None = None) -> None:
-    """Note that the file was read again and has the same bytes. `modified` is its new date, if any."""
+    """Record that the file was read again with the same bytes, and its new date if there is one."""
     sql = """
         UPDATE notes SET size = $1, mtime_ns = $2, ctime_ns = $3, checked_ns = $4,
                          modified = coalesce($5, modified)
@@ -393,9 +396,9 @@ def called(db: Connection, key: str) -> tuple[list[str], ...]:
 def named(db: Connection, title: str, keys: Iterable[str]) -> Iterable[tuple[Any, ...]]:
     """Query the visible notes that have a name.
 
-    A row is a note, 1 for an alias and 0 for a title or file name, and the key of the name (`words_key`).
-    The key is "" for a name that equals `title` letter for letter, without case. Such a name may lack
-    the mark at the end of a question. A note may come several times.
+    A row is a note, 1 for an alias and 0 for a title or file name, and the key of the name
+    (`words_key`). The key is "" for a name that equals `title` letter for letter, without case.
+    Such a name may lack the mark at the end of a question. A note may come several times.
     """
     is_one_of_the_keys = db.dialect.in_texts("k.key", "$3")
     sql = f"""
@@ -431,7 +434,8 @@ def near_names(
 ) -> list[tuple[str, bool]]:
     """Return the visible notes whose name or path starts with `prefix` (compared), for completion.
 
-    Each is a path, and whether no other note has its file name. Notes in the folders `last` come last.
+    Each is a path, and whether no other note has its file name. Notes in the folders `last` come
+    last.
     """
     sql = f"""
         SELECT path, NOT EXISTS (
@@ -502,7 +506,7 @@ def all_files(db: Connection) -> set[str]:
 
 
 def follow_files(db: Connection, added: Collection[str], removed: Collection[str]) -> None:
-    """Write which files were added and removed, and resolve again the links that could mean them."""
+    """Write which files were added and removed, and resolve the links that could mean them."""
     if not added and not removed:
         return
     added = _without_stored_files(db, added)
@@ -525,7 +529,7 @@ def _without_stored_files(db: Connection, paths: Collection[str]) -> list[str]:
 
 
 def _resolve_links_again(db: Connection, keys: Iterable[str]) -> None:
-    """Resolve the links that are looked up by one of some keys, and write those that have changed."""
+    """Resolve the links that have one of some lookup keys, and write those that have changed."""
     sql = f"""
         SELECT l.note_id, l.seq, n.path, l.target, l.path, l.ambiguous
         FROM links l JOIN notes n ON n.id = l.note_id
@@ -549,7 +553,7 @@ def _file_row(path: str) -> tuple[str, str, str | None]:
 
 
 def _resolution_values(resolution: Resolution) -> tuple[str | None, str]:
-    """Return what a link means, as it is stored: a path, and all candidates if there are several."""
+    """Return the path and the candidates of a link, as they are stored."""
     if not resolution.ambiguous:
         return resolution.path, "[]"
     return resolution.path, json.dumps(resolution.ambiguous, ensure_ascii=False)
@@ -619,9 +623,10 @@ def outline(db: Connection, path: str) -> Outline | None:
 
 # -- conflict copies
 
-# A copy whose name no person gives is left out of recall while its note is there. A copy with a name
-# that people give too ("Chapter 2") is left out only while its text is similar to the note's. A note
-# that simplemem itself named is no copy. Nothing else decides, so that an index equals a rebuilt one.
+# A copy with a name that no person gives is hidden from search while its note exists. A copy with a
+# name that people give too ("Chapter 2") is hidden only while its text is similar to the note's. A
+# note that simplemem itself named is no copy. Nothing else decides, so that an index equals a
+# rebuilt one.
 
 
 def copy_at(db: Connection, path: str) -> tuple[ConflictName, str] | None:

@@ -1,6 +1,6 @@
 """Ids of places: passages and blocks of a note.
 
-An id is the note's id and the number of the place in the note. Blocks are told from passages by a bit.
+An id is the note's id and the number of the place in the note. A bit marks blocks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The index of one vault, as `store` and `search` use it. Each query is answered from one state of it.
+"""The index of one vault, as `store` and `search` use it. Each query reads one state of it.
 
-A search makes three calls: `vocabulary`, `ask` and `details`. If the index is missing or damaged, it
-is rebuilt, and the query is repeated.
+A search makes three calls: `vocabulary`, `ask` and `details`. If the index is missing or damaged,
+it is rebuilt, and the query is repeated.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class Sidecar:
     def with_retry(self, question: Callable[[], T]) -> T:
         """Return the answer of several calls, all made on the same index.
 
-        If the index is gone or damaged, all are made again on a fresh one. Raises Unavailable if that
-        happens repeatedly.
+        If the index is missing or damaged, all are repeated on a fresh one. Raises Unavailable if
+        that happens repeatedly.
         """
         if getattr(self._local, "is_asking", False):
             return question()
@@ -112,7 +112,7 @@ class Sidecar:
                     raise
                 self._rebuild_because(error)
             except (StatementFailed, ValueError) as error:
-                # Not every damage shows as one to the engine: a row may hold what was never written.
+                # The engine does not notice all damage: a row may have values never written.
                 if attempt == _MAX_ATTEMPTS or not self.database.check():
                     raise
                 self._rebuild_because(error)
@@ -122,7 +122,7 @@ class Sidecar:
         )
 
     def check(self) -> None:
-        """Once a day, look for damage that no question has met yet. What it hides is missing in answers."""
+        """Once a day, look for damage that no query has met yet; it may hide rows from answers."""
         last_check = float(self.with_retry(lambda: self.database.meta("checked")) or 0)
         if abs(time.time() - last_check) < _CHECK_SECONDS:
             return
@@ -163,7 +163,7 @@ class Sidecar:
     # -- searching
 
     def vocabulary(self, groups: Sequence[api.AnyOf]) -> tuple[Sequence[int], IndexProgress]:
-        """Return for each group of words how many notes hold one of them, and how far the index is."""
+        """Return how many notes have a word of each group, and how far the index is."""
 
         def read(db: Connection) -> tuple[Sequence[int], IndexProgress]:
             snapshot = self._snapshot(db)
@@ -453,7 +453,7 @@ class Snapshot:
         return {note_id: self._paths[note_id] for note_id in note_ids if note_id in self._paths}
 
     def without_empty_archives(self, narrow: IndexFilter) -> IndexFilter:
-        """Return a filter without archives that hold no note. Most vaults have none, and it is open."""
+        """Return a filter without its archive folders that have no note; most vaults have none."""
         if narrow.archived or not narrow.archive:
             return narrow
         folders = self._folders_with_notes.get(narrow.archive)

@@ -124,8 +124,8 @@ class SyncPass:
     def _suspect_mass_delete(self, total: int) -> None:
         """Keep the notes that vanished if there are too many of them at once.
 
-        An unmounted folder is not a mass deletion. But if as many files have arrived, the folder was
-        moved.
+        An unmounted folder is not a mass deletion. But if as many files have arrived, the folder
+        was moved.
         """
         entries = self.snapshot.entries
         vanished = self._rows.keys() - entries.keys()

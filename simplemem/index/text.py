@@ -251,8 +251,8 @@ error."""
 class NoteIndexer:
     """Indexes the notes of one vault in one database.
 
-    Guards the state that is not in the rows: the files that are not indexed, the texts that wait for
-    vectors, and the notes that were given a new path before they are read again.
+    Guards the state that is not in the rows: the files that are not indexed, the texts that wait
+    for vectors, and the notes that were given a new path before they are read again.
     """
 
     vault: NoteSource
@@ -366,7 +366,7 @@ class NoteIndexer:
     def rejudge_copies(self, rows: Rows, originals: Collection[str]) -> list[str]:
         """Write the conflict copies of some notes again if they are judged otherwise now.
 
-        Returns the paths of the copies that were written. A copy that cannot be read stays as it is.
+        Returns the paths of the copies that were written. A copy that cannot be read stays.
         """
         rewritten = []
         for path in notes.copies_of(rows.db, originals):

@@ -93,8 +93,8 @@ class IndexUpdater(NoteIndexer):
     def look_at(self, paths: Collection[str], *, find_moved: bool = True) -> SyncReport:
         """Update the index for paths that may have changed: of files or folders, existing or not.
 
-        `EVERYTHING` stands for the whole vault. If a note is gone, the whole vault is scanned, since
-        the note may have been moved; with `find_moved=False`, it is not.
+        `EVERYTHING` stands for the whole vault. If a note's file is missing, the whole vault is
+        scanned, since the note may have been moved; with `find_moved=False`, it is not.
         """
         if EVERYTHING in paths or self.vault.revisions is not None:
             return self.scan()
@@ -109,9 +109,9 @@ class IndexUpdater(NoteIndexer):
     ) -> SyncReport:
         """Update the index for the whole vault.
 
-        `entries` are the files, if the caller has listed them just now. A suspicious number of deleted
-        notes is reported and not believed, unless `accept_deletions` is set. If the notes have revisions, the
-        deletions of a revision are always believed.
+        `entries` are the files, if the caller has listed them just now. A suspicious number of
+        deleted notes is reported and not believed, unless `accept_deletions` is set. If the notes
+        have revisions, the deletions of a revision are always believed.
         """
         revisions = self.vault.revisions
         if revisions is not None:
@@ -244,7 +244,8 @@ class IndexUpdater(NoteIndexer):
     def _set_revision(self, revisions: Revisions, revision: str, since: str | None) -> bool:
         """Record that the index has a revision, unless it has a later one by now.
 
-        Returns whether the index was still at the revision `since`: no other process has updated it.
+        Returns whether the index was still at the revision `since`, so no other process has updated
+        it.
         """
         indexed: str | None = self.database.meta(COMMIT)
         if indexed == revision:

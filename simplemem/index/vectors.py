@@ -1,7 +1,8 @@
 """Compare vectors: the notes nearest to a query, in the engine or in the memory of a process.
 
-A process reads the vectors of passages into memory with the first query, and those of blocks with the
-second, if they are not too many. PostgreSQL answers the first query itself, because it may be far away.
+A process reads the vectors of passages into memory with the first query, and those of blocks with
+the second, if they are not too many. PostgreSQL answers the first query itself, because it may be
+far away.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def vectors_of(db: Connection, note_id: int) -> list[bytes]:
 
 
 def mean_vector(db: Connection, note_id: int) -> bytes | None:
-    """Return the mean of the vectors of a note's first passages, in the same form; None without any."""
+    """Return the mean of the vectors of a note's first passages; None without any."""
     import numpy as np
 
     vectors = vectors_of(db, note_id)[:_MAX_PASSAGES_OF_MEAN]
@@ -94,7 +95,7 @@ class QueryVector(bytes):
 
 
 class _Rows:
-    """Vectors in a row, with the notes that they are of. Rows of a note that changed belong to no note."""
+    """Packed vectors with their notes. Outdated rows belong to no note."""
 
     def __init__(self, places: Iterable[int] = (), vectors: bytearray | None = None) -> None:
         """`vectors` are those of `places`, in the same order."""
@@ -187,7 +188,7 @@ class NearestNotes:
         also: Iterable[int],
         paths: Paths,
     ) -> dict[int, Nearness]:
-        """Return the `limit` nearest notes among `ids`, and those in `also`, with their nearness."""
+        """Return the nearness of the `limit` nearest notes among `ids`, and of those in `also`."""
         if db.vectors.is_indexed or not self._was_asked:
             candidates = db.vectors.nearest_notes(query, ids, limit)
             if candidates is not None:
@@ -249,7 +250,7 @@ class NearestNotes:
         passages: NDArray[np.float64],
         note_ids: set[int],
     ) -> dict[int, Nearness]:
-        """Return the nearness of some notes. `passages` has the cosine of each one's best passage."""
+        """Return the nearness of notes. `passages` has the cosine of each one's best passage."""
         import numpy as np
 
         blocks = self._blocks
