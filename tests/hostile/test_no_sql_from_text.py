@@ -37,11 +37,11 @@ OURS = {
     "index/filters.py": "alternatives is_below is_in_one operator operator.join(alternatives) conditions.as_sql() mark key_mark value_mark nested_mark text_mark number_mark",
     "index/postgres/connection.py": "name table",
     "index/postgres/vectors.py": "mark first after is_among count column",
-    "index/postgres/database.py": "name ours sql.Identifier(self.schema).as_string() table theirs",
+    "index/postgres/database.py": "name schema sql.Identifier(self.schema).as_string() table fresh_schema",
     "index/notes.py": "columns table where is_one_of_the_keys",
     "index/sqlite/engine.py": "setting first after is_among table dimension",
     "index/terms/query_terms.py": "positions has_deleted_notes needs_positions",
-    "index/terms/merging.py": "is_in_range",
+    "index/terms/merging.py": "is_in_range is_one_of_them",
     "index/terms/writer.py": "table is_one_of_them",
 }
 """By file, what a statement is made of that the reading below cannot see to be ours: tables, columns and conditions out

@@ -161,15 +161,15 @@ class PostgresEngine:
         self._see(db)
 
     def _see(self, db: PostgresConnection) -> None:
-        made = db.seen[0]
+        tables_id = db.seen[0]
         state = int(db.seen[1])
         with self._guard:
-            is_behind = made != self._made or state < self._newest_state
+            is_behind = tables_id != self._made or state < self._newest_state
             if db.is_of_replica and is_behind:
                 db.seen = "", ""  # so that the next query looks before it asks
                 raise _Behind
-            if made != self._made:
-                self._made = made
+            if tables_id != self._made:
+                self._made = tables_id
                 self._newest_state = 0
                 self.generation += 1
             self._newest_state = max(self._newest_state, state)
@@ -266,8 +266,8 @@ class PostgresEngine:
                 yield db
                 if leader_number:
                     renew(db, leader_number)
-                made, state = db.seen
-                db.seen = made, str(int(state) + 1)
+                tables_id, state = db.seen
+                db.seen = tables_id, str(int(state) + 1)
                 db.execute(SET_META, ("state", db.seen[1]))
             self._see(db)
 
@@ -391,19 +391,19 @@ class PostgresEngine:
         assert isinstance(fresh, PostgresEngine)
         fresh.checkpoint()  # with an index of its vectors, if ours may have one
         fresh.close()
-        ours = sql.Identifier(self.schema).as_string()
-        theirs = sql.Identifier(fresh.schema).as_string()
+        schema = sql.Identifier(self.schema).as_string()
+        fresh_schema = sql.Identifier(fresh.schema).as_string()
         with _translating_errors():
             db = self._connect()
             with self._locked(db):
                 if db.execute("SELECT to_regclass($1)", (f"{self.schema}.meta",)).get:
                     # No number of a leader is used twice.
                     db.execute(f"""
-                        INSERT INTO {theirs}.meta
-                        SELECT * FROM {ours}.meta WHERE key = '{LEADER}'
+                        INSERT INTO {fresh_schema}.meta
+                        SELECT * FROM {schema}.meta WHERE key = '{LEADER}'
                         ON CONFLICT (key) DO NOTHING""")
-                db.execute(f"DROP SCHEMA IF EXISTS {ours} CASCADE")
-                db.execute(f"ALTER SCHEMA {theirs} RENAME TO {ours}")
+                db.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
+                db.execute(f"ALTER SCHEMA {fresh_schema} RENAME TO {schema}")
             self._look(db)
 
     def drop(self) -> None:

@@ -190,7 +190,10 @@ class PostgresVectors:
     # -- the nearest
 
     def nearest_notes(
-        self, query: bytes, note_ids: Sequence[int] | None, limit: int
+        self,
+        query: bytes,
+        note_ids: Sequence[int] | None,
+        limit: int,
     ) -> list[int] | None:
         """Return notes, all of `limit` notes with the nearest passages among them; None if it cannot.
 
@@ -222,7 +225,10 @@ class PostgresVectors:
         return [note_id for (note_id,) in self._db.execute(sql, values)]
 
     def _nearest_of_all(
-        self, query: bytes, note_ids: Sequence[int] | None, limit: int
+        self,
+        query: bytes,
+        note_ids: Sequence[int] | None,
+        limit: int,
     ) -> list[int] | None:
         """Compare all passages."""
         count = _PASSAGES_PER_NOTE * limit
@@ -239,7 +245,10 @@ class PostgresVectors:
         return notes if is_complete else None
 
     def _nearest_by_index(
-        self, query: bytes, note_ids: Sequence[int] | None, limit: int
+        self,
+        query: bytes,
+        note_ids: Sequence[int] | None,
+        limit: int,
     ) -> list[int]:
         """Return the notes of the nearest passages, as the index sees them."""
         count = max(_MIN_INDEXED_PASSAGES, int(_INDEXED_PASSAGES_PER_NOTE * limit))

@@ -207,7 +207,10 @@ class SqliteVectors:
         return False
 
     def nearest_notes(
-        self, _query: bytes, _note_ids: Sequence[int] | None, _limit: int
+        self,
+        _query: bytes,
+        _note_ids: Sequence[int] | None,
+        _limit: int,
     ) -> list[int] | None:
         """Return None: to read all chunks and compare them in memory is faster, even for one query.
 

@@ -46,7 +46,9 @@ def describe_terms(db: Connection) -> Iterator[tuple[str, int, int]]:
 
 
 def _describe_segment(
-    db: Connection, number: int, note_numbers: dict[int, int]
+    db: Connection,
+    number: int,
+    note_numbers: dict[int, int],
 ) -> Iterator[tuple[str, int, int]]:
     """Yield the empty term and the terms of a segment, as `describe_terms` does."""
     source = read_source(db, number)
@@ -61,7 +63,9 @@ def _describe_segment(
 
 
 def _describe(
-    postings: Postings, source: Source, numbers: Integers
+    postings: Postings,
+    source: Source,
+    numbers: Integers,
 ) -> Iterator[tuple[str, int, int]]:
     """Yield the terms of a segment, with the number of occurrences in indexed notes."""
     documents = source.documents

@@ -100,11 +100,14 @@ def merge_packed(db: Connection, numbers: Sequence[int]) -> None:
     """
     if not _are_there(db, numbers):
         return
+
     sources = [read_source(db, number) for number in numbers]
+    new_ordinals = _new_ordinals(sources)
     parts = []
-    for source, ordinals in zip(sources, _new_ordinals(sources), strict=True):
+    for source, ordinals in zip(sources, new_ordinals, strict=True):
         assert source.packed is not None
         parts.append((source.packed, ordinals))
+
     documents = _documents_of(sources)
     delete_segments(db, numbers)
     if len(documents.note_ids):
@@ -149,7 +152,8 @@ def _new_ordinals(sources: Sequence[Source]) -> list[Integers]:
     first = 0
     for source in sources:
         is_indexed = source.is_indexed[source.documents.note_indexes]
-        ordinals = np.where(is_indexed, first + np.cumsum(is_indexed) - 1, -1)
+        ends = first + np.cumsum(is_indexed)
+        ordinals = np.where(is_indexed, ends - 1, -1)
         first += int(np.count_nonzero(is_indexed))
         maps.append(ordinals)
     return maps
@@ -159,7 +163,10 @@ class _Merge:
     """Writes one segment in place of several, a range of terms per transaction."""
 
     def __init__(
-        self, database: Engine, chosen: Sequence[SegmentFacts], generation: int | None
+        self,
+        database: Engine,
+        chosen: Sequence[SegmentFacts],
+        generation: int | None,
     ) -> None:
         self._database = database
         self._numbers = [segment.number for segment in chosen]
@@ -193,10 +200,11 @@ class _Merge:
         row_count = 0
         for after, until in self._ranges(sources):
             with self._database.reading() as db:
-                parts = [
-                    (_read_terms(db, source, after, until), ordinals)
-                    for source, ordinals in zip(sources, maps, strict=True)
-                ]
+                parts = []
+                for source, ordinals in zip(sources, maps, strict=True):
+                    terms = _read_terms(db, source, after, until)
+                    parts.append((terms, ordinals))
+
             postings = merge_postings(parts)
             with self._database.writing(self._generation) as db:
                 rows = ((number, *row) for row in rows_of(postings, documents))
@@ -224,10 +232,12 @@ class _Merge:
     def _sizes_of_terms(self, source: Source) -> list[tuple[str, int]]:
         """Return the terms of a segment, each with about the number of its bytes."""
         if source.packed is not None:
-            ends = source.packed.position_ends[source.packed.posting_ends]
+            packed = source.packed
+            ends = packed.position_ends[packed.posting_ends]
             occurrences = np.diff(ends)
-            sizes = 5 * source.packed.posting_counts.astype(np.int64) + 2 * occurrences
-            return list(zip(source.packed.terms, sizes.tolist(), strict=True))
+            posting_counts = packed.posting_counts.astype(np.int64)
+            sizes = 5 * posting_counts + 2 * occurrences
+            return list(zip(packed.terms, sizes.tolist(), strict=True))
 
         sql = "SELECT term, length(postings) + length(positions) FROM terms WHERE segment_id = $1"
         with self._database.reading() as db:
@@ -276,10 +286,15 @@ def _read_terms(db: Connection, source: Source, after: str, until: str | None) -
     """Return the postings of the terms of a segment after one and up to another."""
     if source.packed is not None:
         terms = source.packed.terms
-        last = len(terms) if until is None else bisect_right(terms, until)
-        return source.packed.slice(bisect_right(terms, after), last)
+        first = bisect_right(terms, after)
+        end = len(terms)
+        if until is not None:
+            end = bisect_right(terms, until)
+        return source.packed.slice(first, end)
 
-    is_in_range = "term > $2" if until is None else "term > $2 AND term <= $3"
+    is_in_range = "term > $2"
+    if until is not None:
+        is_in_range = "term > $2 AND term <= $3"
     sql = f"""
         SELECT term, postings, positions FROM terms
         WHERE segment_id = $1 AND {is_in_range} ORDER BY term"""
@@ -291,5 +306,7 @@ def _read_terms(db: Connection, source: Source, after: str, until: str | None) -
 
 
 def _are_there(db: Connection, numbers: Sequence[int]) -> bool:
-    sql = f"SELECT count(*) FROM segments WHERE {db.dialect.in_integers('segment_id', '$1')}"
-    return read_integer(db.execute(sql, (IntegerList(numbers),))) == len(numbers)
+    is_one_of_them = db.dialect.in_integers("segment_id", "$1")
+    sql = f"SELECT count(*) FROM segments WHERE {is_one_of_them}"
+    count = read_integer(db.execute(sql, (IntegerList(numbers),)))
+    return count == len(numbers)

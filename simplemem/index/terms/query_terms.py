@@ -131,7 +131,9 @@ class Occurrences:
 
 
 def occurrences_of_term(
-    documents: Documents, packed_postings: bytes, packed_positions: bytes | None
+    documents: Documents,
+    packed_postings: bytes,
+    packed_positions: bytes | None,
 ) -> Occurrences:
     """Return the occurrences of a term's row. Raises Damaged."""
     ordinals, counts = decode_postings(packed_postings)
@@ -143,7 +145,10 @@ def occurrences_of_term(
 
 
 def make_occurrences(
-    documents: Documents, ordinals: Integers, counts: Integers, positions: Integers | None
+    documents: Documents,
+    ordinals: Integers,
+    counts: Integers,
+    positions: Integers | None,
 ) -> Occurrences:
     """Return the occurrences of postings. Raises Damaged if they do not fit the segment."""
     ordinals = ordinals.astype(np.int64)
@@ -321,7 +326,11 @@ class SegmentCache:
         self._bytes = 0
 
     def segments(
-        self, db: Connection, numbers: Collection[int], *, forgets_others: bool = False
+        self,
+        db: Connection,
+        numbers: Collection[int],
+        *,
+        forgets_others: bool = False,
     ) -> list[Segment]:
         """Return segments, after reading those that are not in memory.
 
@@ -719,7 +728,10 @@ def _select_terms(db: Connection, parts: Sequence[Part], needs: _Needs) -> Itera
 
 
 def _select_prefix(
-    db: Connection, parts: Sequence[Part], prefix: str, need: _Need
+    db: Connection,
+    parts: Sequence[Part],
+    prefix: str,
+    need: _Need,
 ) -> Iterable[Any]:
     """Query the rows of all terms that begin with a prefix."""
     positions = "NULL"
@@ -733,7 +745,11 @@ def _select_prefix(
 
 
 def _facts_of(
-    part: Part, notes: int, blocks: int, postings: bytes | None, positions: bytes | None
+    part: Part,
+    notes: int,
+    blocks: int,
+    postings: bytes | None,
+    positions: bytes | None,
 ) -> TermFacts:
     if postings is None:
         return TermFacts(notes, blocks, None)

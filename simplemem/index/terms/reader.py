@@ -216,7 +216,10 @@ def _sum_scores(words: WordForms, entries: _Entries, norms: Integers, size: int)
 
 
 def _best_of_forms(
-    words: WordForms, entries: _Entries, scores: Integers, size: int
+    words: WordForms,
+    entries: _Entries,
+    scores: Integers,
+    size: int,
 ) -> tuple[Integers, Integers]:
     """Return the indexes and scores of each word, of whose forms only the best counts."""
     ends = np.cumsum([0, *entries.sizes])
@@ -328,7 +331,10 @@ class TermIndex:
         return totals
 
     def find_holders(
-        self, db: Connection, groups: Sequence[AnyOf], note_ids: Sequence[NoteId]
+        self,
+        db: Connection,
+        groups: Sequence[AnyOf],
+        note_ids: Sequence[NoteId],
     ) -> list[tuple[int, set[NoteId]]]:
         """Return per group of terms how many notes have one of them, and which of `note_ids`."""
         phrases_of_groups = [phrases_of(group) for group in groups]
@@ -362,7 +368,10 @@ class TermIndex:
         return sorted(set.intersection(*matches_by_phrase))
 
     def rank(
-        self, db: Connection, question: IndexQuery, ids: Ids
+        self,
+        db: Connection,
+        question: IndexQuery,
+        ids: Ids,
     ) -> tuple[Leg, BlockMatches | None, Leg]:
         """Return the best notes by their words, and of these the best blocks and pairs of words.
 
@@ -418,7 +427,12 @@ class TermIndex:
         return terms if len(rarer) == len(terms) else rarer
 
     def rank_by_terms(
-        self, db: Connection, kind: str, terms: Sequence[Term], limit: int, ids: Ids
+        self,
+        db: Connection,
+        kind: str,
+        terms: Sequence[Term],
+        limit: int,
+        ids: Ids,
     ) -> Leg:
         """Return the best notes or blocks (`kind`) by their terms, among `ids`, the best first.
 
@@ -433,7 +447,11 @@ class TermIndex:
         return list(map(Match, note_ids, place_ids, scores))
 
     def best_blocks(
-        self, db: Connection, terms: Sequence[Term], limit: int, ids: Ids
+        self,
+        db: Connection,
+        terms: Sequence[Term],
+        limit: int,
+        ids: Ids,
     ) -> BlockMatches | None:
         """Return the best blocks by their terms in the notes `ids`; None if there is none."""
         best = self._rank(db, "block", terms, limit, ids)
@@ -446,7 +464,12 @@ class TermIndex:
         return BlockMatches(best.note_ids, best.place_ids, best.scores, text_counts)
 
     def _rank(
-        self, db: Connection, kind: str, terms: Sequence[Term], limit: int, ids: Ids
+        self,
+        db: Connection,
+        kind: str,
+        terms: Sequence[Term],
+        limit: int,
+        ids: Ids,
     ) -> Scores | None:
         """Return the scores of the best notes or blocks (`kind`); None if nothing can match."""
         words = _phrases_by_word(terms)
@@ -471,7 +494,10 @@ class TermIndex:
         return best_scores(scores_of_parts, limit)
 
     def _max_scores(
-        self, db: Connection, kind: str, words: Sequence[Sequence[Phrase]]
+        self,
+        db: Connection,
+        kind: str,
+        words: Sequence[Sequence[Phrase]],
     ) -> WordForms:
         """Return the most that each form of each word adds to a score.
 
@@ -557,7 +583,10 @@ class TermIndex:
         return {phrase: counts[phrase] for phrase in phrases}
 
     def _read(
-        self, db: Connection, phrases: Iterable[Phrase], max_notes: int | None = None
+        self,
+        db: Connection,
+        phrases: Iterable[Phrase],
+        max_notes: int | None = None,
     ) -> QueryTerms:
         terms = QueryTerms(self._cache)
         terms.read(db, self._parts, phrases, max_notes)
@@ -669,7 +698,9 @@ def _count_notes_with_same_text(parts: Sequence[Part], place_ids: Integers) -> I
 
 
 def _find_repeated_blocks(
-    parts: Sequence[Part], note_ids: Sequence[NoteId], min_notes: int
+    parts: Sequence[Part],
+    note_ids: Sequence[NoteId],
+    min_notes: int,
 ) -> list[PlaceId]:
     """Return the blocks of some notes whose text `min_notes` or more notes have."""
     ids_to_find = np.asarray(note_ids, np.int64)

@@ -107,6 +107,7 @@ class Documents:
             extra_counts,
             text_keys.astype(np.uint64),
         )
+
         if len(note_ids) != len(block_counts) or len(word_counts) != len(extra_counts):
             raise Damaged("a segment of the term index does not fit its notes")
         if len(word_counts) != documents.first_ordinals[-1]:
@@ -270,12 +271,11 @@ def join_documents(parts: Sequence[Documents]) -> Documents:
 
 
 def sizes_of(documents: Documents) -> Sizes:
-    return Sizes(
-        len(documents.note_ids),
-        int(documents.note_lengths.sum()),
-        int(documents.block_counts.sum(dtype=np.int64)),
-        int(documents.block_lengths.sum()),
-    )
+    note_count = len(documents.note_ids)
+    word_count = documents.note_lengths.sum()
+    block_count = documents.block_counts.sum(dtype=np.int64)
+    block_word_count = documents.block_lengths.sum()
+    return Sizes(note_count, int(word_count), int(block_count), int(block_word_count))
 
 
 # -- the terms of a segment
@@ -506,8 +506,10 @@ def build_segment(builder: SegmentBuilder) -> tuple[Documents, Postings]:
     order = np.argsort(ranks, kind="stable")
     ranks = ranks[order]
     lengths = documents.lengths
-    ordinals = np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths)[order]
-    first_tokens = (np.cumsum(lengths) - lengths).astype(np.uint32)
+    ordinal_numbers = np.arange(len(lengths), dtype=np.uint32)
+    ordinals = np.repeat(ordinal_numbers, lengths)[order]
+    tokens_before = np.cumsum(lengths) - lengths
+    first_tokens = tokens_before.astype(np.uint32)
     positions = order.astype(np.uint32)
     del order
     positions -= first_tokens[ordinals]
@@ -564,7 +566,9 @@ def merge_postings(parts: Sequence[tuple[Postings, Integers]]) -> Postings:
 
 
 def _moved(
-    postings: Postings, new_ordinals: Integers, rank_of_term: dict[str, int]
+    postings: Postings,
+    new_ordinals: Integers,
+    rank_of_term: dict[str, int],
 ) -> tuple[Integers, Integers, Integers, Integers]:
     """Return the ranks, ordinals, counts and positions of the postings that stay."""
     ranks_of_terms = [rank_of_term[term] for term in postings.terms]

@@ -136,9 +136,11 @@ class SegmentBuilder:
         self.note_ids.append(note.note_id)
         self.block_counts.append(len(note.blocks))
         self.text_keys.extend(note.text_keys or [0] * len(note.blocks))
+
+        number_of = self.numbers.__getitem__
         for text in itertools.chain((note.title, note.summary), note.blocks):
             self.word_counts.append(len(text.words))
             self.extra_counts.append(len(text.extras))
-            self.tokens.extend(map(self.numbers.__getitem__, text.words))
+            self.tokens.extend(map(number_of, text.words))
             if text.extras:
-                self.tokens.extend(map(self.numbers.__getitem__, text.extras))
+                self.tokens.extend(map(number_of, text.extras))

@@ -246,7 +246,11 @@ def delete_segments(db: Connection, numbers: Sequence[int]) -> None:
 
 
 def insert_segment(
-    db: Connection, number: int, sizes: Sizes, documents: bytes, packed: bytes | None
+    db: Connection,
+    number: int,
+    sizes: Sizes,
+    documents: bytes,
+    packed: bytes | None,
 ) -> None:
     """Add a segment. Without its terms `packed`, they must have rows."""
     db.execute(_INSERT_SEGMENT, (number, *sizes, documents, packed)).fetchall()
@@ -349,7 +353,10 @@ def is_small(chosen: Sequence[SegmentFacts], max_packed: int = MAX_PACKED_NOTES)
 
 
 def is_merge_due(
-    database: Engine, max_packed: int = MAX_PACKED_NOTES, *, is_at_rest: bool = False
+    database: Engine,
+    max_packed: int = MAX_PACKED_NOTES,
+    *,
+    is_at_rest: bool = False,
 ) -> bool:
     """Return whether `merge_segments` (merging.py) would do anything. Needs no numpy.
 
