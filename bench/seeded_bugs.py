@@ -113,7 +113,7 @@ FAULTS = (
     Fault(
         "tags", "removing `stat` removes `status` too",
         "simplemem.note.note",
-        [('.casefold()}/".startswith(', '.casefold()}".startswith('), ('f"{name.casefold()}/"', "name.casefold()")],
+        [('f"{bare_tag(item).casefold()}/"', "bare_tag(item).casefold()"), ('f"{name.casefold()}/"', "name.casefold()")],
     ),
     Fault(
         "index", "the links of a note that is gone are left behind",

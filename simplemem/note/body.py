@@ -538,7 +538,8 @@ def read_body(text: str, start: int) -> Body:
 
         line = lines[first]
         last_line = lines[end - 1]
-        block_start = line_starts[first] + len(line) - len(line.lstrip(" \t"))
+        indent = len(line) - len(line.lstrip(" \t"))
+        block_start = line_starts[first] + indent
         block_end = line_starts[end - 1] + len(last_line.rstrip(" \t"))
         line_number = first + first_line
 
@@ -580,7 +581,12 @@ def read_body(text: str, start: int) -> Body:
     )
 
 
-def _read_inline(scanner: InlineScanner, lines: Sequence[str], leaf: Leaf, block_end: int) -> None:
+def _read_inline(
+    scanner: InlineScanner,
+    lines: Sequence[str],
+    leaf: Leaf,
+    block_end: int,
+) -> None:
     """Collect the links and tags of a block, whose last line has its text up to `block_end`."""
     kind, first, end, level = leaf
     if kind in _KINDS_WITH_TEXT:
@@ -591,7 +597,8 @@ def _read_inline(scanner: InlineScanner, lines: Sequence[str], leaf: Leaf, block
     elif kind == "table":
         for row in range(first, end):
             row_start = scanner.line_starts[row]
-            scanner.read_row(row_start, row_start + len(lines[row]))
+            row_end = row_start + len(lines[row])
+            scanner.read_row(row_start, row_end)
 
 
 def _find_block_id(kind: str, last_line: str) -> str | None:
@@ -630,7 +637,8 @@ def _heading_text(lines: Sequence[str], leaf: Leaf) -> str:
     if leaf.end == leaf.first + 1:
         atx_start = _ATX_START.match(line)
         if atx_start is not None:
-            return _CLOSING_HASHES.sub("", line[atx_start.end() :]).strip(SPACES)
+            heading = line[atx_start.end() :]
+            return _CLOSING_HASHES.sub("", heading).strip(SPACES)
 
     # A heading that is underlined may have several lines. Its last line is the underline.
     first_text = _LEADING_MARKS.sub("", line, count=1)

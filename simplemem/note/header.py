@@ -123,9 +123,13 @@ def equal_in_yaml(one: object, other: object) -> bool:
     if type(one) is not type(other):
         return False
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(equal_in_yaml, one, other))
+        if len(one) != len(other):
+            return False
+        return all(map(equal_in_yaml, one, other))
     if isinstance(one, dict) and isinstance(other, dict):
-        return list(one) == list(other) and all(map(equal_in_yaml, one.values(), other.values()))
+        if list(one) != list(other):
+            return False
+        return all(map(equal_in_yaml, one.values(), other.values()))
     if isinstance(one, float):
         return repr(one) == repr(other)
     return bool(one == other)
@@ -258,8 +262,13 @@ def skip_blanks(text: str, at: int, end: int) -> int:
 
 def _refusal(error: Exception, start: int) -> RefusedError:
     """Return an error of PyYAML as a RefusedError at its place; the YAML begins at `start`."""
-    message = getattr(error, "problem", None) or str(error).split("\n", 1)[0]
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    message = getattr(error, "problem", None)
+    if not message:
+        message, _, _ = str(error).partition("\n")
+
+    mark = getattr(error, "problem_mark", None)
+    if not mark:
+        mark = getattr(error, "context_mark", None)
     if mark is None:
         return RefusedError(message, start)
     return RefusedError(message, start + mark.index)
@@ -328,7 +337,8 @@ class _YamlReader:
         """Yield the codes of characters that are not in the source, not even as an escape."""
         lowered = self.source.lower()
         for code in _PRIVATE_USE:
-            if chr(code) not in lowered and f"{code:08x}" not in lowered:
+            escape = f"{code:08x}"
+            if chr(code) not in lowered and escape not in lowered:
                 yield code
 
     def _start(self, event: Event) -> int:
@@ -391,7 +401,13 @@ class _YamlReader:
         else:
             style = "-"
             end = items[-1].end
-        return Node(style=style, value=values, start=start, end=end, children=tuple(items))
+        return Node(
+            style=style,
+            value=values,
+            start=start,
+            end=end,
+            children=tuple(items),
+        )
 
     def _map(self, event: CollectionStartEvent, events: Iterator[Any], levels: int) -> Node:
         import yaml
@@ -417,7 +433,13 @@ class _YamlReader:
             end = self._end(next_event)
         else:  # `[a: b]`
             raise RefusedError("a name in a list without braces", start)
-        return Node(style=style, value=properties, start=start, end=end, children=tuple(nodes))
+        return Node(
+            style=style,
+            value=properties,
+            start=start,
+            end=end,
+            children=tuple(nodes),
+        )
 
     def _key(self, event: _ValueEvent, names: Mapping[str, object]) -> Node:
         """Return the node of a key; raise RefusedError if the map has that key already.
@@ -582,7 +604,10 @@ def _find_fences(text: str) -> _Fences | None:
 
 def _read_properties(text: str, start: int, end: int) -> Document:
     """Read text[start:end] as a map, or as nothing at all; raise RefusedError."""
-    document = read_plain_yaml(text, start, end) or read_yaml(text, start, end)
+    document = read_plain_yaml(text, start, end)
+    if document is None:
+        document = read_yaml(text, start, end)
+
     root = document.root
     if root is not None and root.style not in (":", "{"):
         raise RefusedError("it is not a list of properties (name: value)", root.start)
@@ -598,16 +623,23 @@ def _problem_at(text: str, message: str, offset: int) -> HeaderProblem:
     return HeaderProblem(message, lines_before + 1, offset - line_start + 1)
 
 
-def _scalars(text: str, node: Node, path: tuple[str, ...], flow: bool = False) -> Iterator[Scalar]:
+def _scalars(
+    text: str,
+    node: Node,
+    path: tuple[str, ...],
+    flow: bool = False,
+) -> Iterator[Scalar]:
     """Yield the texts in a node. `path` is that of the node, `flow` that of the node around it."""
     is_flow = flow or node.style in ("[", "{")
     value = node.value
     if isinstance(value, dict):
         for key, entry in node.pairs():
-            yield from _scalars(text, entry, (*path, key.value), is_flow)
+            entry_path = (*path, key.value)
+            yield from _scalars(text, entry, entry_path, is_flow)
     elif isinstance(value, list):
         for index, item in enumerate(node.children):
-            yield from _scalars(text, item, (*path, str(index)), is_flow)
+            item_path = (*path, str(index))
+            yield from _scalars(text, item, item_path, is_flow)
     elif isinstance(value, str):
         verbatim = _find_verbatim(text, node)
         yield Scalar(

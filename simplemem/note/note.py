@@ -73,11 +73,19 @@ def is_within(item: object, name: str) -> bool:
     """Return whether an item is this tag or one below it: `status/done` is within `status`."""
     if not is_tag_item(item):
         return False
-    return f"{bare_tag(item).casefold()}/".startswith(f"{name.casefold()}/")
+
+    tag_path = f"{bare_tag(item).casefold()}/"
+    path = f"{name.casefold()}/"
+    return tag_path.startswith(path)
 
 
 def is_tag(item: object, name: str) -> bool:
-    return is_tag_item(item) and bare_tag(item).casefold() == name.casefold()
+    """Return whether an item is this tag, in any case of letters."""
+    if not is_tag_item(item):
+        return False
+
+    tag = bare_tag(item)
+    return tag.casefold() == name.casefold()
 
 
 def tag_items(tags: object) -> list[Any]:
@@ -165,7 +173,10 @@ def nested_tag(name: str, value: object) -> str | None:
     return f"{name}/{part}"
 
 
-def filter_pairs(tags: Sequence[Tag], properties: Properties) -> tuple[tuple[str, str], ...]:
+def filter_pairs(
+    tags: Sequence[Tag],
+    properties: Properties,
+) -> tuple[tuple[str, str], ...]:
     """Return the pairs (key, value) by which filters find tags, with keys in lower case.
 
     (key, "") says that the note has the tag, (key, value) that the tag has this value. `a/b/c`
@@ -324,8 +335,10 @@ class Note:
 
     def in_table(self, offset: int) -> bool:
         """Return whether an offset lies in a table, where a bar would end the cell."""
-        tables = [block for block in self.body.blocks if block.kind == "table"]
-        return any(table.start <= offset < table.end for table in tables)
+        for block in self.body.blocks:
+            if block.kind == "table" and block.start <= offset < block.end:
+                return True
+        return False
 
     def check_editable(self, path: str) -> None:
         """Raise Unreadable if the note has a problem, because a rewrite could destroy its text."""
@@ -372,7 +385,8 @@ def _place_link(link: Link, text: str, scalar: Scalar) -> Link:
             scalar=scalar,
         )
 
-    indent = len(scalar.value) - len(scalar.value.lstrip())
+    stripped = scalar.value.lstrip()
+    indent = len(scalar.value) - len(stripped)
     distance = scalar.verbatim + indent
     display_start = link.display_start
     display_end = link.display_end

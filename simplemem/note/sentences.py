@@ -47,7 +47,8 @@ class Sentence:
 
     def says_enough(self) -> bool:
         """Return whether the frame has enough words for a difference to mean something."""
-        return sum(word != _GAP for word in self.frame) >= _MIN_FRAME_WORDS
+        words = [word for word in self.frame if word != _GAP]
+        return len(words) >= _MIN_FRAME_WORDS
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
@@ -61,7 +62,8 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
         for stop in (*sentence_ends(text, run_start, run_end), run_end):
             start = skip_blank(text, position)
             if start < stop:
-                spans.append((start, start + len(text[start:stop].rstrip())))
+                sentence = text[start:stop].rstrip()
+                spans.append((start, start + len(sentence)))
             position = stop
     return spans
 
@@ -189,6 +191,8 @@ def _mentions(about: str, value: str) -> bool:
 
 def _numbers(text: str) -> set[int | str]:
     """Return the numbers of a text. Python reads no number of very many digits; those stay text."""
-    return {
-        int(digits) if len(digits) <= _MAX_DIGITS else digits for digits in _NUMBER.findall(text)
-    }
+    numbers: set[int | str] = set()
+    for digits in _NUMBER.findall(text):
+        is_readable = len(digits) <= _MAX_DIGITS
+        numbers.add(int(digits) if is_readable else digits)
+    return numbers

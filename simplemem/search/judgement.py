@@ -601,9 +601,11 @@ def coverage_of(weights: Mapping[str, float], similarities: Sequence[float]) -> 
     if not total:
         return 0.0
 
-    weighted_similarities = zip(weights.values(), similarities, strict=True)
-    covered = sum(weight * similarity**2 for weight, similarity in weighted_similarities)
-    return covered / total
+    covered_weights: list[float] = []
+    for weight, similarity in zip(weights.values(), similarities, strict=True):
+        covered_share = similarity**2
+        covered_weights.append(weight * covered_share)
+    return sum(covered_weights) / total
 
 
 def notice_of(

@@ -155,7 +155,8 @@ class Query:
 
     def _inner_words(self) -> tuple[str, ...]:
         """Return all words from the first that ranks to the last that ranks."""
-        ranking_places = [place for place, word in enumerate(self.spoken) if word in self.words]
+        numbered_words = enumerate(self.spoken)
+        ranking_places = [place for place, word in numbered_words if word in self.words]
         if not ranking_places:
             return ()
 
@@ -215,7 +216,8 @@ def read_query(text: str) -> Query:
         notices.append(f"Only the first {_MAX_WORDS} words of the query were searched for.")
         ranking_words = ranking_words[:_MAX_WORDS]
 
-    beginnings = [word for word in syntax.beginnings if word in ranking_words and len(word) > 1]
+    long_beginnings = [word for word in syntax.beginnings if len(word) > 1]
+    beginnings = [word for word in long_beginnings if word in ranking_words]
 
     last = ""
     is_finished = words_text.rstrip().endswith(_SENTENCE_ENDS)
@@ -451,7 +453,8 @@ def _with_substitutes(
 
     absent: list[str] = []
     for word in missing:
-        has_substitute = forms.get(word, ()) != query.forms.get(word, ())
+        stems = query.forms.get(word, ())
+        has_substitute = forms.get(word, ()) != stems
         if not has_substitute:
             absent.append(word)
 

@@ -270,7 +270,8 @@ def _own_shares(answer: Matches) -> dict[NoteId, float]:
     totals = np.add.reduceat(scores, firsts)
     own_scores = np.add.reduceat(scores * weights[order], firsts)
     shares = own_scores / totals
-    return dict(zip(note_ids[firsts].tolist(), shares.tolist(), strict=True))
+    unique_ids = note_ids[firsts]
+    return dict(zip(unique_ids.tolist(), shares.tolist(), strict=True))
 
 
 def add_signal(
@@ -365,7 +366,8 @@ def ordered(
     for note, score in scores.items():
         if score > 0 or note in title_matches:
             title_rank = title_matches.get(note, _NO_TITLE_MATCH)
-            rows.append((title_rank, -round(score, 6), paths[note], note, score))
+            rounded_score = round(score, 6)
+            rows.append((title_rank, -rounded_score, paths[note], note, score))
     rows.sort()
 
     best_blocks = _best_blocks(answer)
@@ -566,7 +568,8 @@ def where_words_stand(
     text_of_place = text[place.start : place.stop]
     offset = _offset_with_most_words(text_of_place, words, limit)
     start = place.start + offset
-    line = place.line + text.count("\n", place.start, start)
+    lines_before = text.count("\n", place.start, start)
+    line = place.line + lines_before
     inner_place = place._replace(start=start, line=line)
     passage = passage_around(passages, inner_place)
     if passage is None or not offset:
@@ -644,15 +647,21 @@ def snippet(text: str, passage: Position, place: Position | None, limit: int) ->
     is_cut = offset > 0 or read_start > passage.start
     prefix = "… " if is_cut else ""
     quoted = readable[offset:].strip()
-    return prefix + _shorten(quoted, limit - len(prefix), limit // 2)
+    quoted = _shorten(
+        quoted,
+        limit=limit - len(prefix),
+        min_cut=limit // 2,
+    )
+    return prefix + quoted
 
 
 def _next_word_start(text: str, offset: int) -> int:
     """Return the end of the word around an offset, or the offset if it is within no short word."""
     if not 0 < offset < len(text):
         return offset
-    is_within_word = not text[offset].isspace() and not text[offset - 1].isspace()
-    if not is_within_word:
+    character = text[offset]
+    character_before = text[offset - 1]
+    if character.isspace() or character_before.isspace():
         return offset
     word_end = text.find(" ", offset, offset + 30)
     return max(offset, word_end)
