@@ -65,8 +65,9 @@ def commit_patches(
     message = _compose_message(subject, trailers)
     with open_repository(root, allowed) as (repo, checkout), lock_index(repo, checkout) as index:
         finish_interrupted_commit(repo, checkout)
-        if repo.state() != RepositoryState.NONE:
-            operation = repo.state().name.lower().replace("_", " ")
+        state = repo.state()
+        if state != RepositoryState.NONE:
+            operation = state.name.lower().replace("_", " ")
             raise Unavailable(f"a {operation} is in progress in the repository")
         branch = repo.lookup_reference("HEAD").target
         if not isinstance(branch, str) or repo.head_is_unborn:
@@ -160,18 +161,21 @@ class _Draft:
         its committed text. Raises Unavailable if that text is neither of the two.
         """
         last_file = self._files.get(path, find_file(self.last_commit.tree, path))
-        last_id = last_file.id if last_file is not None else None
+        last_id = None
+        mode = FileMode.BLOB
+        if last_file is not None:
+            last_id = last_file.id
+            mode = last_file.mode
+
         if last_id is not None and old_id == new_id:
             # The note was only moved: it keeps the committed text, whatever the user has edited.
             new_id = last_id
         elif last_id not in (old_id, new_id):
             raise Unavailable(f"{path!r} has changes that you have not committed")
 
-        mode = last_file.mode if last_file is not None else FileMode.BLOB
         self._files[path] = None
-        if new_id is None:
-            self._files[target] = None
-        else:
+        self._files[target] = None
+        if new_id is not None:
             self._files[target] = pygit2.IndexEntry(target, new_id, mode)
 
     def _is_ignored(self, path: str) -> bool:
@@ -183,8 +187,9 @@ class _Draft:
         if self._repo.path_is_ignored(path) and path not in self._index:
             return True
 
-        has_filter = self._repo.get_attr(path, "filter") not in (None, False)
-        if has_filter or self._repo.get_attr(path, "working-tree-encoding"):
+        filter_name = self._repo.get_attr(path, "filter")
+        encoding = self._repo.get_attr(path, "working-tree-encoding")
+        if filter_name not in (None, False) or encoding:
             # Without the filter, the repository would get a text that is to be encrypted, say.
             raise Unavailable(f"{path!r} has a git filter, and simplemem does not run filters")
         if self._is_unwatched(path):
@@ -193,15 +198,15 @@ class _Draft:
 
     def _check_rule_files(self, path: str) -> None:
         """Raise Unavailable if rules for a path could be read from outside of the repository."""
+        rule_files = []
         top = self._checkout.top
-        rule_files = [
-            folder / name
-            for folder in (top / path).parents
-            if folder.is_relative_to(top)
-            for name in (".gitignore", ".gitattributes")
-        ]
+        for folder in (top / path).parents:
+            if folder.is_relative_to(top):
+                rule_files += [folder / ".gitignore", folder / ".gitattributes"]
         info = self._checkout.common / "info"
-        for file in (*rule_files, info / "exclude", info / "attributes"):
+        rule_files += [info / "exclude", info / "attributes"]
+
+        for file in rule_files:
             if os.path.lexists(file) and not file.is_file():
                 raise Unavailable(f"{file}, which applies to {path!r}, is not a regular file")
 
@@ -348,14 +353,18 @@ def _commit_with_id(repo: pygit2.Repository, commit_id: str) -> pygit2.Commit | 
     if not _COMMIT_ID.fullmatch(commit_id):
         return None
     match = repo.get(commit_id)
-    return match if isinstance(match, pygit2.Commit) else None
+    if isinstance(match, pygit2.Commit):
+        return match
+    return None
 
 
 def _is_staged(index: pygit2.Index, old_tree: pygit2.Tree, new_tree: pygit2.Tree) -> bool:
     """Return whether the index has the new version of all files that differ between two trees."""
     for delta in old_tree.diff_to_tree(new_tree).deltas:
         path = delta.new_file.path
-        staged_id = index[path].id if path in index else _NO_OBJECT
+        staged_id = _NO_OBJECT
+        if path in index:
+            staged_id = index[path].id
         if staged_id != delta.new_file.id:
             return False
     return True

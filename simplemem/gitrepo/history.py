@@ -88,9 +88,12 @@ def _find_commit(repo: pygit2.Repository, checkout: Checkout, name: str) -> pygi
     In a vault that is a branch, only the commits of this branch are found.
     """
     commit_id = name.strip().lower()
+    if not _COMMIT_ID.fullmatch(commit_id):
+        return None
+
     match = None
     with suppress(ValueError):  # raised if several ids begin with it
-        match = repo.get(commit_id) if _COMMIT_ID.fullmatch(commit_id) else None
+        match = repo.get(commit_id)
     if not isinstance(match, pygit2.Commit):
         return None
 
@@ -184,14 +187,18 @@ def _describe(
     """Return what a commit did to a file. The old name is that before a rename, else None."""
     old_name, old_file = old
     new_name, new_file = new
+    old_path = None
+    if old_name is not None:
+        old_path = old_name.removeprefix(checkout.prefix)
     timestamp = max(0, min(commit.author.time, _MAX_TIMESTAMP))
+    moment = datetime.fromtimestamp(timestamp, UTC)
     subject, _, _ = commit.message.partition("\n")
     return NoteCommit(
         commit=str(commit.id),
         path=new_name.removeprefix(checkout.prefix),
-        old_path=None if old_name is None else old_name.removeprefix(checkout.prefix),
+        old_path=old_path,
         op=_operation(old_name, old_file, new_file),
-        when=format_moment(datetime.fromtimestamp(timestamp, UTC)),
+        when=format_moment(moment),
         who=one_line(commit.author.name),
         subject=one_line(subject),
         versions=set(_VERSION_TRAILER.findall(commit.message)),

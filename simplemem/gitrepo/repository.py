@@ -135,9 +135,12 @@ def _check_inside(folder: Path, top: Path, allowed: Sequence[str], relation: str
 
     Such a folder may belong to anybody.
     """
-    allowed_folders = [_real_path(os.path.expanduser(path)) for path in allowed]
-    if any(folder.is_relative_to(parent) for parent in (top, *allowed_folders)):
+    if folder.is_relative_to(top):
         return
+    for path in allowed:
+        allowed_folder = _real_path(os.path.expanduser(path))
+        if folder.is_relative_to(allowed_folder):
+            return
     raise Unavailable(
         f"the repository of {top} {relation} {folder}, which is outside of {top}",
         hint=(
@@ -161,11 +164,14 @@ def _check_borrowed(objects: Path, top: Path, allowed: Sequence[str], depth: int
         )
 
     # As in libgit2, a comment counts as a path too.
-    for line in _LINE_ENDS.split(read_pointer(alternates)):
-        if not line:
+    paths = read_pointer(alternates)
+    for path in _LINE_ENDS.split(paths):
+        if not path:
             continue
-        path = objects / line if line.startswith(".") else line
-        folder = _real_path(path)
+        if path.startswith("."):
+            folder = _real_path(objects / path)
+        else:
+            folder = _real_path(path)
         _check_inside(folder, top, allowed, "borrows objects from")
         _check_borrowed(folder, top, allowed, depth + 1)
 

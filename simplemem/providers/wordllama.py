@@ -113,7 +113,11 @@ class WordLlama:
         """Return the sum of the word vectors of each text."""
         import numpy as np
 
-        words_of_texts = [well_formed(text[:_MAX_CHARACTERS]).split() for text in texts]
+        words_of_texts = []
+        for text in texts:
+            shortened = well_formed(text[:_MAX_CHARACTERS])
+            words_of_texts.append(shortened.split())
+
         sums = np.zeros((len(texts), _DIMENSIONS), np.float32)
         with self._lock:
             rows, word_sums = self._load_words(words_of_texts)
@@ -127,7 +131,8 @@ class WordLlama:
         """Return the vectors of words, as they are in the model."""
         with self._lock:
             rows, sums = self._load_words([words])
-            vectors: NDArray[np.float32] = sums.take([rows[word] for word in words], 0)
+            word_rows = [rows[word] for word in words]
+            vectors: NDArray[np.float32] = sums.take(word_rows, 0)
         return vectors
 
     def _load_words(
@@ -155,7 +160,8 @@ class WordLlama:
         is_large = len(self._rows) > 2 * _MAX_WORDS_BETWEEN
         if is_large or needed > len(self._sums):
             # A new array gives the written memory back to the operating system.
-            self._sums = np.empty((max(_MAX_WORDS, needed), _DIMENSIONS), np.float32)
+            max_words = max(_MAX_WORDS, needed)
+            self._sums = np.empty((max_words, _DIMENSIONS), np.float32)
         self._rows = {}
 
     def _add_words(self, words: Sequence[str]) -> None:
@@ -163,14 +169,18 @@ class WordLlama:
         import numpy as np
 
         tokens = [self._tokenizer.tokens(word) for word in words]
-        weights = self._weights.take(list(chain.from_iterable(tokens)), 0)
-        starts = [0, *accumulate(map(len, tokens[:-1]))]
+        all_tokens = list(chain.from_iterable(tokens))
+        weights = self._weights.take(all_tokens, 0)
+
+        sizes = map(len, tokens[:-1])
+        starts = [0, *accumulate(sizes)]
         first_row = len(self._rows)
+        last_row = first_row + len(words)
         np.add.reduceat(
             weights,
             starts,
             dtype=np.float32,
-            out=self._sums[first_row : first_row + len(words)],
+            out=self._sums[first_row:last_row],
         )
         self._rows.update(zip(words, count(first_row)))
 
@@ -183,14 +193,16 @@ def _map_weights(path: Path) -> NDArray[np.float16]:
         (header_length,) = struct.unpack("<Q", file.read(8))
         tensor = json.loads(file.read(header_length))["embedding.weight"]
     start = 8 + header_length + tensor["data_offsets"][0]
-    return np.memmap(path, np.float16, "r", start, tuple(tensor["shape"]))
+    shape = tuple(tensor["shape"])
+    return np.memmap(path, np.float16, "r", start, shape)
 
 
 def _normalize(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Scale vectors to length one, in place; zeros stay zeros."""
     import numpy as np
 
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), _TINY)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors /= np.maximum(lengths, _TINY)
     return vectors
 
 

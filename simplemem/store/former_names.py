@@ -59,14 +59,13 @@ def find_former_note(
     which was moved and moved back is found where its last change left it.
     """
     changes = [version for version in versions if version.op != "recovered"]
-    newest_index = next(
-        (index for index, version in enumerate(changes) if _path_named(version, name)), None
-    )
+    newest_index = _index_of_newest(changes, name)
     if newest_index is None:
         return None
 
     newest = changes[newest_index]
-    last = _follow(newest, changes[:newest_index])
+    later_changes = changes[:newest_index]
+    last = _follow(newest, later_changes)
     path = _path_after(last)
     is_deleted = last.after is None
     current_name = None
@@ -79,6 +78,14 @@ def find_former_note(
         is_deleted=is_deleted,
         last_name=name_of(path),
     )
+
+
+def _index_of_newest(changes: Sequence[Version], name: str) -> int | None:
+    """Return the index of the first of some changes that names a note; None if none does."""
+    for index, change in enumerate(changes):
+        if _path_named(change, name):
+            return index
+    return None
 
 
 def _follow(change: Version, later_changes: Sequence[Version]) -> Version:

@@ -149,7 +149,8 @@ class InotifyListener:
         deadline = float("inf")
         while time.monotonic() < deadline and self._has_events(wait_milliseconds):
             paths |= self._read_events()
-            deadline = min(deadline, time.monotonic() + _MAX_BATCH_SECONDS)
+            latest = time.monotonic() + _MAX_BATCH_SECONDS
+            deadline = min(deadline, latest)
             wait_milliseconds = quiet_milliseconds
         return paths
 
@@ -164,8 +165,9 @@ class InotifyListener:
         while offset < len(events):
             watch, mask, _, name_size = _EVENT_HEADER.unpack_from(events, offset)
             offset += _EVENT_HEADER.size + name_size
-            name = events[offset - name_size : offset].rstrip(b"\0")
-            paths |= self._paths_of_event(watch, mask, os.fsdecode(name))
+            padded_name = events[offset - name_size : offset]
+            name = os.fsdecode(padded_name.rstrip(b"\0"))
+            paths |= self._paths_of_event(watch, mask, name)
         return paths
 
     def _paths_of_event(self, watch: int, mask: int, name: str) -> set[str]:
@@ -213,11 +215,8 @@ class InotifyListener:
         if folder == _OBSIDIAN:
             return []
         with os.scandir(path) as items:
-            return [
-                f"{folder}/{item.name}".lstrip("/")
-                for item in items
-                if item.is_dir(follow_symlinks=False)
-            ]
+            names = [item.name for item in items if item.is_dir(follow_symlinks=False)]
+        return [f"{folder}/{name}".lstrip("/") for name in names]
 
 
 def _checked(result: int) -> int:

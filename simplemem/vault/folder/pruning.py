@@ -57,7 +57,8 @@ def prune(history: History, root: DirHandles) -> list[str]:
     log = _summarize_log(history.log)
     needed = set[str | None]()
     if log.times:
-        needed = {version.before for version in history.log.group(log.last_group)}
+        last_operation = history.log.group(log.last_group)
+        needed = {version.before for version in last_operation}
 
     last_expired = _last_expired(log.times, history.keep_days)
     texts = sorted(_stored_texts(root, log.last_uses), reverse=True)
@@ -161,8 +162,8 @@ def _trusted_newest_day(times: Sequence[tuple[int, str]]) -> str:
 
     In this way, a day under a wrong clock loses nothing. `times` has the oldest change first.
     """
-    newest_first = dict.fromkeys(when[:10] for _, when in reversed(times))
-    newest_days = list(newest_first)[:3]
-    newest_days.sort()
+    days = [when[:10] for _, when in reversed(times)]  # the newest first
+    distinct_days = list(dict.fromkeys(days))
+    newest_days = sorted(distinct_days[:3])
     middle = (len(newest_days) - 1) // 2
     return newest_days[middle]

@@ -106,7 +106,9 @@ def _add_item(item: os.DirEntry[str], prefix: str, scan: Scan) -> bool:
     path = prefix + item.name
     try:
         is_folder = item.is_dir(follow_symlinks=False)
-        file_stat = None if is_folder else item.stat(follow_symlinks=False)
+        file_stat = None
+        if not is_folder:
+            file_stat = item.stat(follow_symlinks=False)
     except FileNotFoundError:
         return False  # it was deleted during the scan
     except OSError as error:
@@ -122,8 +124,13 @@ def _add_item(item: os.DirEntry[str], prefix: str, scan: Scan) -> bool:
         return False
 
     if file_stat is not None:
-        inode = file_stat.st_ino or item.inode()
-        entry = Entry(path, file_stat.st_size, file_stat.st_mtime_ns, file_stat.st_ctime_ns, inode)
+        entry = Entry(
+            path,
+            size=file_stat.st_size,
+            mtime_ns=file_stat.st_mtime_ns,
+            ctime_ns=file_stat.st_ctime_ns,
+            inode=file_stat.st_ino or item.inode(),
+        )
         scan.entries.append(entry)
     return is_folder
 
