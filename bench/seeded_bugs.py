@@ -186,7 +186,7 @@ FAULTS = (
     Fault(
         "moves", "links in properties are written without a thought for their quotes",
         "simplemem.obsidian.link_edits",
-        [("            values.append((link.scalar, _rewrite_value(link.scalar.value, target, written)))\n",
+        [("            values.append((link.scalar, value))\n",
           "            edits += _edit_link(note.text, link, target, written, is_in_table=False)\n")],
     ),
 )  # fmt: skip

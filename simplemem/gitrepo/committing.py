@@ -179,7 +179,7 @@ class _Draft:
             self._files[target] = pygit2.IndexEntry(target, new_id, mode)
 
     def _is_ignored(self, path: str) -> bool:
-        """Return whether the user told git to ignore a note.
+        """Return whether git is configured to ignore a note.
 
         Raises Unavailable if the note could not be committed as git would.
         """
@@ -211,7 +211,7 @@ class _Draft:
                 raise Unavailable(f"{file}, which applies to {path!r}, is not a regular file")
 
     def _is_unwatched(self, path: str) -> bool:
-        """Return whether the user told git not to look for changes of a file."""
+        """Return whether git is configured not to look for changes of a file."""
         index = self._index._index  # noqa: SLF001  (pygit2 does not show the flags of an entry)
         entry = C.git_index_get_bypath(index, os.fsencode(path), 0)
         if not entry:

@@ -245,8 +245,8 @@ class NoteHistory:
             if deleted:
                 return deleted[0]
 
-            # It may be deleted, and known to git alone. If some notes are hidden, that is not told:
-            # it may have gone to a hidden place.
+            # Perhaps it was deleted, and only git has it. This is not revealed if some notes are
+            # hidden: it may have moved to a hidden place.
             if self._access.is_partial or not self._commits.commits_of(path, 1):
                 raise
             return path
@@ -414,7 +414,7 @@ def _difference(
     new: bytes | None,
     doubt: str = "",
 ) -> Difference:
-    """Return the difference between two texts, or why it cannot be told."""
+    """Return the difference between two texts, or why it is uncertain."""
     old_name = name_of(paths[0])
     new_name = name_of(paths[1])
     titles = (f"{old_name} ({labels[0]})", f"{new_name} ({labels[1]})")
