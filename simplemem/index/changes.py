@@ -441,12 +441,15 @@ def _rows_back_through_moves(db: Connection, path: str, *, recovered: bool) -> I
 
 def _rows_by(db: Connection, client: str, after: int, upto: int) -> Iterator[Row]:
     """Return the changes of clients with a name, of all if it is "", in a range of numbers."""
-    clients = db.execute("SELECT DISTINCT who FROM changes") if client else ()
-    names = TextList(who for (who,) in clients if is_called(who, client))
-    is_everybody = int(not client)
-    is_theirs = db.dialect.in_texts("who", "$4")
-    condition = f"+version > $1 AND +version <= $2 AND ($3 = 1 OR {is_theirs})"
-    return _rows_where(db, condition, after, upto, is_everybody, names)
+    names = []
+    if client:
+        clients = db.execute("SELECT DISTINCT who FROM changes")
+        names = [who for (who,) in clients if is_called(who, client)]
+
+    is_any_client = int(not client)
+    is_one_of_the_names = db.dialect.in_texts("who", "$4")
+    condition = f"+version > $1 AND +version <= $2 AND ($3 = 1 OR {is_one_of_the_names})"
+    return _rows_where(db, condition, after, upto, is_any_client, TextList(names))
 
 
 def _rows_where(

@@ -25,6 +25,7 @@ from simplemem.index.api import (
     Term,
 )
 from simplemem.index.engine import LAST, Connection, IntegerList
+from simplemem.index.engine import Row as DatabaseRow
 from simplemem.index.places import BLOCK, SHIFT
 from simplemem.note.dates import date_in_name
 from simplemem.note.names import base_name
@@ -266,16 +267,21 @@ def _select_dated_folder(db: Connection, path: str) -> Iterable[tuple[str]]:
 
 def _days_around(path: str, folder: Iterable[tuple[str]]) -> Iterator[tuple[str, str]]:
     """Yield the dated notes before and after a note in its folder, and which of the two each is."""
-    dates = {dated_path: date_in_name(base_name(dated_path)) for (dated_path,) in folder}
-    dated_paths = [dated_path for dated_path, date in dates.items() if date]
-    days = sorted(dated_paths, key=lambda dated_path: (dates[dated_path], dated_path))
-    if path not in days:
+    days = []
+    for (folder_path,) in folder:
+        date = date_in_name(base_name(folder_path))
+        if date:
+            days.append((date, folder_path))
+    days.sort()
+
+    paths = [day_path for _, day_path in days]
+    if path not in paths:
         return
-    index = days.index(path)
+    index = paths.index(path)
     if index > 0:
-        yield days[index - 1], "the one before"
-    if index + 1 < len(days):
-        yield days[index + 1], "the one after"
+        yield paths[index - 1], "the one before"
+    if index + 1 < len(paths):
+        yield paths[index + 1], "the one after"
 
 
 def select_positions(
@@ -297,12 +303,15 @@ def _select_positions(
 ) -> Iterator[tuple[PlaceId, Position]]:
     source = db.dialect.rows_for_each_integer("$1", "n", "places p", condition)
     sql = f"SELECT p.id, p.start, p.stop, p.line, p.headings FROM {source} ORDER BY p.id"
-    parse_headings = cache(lambda text: tuple(json.loads(text)))  # passages of a section share it
-    rows = db.execute(sql, (IntegerList(ids),))
-    return (
-        (place, Position(start, stop, line, parse_headings(headings)))
-        for place, start, stop, line, headings in rows
-    )
+    return _read_positions(db.execute(sql, (IntegerList(ids),)))
+
+
+def _read_positions(rows: Iterable[DatabaseRow]) -> Iterator[tuple[PlaceId, Position]]:
+    """Yield places with their positions. Passages of one section share their headings."""
+    parse_headings = cache(lambda text: tuple(json.loads(text)))
+    for place, start, stop, line, headings_as_json in rows:
+        headings = parse_headings(headings_as_json)
+        yield place, Position(start, stop, line, headings)
 
 
 def select_tags(db: Connection, note_ids: Iterable[NoteId]) -> Iterable[tuple[NoteId, str]]:
@@ -315,7 +324,11 @@ def select_tags(db: Connection, note_ids: Iterable[NoteId]) -> Iterable[tuple[No
 
 def group_by_note(rows: Iterable[tuple[NoteId, T]]) -> defaultdict[NoteId, tuple[T, ...]]:
     """Return the values of each note; of a note without values an empty tuple."""
-    values_of_note: defaultdict[NoteId, list[T]] = defaultdict(list)
+    lists: defaultdict[NoteId, list[T]] = defaultdict(list)
     for note, value in rows:
-        values_of_note[note].append(value)
-    return defaultdict(tuple, {note: tuple(values) for note, values in values_of_note.items()})
+        lists[note].append(value)
+
+    values_of_note: defaultdict[NoteId, tuple[T, ...]] = defaultdict(tuple)
+    for note, values in lists.items():
+        values_of_note[note] = tuple(values)
+    return values_of_note

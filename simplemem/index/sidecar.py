@@ -298,17 +298,25 @@ class Sidecar:
 
         def read(db: Connection) -> NotePage:
             source, values = self._snapshot(db).condition(narrow)
-            total = read_integer(db.execute(f"SELECT count(*) FROM {source}", values))
+            count = db.execute(f"SELECT count(*) FROM {source}", values)
+            total = read_integer(count)
+
             ids: list[NoteId] = []
             if limit:
                 first = len(values) + 1
                 sql = f"""
                     SELECT n.id FROM {source} ORDER BY {_ORDER[sort]}, n.path
                     LIMIT ${first} OFFSET ${first + 1}"""
-                ids = [note_id for (note_id,) in db.execute(sql, [*values, limit, after])]
+                page_rows = db.execute(sql, [*values, limit, after])
+                ids = [note_id for (note_id,) in page_rows]
+
             rows = notes.rows_of(db, ids)
             tags = group_by_note(select_tags(db, ids))
-            return NotePage([rows[note_id] for note_id in ids], tags, total)
+            return NotePage(
+                rows=[rows[note_id] for note_id in ids],
+                tags=tags,
+                total=total,
+            )
 
         return self._read(read)
 
@@ -407,7 +415,12 @@ class Sidecar:
             if mark is not None and mark.generation == now.generation:
                 rev = mark.rev
             changed = notes.rows(db, "rev > $1 ORDER BY rev", rev)
-            return api.Changes(now, changed, notes.count(db), whole=rev < 0)
+            return api.Changes(
+                mark=now,
+                notes=changed,
+                count=notes.count(db),
+                whole=rev < 0,
+            )
 
         return self._read(read)
 

@@ -214,7 +214,8 @@ class SyncPass:
         with self.indexer.database.writing(self.snapshot.generation) as db:
             notes.follow_files(db, plan.new_files, plan.deleted_files)
             self._move_rows(db, moved)
-            self.report.modified += self.indexer.rejudge_copies(Rows(db), changed_files)
+            rewritten_copies = self.indexer.rejudge_copies(Rows(db), changed_files)
+            self.report.modified += rewritten_copies
             if self._is_bulk:
                 self.indexer.database.expect_much()
 
@@ -252,9 +253,8 @@ class SyncPass:
     def _move_rows(self, db: Connection, moved: dict[str, Row]) -> None:
         """Give moved notes their new paths, so that they are found while they are read again."""
         for path, origin in moved.items():
-            current = notes.row_at(db, origin.path)
-            is_same_note = current is not None and current.id == origin.id
-            if is_same_note and notes.row_at(db, path) is None:
+            is_path_free = notes.row_at(db, path) is None
+            if is_path_free and _is_unmoved(db, origin):
                 notes.follow_move(db, origin.id, path)
                 self.indexer.moved_from[path] = origin.path
         self._rows |= notes.rows_at(db, moved)
@@ -312,9 +312,12 @@ class SyncPass:
             paths = [path for path, _ in batch]
             current_rows = notes.rows_at(db, paths)
             for path, outcome in batch:
-                self._write_outcome(rows, path, outcome, current_rows.get(path))
+                current = current_rows.get(path)
+                self._write_outcome(rows, path, outcome, current)
             rows.write()
-            self.report.modified += self.indexer.rejudge_copies(rows, paths)
+
+            rewritten_copies = self.indexer.rejudge_copies(rows, paths)
+            self.report.modified += rewritten_copies
 
     def _write_outcome(
         self, rows: Rows, path: str, outcome: ReadOutcome, current: Row | None
@@ -376,8 +379,7 @@ class SyncPass:
         same_bytes = self._missing.get(sha256, [])
         while same_bytes:
             origin = same_bytes.pop(0)
-            current = notes.row_at(db, origin.path)
-            if current is not None and current.id == origin.id:
+            if _is_unmoved(db, origin):
                 return origin
         return None
 
@@ -391,6 +393,14 @@ class SyncPass:
             for path in (*deleted, *too_large):
                 self.indexer.remove_at(db, path)
                 self.report.removed.append(path)
-            self.report.modified += self.indexer.rejudge_copies(Rows(db), too_large)
+
+            rewritten_copies = self.indexer.rejudge_copies(Rows(db), too_large)
+            self.report.modified += rewritten_copies
         database.fold(self.snapshot.generation)
         database.checkpoint()
+
+
+def _is_unmoved(db: Connection, row: Row) -> bool:
+    """Return whether a note still has its path: no other process has moved or removed it since."""
+    current = notes.row_at(db, row.path)
+    return current is not None and current.id == row.id

@@ -109,11 +109,17 @@ def put_text(
 
     if private and vector_space(db).remote:
         texts = []
-    rows.add_vectors(
-        (chunk_id, old_vectors[digest]) for chunk_id, _, digest in texts if digest in old_vectors
-    )
 
-    missing = [(chunk_id, text) for chunk_id, text, digest in texts if digest not in old_vectors]
+    unchanged_vectors: list[tuple[int, bytes]] = []
+    missing: list[tuple[int, str]] = []
+    for chunk_id, text, digest in texts:
+        vector = old_vectors.get(digest)
+        if vector is None:
+            missing.append((chunk_id, text))
+        else:
+            unchanged_vectors.append((chunk_id, vector))
+
+    rows.add_vectors(unchanged_vectors)
     if not missing:
         db.execute("UPDATE notes SET embedded = 1 WHERE id = $1", (note_id,)).fetchall()
     return missing
@@ -144,8 +150,13 @@ def _place_rows(
 
 def _vectors_by_text(db: Connection, note_id: int) -> dict[bytes, bytes]:
     """Return the vectors of a note by the hashes of their texts."""
-    sql = "SELECT id, hash FROM places WHERE id >= $1 AND id < $2 AND hash IS NOT NULL"
-    digests: dict[int, bytes] = dict(db.execute(sql, chunk_ids_of_note(note_id)))
+    sql = """
+        SELECT id, hash FROM places
+        WHERE id >= $1 AND id < $2 AND hash IS NOT NULL
+    """
+    rows = db.execute(sql, chunk_ids_of_note(note_id))
+    digests: dict[int, bytes] = dict(rows)
+
     vectors = db.vectors.read(list(digests))
     return {digests[chunk_id]: vector for chunk_id, vector in vectors.items()}
 

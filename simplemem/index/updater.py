@@ -203,7 +203,10 @@ class IndexUpdater(NoteIndexer):
         for path in candidates - self.skipped.keys():
             row = snapshot.rows[path]
             stat = stat_of(snapshot.entries[path])
-            if row.stat == stat and self.read(path, row) == stat:
+            if row.stat != stat:
+                continue
+            outcome = self.read(path, row)
+            if outcome == stat:
                 del snapshot.entries[path]
                 del snapshot.rows[path]
                 snapshot.files.discard(path)

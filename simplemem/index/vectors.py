@@ -39,10 +39,12 @@ def nearest_places(db: Connection, query: bytes, note_ids: Iterable[int]) -> dic
         places.append(place)
         packed += vector
 
-    by_distance = sorted(zip(distances(query, packed).tolist(), places, strict=True))
+    distance_of_place = distances(query, packed).tolist()
+    by_distance = sorted(zip(distance_of_place, places, strict=True))
     nearest_place: dict[int, int] = {}
     for _, place in by_distance:
-        nearest_place.setdefault(place >> SHIFT, place)
+        note_id = place >> SHIFT
+        nearest_place.setdefault(note_id, place)
     return nearest_place
 
 
@@ -278,16 +280,19 @@ class NearestNotes:
         """Bring what is in memory to this state of the index."""
         index, _ = state
         old_index, old_rev = self._state
-        is_stale = self._passages.stale_rows > _MAX_STALE_ROWS + len(self._passages.owners) // 4
+        max_stale_rows = _MAX_STALE_ROWS + len(self._passages.owners) // 4
+        is_stale = self._passages.stale_rows > max_stale_rows
         if index != old_index or is_stale:
-            self._passages = _Rows(*db.vectors.read_all(blocks=False))
+            places, vectors = db.vectors.read_all(blocks=False)
+            self._passages = _Rows(places, vectors)
             self._blocks = None
         elif state != self._state:
             self._read_changed(db, old_rev)
 
         are_few = len(self._passages.vectors) <= self._max_numbers
         if self._was_asked and self._blocks is None and are_few:
-            self._blocks = _Rows(*db.vectors.read_all(blocks=True))
+            places, vectors = db.vectors.read_all(blocks=True)
+            self._blocks = _Rows(places, vectors)
         self._state = state
         self._was_asked = True
 
@@ -341,11 +346,15 @@ def _compare(
 
 def _best_of_notes(query: bytes, rows: Iterable[tuple[int, bytes]]) -> dict[int, float]:
     """Return the cosine of the best row of each note."""
-    places_and_vectors = list(rows)
-    vectors = b"".join(vector for _, vector in places_and_vectors)
-    cosines = (1 - distances(query, vectors)).tolist()
+    note_ids = []
+    packed = bytearray()
+    for place, vector in rows:
+        note_ids.append(place >> SHIFT)
+        packed += vector
+
+    cosines = 1 - distances(query, packed)
     best: dict[int, float] = {}
-    for (place, _), cosine in zip(places_and_vectors, cosines, strict=True):
-        note_id = place >> SHIFT
-        best[note_id] = max(cosine, best.get(note_id, _FAR))
+    for note_id, cosine in zip(note_ids, cosines.tolist(), strict=True):
+        best_cosine = best.get(note_id, _FAR)
+        best[note_id] = max(cosine, best_cosine)
     return best
