@@ -281,18 +281,17 @@ class TermIndex:
 
         sql = "SELECT segment_id, notes, words, blocks, block_words FROM segments"
         segments: Any = db.execute(sql)
+        sizes_of_segments = {number: sizes for number, *sizes in segments}
+
         sql = "SELECT segment_id, note_id, 1, words, blocks, block_words FROM deleted_notes"
         deleted: Any = db.execute(sql)
-        sizes_of_segments = {number: sizes for number, *sizes in segments}
         deleted_notes: dict[int, list[NoteId]] = {}
         deleted_sizes = []
         for number, note_id, *sizes in deleted:
             deleted_notes.setdefault(number, []).append(note_id)
             deleted_sizes.append(sizes)
 
-        totals = np.sum([(0, 0, 0, 0), *sizes_of_segments.values()], axis=0)
-        removed = np.sum([(0, 0, 0, 0), *deleted_sizes], axis=0)
-        remaining = totals - removed
+        remaining = _sum_sizes(sizes_of_segments.values()) - _sum_sizes(deleted_sizes)
         self.sizes = Sizes(*remaining.tolist())
 
         self._parts = []
@@ -602,6 +601,12 @@ class TermIndex:
                 is_match[by_note.note_indexes] = True
             is_match[part.deleted] = False
             yield documents.note_ids[is_match]
+
+
+def _sum_sizes(rows: Iterable[Sequence[int]]) -> Integers:
+    """Return the sums of the columns of rows that have the fields of `Sizes`."""
+    sums: Integers = np.sum([(0, 0, 0, 0), *rows], axis=0)
+    return sums
 
 
 def _pairs_of_rare_words(question: IndexQuery, terms: Sequence[Term]) -> list[Term]:

@@ -236,10 +236,7 @@ class Documents:
         notes = notes[order]
 
         # A text that stands twice in a note counts once.
-        is_other_key = keys[1:] != keys[:-1]
-        is_other_note = notes[1:] != notes[:-1]
-        is_new = np.ones(len(keys), bool)
-        is_new[1:] = is_other_key | is_other_note
+        is_new = _differs_from_previous(keys, notes)
         return np.unique(keys[is_new], return_counts=True)
 
     def select(self, is_kept: NDArray[np.bool_]) -> Documents:
@@ -456,16 +453,13 @@ def count_holders(postings: Postings, documents: Documents) -> tuple[Integers, I
     places = postings.ordinals - documents.first_ordinals[note_indexes]
 
     # One group per term and note.
-    is_first = np.ones(len(term_indexes), bool)
-    is_other_term = np.diff(term_indexes) != 0
-    is_other_note = np.diff(note_indexes) != 0
-    is_first[1:] = is_other_term | is_other_note
+    is_first = _differs_from_previous(term_indexes, note_indexes)
     groups = np.flatnonzero(is_first)
 
     # A term that occurs very often in a block has several postings there.
-    steps = np.diff(postings.ordinals.astype(np.int64))
+    is_other_ordinal = postings.ordinals[1:] != postings.ordinals[:-1]
     is_new_block = places >= FIRST_BLOCK
-    is_new_block[1:] &= is_first[1:] | (steps != 0)
+    is_new_block[1:] &= is_first[1:] | is_other_ordinal
     blocks = np.add.reduceat(is_new_block.astype(np.int64), groups)
     is_in_title = places[groups] == TITLE
     all_blocks = documents.block_counts[note_indexes[groups]]
@@ -518,8 +512,7 @@ def build_segment(builder: SegmentBuilder) -> tuple[Documents, Postings]:
 
 def _group(terms: list[str], ranks: Integers, ordinals: Integers, positions: Integers) -> Postings:
     """Return the postings of occurrences that are sorted by term, ordinal and position."""
-    is_first = np.ones(len(ranks), bool)
-    is_first[1:] = (np.diff(ranks) != 0) | (np.diff(ordinals) != 0)
+    is_first = _differs_from_previous(ranks, ordinals)
     firsts = np.flatnonzero(is_first)
     counts = np.diff(firsts, append=len(ranks))
     ranks = ranks[firsts]
@@ -602,6 +595,14 @@ def _without_empty_terms(postings: Postings) -> Postings:
         postings.counts,
         postings.positions,
     )
+
+
+def _differs_from_previous(first: Integers, second: Integers) -> NDArray[np.bool_]:
+    """Return for each row of two columns whether it is another one than the row before."""
+    is_new = np.ones(len(first), bool)
+    np.not_equal(first[1:], first[:-1], out=is_new[1:])
+    is_new[1:] |= second[1:] != second[:-1]
+    return is_new
 
 
 def find_sorted(values: Integers, numbers: Integers) -> tuple[Integers, Integers]:

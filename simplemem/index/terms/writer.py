@@ -327,7 +327,7 @@ def choose_merge(
             return similar
 
     packed = [segment for segment in segments if segment.is_packed]
-    if sum(segment.size for segment in packed) > max_packed:
+    if _total_size(packed) > max_packed:
         return packed
 
     large = [segment for segment in packed if segment.size >= _MIN_LARGE_NOTES]
@@ -348,8 +348,12 @@ def _group_by_magnitude(segments: Sequence[SegmentFacts]) -> list[list[SegmentFa
 
 def is_small(chosen: Sequence[SegmentFacts], max_packed: int = MAX_PACKED_NOTES) -> bool:
     """Return whether segments can be merged in one transaction into a packed one."""
-    size = sum(segment.size for segment in chosen)
-    return size <= max_packed and all(segment.is_packed for segment in chosen)
+    is_packed = all(segment.is_packed for segment in chosen)
+    return is_packed and _total_size(chosen) <= max_packed
+
+
+def _total_size(segments: Iterable[SegmentFacts]) -> int:
+    return sum(segment.size for segment in segments)
 
 
 def is_merge_due(
