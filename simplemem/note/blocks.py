@@ -210,7 +210,9 @@ class BlockScanner:
             return False
 
         rest = self.line[self.offset :].rstrip(" \t")
-        return len(rest) >= len(self.fence) and not rest.strip(character)
+        if len(rest) < len(self.fence):
+            return False
+        return not rest.strip(character)
 
     def _begin_blocks(self) -> None:
         """Open the containers and the leaf that begin in the line, or read it as text."""
@@ -290,7 +292,9 @@ class BlockScanner:
         # Behind a wide gap begins indented code: only one column of the gap belongs to the marker.
         used_gap = 1 if is_empty or gap_width > _MAX_MARKER_GAP else gap_width
 
-        self._open_container(self.indent + marker_width + used_gap, marker[0][-1])
+        content_indent = self.indent + marker_width + used_gap
+        last_character = marker[0][-1]
+        self._open_container(content_indent, last_character)
         self.offset = content_start
         self.indent = gap_width - used_gap
         self.column = gap_column + gap_width
@@ -303,8 +307,11 @@ class BlockScanner:
         """
         if self.open != "paragraph" or self._is_lazy():
             return True
+        if is_empty:
+            return False
+
         number = marker["number"]
-        return not is_empty and (number is None or int(number) == 1)
+        return number is None or int(number) == 1
 
     def _open_container(self, width: int, mark: str) -> None:
         self._close_unmatched()

@@ -315,9 +315,12 @@ class _Matcher:
     def _match_by_difflib(self, region: _Region) -> None:
         """Match the longest runs of equal lines in a region, then those on both sides of them."""
         start, end, other_start, other_end = region
-        one = self._one[start:end]
-        other = self._other[other_start:other_end]
-        rest = SequenceMatcher(None, one, other, autojunk=False)
+        rest = SequenceMatcher(
+            None,
+            self._one[start:end],
+            self._other[other_start:other_end],
+            autojunk=False,
+        )
         for position, other_position, size in rest.get_matching_blocks():
             first = start + position
             other_first = other_start + other_position

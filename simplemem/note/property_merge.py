@@ -57,7 +57,8 @@ def merge_headers(base: str | None, current: str, other: str) -> MergedHeader:
     for key in _union_of_keys(current_properties, other_properties):
         current_value = _value_of(current_properties, key)
         other_value = _value_of(other_properties, key)
-        value = _merge_values(key, _value_of(base_properties, key), current_value, other_value)
+        base_value = _value_of(base_properties, key)
+        value = _merge_values(key, base_value, current_value, other_value)
 
         if value is _CONFLICT:
             current_values[key] = _none_if_absent(current_value)
@@ -99,7 +100,10 @@ def _add_comments(header: str, base: str | None, other: str) -> str:
     if not comments or not header:
         return header
 
-    commented = "".join([*lines[:-1], *comments, *lines[-1:]])
+    lines_above = lines[:-1]
+    last_line = lines[-1:]
+    commented = "".join([*lines_above, *comments, *last_line])
+
     # Below a block of text, what was a comment would become part of the text.
     if read_header(commented).properties != read_header(header).properties:
         return header
@@ -188,7 +192,11 @@ def _parse_time(value: object) -> datetime | None:
     return parse_moment(value)
 
 
-def mark_properties(header: MergedHeader, names: tuple[str, str], newline: str) -> str:
+def mark_properties(
+    header: MergedHeader,
+    names: tuple[str, str],
+    newline: str,
+) -> str:
     """Return the properties in conflict with the values of both sides between conflict marks."""
     if not header.current_values:
         return ""

@@ -200,8 +200,9 @@ def group_pieces(pieces: Iterable[Piece]) -> Grouping:
     for number in in_order:
         passage = passages[number]
         for first in first_numbers:
-            if passages[first].absorb(passage, quoted_starts[first, number]):
-                absorbed.append((passage.piece, passages[first].piece))
+            first_passage = passages[first]
+            if first_passage.absorb(passage, quoted_starts[first, number]):
+                absorbed.append((passage.piece, first_passage.piece))
                 break
         else:
             first_numbers.append(number)
