@@ -166,10 +166,12 @@ def _update_lineages(db: Connection, version: Version, path: str, new_path: str 
 
     if new_path is not None:
         db.execute(_GIVE_UP_PATH, (new_path,)).fetchall()
+
     is_there = version.after is not None
     if new_path is not None or is_there != was_there:
+        current_path = new_path or path
         update = "UPDATE lineages SET path = $1, there = $2 WHERE id = $3"
-        db.execute(update, (new_path or path, int(is_there), lineage)).fetchall()
+        db.execute(update, (current_path, int(is_there), lineage)).fetchall()
     return lineage
 
 

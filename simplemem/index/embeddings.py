@@ -291,11 +291,12 @@ class Filling:
         try:
             file = self.vault.read(path)
         except (SimplememError, OSError):
-            return _TextsOfNote(note_id, "", [])
+            return _TextsOfNote(note_id, sha256="", texts=[])
 
         note = read_note(file.data)
-        if self.embedder.remote and private_reason(path, note, self.private) is not None:
-            return _TextsOfNote(note_id, file.sha256, [])
+        is_private = private_reason(path, note, self.private) is not None
+        if self.embedder.remote and is_private:
+            return _TextsOfNote(note_id, file.sha256, texts=[])
 
         parsed = parse_note(path, note, notes.stat_of(file.entry))
         texts = []

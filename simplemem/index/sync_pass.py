@@ -336,8 +336,9 @@ class SyncPass:
             raise outcome
         if isinstance(outcome, Exception):
             # The rows stay as they are: a file that cannot be read was not deleted (F10).
-            self.report.skipped.append((path, str(outcome)))
-            self.indexer.skipped[path] = str(outcome)
+            reason = str(outcome)
+            self.report.skipped.append((path, reason))
+            self.indexer.skipped[path] = reason
         elif isinstance(outcome, Stat):
             assert current is not None
             notes.refresh(rows.db, current.id, outcome)
@@ -354,11 +355,12 @@ class SyncPass:
         if current is None:
             origin = self._take_origin(rows.db, note.note.sha256)
 
+        moved_from = self.indexer.moved_from
         if origin is not None:
             notes.rename(rows.db, origin.id, path)
             self.report.moved.append((origin.path, path))
-        elif path in self.indexer.moved_from:
-            old_path = self.indexer.moved_from.pop(path)
+        elif path in moved_from:
+            old_path = moved_from.pop(path)
             self.report.moved.append((old_path, path))
         elif current is None:
             self.report.added.append(path)

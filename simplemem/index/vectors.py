@@ -78,8 +78,9 @@ def distances(query: bytes, rows: Any) -> NDArray[np.float64]:
     count = len(rows) // len(query) if query else 0
     if not count or not any(query):
         return np.ones(count)
-    one_row = memoryview(query).cast("b", shape=[1, len(query)])
-    all_rows = memoryview(rows).cast("b", shape=[count, len(query)])
+    width = len(query)
+    one_row = memoryview(query).cast("b", shape=[1, width])
+    all_rows = memoryview(rows).cast("b", shape=[count, width])
     result: Any = simsimd.cdist(one_row, all_rows, "cosine", dtype="int8")
     result_bytes = memoryview(result).cast("B")
     return np.frombuffer(result_bytes, np.float64)
@@ -313,8 +314,11 @@ def _best_of_all(passages: NDArray[np.float64], limit: int) -> NDArray[np.int64]
 
     least = _FAR
     if limit < len(passages):
-        least = np.partition(passages, -limit)[-limit]
-    candidates = np.flatnonzero((passages >= least) & (passages > _FAR))
+        partitioned = np.partition(passages, -limit)
+        least = partitioned[-limit]
+
+    is_candidate = (passages >= least) & (passages > _FAR)
+    candidates = np.flatnonzero(is_candidate)
     order = np.argsort(-passages[candidates], kind="stable")
     return candidates[order][:limit]
 
