@@ -294,9 +294,10 @@ class Filling:
             return _TextsOfNote(note_id, sha256="", texts=[])
 
         note = read_note(file.data)
-        is_private = private_reason(path, note, self.private) is not None
-        if self.embedder.remote and is_private:
-            return _TextsOfNote(note_id, file.sha256, texts=[])
+        if self.embedder.remote:
+            reason = private_reason(path, note, self.private)
+            if reason is not None:
+                return _TextsOfNote(note_id, file.sha256, texts=[])
 
         parsed = parse_note(path, note, notes.stat_of(file.entry))
         texts = []
