@@ -98,7 +98,8 @@ class Doctor:
         out, as they would ask it. Raises Invalid for an unknown check.
         """
         for name in sorted(set(only) - set(CHECKS)):
-            raise Invalid(f"no check called {name!r}", hint=f"The checks are {', '.join(CHECKS)}.")
+            names = ", ".join(CHECKS)
+            raise Invalid(f"no check called {name!r}", hint=f"The checks are {names}.")
 
         report = progress or _ignore_progress
         findings = list[Finding]()

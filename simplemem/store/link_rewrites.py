@@ -61,7 +61,8 @@ class LinkRewriter:
             if text == note.text:
                 continue
             if note.problem is None:
-                rewrites.changes.append(FileChange.update(path, file.sha256, encoded(text)))
+                change = FileChange.update(path, file.sha256, encoded(text))
+                rewrites.changes.append(change)
             else:
                 rewrites.warnings.append(
                     f"a link in {name_of(path)} should be updated,"

@@ -195,7 +195,8 @@ class MemoryReader:
         start, stop = span
         content = note.text[start:stop]
         properties = note.header.properties
-        sources = dict.fromkeys(name_of(link.source) for link in self._index.links(path))
+        links_to_note = self._index.links(path)
+        sources = dict.fromkeys(name_of(link.source) for link in links_to_note)
         return Memory(
             name=name_of(path),
             path=path,

@@ -182,7 +182,8 @@ class NoteEditor:
         if if_sha256 is not None:
             self._check_unchanged(current, if_sha256, data)
 
-        warnings = check_text(self._settings, name_of(path), read_note(current.data).text, text)
+        old_text = read_note(current.data).text
+        warnings = check_text(self._settings, name_of(path), old_text, text)
         written = self._vault.replace(path, data, current.sha256, change)
         return self.finish_write(written, data, warnings)
 
@@ -270,7 +271,8 @@ class NoteEditor:
             remarks[:] = tags_left_in_text(read_note(encoded(text)), changes)
             return text
 
-        saved = self._edit_note(name, NoteEdit(apply), if_sha256, change_by(by, "tag"))
+        author = change_by(by, "tag")
+        saved = self._edit_note(name, NoteEdit(apply), if_sha256, author)
         return replace(saved, warnings=(*saved.warnings, *remarks))
 
     def _edit_note(self, name: str, edit: NoteEdit, if_sha256: str | None, change: Author) -> Saved:
@@ -439,7 +441,9 @@ class NewNoteRemarks:
         SimplememError or Damaged if the index or a file cannot be read; the note is written all the
         same.
         """
-        return [*self._unresolved_links(path, note), *self._near_duplicates(path, note)]
+        link_warnings = self._unresolved_links(path, note)
+        duplicate_warnings = self._near_duplicates(path, note)
+        return [*link_warnings, *duplicate_warnings]
 
     def _unresolved_links(self, path: str, note: Note) -> list[str]:
         """Return a warning that names the links of a note which lead nowhere.

@@ -363,7 +363,13 @@ def change_file(path: Path, old_data: bytes | None, data: bytes, keep: str) -> N
             return
 
         with staged(root, name, data, like=name) as temp:
-            swap(root, temp, name, expected=sha256(old_data), replacement=sha256(data))
+            swap(
+                root,
+                temp,
+                name,
+                expected=sha256(old_data),
+                replacement=sha256(data),
+            )
         if keep:
             rename_over(root, temp, keep)
         else:
