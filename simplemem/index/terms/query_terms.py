@@ -591,7 +591,7 @@ class QueryTerms:
         """Read the terms of phrases.
 
         Of a phrase of one term that more than `max_notes` notes of a segment hold, the postings may
-        stay unread: then only `count` can be called.
+        stay unread: then only `count_notes` and `count_blocks` can be called.
         """
         terms, prefixes = _needs_of(phrases, max_notes)
         with_rows = [part for part in parts if part.segment.packed is None]
