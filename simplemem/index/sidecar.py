@@ -194,7 +194,7 @@ class Sidecar:
 
         narrow = snapshot.without_empty_archives(question.narrow)
         ids: api.Ids = None
-        if not self.lets_all_pass(narrow):
+        if not lets_all_pass(narrow):
             ids = snapshot.ids(narrow)
 
         by_words, blocks, pairs = snapshot.terms().rank(db, question, ids)
@@ -287,11 +287,6 @@ class Sidecar:
             return terms.find_holders(db, groups, note_ids)
 
         return self._read(read)
-
-    @staticmethod
-    def lets_all_pass(narrow: IndexFilter) -> bool:
-        """Return whether a filter lets every visible note pass."""
-        return replace(narrow, hidden=False, require_all=False) == IndexFilter()
 
     def page(self, narrow: IndexFilter, sort: str, limit: int, after: int = 0) -> NotePage:
         """Return a page of the notes that pass a filter, after so many others."""
@@ -423,6 +418,11 @@ class Sidecar:
             )
 
         return self._read(read)
+
+
+def lets_all_pass(narrow: IndexFilter) -> bool:
+    """Return whether a filter lets every visible note pass."""
+    return replace(narrow, hidden=False, require_all=False) == IndexFilter()
 
 
 class Snapshot:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from simplemem.index.api import IndexFilter
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.sidecar import Sidecar, lets_all_pass
 from simplemem.note.names import compare_key
 from simplemem.search.needs import IndexMonitor
 
@@ -87,7 +87,7 @@ class ConditionChecker:
         checked = replace(filter, phrases=(), without=(), without_forms=())
         without_archive = checked if filter.archived else replace(checked, archive=())
         is_uncertain = self._monitor.is_in_doubt or self._monitor.is_behind
-        if is_uncertain or self._index.lets_all_pass(without_archive) or self.count(checked):
+        if is_uncertain or lets_all_pass(without_archive) or self.count(checked):
             return " ".join(sentences)
 
         conditions = list(_conditions_of(without_archive))

@@ -14,7 +14,7 @@ from index.terms.vault_of_words import term_index
 from postgres import PROGRAMS, differences_from_anew, needs_postgres, running
 
 from simplemem.errors import SimplememError
-from simplemem.index.api import IndexFilter, IndexQuery, Term
+from simplemem.index.api import IndexFilter, IndexQuery, Match, Term
 from simplemem.index.engine import Connection, IntegerList, Row, TextList
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
@@ -123,12 +123,16 @@ class Both:
     @staticmethod
     def _legs(store: EnhancedStore, question: IndexQuery) -> list[Any]:
         found = store._parts.index.ask(question)
+        blocks: list[Match] = []
+        if found.blocks is not None:
+            rows = zip(*(column.tolist() for column in found.blocks[:3]), strict=True)
+            blocks = [Match(*row) for row in rows]
         legs = [
             sorted(
                 (found.paths[match.note], match.place & 0xFFFFF, round(match.score, 6))
                 for match in leg
             )
-            for leg in (found.notes, found.blocks, found.pairs)
+            for leg in (found.notes, blocks, found.pairs)
         ]
         return [
             *legs,
