@@ -57,7 +57,7 @@ def test_a_search_crosses_the_door_three_times_however_many_hits(
         ):
             crossings.clear()
             assert len(harbour.search(question, mode=mode, limit=10).hits) == 10
-            assert crossings == ["vocabulary", "ask", "shown"], (mode, question)
+            assert crossings == ["vocabulary", "ask", "details"], (mode, question)
 
 
 def test_what_a_question_needs_of_long_notes_is_read_once(
@@ -103,11 +103,11 @@ def test_what_is_near_in_meaning_needs_no_note_read(
 
 def test_a_context_pack_crosses_it_four_times(harbour: EnhancedStore, crossings: list[str]) -> None:
     assert harbour.context("Which crane was greased?").items
-    assert crossings == ["vocabulary", "ask", "shown", "shown"]
+    assert crossings == ["vocabulary", "ask", "details", "details"]
 
 
 def test_backlinks_cross_it_three_times(harbour: EnhancedStore, crossings: list[str]) -> None:
     found = harbour.backlinks("n3", limit=10)
     assert {item.kind for item in found} == {"link", "semantic"}
-    asked = [name for name in crossings if name != "known"]  # which memory the name means
-    assert asked == ["links", "ask", "shown"]
+    asked = [name for name in crossings if name != "rows"]  # which memory the name means
+    assert asked == ["links", "ask", "details"]
