@@ -101,7 +101,12 @@ def embedded(db: Connection, embedder: str, remote: bool) -> Embedded:
 
     sql = "SELECT path, refused FROM notes WHERE refused IS NOT NULL ORDER BY path"
     refused: Any = db.execute(sql)
-    return Embedded(waiting, total, private, list(refused))
+    return Embedded(
+        waiting=waiting,
+        notes=total,
+        private=private,
+        refused=list(refused),
+    )
 
 
 # -- vectors of another index

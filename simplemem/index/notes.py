@@ -471,7 +471,11 @@ def vector_space(db: Connection) -> VectorSpace:
     if row is None:
         return VectorSpace()
     embedder, dimension, remote = row
-    return VectorSpace(embedder, dimension, remote=bool(remote))
+    return VectorSpace(
+        embedder=embedder,
+        dimension=dimension,
+        remote=bool(remote),
+    )
 
 
 def waiting(db: Connection) -> int:

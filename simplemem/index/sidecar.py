@@ -231,12 +231,12 @@ class Sidecar:
         state = index, snapshot.rev
         return self._nearest.find(
             snapshot.db,
-            state,
-            vector,
-            ids,
-            question.max_nearest,
-            also,
-            snapshot.paths,
+            state=state,
+            query=vector,
+            ids=ids,
+            limit=question.max_nearest,
+            also=also,
+            paths=snapshot.paths,
         )
 
     def details(
@@ -404,7 +404,12 @@ class Sidecar:
         def read(db: Connection) -> api.Changes:
             now = api.Mark(self.database.generation, notes.newest_rev(db))
             if now == mark:
-                return api.Changes(now, (), -1, whole=False)
+                return api.Changes(
+                    mark=now,
+                    notes=(),
+                    count=-1,
+                    whole=False,
+                )
 
             rev = -1
             if mark is not None and mark.generation == now.generation:

@@ -167,12 +167,21 @@ def _note_tokens(note_id: int, parsed: ParsedNote) -> NoteTokens:
     title = parsed.metadata.title
     titles = title if title == name else f"{title}\n{name}"
     language = parsed.language
+    block_tokens = []
+    block_keys = []
+    for block in parsed.blocks:
+        key = text_key(block.text) or 0
+        block_keys.append(key & _KEY_BITS)
+        block_tokens.append(_text_tokens(block.text, language))
+
+    title_tokens = _text_tokens(titles, language)
+    summary_tokens = _summary_tokens(parsed)
     return NoteTokens(
         note_id,
-        _text_tokens(titles, language),
-        _summary_tokens(parsed),
-        [_text_tokens(block.text, language) for block in parsed.blocks],
-        [(text_key(block.text) or 0) & _KEY_BITS for block in parsed.blocks],
+        title_tokens,
+        summary_tokens,
+        block_tokens,
+        block_keys,
     )
 
 

@@ -184,7 +184,14 @@ class IndexUpdater(NoteIndexer):
                 notes_below, files_below = notes.below(db, path)
                 rows |= notes_below
                 files |= files_below
-        return Snapshot(entries, rows, files, generation), total
+
+        snapshot = Snapshot(
+            entries=entries,
+            rows=rows,
+            files=files,
+            generation=generation,
+        )
+        return snapshot, total
 
     def _entries_at(self, path: str) -> list[Entry]:
         """Return the file at a path, or the files in the folder there."""
