@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 from simplemem.note.names import is_copy_reason
+from simplemem.note.note import Note
 
 NoteId = int
 PlaceId = int  # of a passage or block of a note
@@ -34,6 +35,39 @@ class Stat(NamedTuple):
     size: int
     mtime_ns: int
     ctime_ns: int
+
+
+class Chunk(NamedTuple):
+    """A passage or a block of a note: its kind, where it stands, and its text."""
+
+    start: int
+    stop: int
+    line: int
+    kind: str
+    headings: tuple[str, ...]
+    text: str
+
+
+class NoteMetadata(NamedTuple):
+    """The properties of a note that the index has columns for. Times are local and sortable."""
+
+    title: str
+    description: str
+    type: str
+    created: str
+    modified: str
+
+
+class ParsedNote(NamedTuple):
+    """A note file that was read and parsed, ready to be stored in an index."""
+
+    path: str
+    note: Note
+    stat: Stat
+    metadata: NoteMetadata
+    passages: tuple[Chunk, ...]
+    blocks: tuple[Chunk, ...]
+    language: str  # of its stems; "" for English, and if it is not clear
 
 
 class Row(NamedTuple):

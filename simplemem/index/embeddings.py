@@ -14,8 +14,7 @@ from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import notes
 from simplemem.index.api import Embedded, Progress
 from simplemem.index.engine import Connection, Engine, Row
-from simplemem.index.parsed_notes import parse_note
-from simplemem.index.text import EmbeddingQueue, chunk_ids_of_note, embedded_chunks
+from simplemem.index.text import EmbeddingQueue, chunk_ids_of_note, embedded_chunks, parse_note
 from simplemem.note.note import read_note
 from simplemem.note.passages import text_hash
 from simplemem.note.scopes import private_reason

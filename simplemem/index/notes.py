@@ -12,7 +12,15 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cache, partial
 from typing import Any
 
-from simplemem.index.api import SIZE_OF_MOVED, Outline, Row, Stat, StoredLink, VectorSpace
+from simplemem.index.api import (
+    SIZE_OF_MOVED,
+    Outline,
+    ParsedNote,
+    Row,
+    Stat,
+    StoredLink,
+    VectorSpace,
+)
 from simplemem.index.changes import is_named_by_us
 from simplemem.index.engine import (
     LAST,
@@ -23,7 +31,6 @@ from simplemem.index.engine import (
     marks,
     read_integer,
 )
-from simplemem.index.parsed_notes import ParsedNote
 from simplemem.index.terms.tokens import NoteTokens, SegmentBuilder
 from simplemem.index.terms.writer import add_notes
 from simplemem.note.body import Link

@@ -11,10 +11,9 @@ from itertools import chain
 
 from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.index import notes
-from simplemem.index.api import Progress, Row, Stat, SyncReport
+from simplemem.index.api import ParsedNote, Progress, Row, Stat, SyncReport
 from simplemem.index.engine import Connection
 from simplemem.index.notes import Rows, is_note
-from simplemem.index.parsed_notes import ParsedNote
 from simplemem.index.text import NoteIndexer, ReadOutcome
 from simplemem.vault.values import Entry
 

@@ -24,12 +24,11 @@ from types import MappingProxyType
 
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import changes, notes
-from simplemem.index.api import Progress, Row, SyncReport
+from simplemem.index.api import ParsedNote, Progress, Row, SyncReport
 from simplemem.index.engine import COMMIT, SET_META
 from simplemem.index.notes import Rows, stat_of
-from simplemem.index.parsed_notes import ParsedNote, parse_note
 from simplemem.index.sync_pass import Snapshot, SyncPass
-from simplemem.index.text import NoteIndexer
+from simplemem.index.text import NoteIndexer, parse_note
 from simplemem.note.names import parse_conflict_name
 from simplemem.note.note import Note
 from simplemem.vault.source import EVERYTHING, Revisions

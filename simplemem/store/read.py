@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from simplemem.errors import NotFound
-from simplemem.index.api import Outline, Row
+from simplemem.index.api import NoteMetadata, Outline, Row
 from simplemem.index.changes import ChangeTable
-from simplemem.index.parsed_notes import NoteMetadata, read_metadata
 from simplemem.index.sidecar import Sidecar
+from simplemem.index.text import read_metadata
 from simplemem.models import LinkOut, Memory
 from simplemem.note.header import read_header
 from simplemem.note.names import name_of

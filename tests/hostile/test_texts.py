@@ -18,7 +18,7 @@ from simplemem.faces.core import TOOLS
 from simplemem.faces.face import OURS
 from simplemem.faces.render import line, warnings_of
 from simplemem.index.api import Stat
-from simplemem.index.parsed_notes import parse_note
+from simplemem.index.text import parse_note
 from simplemem.note.header import read_header
 from simplemem.note.names import check_name, clean_reference, legal_name
 from simplemem.note.note import read_note

@@ -15,11 +15,10 @@ from index.terms.vault_of_words import term_index
 from simplemem.index.api import Stat
 from simplemem.index.engine import Connection
 from simplemem.index.notes import Rows
-from simplemem.index.parsed_notes import parse_note
 from simplemem.index.sqlite.engine import SqliteEngine, open_engine
 from simplemem.index.terms.tokens import NoteTokens, SegmentBuilder, TextTokens, tokenize
 from simplemem.index.terms.writer import add_notes, remove_note
-from simplemem.index.text import put_text
+from simplemem.index.text import parse_note, put_text
 from simplemem.note.note import read_note
 from simplemem.note.words import searchable, unique_words
 from simplemem.search.query import read_query

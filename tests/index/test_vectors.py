@@ -16,10 +16,9 @@ from simplemem.errors import NotFound
 from simplemem.index import embeddings, notes, sidecar, vectors
 from simplemem.index.api import IndexQuery, Nearness, Stat, Term
 from simplemem.index.notes import Rows
-from simplemem.index.parsed_notes import parse_note
 from simplemem.index.places import BLOCK, SHIFT
 from simplemem.index.sqlite.engine import SqliteConnection, SqliteEngine, open_engine
-from simplemem.index.text import embedded_chunks, remove_text
+from simplemem.index.text import embedded_chunks, parse_note, remove_text
 from simplemem.index.vectors import MAX_NUMBERS_IN_MEMORY, NearestNotes
 from simplemem.note.note import read_note
 from simplemem.providers.embeddings import create_embedder

@@ -13,11 +13,10 @@ from simplemem.index import notes
 from simplemem.index.api import Stat, Term
 from simplemem.index.engine import Connection
 from simplemem.index.notes import Rows
-from simplemem.index.parsed_notes import parse_note
 from simplemem.index.sqlite.engine import SqliteEngine, open_engine
 from simplemem.index.terms.query_terms import SegmentCache
 from simplemem.index.terms.reader import TermIndex
-from simplemem.index.text import put_text, remove_text
+from simplemem.index.text import parse_note, put_text, remove_text
 from simplemem.note.note import read_note
 
 WORDS = [
