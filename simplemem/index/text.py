@@ -48,7 +48,14 @@ def parse_note(path: str, note: Note, stat: Stat) -> ParsedNote:
 
     header_end = note.header.body_start
     if note.header.style == "broken" and header_end > 0:
-        header = Chunk(0, header_end, 1, "header", (), note.text[:header_end])
+        header = Chunk(
+            start=0,
+            stop=header_end,
+            line=1,
+            kind="header",
+            headings=(),
+            text=note.text[:header_end],
+        )
         passages.insert(0, header)
         blocks.insert(0, header)
 
@@ -82,7 +89,14 @@ def read_metadata(path: str, note: Note, mtime_ns: int) -> NoteMetadata:
 def _cut_into_passages(note: Note) -> list[Chunk]:
     text = note.text
     return [
-        Chunk(start, end, line, "passage", headings, text[start:end])
+        Chunk(
+            start=start,
+            stop=end,
+            line=line,
+            kind="passage",
+            headings=headings,
+            text=text[start:end],
+        )
         for start, end, line, headings in cut_passages(text, note.body)
     ]
 
@@ -91,7 +105,14 @@ def _cut_into_blocks(note: Note) -> list[Chunk]:
     text = note.text
     paths = heading_paths(note.body)
     return [
-        Chunk(start, end, line, kind, paths[heading], text[start:end])
+        Chunk(
+            start=start,
+            stop=end,
+            line=line,
+            kind=kind,
+            headings=paths[heading],
+            text=text[start:end],
+        )
         for kind, start, end, line, heading in note.body.blocks
     ]
 
