@@ -153,7 +153,11 @@ class _Draft:
         self._put(path, target, old_id, new_id)
 
     def _put(
-        self, path: str, target: str, old_id: pygit2.Oid | None, new_id: pygit2.Oid | None
+        self,
+        path: str,
+        target: str,
+        old_id: pygit2.Oid | None,
+        new_id: pygit2.Oid | None,
     ) -> None:
         """Replace a committed file with one at `target`, or only remove it if there is no new text.
 
@@ -264,7 +268,10 @@ def _index_copy(checkout: Checkout) -> Path:
 
 
 def write_tree(
-    repo: pygit2.Repository, index: pygit2.Index, tree: pygit2.Tree, files: TreeEntries
+    repo: pygit2.Repository,
+    index: pygit2.Index,
+    tree: pygit2.Tree,
+    files: TreeEntries,
 ) -> pygit2.Oid:
     """Write `tree` with some files replaced, and return the id of the result.
 

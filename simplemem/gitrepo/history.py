@@ -160,7 +160,10 @@ def _parents_of(repo: pygit2.Repository, commit: pygit2.Commit) -> list[pygit2.C
 
 
 def _renamed_from(
-    commit: pygit2.Commit, parent: pygit2.Commit, name: str, prefix: str
+    commit: pygit2.Commit,
+    parent: pygit2.Commit,
+    name: str,
+    prefix: str,
 ) -> str | None:
     """Return the former name of a file that a commit renamed; None if it did not.
 

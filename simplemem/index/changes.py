@@ -298,7 +298,12 @@ class ChangeTable:
         return self._ask(question)
 
     def recent(
-        self, limit: int | None = None, *, after: int = 0, upto: int = _NO_LIMIT, by: str = ""
+        self,
+        limit: int | None = None,
+        *,
+        after: int = 0,
+        upto: int = _NO_LIMIT,
+        by: str = "",
     ) -> list[Version]:
         """Return the changes of the latest operations, newest first.
 

@@ -142,7 +142,10 @@ class DetailsReader:
         return sorted(matches, key=lambda match: (-round(match.score, 6), match.place))
 
     def _find_nearest_places(
-        self, note_ids: Iterable[NoteId], best: Collection[NoteId], matched: Iterable[PlaceId]
+        self,
+        note_ids: Iterable[NoteId],
+        best: Collection[NoteId],
+        matched: Iterable[PlaceId],
     ) -> dict[NoteId, PlaceId]:
         """Return the passage nearest to the query's vector, for notes without a matched place."""
         notes_with_place = {place >> SHIFT for place in matched}

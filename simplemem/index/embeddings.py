@@ -50,7 +50,11 @@ def adopt(engine: Engine, embedder: Embedder) -> None:
 
 
 def put(
-    db: Connection, note_id: int, sha256: str, vectors: Mapping[int, bytes], refused: str = ""
+    db: Connection,
+    note_id: int,
+    sha256: str,
+    vectors: Mapping[int, bytes],
+    refused: str = "",
 ) -> bool:
     """Store a note's vectors by place, and why the embedder refused a text, "" if it did not.
 
@@ -150,7 +154,10 @@ def _waiting_notes(db: Connection, after: int) -> list[int]:
 
 
 def _copy_vectors(
-    db: Connection, note_ids: Sequence[int], old: Engine, place_of_text: Mapping[bytes, int]
+    db: Connection,
+    note_ids: Sequence[int],
+    old: Engine,
+    place_of_text: Mapping[bytes, int],
 ) -> int:
     """Copy the vectors of some notes, and return how many of these now lack none."""
     digest_of_place: dict[int, bytes] = {}

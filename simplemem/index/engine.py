@@ -178,7 +178,11 @@ class VectorIndex(Protocol):
         """Whether an index of the engine's own replaces the comparison of all vectors in memory."""
 
     def nearest_notes(
-        self, query: bytes, note_ids: Sequence[int] | None, limit: int, /
+        self,
+        query: bytes,
+        note_ids: Sequence[int] | None,
+        limit: int,
+        /,
     ) -> list[int] | None:
         """Return candidates: the notes of the `limit` nearest passages, perhaps more, in any order.
 

@@ -118,7 +118,12 @@ class Rows:
         self._vectors.extend(vectors)
 
     def replace(
-        self, table: str, note_id: int, new_rows: list[tuple[Any, ...]], *, new: bool
+        self,
+        table: str,
+        note_id: int,
+        new_rows: list[tuple[Any, ...]],
+        *,
+        new: bool,
     ) -> None:
         """Keep the rows of a note for a table, unless the table has them already."""
         columns = OF_NOTE[table]
@@ -152,7 +157,11 @@ class Rows:
 
 
 def put(
-    rows: Rows, note_id: int | None, read: ParsedNote, hidden: str | None, private: str | None
+    rows: Rows,
+    note_id: int | None,
+    read: ParsedNote,
+    hidden: str | None,
+    private: str | None,
 ) -> int:
     """Write the note's own row, add what belongs to it to `rows`, and return its id.
 
@@ -178,7 +187,10 @@ def put(
 
 
 def _content_values(
-    read: ParsedNote, hidden: str | None, private: str | None, rev: int
+    read: ParsedNote,
+    hidden: str | None,
+    private: str | None,
+    rev: int,
 ) -> tuple[Value, ...]:
     """Return the values of `_CONTENT_COLUMNS`. A hidden note needs no vectors."""
     note = read.note
@@ -437,7 +449,10 @@ def with_property(db: Connection, key: str) -> dict[str, str]:
 
 
 def near_names(
-    db: Connection, prefix: str, limit: int, last: Iterable[str]
+    db: Connection,
+    prefix: str,
+    limit: int,
+    last: Iterable[str],
 ) -> list[tuple[str, bool]]:
     """Return the visible notes whose name or path starts with `prefix` (compared), for completion.
 

@@ -319,7 +319,11 @@ class SyncPass:
             self.report.modified += rewritten_copies
 
     def _write_outcome(
-        self, rows: Rows, path: str, outcome: ReadOutcome, current: Row | None
+        self,
+        rows: Rows,
+        path: str,
+        outcome: ReadOutcome,
+        current: Row | None,
     ) -> None:
         """Write what came of reading a file. `current` is what the index has of it now.
 

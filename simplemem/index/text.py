@@ -183,7 +183,12 @@ def _text_to_embed(chunk: Chunk, title: str) -> str:
 
 
 def put_text(
-    rows: Rows, note_id: int, parsed: ParsedNote, *, new: bool, private: bool = False
+    rows: Rows,
+    note_id: int,
+    parsed: ParsedNote,
+    *,
+    new: bool,
+    private: bool = False,
 ) -> list[tuple[int, str]]:
     """Add the text rows of a note to `rows`, in place of those that it has unless it is `new`.
 

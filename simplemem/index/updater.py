@@ -129,7 +129,11 @@ class IndexUpdater(NoteIndexer):
     # Compare
 
     def _compare_all(
-        self, progress: Progress | None, *, accept_deletions: bool, entries: list[Entry] | None
+        self,
+        progress: Progress | None,
+        *,
+        accept_deletions: bool,
+        entries: list[Entry] | None,
     ) -> SyncReport:
         began = time.perf_counter()
         self._read_log()
@@ -155,7 +159,11 @@ class IndexUpdater(NoteIndexer):
             )
 
     def _compare_paths(
-        self, paths: Collection[str], *, find_moved: bool = False, accept_deletions: bool = False
+        self,
+        paths: Collection[str],
+        *,
+        find_moved: bool = False,
+        accept_deletions: bool = False,
     ) -> SyncReport:
         """Compare the files at some paths, and below them, with the index."""
         snapshot, total = self._snapshot_of(paths)

@@ -123,7 +123,10 @@ class _Rows:
         self.stale_rows += int(np.count_nonzero(is_forgotten))
 
     def best(
-        self, query: bytes, note_ids: Iterable[int] | None, size: int = 0
+        self,
+        query: bytes,
+        note_ids: Iterable[int] | None,
+        size: int = 0,
     ) -> NDArray[np.float64]:
         """Return by note id the cosine of its best row, _FAR where there is none.
 

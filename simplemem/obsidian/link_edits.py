@@ -160,7 +160,11 @@ def _linked_file(link: Link, source: str, files_named: FilesNamed) -> str | None
 
 
 def _target_after_moves(
-    link: Link, source: str, moves: Moves, files_before: FilesNamed, files_after: FilesNamed
+    link: Link,
+    source: str,
+    moves: Moves,
+    files_before: FilesNamed,
+    files_after: FilesNamed,
 ) -> LinkTarget | None:
     """Return where a link has to lead after the moves so that it means the same file.
 
@@ -243,7 +247,11 @@ def _rewrite_value(value: str, target: LinkTarget, written: str) -> str:
 
 
 def _choose_spelling(
-    link: Link, path: str, source: str, files_named: FilesNamed, link_format: LinkFormat
+    link: Link,
+    path: str,
+    source: str,
+    files_named: FilesNamed,
+    link_format: LinkFormat,
 ) -> str | None:
     """Return the best target that means the file `path` in `source`; None if there is none.
 
@@ -265,7 +273,11 @@ def _choose_spelling(
 
 
 def _possible_targets(
-    link: Link, path: str, source: str, files_named: FilesNamed, link_format: LinkFormat
+    link: Link,
+    path: str,
+    source: str,
+    files_named: FilesNamed,
+    link_format: LinkFormat,
 ) -> list[str]:
     """Return the targets that could mean a path, the preferred ones first.
 
@@ -292,7 +304,12 @@ def _possible_targets(
 
 
 def _edit_link(
-    text: str, link: Link, target: LinkTarget, written: str, *, is_in_table: bool
+    text: str,
+    link: Link,
+    target: LinkTarget,
+    written: str,
+    *,
+    is_in_table: bool,
 ) -> list[Edit]:
     """Return the edits that give a link another target, `written`, and change what it displays."""
     path = written
@@ -349,7 +366,11 @@ def _display_new_name(text: str, link: Link, target: LinkTarget) -> Edit | None:
 
 
 def _display_name_of_path(
-    link: Link, target: LinkTarget, written: str, *, is_in_table: bool
+    link: Link,
+    target: LinkTarget,
+    written: str,
+    *,
+    is_in_table: bool,
 ) -> Edit | None:
     """Return the edit by which a wikilink that was a bare name does not display its path.
 

@@ -95,7 +95,10 @@ class ChatModel(Protocol):
     """What is recorded with notes that are made of its answers."""
 
     def ask(
-        self, question: ChatQuestion, content: Mapping[str, object], seconds: float = 0
+        self,
+        question: ChatQuestion,
+        content: Mapping[str, object],
+        seconds: float = 0,
     ) -> dict[str, Any]:
         """Return the answer to a question about `content`.
 

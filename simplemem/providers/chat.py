@@ -56,7 +56,10 @@ class ServiceChatModel:
         self._lock = threading.Lock()
 
     def ask(
-        self, question: ChatQuestion, content: Mapping[str, object], seconds: float = 0
+        self,
+        question: ChatQuestion,
+        content: Mapping[str, object],
+        seconds: float = 0,
     ) -> dict[str, Any]:
         """Return the answer to a question about `content`.
 
@@ -83,13 +86,19 @@ class ServiceChatModel:
         return self._parse(message, shape)
 
     def _ask_ollama(
-        self, request: dict[str, Any], schema: dict[str, Any], deadline: float
+        self,
+        request: dict[str, Any],
+        schema: dict[str, Any],
+        deadline: float,
     ) -> object:
         request |= {"format": schema, "stream": False, "options": {"temperature": 0}}
         return self._call("/api/chat", request, deadline)
 
     def _ask_openai(
-        self, request: dict[str, Any], schema: dict[str, Any], deadline: float
+        self,
+        request: dict[str, Any],
+        schema: dict[str, Any],
+        deadline: float,
     ) -> object:
         """Return the whole response of the service, for `_parse`.
 

@@ -196,7 +196,11 @@ class ServiceEmbedder:
         self._query_vectors: dict[str, bytes] = {}
 
     def _vector_space(
-        self, model: str, address: Address, is_home: bool, dimensions: int | None
+        self,
+        model: str,
+        address: Address,
+        is_home: bool,
+        dimensions: int | None,
     ) -> str:
         """Return a name that contains everything that a stored vector depends on."""
         if self._provider == "ollama":

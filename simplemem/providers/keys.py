@@ -24,7 +24,11 @@ class Key:
     """Where the key of a service is. It is read each time it is used, and never shown."""
 
     def __init__(
-        self, source: KeySource, *, setting: str = "embed.api_key", otherwise: str = ""
+        self,
+        source: KeySource,
+        *,
+        setting: str = "embed.api_key",
+        otherwise: str = "",
     ) -> None:
         """Remember where the key is.
 

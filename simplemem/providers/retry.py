@@ -73,7 +73,12 @@ class RetryPolicy:
     """
 
     def __init__(
-        self, name: str, *, timeout: float = 30.0, attempts: int = 4, first_wait: float = 0.5
+        self,
+        name: str,
+        *,
+        timeout: float = 30.0,
+        attempts: int = 4,
+        first_wait: float = 0.5,
     ) -> None:
         """Create a policy. `timeout` limits each attempt; the waits between attempts double."""
         self.name = name
@@ -158,7 +163,10 @@ class RetryPolicy:
         return Unavailable(self._last_failure, hint=error.hint, **error.details)
 
     def _run_attempt(
-        self, attempt: Callable[[float], _T], seconds: float, stopped: IsCancelled
+        self,
+        attempt: Callable[[float], _T],
+        seconds: float,
+        stopped: IsCancelled,
     ) -> _T:
         """Make one attempt in a thread, which is left behind when its time is over."""
         answer = futures.Future[_T]()

@@ -157,7 +157,10 @@ def _apply_policy(
 
 
 def _not_for_vaults(
-    vault_file: Path, assignment: str, user_file: Path, allowed: tuple[str, ...] = ()
+    vault_file: Path,
+    assignment: str,
+    user_file: Path,
+    allowed: tuple[str, ...] = (),
 ) -> Invalid:
     hint = f"Set it in {user_file}, in the environment or as a flag."
     if allowed:
@@ -194,7 +197,11 @@ def _allowed_values(key: str) -> tuple[object, ...]:
 
 
 def check_settings(
-    table: Mapping[str, object], file: Path, *, is_of_vault: bool, env: Env = None
+    table: Mapping[str, object],
+    file: Path,
+    *,
+    is_of_vault: bool,
+    env: Env = None,
 ) -> None:
     """Raise Invalid if the settings in a file would not be accepted.
 

@@ -22,7 +22,11 @@ class CatchUp:
     """
 
     def __init__(
-        self, vault: NoteSource, index: Sidecar, keeper: IndexKeeper, settings: IndexSettings
+        self,
+        vault: NoteSource,
+        index: Sidecar,
+        keeper: IndexKeeper,
+        settings: IndexSettings,
     ) -> None:
         self._vault = vault
         self._index = index

@@ -49,7 +49,11 @@ class LostRaces:
     """Settles changes that were based on an earlier text of a note. Guards no state of its own."""
 
     def __init__(
-        self, vault: NoteSource, changes: ChangeTable, reader: NoteReader, settings: Settings
+        self,
+        vault: NoteSource,
+        changes: ChangeTable,
+        reader: NoteReader,
+        settings: Settings,
     ) -> None:
         self._vault = vault
         self._kept_texts = vault.history
@@ -95,7 +99,11 @@ class LostRaces:
         return self._kept_texts.content(digest) or self._reader.remembered(digest)
 
     def _is_made_already(
-        self, file: File, edit: NoteEdit, base: bytes | None, previous: bytes | None
+        self,
+        file: File,
+        edit: NoteEdit,
+        base: bytes | None,
+        previous: bytes | None,
     ) -> bool:
         """Return whether the current text of a note is what the change made of the `previous` one.
 

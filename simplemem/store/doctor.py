@@ -148,7 +148,12 @@ class NoteChecks:
     """Checks the notes themselves. Guards no state of its own."""
 
     def __init__(
-        self, vault: NoteSource, index: Sidecar, monitor: IndexMonitor, *, max_note_bytes: int
+        self,
+        vault: NoteSource,
+        index: Sidecar,
+        monitor: IndexMonitor,
+        *,
+        max_note_bytes: int,
     ) -> None:
         self._vault = vault
         self._index = index
@@ -345,7 +350,10 @@ class IndexChecks:
             yield _unequal_row(difference)
 
     def _compare_indexes(
-        self, rebuilt: Engine, rows: IndexUpdater, report: Progress
+        self,
+        rebuilt: Engine,
+        rows: IndexUpdater,
+        report: Progress,
     ) -> list[RowDifference]:
         """Bring the rebuilt index up to date, and return where it differs from the current one."""
         rows.scan(report)

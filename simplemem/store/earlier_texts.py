@@ -199,7 +199,10 @@ class EarlierTexts:
             yield self._note_between(path, neighbours, moment)
 
     def _note_between(
-        self, path: str, neighbours: _Neighbours, moment: Moment
+        self,
+        path: str,
+        neighbours: _Neighbours,
+        moment: Moment,
     ) -> tuple[EarlierNote, bool]:
         """Return what was at a path between two changes of it, and whether it differs now."""
         current = self.file_now(path)
@@ -228,7 +231,11 @@ class EarlierTexts:
         return EarlierNote(path, digest, data, "; ".join(doubts)), differs
 
     def _text_then(
-        self, digest: str | None, current: File | None, *, differs: bool
+        self,
+        digest: str | None,
+        current: File | None,
+        *,
+        differs: bool,
     ) -> bytes | None:
         """Return the text of this hash; None for no note, or if it is no longer kept."""
         if not digest:

@@ -35,7 +35,12 @@ _MAX_SECRETS_LISTED = 50  # in the details of an error
 
 
 def check_text(
-    settings: Settings, name: str, old_text: str, new_text: str, *, is_new: bool = True
+    settings: Settings,
+    name: str,
+    old_text: str,
+    new_text: str,
+    *,
+    is_new: bool = True,
 ) -> list[str]:
     """Return warnings about the secrets that a change adds to the text of a note.
 
@@ -131,7 +136,11 @@ _LEADING_PROPERTIES = ("title", "description", "type")
 
 
 def new_note_text(
-    content: str, metadata: Mapping[str, Any], now: str, *, tags_as_map: bool = False
+    content: str,
+    metadata: Mapping[str, Any],
+    now: str,
+    *,
+    tags_as_map: bool = False,
 ) -> str:
     """Return the text of a new note: frontmatter, a blank line, and the content.
 

@@ -75,7 +75,12 @@ class StoreParts:
     """
 
     def __init__(
-        self, root: Path, settings: Settings | None, *, read_only: bool, person: bool = False
+        self,
+        root: Path,
+        settings: Settings | None,
+        *,
+        read_only: bool,
+        person: bool = False,
     ) -> None:
         """Open a vault and its index, and make the objects.
 
@@ -424,7 +429,12 @@ def _open_folder(root: Path, *, read_only: bool) -> bool:
 
 
 def _open_vault(
-    root: Path, settings: Settings, obsidian: ObsidianSettings, *, read_only: bool, person: bool
+    root: Path,
+    settings: Settings,
+    obsidian: ObsidianSettings,
+    *,
+    read_only: bool,
+    person: bool,
 ) -> NoteSource:
     """Open the vault of a folder, or the branch that the settings name in its place."""
     access = Access(

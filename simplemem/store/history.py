@@ -118,7 +118,12 @@ class NoteHistory:
         return _Selection(well_formed(by), after, upto, is_narrowed)
 
     def _entries_of_note(
-        self, path: str, selection: _Selection, limit: int, *, diff: bool
+        self,
+        path: str,
+        selection: _Selection,
+        limit: int,
+        *,
+        diff: bool,
     ) -> Iterator[HistoryEntry]:
         """Return the changes and commits of a note, newest first; perhaps more than `limit`.
 
@@ -269,7 +274,11 @@ class NoteHistory:
         raise NotFound(f"no earlier changes of {name_of(path)} are recorded", hint=hint)
 
     def diff(
-        self, what: str, other: str | None = None, *, since: str | None = None
+        self,
+        what: str,
+        other: str | None = None,
+        *,
+        since: str | None = None,
     ) -> tuple[Difference, ...]:
         """Return what a version changed, what lies between two, or what changed in a note.
 

@@ -76,7 +76,10 @@ class LinkFixer:
         return Mending(findings, tuple(remaining), tuple(changes.values()), tuple(problems))
 
     def _plan_note(
-        self, path: str, new_targets: Mapping[str, LinkTarget], files_named: FilesNamed
+        self,
+        path: str,
+        new_targets: Mapping[str, LinkTarget],
+        files_named: FilesNamed,
     ) -> _NotePlan:
         """Return what fixing the links of one note changes.
 

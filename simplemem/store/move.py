@@ -193,7 +193,10 @@ class NoteMover:
             check_move_keeps_scope(old, new, properties, self._access.hides)
 
     def _index_moved(
-        self, texts: Mapping[str, bytes], written: Sequence[WriteResult], moves: Moves
+        self,
+        texts: Mapping[str, bytes],
+        written: Sequence[WriteResult],
+        moves: Moves,
     ) -> list[str]:
         """Index what moved, and notes with changed links, by their new paths. Return warnings."""
         warnings = list[str]()

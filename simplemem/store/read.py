@@ -92,7 +92,11 @@ class MemoryReader:
         return self._read_then(name, at or "", section)
 
     def read_text(
-        self, name: str, *, version: str | None = None, at: str | None = None
+        self,
+        name: str,
+        *,
+        version: str | None = None,
+        at: str | None = None,
     ) -> NoteText:
         """Return the whole text of a note, now or at a version, date or commit.
 
@@ -155,7 +159,12 @@ class MemoryReader:
         return replace(memory, problem="; ".join(problems) or None)
 
     def _memory_of(
-        self, path: str, data: bytes, section: str | None, version: str | None, mtime_ns: int = 0
+        self,
+        path: str,
+        data: bytes,
+        section: str | None,
+        version: str | None,
+        mtime_ns: int = 0,
     ) -> Memory:
         """Return a memory made of a text, which need not be the current text at the path."""
         note = read_note(data)

@@ -111,7 +111,11 @@ class RemoteMerge:
         self._merge_texts(base_file.data, our_file.data, their_file.data, path)
 
     def _merge_texts(
-        self, base: bytes | None, our_text: bytes | None, their_text: bytes, path: str
+        self,
+        base: bytes | None,
+        our_text: bytes | None,
+        their_text: bytes,
+        path: str,
     ) -> None:
         """Merge two texts of a file, or put theirs beside ours."""
         if our_text is None or our_text in (base, their_text):

@@ -364,7 +364,11 @@ class EnhancedStore:
 
     @_checks_arguments
     def read_text(
-        self, name: str, *, version: str | None = None, at: str | None = None
+        self,
+        name: str,
+        *,
+        version: str | None = None,
+        at: str | None = None,
     ) -> NoteText:
         """Return the whole text of a note, now or at a version, date or commit.
 
@@ -412,7 +416,11 @@ class EnhancedStore:
 
     @_checks_arguments
     def context(
-        self, query: str, *, budget_tokens: int = 1500, filter: Filter | None = None
+        self,
+        query: str,
+        *,
+        budget_tokens: int = 1500,
+        filter: Filter | None = None,
     ) -> Pack:
         """Return the best passages for a query, cited, within a budget of tokens."""
         build = partial(self._opened.searching.context.build, query, budget_tokens, filter)
@@ -594,7 +602,11 @@ class EnhancedStore:
 
     @_checks_arguments
     def diff(
-        self, what: str, other: str | None = None, *, since: str | None = None
+        self,
+        what: str,
+        other: str | None = None,
+        *,
+        since: str | None = None,
     ) -> tuple[Difference, ...]:
         """Return what a version changed, what lies between two, or what changed in a note.
 

@@ -189,7 +189,11 @@ class RemoteSync:
                 files[path] = encoded(text)
 
     def _write_merge(
-        self, exchange: Exchange, files: Files, staged_paths: Collection[str], by: By
+        self,
+        exchange: Exchange,
+        files: Files,
+        staged_paths: Collection[str],
+        by: By,
     ) -> str:
         """Write the merged files while the vault is locked; return the version, "" if none.
 
@@ -205,7 +209,10 @@ class RemoteSync:
         return written[0].version
 
     def _file_changes(
-        self, exchange: Exchange, files: Files, staged_paths: Collection[str]
+        self,
+        exchange: Exchange,
+        files: Files,
+        staged_paths: Collection[str],
     ) -> list[FileChange]:
         """Return the changes that make files of the vault what the merge says."""
         changes = []

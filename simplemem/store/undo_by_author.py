@@ -181,7 +181,10 @@ class UndoByAuthor:
         return changed
 
     def _reasons_to_leave(
-        self, by: str, changed: _ChangedPaths, moves: Mapping[str, str]
+        self,
+        by: str,
+        changed: _ChangedPaths,
+        moves: Mapping[str, str],
     ) -> dict[str, str]:
         """Return why paths have to stay as they are; the others can be undone."""
         reasons = {}
@@ -240,7 +243,10 @@ class UndoByAuthor:
         return texts
 
     def _undoing_write(
-        self, change: _ChangedPath, old_path: str | None, target: str | None
+        self,
+        change: _ChangedPath,
+        old_path: str | None,
+        target: str | None,
     ) -> FileChange:
         """Return the write that gives a note the text `target`, at its old path if it has one."""
         text = None

@@ -814,7 +814,12 @@ class NoteWriter:
     """Changes files of a vault, and has the index follow. Guards no state of its own."""
 
     def __init__(
-        self, vault: NoteSource, keeper: IndexKeeper, obsidian: ObsidianSettings, *, read_only: bool
+        self,
+        vault: NoteSource,
+        keeper: IndexKeeper,
+        obsidian: ObsidianSettings,
+        *,
+        read_only: bool,
     ) -> None:
         self._vault = vault
         self._keeper = keeper

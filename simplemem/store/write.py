@@ -173,7 +173,11 @@ class NoteEditor:
         return self.finish_write(written, data, [*warnings, *rewrites.warnings], rewrites.changes)
 
     def _overwrite_file(
-        self, current: File, text: str, change: Author, if_sha256: str | None
+        self,
+        current: File,
+        text: str,
+        change: Author,
+        if_sha256: str | None,
     ) -> Saved:
         """Replace the text of a note, while the vault is locked, and index it."""
         path = current.path

@@ -152,7 +152,12 @@ class WriteOperation(ABC):
         return results
 
     def _result(
-        self, change: FileChange, previous: str | None, version: str, *, changed: bool
+        self,
+        change: FileChange,
+        previous: str | None,
+        version: str,
+        *,
+        changed: bool,
     ) -> WriteResult:
         return WriteResult(
             path=change.target,
@@ -348,7 +353,12 @@ class VaultBase(ABC):
     """
 
     def __init__(
-        self, root: Path, options: VaultOptions, *, file_lock: FileLock, history: History
+        self,
+        root: Path,
+        options: VaultOptions,
+        *,
+        file_lock: FileLock,
+        history: History,
     ) -> None:
         self.root = root
         self.access = options.access
@@ -431,7 +441,12 @@ class VaultBase(ABC):
     # Write
 
     def create(
-        self, path: str, data: bytes, author: Author, *, rewrites: Sequence[FileChange] = ()
+        self,
+        path: str,
+        data: bytes,
+        author: Author,
+        *,
+        rewrites: Sequence[FileChange] = (),
     ) -> WriteResult:
         """Create a file, and make some other changes with it.
 

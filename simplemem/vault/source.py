@@ -134,7 +134,12 @@ class NoteSource(Protocol):
         """
 
     def create(
-        self, path: str, data: bytes, author: Author, *, rewrites: Sequence[FileChange] = ()
+        self,
+        path: str,
+        data: bytes,
+        author: Author,
+        *,
+        rewrites: Sequence[FileChange] = (),
     ) -> WriteResult:
         """Create a file, and make some other changes with it.
 
@@ -184,7 +189,11 @@ class NoteSource(Protocol):
         """
 
     def watch(
-        self, *, poll: bool, poll_seconds: float = 2.0, warn: Callable[[str], None]
+        self,
+        *,
+        poll: bool,
+        poll_seconds: float = 2.0,
+        warn: Callable[[str], None],
     ) -> Watcher:
         """Return what reports changes from now on.
 

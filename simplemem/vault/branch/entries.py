@@ -59,7 +59,11 @@ class EntryReader:
         return entries, problems
 
     def _walk(
-        self, tree: pygit2.Tree, prefix: str, problems: dict[str, str], turns: Iterator[None]
+        self,
+        tree: pygit2.Tree,
+        prefix: str,
+        problems: dict[str, str],
+        turns: Iterator[None],
     ) -> Iterator[Entry]:
         for item in tree:
             next(turns)

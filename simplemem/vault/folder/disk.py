@@ -90,7 +90,11 @@ else:
             _rename = partial(_libc.syscall, ctypes.c_long(_call_number))
 
     def _rename_with(
-        source_folder: int | None, source: str, folder: int | None, name: str, flags: int
+        source_folder: int | None,
+        source: str,
+        folder: int | None,
+        name: str,
+        flags: int,
     ) -> None:
         """Call renameat2, or renameatx_np on macOS, with flags."""
         if _rename is None:
@@ -271,7 +275,12 @@ def stage(
 
 @contextmanager
 def staged(
-    root: DirHandles, path: str, data: bytes, *, like: str | None = None, sync: bool = True
+    root: DirHandles,
+    path: str,
+    data: bytes,
+    *,
+    like: str | None = None,
+    sync: bool = True,
 ) -> Iterator[str]:
     """Stage a file for a block that puts it in place at `path`; remove it if the block fails."""
     temp = stage(root, parent(path), data, like=like, sync=sync)

@@ -350,7 +350,12 @@ class History:
             disk.move_file(root, temp, target)
 
     def rescue(
-        self, root: DirHandles, file: str, path: str, reason: str, version: str = "stray"
+        self,
+        root: DirHandles,
+        file: str,
+        path: str,
+        reason: str,
+        version: str = "stray",
     ) -> list[Version]:
         """Set a staged or displaced file aside; a text that is kept nowhere becomes a version.
 
@@ -371,7 +376,12 @@ class History:
         return saved
 
     def _log_recovered(
-        self, root: DirHandles, path: str, data: bytes, digest: str, reason: str
+        self,
+        root: DirHandles,
+        path: str,
+        data: bytes,
+        digest: str,
+        reason: str,
     ) -> list[Version]:
         """Keep a text that another program saved, and log it as a version of the note `path`."""
         self.keep(root, data, digest)
@@ -390,7 +400,11 @@ class History:
     # Displaced files
 
     def settle(
-        self, root: DirHandles, seconds: float = A_DAY, *, thorough: bool = False
+        self,
+        root: DirHandles,
+        seconds: float = A_DAY,
+        *,
+        thorough: bool = False,
     ) -> list[Version]:
         """Check the displaced files; return the versions that late saves became.
 
@@ -407,7 +421,12 @@ class History:
         return saved
 
     def _settle_file(
-        self, root: DirHandles, name: str, seconds: float, *, thorough: bool
+        self,
+        root: DirHandles,
+        name: str,
+        seconds: float,
+        *,
+        thorough: bool,
     ) -> list[Version]:
         file = f"{DISPLACED}/{name}"
         file_stat = root.stat(file)

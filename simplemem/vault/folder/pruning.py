@@ -124,7 +124,10 @@ def _stored_texts(root: DirHandles, last_uses: Mapping[str, int]) -> Iterator[_S
 
 
 def _expired_texts(
-    texts: Iterable[_StoredText], last_expired: int, max_bytes: int, needed: set[str | None]
+    texts: Iterable[_StoredText],
+    last_expired: int,
+    max_bytes: int,
+    needed: set[str | None],
 ) -> list[str]:
     """Return the hashes of the texts to remove. `texts` are sorted, last used first."""
     expired = list[str]()

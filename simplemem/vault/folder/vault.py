@@ -338,7 +338,11 @@ class FolderVault(VaultBase):
         return self._journal.resume(handles)
 
     def watch(
-        self, *, poll: bool, poll_seconds: float = 2.0, warn: Callable[[str], None]
+        self,
+        *,
+        poll: bool,
+        poll_seconds: float = 2.0,
+        warn: Callable[[str], None],
     ) -> FolderWatcher:
         """Return what reports changes from now on."""
         return FolderWatcher(self.root, poll=poll, poll_seconds=poll_seconds, warn=warn)
