@@ -1,1 +1,1 @@
-"""The sidecar: the only code with SQL. A function of the vault and the settings, and disposable."""
+"""The search index: the only code with SQL. It can be rebuilt from the vault and the settings."""

@@ -1,4 +1,4 @@
-"""The values of the index API: the queries of `store` and `search`, and the results of `Sidecar`.
+"""The values of the index API: the queries of `store` and `search`, and the results of `IndexService`.
 
 No SQL and no engine's syntax is part of them. Callers treat the ids of notes and places as opaque;
 they are valid until the next change.

@@ -9,7 +9,7 @@ from typing import Literal
 
 from simplemem.errors import Invalid
 from simplemem.index.api import IndexFilter, IndexQuery, NoteDetails, NoteId, Row, StoredLink
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.models import Backlink, Mention
 from simplemem.note.names import name_of
 from simplemem.note.plain_text import plain_text
@@ -42,7 +42,7 @@ class BacklinkFinder:
 
     def __init__(
         self,
-        index: Sidecar,
+        index: IndexService,
         ranker: NoteRanker,
         *,
         keeper: IndexKeeper,

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from simplemem.index.api import IndexFilter
-from simplemem.index.sidecar import Sidecar, lets_all_pass
+from simplemem.index.service import IndexService, lets_all_pass
 from simplemem.note.names import compare_key
 from simplemem.search.needs import IndexMonitor
 
@@ -58,7 +58,7 @@ class Condition:
 class ConditionChecker:
     """Counts the notes that meet the conditions of filters. Guards no state."""
 
-    def __init__(self, index: Sidecar, monitor: IndexMonitor) -> None:
+    def __init__(self, index: IndexService, monitor: IndexMonitor) -> None:
         self._index = index
         self._monitor = monitor
 

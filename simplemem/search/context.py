@@ -12,7 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from simplemem.index.api import NoteDetails, NoteId, Position
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.models import Filter, Pack
 from simplemem.note.names import name_of
 from simplemem.note.words import count_tokens
@@ -57,7 +57,7 @@ class ContextBuilder:
 
     def __init__(
         self,
-        index: Sidecar,
+        index: IndexService,
         ranker: NoteRanker,
         *,
         quality: HitQuality,

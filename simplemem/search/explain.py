@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from simplemem.index.api import IndexFilter, NoteId, Row
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.models import Found, Hit
 from simplemem.note.names import is_copy_reason, name_of
 from simplemem.search.conditions import PAST_SESSIONS_LABEL, Condition, ConditionChecker
@@ -42,7 +42,7 @@ class ExplainedSearch:
     def __init__(
         self,
         search: Search,
-        index: Sidecar,
+        index: IndexService,
         *,
         names: NameResolver,
         monitor: IndexMonitor,
@@ -83,7 +83,7 @@ class _Explanation:
     def __init__(
         self,
         answer: SearchAnswer,
-        index: Sidecar,
+        index: IndexService,
         names: NameResolver,
         monitor: IndexMonitor,
         checker: ConditionChecker,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simplemem.errors import Invalid
 from simplemem.index.api import SORTS, NotePage
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.models import Filter, Listed, Page
 from simplemem.note.names import name_of
 from simplemem.search.conditions import ConditionChecker
@@ -21,7 +21,7 @@ class NoteLister:
 
     def __init__(
         self,
-        index: Sidecar,
+        index: IndexService,
         *,
         keeper: IndexKeeper,
         monitor: IndexMonitor,

@@ -21,7 +21,7 @@ from simplemem.index.api import (
     PlaceId,
     Row,
 )
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.index.vectors import QueryVector
 from simplemem.models import Filter, Found, Hit
 from simplemem.note.dates import days_in, local_now, sortable_time
@@ -83,7 +83,7 @@ class NoteRanker:
 
     def __init__(
         self,
-        index: Sidecar,
+        index: IndexService,
         *,
         keeper: IndexKeeper,
         notes: NoteReader,

@@ -299,8 +299,8 @@ def _take_filter(syntax: _Syntax, match: re.Match[str]) -> str:
 
 # -- forms of words
 
-# `Sidecar.vocabulary`. For each group of terms it returns how many notes contain one of them, and
-# it returns the index status.
+# `IndexService.vocabulary`: how many notes contain one of the terms of each group, and how far the
+# index is.
 Vocabulary = Callable[[Sequence[AnyOf]], tuple[Sequence[int], IndexProgress]]
 
 # A shorter beginning would match too many words.

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from simplemem.errors import SimplememError
 from simplemem.index.engine import Damaged, Engine
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.index.sync_pass import Stopped
 from simplemem.index.updater import IndexUpdater
 from simplemem.settings.model import IndexSettings
@@ -96,7 +96,7 @@ class Background:
     def __init__(
         self,
         vault: NoteSource,
-        index: Sidecar,
+        index: IndexService,
         database: Engine,
         rows: IndexUpdater,
         *,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from simplemem.index.api import StoredLink
 from simplemem.index.changes import ChangeTable
 from simplemem.index.notes import named_in_memory
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.models import Finding
 from simplemem.note.names import base_name, compare_key, name_of
 from simplemem.obsidian.link_edits import LinkTarget
@@ -56,7 +56,7 @@ class _Guess(NamedTuple):
 class BrokenLinkFinder:
     """Finds the broken links of a vault. Guards no state of its own."""
 
-    def __init__(self, vault: NoteSource, index: Sidecar, changes: ChangeTable) -> None:
+    def __init__(self, vault: NoteSource, index: IndexService, changes: ChangeTable) -> None:
         self._vault = vault
         self._index = index
         self._changes = changes
@@ -106,7 +106,7 @@ def _finding_of(link: StoredLink, guess: _Guess, *, is_fixable: bool) -> Finding
 class _LikelyTargets:
     """Guesses what broken links mean. Guards a snapshot of the names in one vault."""
 
-    def __init__(self, vault: NoteSource, index: Sidecar, changes: ChangeTable) -> None:
+    def __init__(self, vault: NoteSource, index: IndexService, changes: ChangeTable) -> None:
         self._is_partial_view = vault.access.is_partial
         self._index = index
         self._changes = changes

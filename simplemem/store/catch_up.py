@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.settings.model import IndexSettings
 from simplemem.store.vault_index import IndexKeeper
 from simplemem.vault.source import EVERYTHING, NoteSource, Watcher
@@ -24,7 +24,7 @@ class CatchUp:
     def __init__(
         self,
         vault: NoteSource,
-        index: Sidecar,
+        index: IndexService,
         keeper: IndexKeeper,
         settings: IndexSettings,
     ) -> None:

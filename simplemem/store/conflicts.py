@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Unpack
 
 from simplemem.errors import Conflict, Invalid, NotFound, SimplememError, Unreadable
 from simplemem.index.changes import ChangeTable
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.models import By, ConflictCopy, ConflictMerge, ConflictMerged
 from simplemem.note.diff import LONG_DIFF, WHAT_YOU_HAD, unified_diff
 from simplemem.note.line_merge import Merged
@@ -230,7 +230,7 @@ class ConflictCopies:
     def __init__(
         self,
         vault: NoteSource,
-        index: Sidecar,
+        index: IndexService,
         changes: ChangeTable,
         *,
         commits: GitHistory,

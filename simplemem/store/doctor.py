@@ -19,7 +19,7 @@ from simplemem.index.api import Progress
 from simplemem.index.changes import ChangeTable
 from simplemem.index.comparison import RowDifference, differences
 from simplemem.index.engine import Engine
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.index.updater import IndexUpdater
 from simplemem.models import Finding
 from simplemem.note.names import name_of
@@ -150,7 +150,7 @@ class NoteChecks:
     def __init__(
         self,
         vault: NoteSource,
-        index: Sidecar,
+        index: IndexService,
         monitor: IndexMonitor,
         *,
         max_note_bytes: int,
@@ -222,7 +222,7 @@ class PlaceChecks:
     def __init__(
         self,
         vault: NoteSource,
-        index: Sidecar,
+        index: IndexService,
         database: Engine,
         keeper: IndexKeeper,
         *,
@@ -381,7 +381,7 @@ def _show_row(row: tuple[object, ...] | None) -> str:
 class LinkChecks:
     """Checks the links of a vault. Guards no state of its own."""
 
-    def __init__(self, index: Sidecar, broken_links: BrokenLinkFinder) -> None:
+    def __init__(self, index: IndexService, broken_links: BrokenLinkFinder) -> None:
         self._index = index
         self._broken_links = broken_links
 

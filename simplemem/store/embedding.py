@@ -19,7 +19,7 @@ from simplemem.errors import SimplememError, Unavailable
 from simplemem.index.api import IndexProgress, Progress, VectorSpace
 from simplemem.index.embeddings import Filling, adopt, take
 from simplemem.index.engine import Damaged, Engine
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.index.text import EmbeddingQueue
 from simplemem.index.vectors import QueryVector
 from simplemem.note.words import without_stop_words
@@ -61,7 +61,7 @@ class Embedding:
     Any thread may call it. One thread of one process makes vectors at a time.
     """
 
-    def __init__(self, settings: Settings, vault: NoteSource, index: Sidecar) -> None:
+    def __init__(self, settings: Settings, vault: NoteSource, index: IndexService) -> None:
         self._settings = settings
         self._vault = vault
         self._index = index

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from simplemem.errors import NotFound, Unavailable
 from simplemem.index.changes import ChangeTable
 from simplemem.index.engine import Engine
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.index.sqlite.engine import open_engine
 from simplemem.index.updater import IndexUpdater
 from simplemem.providers.keys import Key
@@ -103,7 +103,7 @@ class StoreParts:
 
         index_path = _index_path(self.root, settings, self.vault)
         self.database = _open_database(index_path, settings, self.vault)
-        self.index = Sidecar(self.database, self._begin_index_again)
+        self.index = IndexService(self.database, self._begin_index_again)
         self.rows = self.sync_of(self.database)
         self.changes = ChangeTable(self.database, self.vault, self.index.with_retry)
         if self.vault.access.is_partial:

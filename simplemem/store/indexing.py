@@ -7,7 +7,7 @@ from functools import partial
 
 from simplemem.index.api import Progress, SyncReport
 from simplemem.index.engine import Engine
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.index.updater import IndexUpdater
 from simplemem.store.catch_up import CatchUp
 from simplemem.store.embedding import Embedding
@@ -19,7 +19,7 @@ class Indexing:
 
     def __init__(
         self,
-        index: Sidecar,
+        index: IndexService,
         database: Engine,
         rows: IndexUpdater,
         sync_of: Callable[[Engine], IndexUpdater],

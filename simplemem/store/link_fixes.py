@@ -8,7 +8,7 @@ from typing import NamedTuple, Unpack
 from simplemem.errors import SimplememError
 from simplemem.index.api import Progress
 from simplemem.index.notes import named_in_memory
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.models import By, Mend, Mended, Mending
 from simplemem.note.diff import unified_diff
 from simplemem.note.names import name_of
@@ -35,7 +35,7 @@ class LinkFixer:
     def __init__(
         self,
         vault: NoteSource,
-        index: Sidecar,
+        index: IndexService,
         doctor: Doctor,
         broken_links: BrokenLinkFinder,
         *,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from simplemem.errors import SimplememError
 from simplemem.index.notes import is_note
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.note.names import name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.obsidian.link_edits import Moves, rewrite_links
@@ -31,7 +31,7 @@ class LinkRewrites(NamedTuple):
 class LinkRewriter:
     """Finds such links in the notes of a vault. Guards no state of its own."""
 
-    def __init__(self, vault: NoteSource, index: Sidecar, obsidian: ObsidianSettings) -> None:
+    def __init__(self, vault: NoteSource, index: IndexService, obsidian: ObsidianSettings) -> None:
         self._vault = vault
         self._access = vault.access
         self._index = index

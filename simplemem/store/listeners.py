@@ -10,7 +10,7 @@ from contextlib import suppress
 from simplemem.errors import SimplememError
 from simplemem.index.api import Mark
 from simplemem.index.engine import Damaged
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.note.names import name_of
 from simplemem.vault.values import Access
 
@@ -27,7 +27,7 @@ class Listeners:
     announced once, also if several scans see it.
     """
 
-    def __init__(self, index: Sidecar, access: Access) -> None:
+    def __init__(self, index: IndexService, access: Access) -> None:
         self.subscribers: list[Listener] = []
         self._index = index
         self._access = access

@@ -9,7 +9,7 @@ from simplemem.errors import AlreadyExists, Invalid, NotFound
 from simplemem.index.api import StoredLink
 from simplemem.index.changes import ChangeTable
 from simplemem.index.notes import is_note
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.models import By, Deleted, Moved
 from simplemem.note.header import read_header
 from simplemem.note.names import check_name, clean_reference, compare_key, name_of, path_of
@@ -38,7 +38,7 @@ class NoteMover:
     def __init__(
         self,
         vault: NoteSource,
-        index: Sidecar,
+        index: IndexService,
         changes: ChangeTable,
         *,
         reader: NoteReader,

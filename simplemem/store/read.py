@@ -9,7 +9,7 @@ from typing import NamedTuple
 from simplemem.errors import NotFound
 from simplemem.index.api import NoteMetadata, Outline, Row
 from simplemem.index.changes import ChangeTable
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.index.text import read_metadata
 from simplemem.models import LinkOut, Memory
 from simplemem.note.header import read_header
@@ -41,7 +41,7 @@ class MemoryReader:
     def __init__(
         self,
         vault: NoteSource,
-        index: Sidecar,
+        index: IndexService,
         changes: ChangeTable,
         *,
         reader: NoteReader,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simplemem.index.changes import ChangeTable
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.search.backlinks import BacklinkFinder
 from simplemem.search.conditions import ConditionChecker
 from simplemem.search.context import ContextBuilder
@@ -36,7 +36,7 @@ class SearchParts:
 
 def make_search_parts(
     settings: Settings,
-    index: Sidecar,
+    index: IndexService,
     *,
     keeper: IndexKeeper,
     monitor: IndexMonitor,

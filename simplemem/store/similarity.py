@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from simplemem.index.api import IndexFilter, IndexQuery
 from simplemem.index.engine import Engine
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.search.context import ContextBuilder
 from simplemem.search.judgement import notice_of
 from simplemem.search.packing import Piece
@@ -74,7 +74,7 @@ class NoteSimilarity:
 
     def __init__(
         self,
-        index: Sidecar,
+        index: IndexService,
         database: Engine,
         *,
         keeper: IndexKeeper,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from simplemem.index.engine import Engine
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
 from simplemem.store.vault_index import IndexKeeper, IndexMonitor, ObsidianSettings
@@ -21,7 +21,7 @@ class Statistics:
         self,
         root: Path,
         vault: NoteSource,
-        index: Sidecar,
+        index: IndexService,
         database: Engine,
         *,
         obsidian: ObsidianSettings,

@@ -19,7 +19,7 @@ from simplemem.gitrepo.committing import Patch, commit_patches
 from simplemem.gitrepo.exchange import Exchange, open_exchange
 from simplemem.gitrepo.status import list_uncommitted
 from simplemem.gitrepo.user_git import PushRejected
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.models import By, Synced
 from simplemem.note.dates import now
 from simplemem.note.names import is_path, name_of
@@ -54,7 +54,7 @@ class RemoteSync:
     def __init__(
         self,
         vault: NoteSource,
-        index: Sidecar,
+        index: IndexService,
         *,
         reader: NoteReader,
         obsidian: ObsidianSettings,

@@ -24,7 +24,7 @@ from simplemem.index.api import IndexProgress, Progress, Row, Stat, SyncReport
 from simplemem.index.changes import ChangeTable
 from simplemem.index.engine import Damaged, Engine
 from simplemem.index.notes import is_note, stat_of
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.index.updater import IndexUpdater, paused_collector
 from simplemem.models import By, IndexState
 from simplemem.note.dates import local_now
@@ -182,7 +182,7 @@ class QuestionVectors:
     Guards whether notes may lack vectors, and whether a question has made some before.
     """
 
-    def __init__(self, index: Sidecar, rows: IndexUpdater, embedding: Embedding) -> None:
+    def __init__(self, index: IndexService, rows: IndexUpdater, embedding: Embedding) -> None:
         self._index = index
         self._rows = rows
         self._embedding = embedding
@@ -252,7 +252,7 @@ class IndexKeeper:
     def __init__(
         self,
         vault: NoteSource,
-        index: Sidecar,
+        index: IndexService,
         database: Engine,
         rows: IndexUpdater,
         *,
@@ -560,7 +560,7 @@ class IndexMonitor:
     def __init__(
         self,
         vault: NoteSource,
-        index: Sidecar,
+        index: IndexService,
         rows: IndexUpdater,
         *,
         keeper: IndexKeeper,
@@ -713,7 +713,7 @@ class NameResolver:
 
     def __init__(
         self,
-        index: Sidecar,
+        index: IndexService,
         changes: ChangeTable,
         *,
         reader: NoteReader,

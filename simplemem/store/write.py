@@ -15,7 +15,7 @@ from typing import Any, Unpack
 from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError
 from simplemem.index.api import IndexQuery, Row, Term
 from simplemem.index.engine import Damaged
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.index.updater import IndexUpdater
 from simplemem.models import By, Saved
 from simplemem.note.appending import append_content, open_at_end
@@ -426,7 +426,7 @@ class NewNoteRemarks:
     def __init__(
         self,
         vault: NoteSource,
-        index: Sidecar,
+        index: IndexService,
         *,
         embedding: Embedding,
         keeper: IndexKeeper,
@@ -518,7 +518,7 @@ class WriteIndexer:
 
     def __init__(
         self,
-        index: Sidecar,
+        index: IndexService,
         rows: IndexUpdater,
         *,
         reader: NoteReader,

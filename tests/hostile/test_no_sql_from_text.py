@@ -33,7 +33,7 @@ OURS = {
     "index/comparison.py": "note_id other_columns table",
     "index/changes.py": "condition order texts mark",
     "index/details.py": "source is_one_of_the_notes",
-    "index/sidecar.py": "_ORDER[sort] source first",
+    "index/service.py": "_ORDER[sort] source first",
     "index/filters.py": "alternatives is_below is_in_one operator operator.join(alternatives) conditions.as_sql() mark key_mark value_mark nested_mark text_mark number_mark",
     "index/postgres/connection.py": "name table",
     "index/postgres/vectors.py": "mark first after is_among count column",

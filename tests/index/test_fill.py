@@ -12,7 +12,7 @@ from simplemem.errors import Unavailable
 from simplemem.index import embeddings
 from simplemem.index.api import IndexQuery
 from simplemem.index.comparison import dump
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.index.sqlite.engine import SqliteEngine, open_engine
 from simplemem.index.updater import IndexUpdater
 from simplemem.index.vectors import QueryVector
@@ -73,7 +73,7 @@ class Kept:
 
     def __init__(self, root: Path, database: Path) -> None:
         self.vault = FolderVault(root, VaultOptions(durable=False))
-        self.index = Sidecar(database_at := SqliteEngine(database, nullcontext))
+        self.index = IndexService(database_at := SqliteEngine(database, nullcontext))
         self.database = database_at
         self.rows = IndexUpdater(self.vault, self.database, lambda path: None, 1_000_000)
 

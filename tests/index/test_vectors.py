@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from simplemem.errors import NotFound
-from simplemem.index import embeddings, notes, sidecar, vectors
+from simplemem.index import embeddings, notes, service, vectors
 from simplemem.index.api import IndexQuery, Nearness, Stat, Term
 from simplemem.index.notes import Rows
 from simplemem.index.places import BLOCK, SHIFT
@@ -260,7 +260,7 @@ def test_no_note_is_forgotten_when_more_paths_are_met_than_are_kept(
     for name in ("apple", "pear", "plum"):
         write(f"{name}.md", f"The {name} stands beside the old wall.\n")
     store.sync()
-    monkeypatch.setattr(sidecar, "_MAX_PATHS", 0)
+    monkeypatch.setattr(service, "_MAX_PATHS", 0)
     index, vector = store._parts.index, store._parts.embedding.embed_query("apple")[0]
     for terms, count in (((), 1), ((Term(("plum",)),), 2), ((), 1)):
         near = index.ask(IndexQuery(terms, vector=vector, max_nearest=1)).vector_hits

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str | bytes], Path]
@@ -50,7 +50,7 @@ def test_passages_come_best_first_with_where_they_stand(kitchen: EnhancedStore) 
 def test_of_no_notes_nothing_is_asked(
     kitchen: EnhancedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Sidecar, "ask", lambda *given: pytest.fail("the index is asked"))
+    monkeypatch.setattr(IndexService, "ask", lambda *given: pytest.fail("the index is asked"))
     assert kitchen.extension.answers("window", [], 5, passages=3).notes == {}
 
 
@@ -73,8 +73,8 @@ def test_a_question_is_words_only(kitchen: EnhancedStore, question: str) -> None
 
 def test_the_index_is_asked_once(kitchen: EnhancedStore, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    ask = Sidecar.ask
-    monkeypatch.setattr(Sidecar, "ask", lambda *given: asked.append(given) or ask(*given))
+    ask = IndexService.ask
+    monkeypatch.setattr(IndexService, "ask", lambda *given: asked.append(given) or ask(*given))
     kitchen.extension.answers("which window seat?", ["a/window.md", "a/long.md"], 5, passages=3)
     assert len(asked) == 1
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simplemem.index.sidecar import Sidecar
+from simplemem.index.service import IndexService
 from simplemem.index.vectors import NearestNotes
 from simplemem.store import EnhancedStore
 
@@ -28,9 +28,9 @@ def crossings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return crossing
 
-    for name, call in vars(Sidecar).items():
+    for name, call in vars(IndexService).items():
         if callable(call) and not name.startswith("_") and name not in _HELD:
-            monkeypatch.setattr(Sidecar, name, counted(name, call))
+            monkeypatch.setattr(IndexService, name, counted(name, call))
     return made
 
 
@@ -86,7 +86,9 @@ def test_what_is_near_in_meaning_is_found_once_and_kept(
     compared: list[object] = []
     nearest = NearestNotes.find
     monkeypatch.setattr(
-        NearestNotes, "find", lambda *given: compared.append(given) or nearest(*given)
+        NearestNotes,
+        "find",
+        lambda *args, **kwargs: compared.append(args) or nearest(*args, **kwargs),
     )
     near = harbour.related("n3")
     assert len(near) == 3 and harbour.related("n3") == near and len(compared) == 1

@@ -49,7 +49,7 @@ _ORDER = {
 }
 
 
-class Sidecar:
+class IndexService:
     """The index of one vault, for any thread. Guards what each thread knows of its last state.
 
     `begin_anew` is called when another index, perhaps an empty one, took the place of this one.
