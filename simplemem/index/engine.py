@@ -312,7 +312,10 @@ class Engine(Protocol):
         """Return an empty index that is private to this process until `swap_in` takes it."""
 
     def swap_in(self, fresh: Engine) -> None:
-        """Put an index from `build_replacement` in the place of this one. Others notice."""
+        """Put an index from `build_replacement` in the place of this one. Others notice.
+
+        `fresh` cannot be used afterwards.
+        """
 
     def drop(self) -> None:
         """Close the index and remove it."""

@@ -91,6 +91,7 @@ class ServiceChatModel:
         schema: dict[str, Any],
         deadline: float,
     ) -> object:
+        """Return the whole response of the service, for `_parse`."""
         request |= {"format": schema, "stream": False, "options": {"temperature": 0}}
         return self._call("/api/chat", request, deadline)
 

@@ -60,9 +60,9 @@ class IndexKeeper(Protocol):
     """Brings the index up to date with the notes."""
 
     def prepare(self, *, vectors: bool = True) -> None:
-        """Bring the index up to date before a question, as far as a second of work goes.
+        """Bring the index up to date before it is asked, as far as a second of work goes.
 
-        Without `vectors`, missing vectors are not made.
+        `vectors` are made for as long. Never raises: the question itself meets what is wrong.
         """
 
     def revalidated(self, ask: Callable[[], T], rows: Callable[[T], Iterable[Row]]) -> T:
@@ -113,7 +113,7 @@ class Authors(Protocol):
         """Return the number of the last change, after the index has followed the log."""
 
     def last_author(self, sha256: str) -> Origin:
-        """Return who wrote a text, by its hash."""
+        """Return who wrote a text first; a person if no change of simplemem did."""
 
 
 class Embeddings(Protocol):
@@ -133,4 +133,6 @@ class Embeddings(Protocol):
         """
 
     def coverage(self) -> Coverage | None:
-        """Return what compares words with passages; None unless the bundled vectors are used."""
+        """Return what tells how well a passage covers the words of a question; None without
+        vectors.
+        """

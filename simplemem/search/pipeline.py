@@ -444,7 +444,7 @@ class Search:
             best_path = ranking.details[ranking.hits[0].note].row.path
             best_text = self._notes.text_of(best_path)
         hits = self._hits(ranking, best_text)
-        if _names_author(request, ranking):
+        if _shows_authors(request, ranking):
             hits = [self._with_author(hit) for hit in hits]
 
         share = hits[0].score if hits else None
@@ -534,8 +534,11 @@ def checked_limit(value: int, maximum: int, name: str, *, minimum: int = 1) -> i
     return min(value, maximum)
 
 
-def _names_author(request: SearchRequest, ranking: Ranking) -> bool:
-    """Return whether hits name who changed them last."""
+def _shows_authors(request: SearchRequest, ranking: Ranking) -> bool:
+    """Return whether each hit is to say who changed it last.
+
+    It is if that was asked for, or if the query or the filter names an author or "any".
+    """
     named_in_filter = request.filter.author if request.filter else ""
     return (
         request.authors

@@ -28,9 +28,10 @@ class Watcher(Protocol):
     """Seconds between two looks at all notes, where changes are not reported by anyone."""
 
     def paths(self, seconds: float) -> set[str]:
-        """Return the paths of files and folders that may have changed since the last call.
+        """Return the paths that may have changed since the last call.
 
-        Waits up to `seconds` for a change. `EVERYTHING` means that anything may have changed.
+        Waits up to `seconds` for a change. Returns an empty set if the time is over or `wake` was
+        called.
         """
 
     def wake(self) -> None:
@@ -117,13 +118,20 @@ class NoteSource(Protocol):
         """Return the entry of a file as it is now, None if there is no file."""
 
     def is_certainly_gone(self, path: str) -> bool:
-        """Return whether a file was deleted, rather than being out of reach at the moment."""
+        """Return whether nothing is at a path.
+
+        False if the vault cannot be read, or if anything else leaves a doubt. Never raises.
+        """
 
     def read(self, path: str) -> File:
         """Return a file with its bytes. Raises NotFound, Unreadable or TooLong."""
 
     def reading(self) -> AbstractContextManager[Callable[[str], File]]:
-        """Return a context in which a function reads many files as `read` does, but faster."""
+        """Return a function that reads files, for many files in a row.
+
+        It raises as `read` does. In a branch all files are of one commit; in a folder each is as it
+        is when it is read.
+        """
 
     # Write
 
@@ -150,7 +158,11 @@ class NoteSource(Protocol):
         """Replace the bytes of a file. Raises Conflict if they are not the expected ones."""
 
     def trash(self, path: str, expected_sha256: str | None, author: Author) -> WriteResult:
-        """Delete a file. `undo` restores it, even if the trash was emptied."""
+        """Delete a file, which stays in the trash, and log it.
+
+        With a hash, raises Conflict for another text. Without one, whatever text is there is
+        deleted. Raises NotFound if there is no file.
+        """
 
     def carry_out(self, changes: Sequence[FileChange], author: Author) -> list[WriteResult]:
         """Change several files as one operation: all of them, or none.
@@ -163,7 +175,10 @@ class NoteSource(Protocol):
         """Reverse a whole operation. Raises Conflict if one of its files has changed since."""
 
     def store_text(self, data: bytes) -> None:
-        """Keep a text that no change has written, so that its hash finds it. May fail silently."""
+        """Store a text that no change has yet, so that the history can return it.
+
+        `history.content` returns it until it is pruned.
+        """
 
     # Maintenance
 
@@ -174,7 +189,7 @@ class NoteSource(Protocol):
         """
 
     def finish_interrupted(self) -> None:
-        """Complete or drop a write that a crash interrupted, as each write does before its own."""
+        """Finish what a crash interrupted, without a scan. Does nothing in a read-only vault."""
 
     def prune_history(self) -> list[str]:
         """Remove earlier texts that need not be kept any longer; return their hashes."""

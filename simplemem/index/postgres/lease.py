@@ -20,6 +20,10 @@ LEADER = "leader"  # in `meta`: a number, and until when its holder leads by the
 class _Tables(Protocol):
     """What a lease needs of the engine."""
 
+                                                                 """Open a transaction as
+                                                                 `Engine.writing` does, of which
+                                                                 readers need not know.
+                                                                 """
     def exclusively(self) -> AbstractContextManager[Connection]: ...
 
     def fence(self, leader_number: int) -> None: ...
