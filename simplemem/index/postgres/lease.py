@@ -20,13 +20,11 @@ LEADER = "leader"  # in `meta`: a number, and until when its holder leads by the
 class _Tables(Protocol):
     """What a lease needs of the engine."""
 
-                                                                 """Open a transaction as
-                                                                 `Engine.writing` does, of which
-                                                                 readers need not know.
-                                                                 """
-    def exclusively(self) -> AbstractContextManager[Connection]: ...
+    def exclusively(self) -> AbstractContextManager[Connection]:
+        """Open a transaction as `Engine.writing` does, of which readers need not know."""
 
-    def fence(self, leader_number: int) -> None: ...
+    def fence(self, leader_number: int) -> None:
+        """Refuse what this thread writes once another leader than this one leads; 0: never."""
 
 
 class Lease:
