@@ -245,6 +245,7 @@ class PlaceChecks:
         yield from self._check_network_disk()
 
     def _place_of_index(self) -> Finding:
+        """Return a remark, never a problem: which server has the index, and how far it is."""
         tables = self._database
         seconds = time.monotonic() - self._keeper.compared_at
         message = (
