@@ -14,7 +14,7 @@ from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import notes
 from simplemem.index.api import Embedded, Progress
 from simplemem.index.engine import Connection, Engine, Row
-from simplemem.index.text import EmbeddingQueue, chunk_ids_of_note, embedded_chunks, parse_note
+from simplemem.index.text import EmbeddingQueue, embedded_chunks, parse_note, text_digests
 from simplemem.note.note import read_note
 from simplemem.note.passages import text_hash
 from simplemem.note.scopes import private_reason
@@ -65,7 +65,7 @@ def put(
     if current_sha256 != sha256:
         return False
 
-    hashes = hashes_of(db, note_id)
+    hashes = text_digests(db, note_id)
     db.vectors.write((place, vector) for place, vector in vectors.items() if place in hashes)
 
     # A process that has the vectors in memory follows by the number of the change.
@@ -75,15 +75,9 @@ def put(
     return True
 
 
-def hashes_of(db: Connection, note_id: int) -> dict[int, bytes]:
-    """Return the places of a note that are to have a vector, with the hash of its text."""
-    sql = "SELECT id, hash FROM places WHERE id >= $1 AND id < $2 AND hash IS NOT NULL"
-    return dict(db.execute(sql, chunk_ids_of_note(note_id)))
-
-
 def missing_hashes_of(db: Connection, note_id: int) -> dict[int, bytes]:
     """Return the places of a note that lack their vector, with the hash of its text."""
-    hashes = hashes_of(db, note_id)
+    hashes = text_digests(db, note_id)
     existing = db.vectors.read(list(hashes))
     return {place: digest for place, digest in hashes.items() if place not in existing}
 

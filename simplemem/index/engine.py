@@ -152,8 +152,8 @@ class VectorIndex(Protocol):
     def write(self, vectors: Iterable[tuple[int, bytes]]) -> None:
         """Store the vectors of places, in place of those that they have."""
 
-    def remove(self, note_id: int) -> None:
-        """Remove the vectors of a note, whose rows in `places` must still be there."""
+    def remove(self, places: Sequence[int]) -> None:
+        """Remove the vectors of those places that have one."""
 
     def read(self, places: Sequence[int]) -> dict[int, bytes]:
         """Return the vectors of those places that have one."""

@@ -114,7 +114,7 @@ class Rows:
         self._words.add(note)
 
     def add_vectors(self, vectors: Iterable[tuple[int, bytes]]) -> None:
-        """Keep the vectors of places, which have none."""
+        """Keep the vectors of places."""
         self._vectors.extend(vectors)
 
     def replace(

@@ -192,14 +192,18 @@ def put_text(
 ) -> list[tuple[int, str]]:
     """Add the text rows of a note to `rows`, in place of those that it has unless it is `new`.
 
-    Vectors whose text has not changed stay. Returns the ids and texts of the chunks that need a
-    vector. No text of a private note is returned if a remote service computes the vectors.
+    Vectors whose text has not changed stay, and those of chunks that have not changed are not
+    written. Returns the ids and texts of the chunks that need a vector. No text of a private note is
+    returned if a remote service computes the vectors.
     """
     db = rows.db
-    old_vectors: dict[bytes, bytes] = {}
+    old_vectors: dict[int, bytes] = {}
+    vector_of_text: dict[bytes, bytes] = {}
     if not new:
-        old_vectors = _vectors_by_text(db, note_id)
-        remove_text(db, note_id)
+        old_digests = text_digests(db, note_id)
+        old_vectors = db.vectors.read(list(old_digests))
+        vector_of_text = {old_digests[chunk_id]: vector for chunk_id, vector in old_vectors.items()}
+        _remove_rows(db, note_id)
 
     chunks = list(embedded_chunks(note_id, parsed))
     texts = [_HashedText(chunk_id, text, text_hash(text)) for chunk_id, _, text in chunks if text]
@@ -209,16 +213,21 @@ def put_text(
     if private and vector_space(db).remote:
         texts = []
 
-    unchanged_vectors: list[tuple[int, bytes]] = []
+    vectors: dict[int, bytes] = {}
     missing: list[tuple[int, str]] = []
     for chunk_id, text, digest in texts:
-        vector = old_vectors.get(digest)
+        vector = vector_of_text.get(digest)
         if vector is None:
             missing.append((chunk_id, text))
         else:
-            unchanged_vectors.append((chunk_id, vector))
+            vectors[chunk_id] = vector
 
-    rows.add_vectors(unchanged_vectors)
+    db.vectors.remove([chunk_id for chunk_id in old_vectors if chunk_id not in vectors])
+    rows.add_vectors(
+        (chunk_id, vector)
+        for chunk_id, vector in vectors.items()
+        if old_vectors.get(chunk_id) != vector
+    )
     if not missing:
         db.execute("UPDATE notes SET embedded = 1 WHERE id = $1", (note_id,)).fetchall()
     return missing
@@ -247,17 +256,10 @@ def _place_rows(
     ]
 
 
-def _vectors_by_text(db: Connection, note_id: int) -> dict[bytes, bytes]:
-    """Return the vectors of a note by the hashes of their texts."""
-    sql = """
-        SELECT id, hash FROM places
-        WHERE id >= $1 AND id < $2 AND hash IS NOT NULL
-    """
-    rows = db.execute(sql, chunk_ids_of_note(note_id))
-    digests: dict[int, bytes] = dict(rows)
-
-    vectors = db.vectors.read(list(digests))
-    return {digests[chunk_id]: vector for chunk_id, vector in vectors.items()}
+def text_digests(db: Connection, note_id: int) -> dict[int, bytes]:
+    """Return the chunks of a note that are to have a vector, with the hashes of their texts."""
+    sql = "SELECT id, hash FROM places WHERE id >= $1 AND id < $2 AND hash IS NOT NULL"
+    return dict(db.execute(sql, chunk_ids_of_note(note_id)))
 
 
 def _note_tokens(note_id: int, parsed: ParsedNote) -> NoteTokens:
@@ -314,8 +316,13 @@ def chunk_ids_of_note(note_id: int) -> tuple[int, int]:
 
 def remove_text(db: Connection, note_id: int) -> None:
     """Delete the places, tokens and vectors of a note."""
+    db.vectors.remove(list(text_digests(db, note_id)))
+    _remove_rows(db, note_id)
+
+
+def _remove_rows(db: Connection, note_id: int) -> None:
+    """Delete the places and tokens of a note."""
     remove_note(db, note_id)
-    db.vectors.remove(note_id)
     sql = "DELETE FROM places WHERE id >= $1 AND id < $2"
     db.execute(sql, chunk_ids_of_note(note_id)).fetchall()
 

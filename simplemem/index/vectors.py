@@ -201,25 +201,13 @@ class NearestNotes:
                 self._was_asked = True
                 return _compare(db, query, candidates, limit, set(also))
         with self._lock:
-            return self._find_in_memory(db, state, query, ids, limit, also, paths)
+            self._follow(db, state)
+            passages = self._passages.best(query, ids)
+            if ids is not None:
+                passages[~_marks(ids, len(passages))] = _FAR
 
-    def _find_in_memory(
-        self,
-        db: Connection,
-        state: _IndexState,
-        query: bytes,
-        ids: Ids,
-        limit: int,
-        also: Iterable[int],
-        paths: Paths,
-    ) -> dict[int, Nearness]:
-        self._follow(db, state)
-        passages = self._passages.best(query, ids)
-        if ids is not None:
-            passages[~_marks(ids, len(passages))] = _FAR
-
-        chosen = self._choose_notes(passages, limit, also, paths)
-        return self._nearness_of(db, query, passages, chosen)
+            chosen = self._choose_notes(passages, limit, also, paths)
+            return self._nearness_of(db, query, passages, chosen)
 
     def _choose_notes(
         self,

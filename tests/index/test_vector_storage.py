@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -102,3 +102,27 @@ def test_vectors_of_a_note_that_changes_again_and_again_leave_no_rows(
         assert count == len(places) + len(blocks)
         assert len(packed) == 256 * len(places)
         assert sizes == 1
+
+
+def test_a_change_of_one_paragraph_writes_no_vector_of_the_others(
+    filled: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paragraphs = "\n\n".join(f"Keeper {number} has hives by the river." for number in range(6))
+    path = write("keepers.md", f"{paragraphs}\n")
+    written: list[int] = []
+    write_vectors = engine.SqliteVectors.write
+
+    def recorded(self: engine.SqliteVectors, vectors: Iterable[tuple[int, bytes]]) -> None:
+        rows = list(vectors)
+        written.extend(place for place, _ in rows)
+        write_vectors(self, rows)
+
+    with EnhancedStore(filled, SETTINGS) as store:
+        store.sync()
+        before = store.stats()["vectors"]
+        monkeypatch.setattr(engine.SqliteVectors, "write", recorded)
+        path.write_text(path.read_text().replace("Keeper 5", "Keeper 9"))
+        store.sync()
+        assert store.stats()["vectors"] == before
+        assert len(written) == 2  # the passage, and the block that changed
+        assert store.search("keeper by the river", mode="semantic").hits[0].name == "keepers"

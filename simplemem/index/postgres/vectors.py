@@ -138,11 +138,11 @@ class PostgresVectors:
         else:
             self._db.executemany(sql, rows)
 
-    def remove(self, note_id: int) -> None:
-        """Remove the vectors of a note."""
-        if self._look()[0]:
-            sql = "DELETE FROM vectors WHERE id >= $1 AND id < $2"
-            self._db.execute(sql, (note_id << SHIFT, (note_id + 1) << SHIFT)).fetchall()
+    def remove(self, places: Sequence[int]) -> None:
+        """Remove the vectors of those places that have one."""
+        if places and self._look()[0]:
+            sql = "DELETE FROM vectors WHERE id = ANY ($1::bigint[])"
+            self._db.execute(sql, (IntegerList(places),)).fetchall()
 
     def read(self, places: Sequence[int]) -> dict[int, bytes]:
         """Return the vectors of those places that have one."""

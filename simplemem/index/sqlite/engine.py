@@ -152,14 +152,12 @@ class SqliteVectors:
     def _is_vec0(self) -> bool:
         return "vectors_chunks" in self._tables()
 
-    def remove(self, note_id: int) -> None:
-        """Remove the vectors of a note, whose rows in `places` must still be there."""
-        if not self._tables():
-            return
-        sql = "SELECT id FROM places WHERE id >= $1 AND id < $2 AND hash IS NOT NULL"
-        values = note_id << SHIFT, (note_id + 1) << SHIFT
-        places = self._raw.execute(sql, values).fetchall()
-        self._raw.executemany("DELETE FROM vectors WHERE id = $1", places)
+    def remove(self, places: Sequence[int]) -> None:
+        """Remove the vectors of those places that have one."""
+        if places and self._tables():
+            # A `vec0` table would read all of its rows for a list of ids.
+            sql = "DELETE FROM vectors WHERE id = $1"
+            self._raw.executemany(sql, [(place,) for place in places])
 
     def read(self, places: Sequence[int]) -> dict[int, bytes]:
         """Return the vectors of those places that have one."""
@@ -737,10 +735,7 @@ class SqliteEngine:
 
     def fold(self, generation: int | None = None) -> None:
         """Merge segments of the term index, if many have come together."""
-        if is_merge_due(self, is_at_rest=True):
-            from simplemem.index.terms.merging import merge_segments  # imports numpy
-
-            merge_segments(self, generation, is_at_rest=True)
+        self._merge(generation, is_at_rest=True)
 
     def checkpoint(self, *, is_bulk: bool = False) -> None:
         """Merge segments of the term index, and fold the log into the file once it has grown.
@@ -755,11 +750,21 @@ class SqliteEngine:
             max_packed = MAX_PACKED_NOTES_DURING_IMPORT
             max_log_bytes = _MAX_LOG_BYTES_IN_BULK
 
-        if is_merge_due(self, max_packed):
+        self._merge(max_packed=max_packed)
+        self.fold_log(max_log_bytes)
+
+    def _merge(
+        self,
+        generation: int | None = None,
+        max_packed: int = MAX_PACKED_NOTES,
+        *,
+        is_at_rest: bool = False,
+    ) -> None:
+        """Merge segments of the term index, if that is due."""
+        if is_merge_due(self, max_packed, is_at_rest=is_at_rest):
             from simplemem.index.terms.merging import merge_segments  # imports numpy
 
-            merge_segments(self, max_packed=max_packed)
-        self.fold_log(max_log_bytes)
+            merge_segments(self, generation, max_packed, is_at_rest=is_at_rest)
 
     def fold_log(self, min_bytes: int = 0) -> None:
         """Fold the log into the file, if it has grown to so many bytes."""
