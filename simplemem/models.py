@@ -93,7 +93,7 @@ def _as_json(value: object) -> Any:
     return None if is_nan else value
 
 
-class By(TypedDict, total=False):
+class AuthorArgs(TypedDict, total=False):
     """Who makes a change, with which tool, and why. The history records it."""
 
     who: str

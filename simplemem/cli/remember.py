@@ -51,10 +51,9 @@ def add(
     $ pbpaste | simplemem documents add - --scope alex
     """
     from simplemem.kinds.documents.ingest import documents_of
-    from simplemem.models import By
 
     with opened(vault, make=True) as store:
-        documents, by = documents_of(store), By(who=WHO, tool="ingest")
+        documents, by = documents_of(store), AuthorArgs(who=WHO, tool="ingest")
         for source in sources:
             try:
                 if re.match(r"https?://", source, re.IGNORECASE):

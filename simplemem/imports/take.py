@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 
 from simplemem.errors import Invalid, NotFound, SimplememError
 from simplemem.imports.export import SOURCE, Item, Left
-from simplemem.models import By, Value
+from simplemem.models import AuthorArgs, Value
 from simplemem.note.dates import now
 from simplemem.note.names import (
     MAX_NAME_CHARACTERS,
@@ -82,7 +82,7 @@ def plan(
     return Plan(kind, file, folder, tuple(drafts), *counts, tuple(planner.left))
 
 
-def take(store: EnhancedStore, planned: Plan, **by: Unpack[By]) -> BatchResult:
+def take(store: EnhancedStore, planned: Plan, **by: Unpack[AuthorArgs]) -> BatchResult:
     """Carry a plan out, all or nothing. Conflict where a note was changed since it was made."""
     name = planned.file.replace("\\", "/").rstrip("/").rpartition("/")[2]
     by = {"tool": "import", "reason": f"import of {name} ({planned.kind})", **by}

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Final, Unpack
 
 from simplemem.errors import Conflict, Invalid, SimplememError
-from simplemem.models import By
+from simplemem.models import AuthorArgs
 from simplemem.note.names import check_name, name_of
 from simplemem.note.words import well_formed
 from simplemem.store import Draft, EnhancedStore, Read
@@ -20,7 +20,7 @@ _MOST_LINES: Final = 999_999
 _COMMANDS: dict[str, Callable[..., str]] = {}
 
 
-def run(store: EnhancedStore, call: Mapping[str, Any], **by: Unpack[By]) -> str:
+def run(store: EnhancedStore, call: Mapping[str, Any], **by: Unpack[AuthorArgs]) -> str:
     """Carry out a command: what the tool answers. SimplememError with the tool's own words where it fails."""
     command = _COMMANDS.get(str(call.get("command")))
     if command is None:
@@ -43,7 +43,9 @@ def _command(do: Callable[..., str]) -> Callable[..., str]:
 
 
 @_command
-def view(store: EnhancedStore, path: str, by: By, view_range: list[int] | None = None) -> str:  # noqa: ARG001
+def view(
+    store: EnhancedStore, path: str, by: AuthorArgs, view_range: list[int] | None = None
+) -> str:
     store.extension.catch_up()
     inside = _inside(path)
     if inside and (file := _file(store, inside)) is not None:
@@ -76,7 +78,7 @@ def view(store: EnhancedStore, path: str, by: By, view_range: list[int] | None =
 
 
 @_command
-def create(store: EnhancedStore, path: str, file_text: str, by: By) -> str:
+def create(store: EnhancedStore, path: str, file_text: str, by: AuthorArgs) -> str:
     inside = _inside(path)
     if not inside or _file(store, inside) is not None or _below(store, inside):
         raise Invalid(f"File {path} already exists")
@@ -85,7 +87,7 @@ def create(store: EnhancedStore, path: str, file_text: str, by: By) -> str:
 
 
 @_command
-def str_replace(store: EnhancedStore, path: str, old_str: str, new_str: str, by: By) -> str:
+def str_replace(store: EnhancedStore, path: str, old_str: str, new_str: str, by: AuthorArgs) -> str:
     def replaced(text: str) -> str:
         found = text.count(old_str) if old_str else 0
         if found == 0:
@@ -106,7 +108,9 @@ def str_replace(store: EnhancedStore, path: str, old_str: str, new_str: str, by:
 
 
 @_command
-def insert(store: EnhancedStore, path: str, insert_line: int, insert_text: str, by: By) -> str:
+def insert(
+    store: EnhancedStore, path: str, insert_line: int, insert_text: str, by: AuthorArgs
+) -> str:
     def inserted(text: str) -> str:
         lines = text.removesuffix("\n").split("\n") if text else []
         if not 0 <= insert_line <= len(lines):
@@ -120,7 +124,7 @@ def insert(store: EnhancedStore, path: str, insert_line: int, insert_text: str, 
 
 
 @_command
-def delete(store: EnhancedStore, path: str, by: By) -> str:
+def delete(store: EnhancedStore, path: str, by: AuthorArgs) -> str:
     if not (inside := _inside(path)):
         raise Invalid("Cannot delete the /memories directory itself")
     store.extension.catch_up()
@@ -135,7 +139,7 @@ def delete(store: EnhancedStore, path: str, by: By) -> str:
 
 
 @_command
-def rename(store: EnhancedStore, old_path: str, new_path: str, by: By) -> str:
+def rename(store: EnhancedStore, old_path: str, new_path: str, by: AuthorArgs) -> str:
     old, new = _inside(old_path), _inside(new_path)
     if not old:
         raise Invalid("Cannot rename the /memories directory itself")
@@ -223,7 +227,9 @@ def _read(store: EnhancedStore, file: str, path: str) -> Read:
     return read
 
 
-def _edit(store: EnhancedStore, path: str, change: Callable[[str], str], by: By) -> tuple[str, str]:
+def _edit(
+    store: EnhancedStore, path: str, change: Callable[[str], str], by: AuthorArgs
+) -> tuple[str, str]:
     """Change the text of a file, on what it says at that moment: the text before and after."""
     file = _file(store, inside) if (inside := _inside(path)) else None
     if file is None and inside and not _below(store, inside):
@@ -242,7 +248,7 @@ def _edit(store: EnhancedStore, path: str, change: Callable[[str], str], by: By)
     return texts
 
 
-def _change(store: EnhancedStore, draft: Callable[[], list[Draft]], by: By) -> None:
+def _change(store: EnhancedStore, draft: Callable[[], list[Draft]], by: AuthorArgs) -> None:
     with _conflicts_in_words():
         store.extension.change(draft, **by)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypeVar, cast
 
 from simplemem.errors import Conflict, Invalid, SimplememError, TooLong, Unavailable, Unreadable
-from simplemem.models import By
+from simplemem.models import AuthorArgs
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, compare_key, name_of, parse_conflict_name
 from simplemem.note.note import Note, read_note
@@ -215,7 +215,7 @@ class Shelf(Generic[T]):
     def change(
         self,
         draft: Callable[[S], R],
-        by: By,
+        by: AuthorArgs,
         make: Callable[[Any], S] = ChangeSet,  # type: ignore[assignment]
     ) -> tuple[R, BatchResult]:
         """Write a draft on what the vault holds now as one step, again when a note is saved meanwhile; both answers."""

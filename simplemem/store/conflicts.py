@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, Unpack
 from simplemem.errors import Conflict, Invalid, NotFound, SimplememError, Unreadable
 from simplemem.index.changes import ChangeTable
 from simplemem.index.service import IndexService
-from simplemem.models import By, ConflictCopy, ConflictMerge, ConflictMerged
+from simplemem.models import AuthorArgs, ConflictCopy, ConflictMerge, ConflictMerged
 from simplemem.note.diff import LONG_DIFF, WHAT_YOU_HAD, unified_diff
 from simplemem.note.line_merge import Merged
 from simplemem.note.merge import merge
@@ -366,13 +366,13 @@ class ConflictCopies:
         return best
 
     def merge(
-        self, merge: ConflictMerge, *, keep: Keep = "merge", **by: Unpack[By]
+        self, merge: ConflictMerge, *, keep: Keep = "merge", **by: Unpack[AuthorArgs]
     ) -> ConflictMerged:
         """Write a merge that was shown, and put the copy into the trash: `merge_all` of one."""
         return self.merge_all([merge], keep=keep, **by)[0]
 
     def merge_all(
-        self, merges: Sequence[ConflictMerge], *, keep: Keep = "merge", **by: Unpack[By]
+        self, merges: Sequence[ConflictMerge], *, keep: Keep = "merge", **by: Unpack[AuthorArgs]
     ) -> tuple[ConflictMerged, ...]:
         """Write what was shown for copies of one note, and put the copies into the trash.
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Unpack
 from simplemem.errors import SimplememError
 from simplemem.index.api import Changes, Mark
 from simplemem.index.notes import named_in_memory
-from simplemem.models import By, Filter, Listed, Moved
+from simplemem.models import AuthorArgs, Filter, Listed, Moved
 from simplemem.note.note import decode_text, read_note
 from simplemem.note.scopes import private_reason
 from simplemem.note.words import well_formed
@@ -228,7 +228,9 @@ class ExtensionAPI:
         """Return warnings about a text that is to be written; see `text_checks.check_text`."""
         return check_text(self._parts.settings, name, old_text, new_text)
 
-    def change(self, make_drafts: Callable[[], Sequence[Draft]], **by: Unpack[By]) -> BatchResult:
+    def change(
+        self, make_drafts: Callable[[], Sequence[Draft]], **by: Unpack[AuthorArgs]
+    ) -> BatchResult:
         """Make drafts and write them as one change, all or none, with one undo.
 
         If one of the files changed meanwhile, the drafts are made again. Raises Conflict if that
@@ -236,7 +238,7 @@ class ExtensionAPI:
         """
         return self._parts.batches.write(make_drafts, change_by(by, ""))
 
-    def move(self, new_paths: Mapping[str, str], **by: Unpack[By]) -> tuple[Moved, ...]:
+    def move(self, new_paths: Mapping[str, str], **by: Unpack[AuthorArgs]) -> tuple[Moved, ...]:
         """Give files other paths as one change, all or none. Links keep their targets."""
         return self._parts.mover.move_files(new_paths, **by)
 

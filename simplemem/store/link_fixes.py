@@ -9,7 +9,7 @@ from simplemem.errors import SimplememError
 from simplemem.index.api import Progress
 from simplemem.index.notes import named_in_memory
 from simplemem.index.service import IndexService
-from simplemem.models import By, Mend, Mended, Mending
+from simplemem.models import AuthorArgs, Mend, Mended, Mending
 from simplemem.note.diff import unified_diff
 from simplemem.note.names import name_of
 from simplemem.note.note import read_note
@@ -115,7 +115,7 @@ class LinkFixer:
         change = Mend(path, tuple(descriptions), diff, file.sha256, text)
         return _NotePlan(change, problems)
 
-    def fix(self, mending: Mending, **by: Unpack[By]) -> Mended:
+    def fix(self, mending: Mending, **by: Unpack[AuthorArgs]) -> Mended:
         """Make the planned changes as one change, which one `undo` takes back.
 
         Raises Conflict, with nothing changed, if one of the notes has changed since.

@@ -10,7 +10,7 @@ from simplemem.index.api import StoredLink
 from simplemem.index.changes import ChangeTable
 from simplemem.index.notes import is_note
 from simplemem.index.service import IndexService
-from simplemem.models import By, Deleted, Moved
+from simplemem.models import AuthorArgs, Deleted, Moved
 from simplemem.note.header import read_header
 from simplemem.note.names import check_name, clean_reference, compare_key, name_of, path_of
 from simplemem.note.scopes import check_move_keeps_scope
@@ -63,7 +63,7 @@ class NoteMover:
         self._catch_up = catch_up
         self._settings = settings
 
-    def move(self, name: str, new_name: str, **by: Unpack[By]) -> Moved:
+    def move(self, name: str, new_name: str, **by: Unpack[AuthorArgs]) -> Moved:
         """Give a note another name, which includes its folder: "B" moves "A/B" to the top folder.
 
         Links to the note are rewritten in the same step. Raises Invalid or TooLong for a bad name,
@@ -88,7 +88,9 @@ class NoteMover:
             )
         return self.move_files({old_path: new_path}, **by)[0]
 
-    def move_files(self, new_paths: Mapping[str, str], **by: Unpack[By]) -> tuple[Moved, ...]:
+    def move_files(
+        self, new_paths: Mapping[str, str], **by: Unpack[AuthorArgs]
+    ) -> tuple[Moved, ...]:
         """Give files other paths as one change, all or none. Links keep their targets and forms.
 
         Raises AlreadyExists if a new path is taken, Invalid if it is the old one or no
@@ -214,7 +216,9 @@ class NoteMover:
         warnings += self._indexer.index(notes, written, moved=moved_notes)
         return warnings
 
-    def delete(self, name: str, *, if_sha256: str | None = None, **by: Unpack[By]) -> Deleted:
+    def delete(
+        self, name: str, *, if_sha256: str | None = None, **by: Unpack[AuthorArgs]
+    ) -> Deleted:
         """Move a note to the trash. Links to it stay as they are, unresolved; `undo` restores it.
 
         A repeated call with `if_sha256` whose answer was lost gives the same answer. Raises
@@ -237,7 +241,7 @@ class NoteMover:
             self._indexer.index({}, [], deleted=[path])
         return Deleted(name_of(path), written.version, unresolved)
 
-    def delete_all(self, names: Iterable[str], **by: Unpack[By]) -> tuple[Deleted, ...]:
+    def delete_all(self, names: Iterable[str], **by: Unpack[AuthorArgs]) -> tuple[Deleted, ...]:
         """Move notes to the trash as one change, which one undo takes back.
 
         All names are looked up first: raises NotFound or Ambiguous, with nothing deleted, if one of

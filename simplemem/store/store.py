@@ -15,9 +15,9 @@ from simplemem.errors import Unavailable
 from simplemem.index.api import Progress, SyncReport
 from simplemem.index.sqlite.engine import open_engine
 from simplemem.models import (
+    AuthorArgs,
     Backlink,
     BlamedLine,
-    By,
     ConflictCopy,
     ConflictMerge,
     ConflictMerged,
@@ -467,7 +467,7 @@ class EnhancedStore:
         overwrite: bool = False,
         tags_as_map: bool = False,
         if_sha256: str | None = None,
-        **by: Unpack[By],
+        **by: Unpack[AuthorArgs],
     ) -> Saved:
         """Create a note. The warnings name unresolved links, and notes that say nearly the same.
 
@@ -489,7 +489,7 @@ class EnhancedStore:
             **by,
         )
 
-    def create_from(self, template: str, name: str, **by: Unpack[By]) -> Saved:
+    def create_from(self, template: str, name: str, **by: Unpack[AuthorArgs]) -> Saved:
         """Create a note from a template, or an empty one for the template "".
 
         The text is that of the template, byte for byte, but for `{{title}}`, `{{date}}` and
@@ -497,7 +497,7 @@ class EnhancedStore:
         """
         return self._opened.templates.create(template, name, **by)
 
-    def daily(self, **by: Unpack[By]) -> Saved:
+    def daily(self, **by: Unpack[AuthorArgs]) -> Saved:
         """Return today's daily note; create it from its template if it does not exist."""
         return self._opened.templates.daily(**by)
 
@@ -511,7 +511,7 @@ class EnhancedStore:
         edits: Sequence[Mapping[str, str]] | None = None,
         metadata: Mapping[str, Any] | None = None,
         if_sha256: str | None = None,
-        **by: Unpack[By],
+        **by: Unpack[AuthorArgs],
     ) -> Saved:
         """Change a note's body (one of `content`, `append`, `edits`), its properties, or both.
 
@@ -530,7 +530,9 @@ class EnhancedStore:
         )
 
     @_checks_arguments
-    def write_text(self, name: str, text: str, *, if_sha256: str, **by: Unpack[By]) -> Saved:
+    def write_text(
+        self, name: str, text: str, *, if_sha256: str, **by: Unpack[AuthorArgs]
+    ) -> Saved:
         """Replace a whole note, frontmatter included, byte for byte: for a user's editor.
 
         Raises Conflict if the note has another hash than `if_sha256`.
@@ -539,7 +541,7 @@ class EnhancedStore:
 
     @_checks_arguments
     def change_tags(
-        self, name: str, tags: Any, *, if_sha256: str | None = None, **by: Unpack[By]
+        self, name: str, tags: Any, *, if_sha256: str | None = None, **by: Unpack[AuthorArgs]
     ) -> Saved:
         """Set tags, and remove those that are null, in the notation that the note has.
 
@@ -549,7 +551,7 @@ class EnhancedStore:
         return self._opened.editor.change_tags(name, tags, if_sha256=if_sha256, **by)
 
     @_checks_arguments
-    def move(self, name: str, new_name: str, **by: Unpack[By]) -> Moved:
+    def move(self, name: str, new_name: str, **by: Unpack[AuthorArgs]) -> Moved:
         """Give a note another name. Links to it and in it keep their targets and forms.
 
         A repeated call whose answer was lost gives the same answer. Raises NotFound or Ambiguous
@@ -558,7 +560,9 @@ class EnhancedStore:
         return self._opened.mover.move(name, new_name, **by)
 
     @_checks_arguments
-    def delete(self, name: str, *, if_sha256: str | None = None, **by: Unpack[By]) -> Deleted:
+    def delete(
+        self, name: str, *, if_sha256: str | None = None, **by: Unpack[AuthorArgs]
+    ) -> Deleted:
         """Move a note to the trash. The answer says how many links are unresolved by that.
 
         Raises NotFound or Ambiguous for the name, and Conflict if the note has another hash than
@@ -567,7 +571,7 @@ class EnhancedStore:
         return self._opened.mover.delete(name, if_sha256=if_sha256, **by)
 
     @_checks_arguments
-    def delete_all(self, names: Iterable[str], **by: Unpack[By]) -> tuple[Deleted, ...]:
+    def delete_all(self, names: Iterable[str], **by: Unpack[AuthorArgs]) -> tuple[Deleted, ...]:
         """Move notes to the trash as one change, which one undo takes back.
 
         All names are looked up first: raises NotFound or Ambiguous, with nothing deleted, if one of
@@ -638,7 +642,7 @@ class EnhancedStore:
         return self._opened.undo.next_to_undo(name, undone=undone)
 
     @_checks_arguments
-    def undo(self, version_or_name: str, **by: Unpack[By]) -> Undone:
+    def undo(self, version_or_name: str, **by: Unpack[AuthorArgs]) -> Undone:
         """Undo a change by its version, or the last change of a note by the note's name.
 
         Changes of the same operation, such as the links that a move rewrote, are undone with it. Of
@@ -656,7 +660,7 @@ class EnhancedStore:
         *,
         preview: bool = False,
         expected: str | None = None,
-        **change: Unpack[By],
+        **change: Unpack[AuthorArgs],
     ) -> UndoneMany:
         """Undo everything that somebody changed since a date or version, as one operation.
 
@@ -671,7 +675,12 @@ class EnhancedStore:
 
     @_checks_arguments
     def restore(
-        self, name: str, *, at: str | None = None, new_name: str | None = None, **by: Unpack[By]
+        self,
+        name: str,
+        *,
+        at: str | None = None,
+        new_name: str | None = None,
+        **by: Unpack[AuthorArgs],
     ) -> Restored:
         """Write back the text that a note had at a version, date or commit.
 
@@ -704,7 +713,7 @@ class EnhancedStore:
 
     @_checks_arguments
     def merge_conflict(
-        self, merge: ConflictMerge, *, keep: Keep = "merge", **by: Unpack[By]
+        self, merge: ConflictMerge, *, keep: Keep = "merge", **by: Unpack[AuthorArgs]
     ) -> ConflictMerged:
         """Write a merge that was shown, and put the copy into the trash.
 
@@ -714,7 +723,7 @@ class EnhancedStore:
 
     @_checks_arguments
     def merge_conflicts(
-        self, merges: Sequence[ConflictMerge], *, keep: Keep = "merge", **by: Unpack[By]
+        self, merges: Sequence[ConflictMerge], *, keep: Keep = "merge", **by: Unpack[AuthorArgs]
     ) -> tuple[ConflictMerged, ...]:
         """Write what was shown for copies of one note, and put the copies into the trash.
 
@@ -726,7 +735,7 @@ class EnhancedStore:
         """
         return self._opened.conflicts.merge_all(merges, keep=keep, **by)
 
-    def sync_with_remote(self, **by: Unpack[By]) -> Synced:
+    def sync_with_remote(self, **by: Unpack[AuthorArgs]) -> Synced:
         """Exchange changes with the remote of the vault's git repository."""
         return self._opened.remote_sync.sync(**by)
 
@@ -746,7 +755,7 @@ class EnhancedStore:
         """Return what `doctor` finds, and how broken links can be fixed; writes nothing."""
         return self._opened.link_fixer.plan(progress, only=only)
 
-    def mend(self, mending: Mending, **by: Unpack[By]) -> Mended:
+    def mend(self, mending: Mending, **by: Unpack[AuthorArgs]) -> Mended:
         """Carry out a plan: all of it as one change, which one `undo` takes back, or nothing."""
         return self._opened.link_fixer.fix(mending, **by)
 

@@ -20,7 +20,7 @@ from simplemem.gitrepo.exchange import Exchange, open_exchange
 from simplemem.gitrepo.status import list_uncommitted
 from simplemem.gitrepo.user_git import PushRejected
 from simplemem.index.service import IndexService
-from simplemem.models import By, Synced
+from simplemem.models import AuthorArgs, Synced
 from simplemem.note.dates import now
 from simplemem.note.names import is_path, name_of
 from simplemem.note.note import read_note
@@ -73,7 +73,7 @@ class RemoteSync:
         self._catch_up = catch_up
         self._trusted_folders = trusted_folders
 
-    def sync(self, **by: Unpack[By]) -> Synced:
+    def sync(self, **by: Unpack[AuthorArgs]) -> Synced:
         """Commit, fetch, merge and push.
 
         Raises Unavailable, with a reason, if nothing could be exchanged.
@@ -114,7 +114,7 @@ class RemoteSync:
                 commit_patches(root, patches, subject, {}, int(now().timestamp()), folders)
         return _Committed(len(patches), tuple(staged_paths))
 
-    def _exchange(self, by: By, committed: _Committed) -> Synced:
+    def _exchange(self, by: AuthorArgs, committed: _Committed) -> Synced:
         """Fetch, merge and push once.
 
         Raises PushRejected or Conflict if another writer was faster, here or at the remote.
@@ -193,7 +193,7 @@ class RemoteSync:
         exchange: Exchange,
         files: Files,
         staged_paths: Collection[str],
-        by: By,
+        by: AuthorArgs,
     ) -> str:
         """Write the merged files while the vault is locked; return the version, "" if none.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Unpack
 
 from simplemem.errors import NotFound
-from simplemem.models import By, Saved
+from simplemem.models import AuthorArgs, Saved
 from simplemem.note.dates import local_now
 from simplemem.note.names import check_name, name_of, path_of
 from simplemem.obsidian.templates import fill_template
@@ -42,7 +42,7 @@ class TemplateNotes:
         self._writer = writer
         self._editor = editor
 
-    def daily(self, **by: Unpack[By]) -> Saved:
+    def daily(self, **by: Unpack[AuthorArgs]) -> Saved:
         """Return today's daily note; create it from its template if it does not exist."""
         conventions = self._obsidian.current
         name = conventions.daily_note(local_now())
@@ -55,7 +55,7 @@ class TemplateNotes:
             template = ""  # Obsidian creates an empty note then
         return self.create(template, name, **by)
 
-    def create(self, template: str, name: str, **by: Unpack[By]) -> Saved:
+    def create(self, template: str, name: str, **by: Unpack[AuthorArgs]) -> Saved:
         """Create a note from a template, or an empty one for the template "".
 
         The text is that of the template, byte for byte, but for `{{title}}`, `{{date}}` and

@@ -12,7 +12,7 @@ from typing import Unpack
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound
 from simplemem.index.changes import ChangeTable
-from simplemem.models import By, Restored, Undone
+from simplemem.models import AuthorArgs, Restored, Undone
 from simplemem.note.names import check_name, clean_reference, name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.note.words import counted
@@ -63,7 +63,7 @@ class Undo:
         self._writer = writer
         self._settings = settings
 
-    def undo(self, version_or_name: str, **by: Unpack[By]) -> Undone:
+    def undo(self, version_or_name: str, **by: Unpack[AuthorArgs]) -> Undone:
         """Undo a change by its version, or the last change of a note by the note's name.
 
         Changes of the same operation, such as the links that a move rewrote, are undone
@@ -246,7 +246,12 @@ class Undo:
         raise NotFound(message, hint=hint)
 
     def restore(
-        self, name: str, *, at: str | None = None, new_name: str | None = None, **by: Unpack[By]
+        self,
+        name: str,
+        *,
+        at: str | None = None,
+        new_name: str | None = None,
+        **by: Unpack[AuthorArgs],
     ) -> Restored:
         """Write back the text that a note had at a version, date or commit.
 

@@ -14,7 +14,7 @@ from typing import NamedTuple, Unpack
 
 from simplemem.errors import Conflict, Invalid, NotFound
 from simplemem.index.changes import ChangeTable, is_called
-from simplemem.models import By, LeftAsIs, UndoneMany, UndoneNote
+from simplemem.models import AuthorArgs, LeftAsIs, UndoneMany, UndoneNote
 from simplemem.note.names import name_of
 from simplemem.obsidian.link_edits import Moves
 from simplemem.store.earlier_texts import TEXT_NOT_KEPT, EarlierTexts
@@ -89,7 +89,7 @@ class UndoByAuthor:
         *,
         preview: bool = False,
         expected: str | None = None,
-        **change: Unpack[By],
+        **change: Unpack[AuthorArgs],
     ) -> UndoneMany:
         """Undo everything that somebody changed since a date or version, as one operation.
 

@@ -26,7 +26,7 @@ from simplemem.index.engine import Damaged, Engine
 from simplemem.index.notes import is_note, stat_of
 from simplemem.index.service import IndexService
 from simplemem.index.updater import IndexUpdater, paused_collector
-from simplemem.models import By, IndexState
+from simplemem.models import AuthorArgs, IndexState
 from simplemem.note.dates import local_now
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.note.similar import similar_names
@@ -853,14 +853,14 @@ class NoteWriter:
         return written, self._keeper.index_written(paths)
 
 
-def change_by(by: By, tool: str) -> Author:
+def change_by(by: AuthorArgs, tool: str) -> Author:
     """Return who changes something, with `tool` if no tool is named.
 
     Raises TypeError for an argument that no method has: a misspelt `if_sha256` must not be ignored.
     """
-    unknown_names = sorted(by.keys() - By.__annotations__.keys())
+    unknown_names = sorted(by.keys() - AuthorArgs.__annotations__.keys())
     if unknown_names:
-        names = [*By.__annotations__, "if_sha256", "metadata", "overwrite"]
+        names = [*AuthorArgs.__annotations__, "if_sha256", "metadata", "overwrite"]
         similar = difflib.get_close_matches(unknown_names[0], names, 1)
         suggestion = f". Did you mean {similar[0]!r}?" if similar else ""
         raise TypeError(

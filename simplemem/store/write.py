@@ -17,7 +17,7 @@ from simplemem.index.api import IndexQuery, Row, Term
 from simplemem.index.engine import Damaged
 from simplemem.index.service import IndexService
 from simplemem.index.updater import IndexUpdater
-from simplemem.models import By, Saved
+from simplemem.models import AuthorArgs, Saved
 from simplemem.note.appending import append_content, open_at_end
 from simplemem.note.diff import WHAT_YOU_HAD, unified_diff
 from simplemem.note.header import find_value, read_header
@@ -105,7 +105,7 @@ class NoteEditor:
         overwrite: bool = False,
         tags_as_map: bool = False,
         if_sha256: str | None = None,
-        **by: Unpack[By],
+        **by: Unpack[AuthorArgs],
     ) -> Saved:
         """Create a note.
 
@@ -212,7 +212,7 @@ class NoteEditor:
         edits: Sequence[Mapping[str, str]] | None = None,
         metadata: Mapping[str, Any] | None = None,
         if_sha256: str | None = None,
-        **by: Unpack[By],
+        **by: Unpack[AuthorArgs],
     ) -> Saved:
         """Change a note's body (one of `content`, `append`, `edits`), its properties, or both.
 
@@ -248,7 +248,9 @@ class NoteEditor:
         saved = self._edit_note(name, edit, if_sha256, change_by(by, "update"))
         return replace(saved, warnings=(*saved.warnings, *remarks))
 
-    def write_text(self, name: str, text: str, *, if_sha256: str, **by: Unpack[By]) -> Saved:
+    def write_text(
+        self, name: str, text: str, *, if_sha256: str, **by: Unpack[AuthorArgs]
+    ) -> Saved:
         """Replace a whole note, frontmatter included, byte for byte: for a user's editor.
 
         Raises Conflict if the note has another hash than `if_sha256`.
@@ -257,7 +259,7 @@ class NoteEditor:
         return self._edit_note(name, edit, if_sha256, change_by(by, "edit"))
 
     def change_tags(
-        self, name: str, tags: Any, *, if_sha256: str | None = None, **by: Unpack[By]
+        self, name: str, tags: Any, *, if_sha256: str | None = None, **by: Unpack[AuthorArgs]
     ) -> Saved:
         """Set tags, and remove those that are null, in the notation that the note has.
 

@@ -29,7 +29,7 @@ from simplemem.kinds.atoms.reading import kind_of, read_statement, to_forget
 from simplemem.kinds.atoms.reconciling import Verdict, reconcile
 from simplemem.kinds.changes import StatedSubject, find_doubtful, read_change, subject_of
 from simplemem.kinds.kind import ChangeSet, Keeper, Shelf, clean_text
-from simplemem.models import By
+from simplemem.models import AuthorArgs
 from simplemem.note.dates import format_moment, now
 from simplemem.note.note import read_note
 from simplemem.note.scopes import check_scope, private_reason
@@ -139,7 +139,7 @@ class Memories(Keeper):
         *,
         source: str = "",
         outside: bool = False,
-        **by: Unpack[By],
+        **by: Unpack[AuthorArgs],
     ) -> Added:
         """Keep statements, drawn from the note `source`, as one step. Those from outside replace nothing said here."""
         added, scope = Added([], [], "rules", []), check_scope(scope)
@@ -220,7 +220,7 @@ class Memories(Keeper):
             verdict = Verdict("DELETE", rule="rule:forget")
         return verdict, target, near
 
-    def update(self, id_: str, text: str, scope: str, **by: Unpack[By]) -> BatchResult:
+    def update(self, id_: str, text: str, scope: str, **by: Unpack[AuthorArgs]) -> BatchResult:
         """Give a statement other words; its id stays, and the history has the old ones."""
         text = " ".join(
             clean_text(text, "content", _MOST_CHARACTERS, "Give a shorter one.").split()
@@ -237,7 +237,7 @@ class Memories(Keeper):
 
         return self.shelf.change(draft, by)[1]
 
-    def forget(self, id_: str, scope: str, **by: Unpack[By]) -> BatchResult:
+    def forget(self, id_: str, scope: str, **by: Unpack[AuthorArgs]) -> BatchResult:
         """Put a statement into the trash."""
         path = self.find(id_, scope).path
 
@@ -294,7 +294,9 @@ class Memories(Keeper):
         paths = self.extension.resolve_links([(atom.source, atom.path) for atom in sourced])
         return [atom for atom, path in zip(sourced, paths, strict=True) if path == source]
 
-    def forget_drawn(self, source: str, is_gone: Callable[[Atom], bool], **by: Unpack[By]) -> None:
+    def forget_drawn(
+        self, source: str, is_gone: Callable[[Atom], bool], **by: Unpack[AuthorArgs]
+    ) -> None:
         """Mark as forgotten what was drawn from a document, where that says it no longer."""
 
         def draft(step: ChangeSet) -> None:
@@ -304,7 +306,9 @@ class Memories(Keeper):
 
         self.shelf.change(draft, by)
 
-    def tidy(self, older_than: timedelta, *, dry_run: bool = False, **by: Unpack[By]) -> list[Atom]:
+    def tidy(
+        self, older_than: timedelta, *, dry_run: bool = False, **by: Unpack[AuthorArgs]
+    ) -> list[Atom]:
         """Put what has not held for so long into the trash, as one step; what that is, or would be."""
 
         def draft(step: ChangeSet) -> list[Atom]:

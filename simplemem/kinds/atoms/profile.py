@@ -13,7 +13,7 @@ from simplemem.kinds.atoms import life
 from simplemem.kinds.atoms.atom import Atom
 from simplemem.kinds.atoms.keeping import Memories
 from simplemem.kinds.talk.profile import PROFILE
-from simplemem.models import By
+from simplemem.models import AuthorArgs
 from simplemem.note.dates import format_moment, now
 from simplemem.note.header import read_header
 from simplemem.note.scopes import check_scope, folder_of
@@ -25,7 +25,7 @@ _LATELY: Final = timedelta(days=30)
 
 
 def profile_of(
-    memories: Memories, scope: str, regenerate: bool = False, **by: Unpack[By]
+    memories: Memories, scope: str, regenerate: bool = False, **by: Unpack[AuthorArgs]
 ) -> Profile:
     """What is known of a scope, and its note if that says otherwise."""
     scope, at = check_scope(scope), now()
@@ -54,7 +54,7 @@ def profile_of(
     }  # fmt: skip
 
 
-def _write(memories: Memories, scope: str, parts: dict[str, list[Atom]], by: By) -> bool:
+def _write(memories: Memories, scope: str, parts: dict[str, list[Atom]], by: AuthorArgs) -> bool:
     """Bring the sections of the note up to date; whether they were not."""
 
     def draft() -> Sequence[Draft]:

@@ -11,7 +11,7 @@ from typing import NamedTuple, Unpack
 from simplemem.errors import Conflict, Invalid, NotFound
 from simplemem.kinds.answers import Passage
 from simplemem.kinds.kind import Keeper
-from simplemem.models import By
+from simplemem.models import AuthorArgs
 from simplemem.note.names import name_of
 from simplemem.store import Draft, EnhancedStore, falling_scores
 
@@ -107,7 +107,7 @@ class KnowledgeBase(Keeper):
         return passages, found.notice if passages else ""
 
     def update(
-        self, file_path: str, content: str, known: str | None = None, **by: Unpack[By]
+        self, file_path: str, content: str, known: str | None = None, **by: Unpack[AuthorArgs]
     ) -> FileChange:
         """Give a file this text, to the byte, whether it is there or not.
 

@@ -24,7 +24,7 @@ from simplemem.kinds.atoms.small_talk import is_small_talk
 from simplemem.kinds.changes import changes_in
 from simplemem.kinds.documents.convert import File, convert, form_of
 from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf, clean_text
-from simplemem.models import By
+from simplemem.models import AuthorArgs
 from simplemem.note.dates import format_moment, now
 from simplemem.note.header import read_header
 from simplemem.note.names import are_similar, base_name, compare_key, legal_name, name_of
@@ -164,18 +164,20 @@ class Documents(Keeper):
         scope: str,
         title: str = "",
         metadata: Mapping[str, Any] | None = None,
-        **by: Unpack[By],
+        **by: Unpack[AuthorArgs],
     ) -> Ingested:
         """Keep a text as a document, but for one that only asks to forget something."""
         return self._ingest(_document(content, title, scope, "text", more=metadata or {}), by)
 
     def ingest_file(
-        self, data: bytes, name: str, scope: str, title: str = "", **by: Unpack[By]
+        self, data: bytes, name: str, scope: str, title: str = "", **by: Unpack[AuthorArgs]
     ) -> Ingested:
         """Keep a file as a document, a PDF or DOCX with its original beside it."""
         return self._convert(File(name, "", "", data), scope, title, by)
 
-    def ingest_url(self, url: str, scope: str, title: str = "", **by: Unpack[By]) -> Ingested:
+    def ingest_url(
+        self, url: str, scope: str, title: str = "", **by: Unpack[AuthorArgs]
+    ) -> Ingested:
         """Fetch an address, and keep what it gives as a document."""
         from simplemem.kinds.documents.fetch import checked, fetch
 
@@ -186,7 +188,7 @@ class Documents(Keeper):
             file, scope, title, by, source_url=address, fetched=format_moment(now())
         )
 
-    def _convert(self, file: File, scope: str, title: str, by: By, **more: Any) -> Ingested:
+    def _convert(self, file: File, scope: str, title: str, by: AuthorArgs, **more: Any) -> Ingested:
         form = form_of(file.data, file.name, file.content_type)
         text, own_title = convert(file.data, form, file.charset)
         is_page = "source_url" in more
@@ -201,7 +203,7 @@ class Documents(Keeper):
             new = replace(new, is_titled=False)
         return self._ingest(new, by)
 
-    def _ingest(self, new: Document, by: By) -> Ingested:
+    def _ingest(self, new: Document, by: AuthorArgs) -> Ingested:
         kept, drawn, is_known = self._keep(new, by)
         answer: Ingested = {
             "id": kept.id, "status": kept.status, "title": kept.title, "container_tag": kept.scope,
@@ -216,7 +218,11 @@ class Documents(Keeper):
         return answer
 
     def add_memory(
-        self, content: str, scope: str, metadata: Mapping[str, Any] | None = None, **by: Unpack[By]
+        self,
+        content: str,
+        scope: str,
+        metadata: Mapping[str, Any] | None = None,
+        **by: Unpack[AuthorArgs],
     ) -> Remembered:
         """Remember a text: a short one as statements, a long one as a document with what it states."""
         new, why, id_ = _document(content, "", scope, "conversation"), "", None
@@ -265,7 +271,9 @@ class Documents(Keeper):
             raise Invalid(why, hint=f"Give {document.id} to change or delete the whole document.")
         return document
 
-    def update_memory(self, id_: str, content: str, scope: str, **by: Unpack[By]) -> MemoryChange:
+    def update_memory(
+        self, id_: str, content: str, scope: str, **by: Unpack[AuthorArgs]
+    ) -> MemoryChange:
         """Replace the text of a statement or of a document. Its id stays.
 
         The history keeps the old text. Statements that were drawn from a document and are not
@@ -304,7 +312,7 @@ class Documents(Keeper):
             self._draw_later()
         return MemoryChange(self.find_memory(found.id, scope), carried)
 
-    def delete_memory(self, id_: str, scope: str, **by: Unpack[By]) -> MemoryChange:
+    def delete_memory(self, id_: str, scope: str, **by: Unpack[AuthorArgs]) -> MemoryChange:
         """Put a statement, or a document with all that came from it, into the trash as one step.
 
         With a document go its original file and the statements that were drawn from it.
@@ -347,7 +355,7 @@ class Documents(Keeper):
         read = next(self.extension.read([path]), None)
         return "" if read is None else read.text[read_header(read.text).body_start :].strip()
 
-    def _keep(self, new: Document, by: By) -> tuple[Document, Added, bool]:
+    def _keep(self, new: Document, by: AuthorArgs) -> tuple[Document, Added, bool]:
         """Keep a document: as it is kept, what was drawn from it at once, and whether it was there already."""
         if new.content_type == "text" and to_forget(new.text):
             return (
@@ -377,7 +385,7 @@ class Documents(Keeper):
             self._draw_later()
         return kept, Added([], [], "rules", warnings), is_known
 
-    def _withdraw(self, path: str, text: str, by: By) -> None:
+    def _withdraw(self, path: str, text: str, by: AuthorArgs) -> None:
         """Forget what was drawn from a document and is not in the text that it has now."""
         self.memories.forget_drawn(path, lambda atom: not self._is_in(text, atom), **by)
 
@@ -449,7 +457,7 @@ class Documents(Keeper):
         step.put(path, new.note(step.text(path) if there else ""))
         return new, False, there is not None
 
-    def _draw(self, document: Document, by: By) -> Added:
+    def _draw(self, document: Document, by: AuthorArgs) -> Added:
         """Keep what a document states, and forget what was drawn from it and is there no longer."""
         path = document.path
         text = self._text_of(path)
@@ -534,7 +542,7 @@ class Documents(Keeper):
 
     def _draw_waiting(self) -> None:
         """Draw what the documents state that wait for it, in one process at a time."""
-        tried, by = set[str](), By(who=self.chat.method if self.chat else "", tool="ingest")
+        tried, by = set[str](), AuthorArgs(who=self.chat.method if self.chat else "", tool="ingest")
         with self._turn, suppress(SimplememError):
             self._next.release()
             with self.extension.side_file("state/documents.jsonl").locked(1.0) as has_turn:

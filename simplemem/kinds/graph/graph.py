@@ -19,7 +19,7 @@ from simplemem.kinds.graph.edit import GraphEdit, file_for
 from simplemem.kinds.graph.page import ENTITY, GraphPage, Tie, graph_of_pages, read_page
 from simplemem.kinds.graph.values import Entity, Graph, Relation
 from simplemem.kinds.kind import Shelf
-from simplemem.models import By
+from simplemem.models import AuthorArgs
 from simplemem.note.names import base_name, compare_key, name_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _MOST_CHANGES = 10_000
 
 
 def _step(draft: Callable[Concatenate[GraphEdit, P], R]) -> Callable[..., R]:
-    """A change as a method of the graph, which also takes who makes it, with which tool, and why (`By`)."""
+    """A change as a method of the graph, which also takes who makes it, with which tool, and why (`AuthorArgs`)."""
 
     @wraps(draft)
     def change(
@@ -46,7 +46,7 @@ def _step(draft: Callable[Concatenate[GraphEdit, P], R]) -> Callable[..., R]:
         reason: str = "",
         **more: Any,
     ) -> R:
-        by = By(who=who, tool=tool, reason=reason)
+        by = AuthorArgs(who=who, tool=tool, reason=reason)
         return graph.change(lambda edit: draft(edit, *args, **more), by, GraphEdit)[0]
 
     return change

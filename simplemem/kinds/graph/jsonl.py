@@ -16,7 +16,7 @@ from simplemem.errors import Unavailable
 from simplemem.kinds.graph.graph import graph_of
 from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
 from simplemem.kinds.kind import StateLog
-from simplemem.models import By, Value
+from simplemem.models import AuthorArgs, Value
 from simplemem.note.dates import format_moment, now
 from simplemem.store import EnhancedStore
 
@@ -115,7 +115,7 @@ def import_file(
             raise Unavailable(f"{file} cannot be read: {error.strerror}") from error
         graph, broken = read(data, store.extension.max_note_bytes)
         last, kept = store.extension.last_version(), graph_of(store)
-        by = By(who=who, tool="import", reason=f"import of {file.name}")
+        by = AuthorArgs(who=who, tool="import", reason=f"import of {file.name}")
         new = kept.new_of(graph) if add is None else kept.take_in(graph, **by)
         counts = dict(zip(("entities", "relations", "observations"), new, strict=True))
         counts |= {

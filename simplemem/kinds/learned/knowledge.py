@@ -14,7 +14,7 @@ from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound
 from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf, StateLog, clean_text
 from simplemem.kinds.learned import entry as entries
 from simplemem.kinds.learned.entry import FOLDER, LEARNED, KnowledgeEntry
-from simplemem.models import By, Filter, Hit
+from simplemem.models import AuthorArgs, Filter, Hit
 from simplemem.note.names import path_of
 from simplemem.note.properties import remove_property
 from simplemem.note.tag_changes import tags_for_new_note
@@ -160,7 +160,7 @@ class Knowledge(Keeper):
         confidence: float | None = None,
         verified: bool | None = None,
         tags: Sequence[str] = (),
-        **by: Unpack[By],
+        **by: Unpack[AuthorArgs],
     ) -> tuple[KnowledgeEntry, list[KnowledgeEntry], list[str]]:
         """Keep what was learned, as a note, or bring the entry up to date that says the same.
 
@@ -214,11 +214,11 @@ class Knowledge(Keeper):
             self._apply(step, known, change)
             return known.path, twins
 
-        (path, twins), carried = self.shelf.change(draft, By(tool="save_knowledge") | by)
+        (path, twins), carried = self.shelf.change(draft, AuthorArgs(tool="save_knowledge") | by)
         return self.shelf.items[path], twins, [*warnings, *carried.warnings]
 
     def update(
-        self, ref: str, change: EntryChange, **by: Unpack[By]
+        self, ref: str, change: EntryChange, **by: Unpack[AuthorArgs]
     ) -> tuple[KnowledgeEntry, list[str]]:
         """Correct an entry: what is None in the change stays. Its id and its relations stay too.
 
@@ -244,7 +244,7 @@ class Knowledge(Keeper):
             self._apply(step, entry, change)
             return entry.path
 
-        path, carried = self.shelf.change(draft, By(tool="update_knowledge") | by)
+        path, carried = self.shelf.change(draft, AuthorArgs(tool="update_knowledge") | by)
         return self.shelf.items[path], [*warnings, *carried.warnings]
 
     def _apply(self, step: ChangeSet, entry: KnowledgeEntry, change: EntryChange) -> None:
@@ -264,7 +264,7 @@ class Knowledge(Keeper):
             step.set(entry.path, verified=change.verified)
 
     def delete(
-        self, ref: str, **by: Unpack[By]
+        self, ref: str, **by: Unpack[AuthorArgs]
     ) -> tuple[KnowledgeEntry, list[KnowledgeEntry], str]:
         """Put an entry into the trash.
 
@@ -283,11 +283,13 @@ class Knowledge(Keeper):
             step.drop(entry.path)
             return entry, related
 
-        (entry, related), carried = self.shelf.change(draft, By(tool="delete_knowledge") | by)
+        (entry, related), carried = self.shelf.change(
+            draft, AuthorArgs(tool="delete_knowledge") | by
+        )
         return entry, related, carried.written[0].version
 
     def link(
-        self, source: str, target: str, relationship: str = "relates_to", **by: Unpack[By]
+        self, source: str, target: str, relationship: str = "relates_to", **by: Unpack[AuthorArgs]
     ) -> tuple[KnowledgeEntry, KnowledgeEntry, bool]:
         """Relate an entry to another. Returns both, and whether that was new.
 
@@ -308,7 +310,7 @@ class Knowledge(Keeper):
                 is_new = self._decide(step, winner, loser) or is_new
             return one, other, is_new
 
-        (one, other, is_new), _ = self.shelf.change(draft, By(tool="link_knowledge") | by)
+        (one, other, is_new), _ = self.shelf.change(draft, AuthorArgs(tool="link_knowledge") | by)
         return self.shelf.items[one.path], other, is_new
 
     def _decide(self, step: ChangeSet, winner: KnowledgeEntry, loser: KnowledgeEntry) -> bool:
@@ -337,7 +339,7 @@ class Knowledge(Keeper):
         if loser.confidence is not None:
             step.set(loser.path, confidence=max(0.1, round(loser.confidence - 0.3, 4)))
 
-    def supersede(self, found: Iterable[Contradiction], **by: Unpack[By]) -> str:
+    def supersede(self, found: Iterable[Contradiction], **by: Unpack[AuthorArgs]) -> str:
         """Lay the losers aside as one step; its version. Loser and winner name each other, and when and why."""
         decided = [(*each.verdict, each.data["rule"]) for each in found if each.verdict]
 
@@ -355,7 +357,7 @@ class Knowledge(Keeper):
 
         reason = f"{len(decided)} contradictions resolved"
         stale, carried = self.shelf.change(
-            draft, By(tool="auto_resolve_contradictions", reason=reason) | by
+            draft, AuthorArgs(tool="auto_resolve_contradictions", reason=reason) | by
         )
         if stale:
             raise Conflict(

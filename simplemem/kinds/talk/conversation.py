@@ -38,7 +38,7 @@ from simplemem.kinds.talk.facts import (
 )
 from simplemem.kinds.talk.governor import Decision, Governor, current_of, found, named, within
 from simplemem.kinds.talk.profile import PROFILE, Profile, Trait, traits, with_disputes, with_traits
-from simplemem.models import By
+from simplemem.models import AuthorArgs
 from simplemem.note import dates
 from simplemem.note.dates import format_moment
 from simplemem.note.header import read_header
@@ -172,7 +172,7 @@ class Conversation(Keeper):
             return current, Decision(named(every, topic, session), "the agent named the topic")
         return current, self.governor.decide(message, at, within(every, session), current)
 
-    def tell(self, saying: Saying, **by: Unpack[By]) -> Stored:
+    def tell(self, saying: Saying, **by: Unpack[AuthorArgs]) -> Stored:
         """Keep a turn, as one step with one undo."""
         if saying.has_secret and self.settings.write.secrets == "refuse":
             hint = "Leave the credential out, or set write.secrets = warn."
@@ -348,7 +348,12 @@ class Conversation(Keeper):
         return []
 
     def garden(
-        self, ref: str = "all", after_days: int = 60, *, dry_run: bool = False, **by: Unpack[By]
+        self,
+        ref: str = "all",
+        after_days: int = 60,
+        *,
+        dry_run: bool = False,
+        **by: Unpack[AuthorArgs],
     ) -> Closed:
         """Close what has been paused for so long, or one block whatever it is; a model, if there is one, reads the facts
         of closed blocks, never of private ones. `continued` are those another goes on for. One step with one undo."""
@@ -395,7 +400,7 @@ class Conversation(Keeper):
                 done["warnings"].append(error.message)
         if (ripe or read) and not dry_run:
             _, carried = self.shelf.change(
-                draft, By(reason="archived topics that were paused for a long time") | by
+                draft, AuthorArgs(reason="archived topics that were paused for a long time") | by
             )
             done["warnings"] += carried.warnings
         done["continued"] = [each.id for each in ripe if each.is_full and each.id in done["closed"]]
