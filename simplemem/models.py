@@ -555,7 +555,7 @@ class Finding(Value):
     fix: str = ""
 
 
-class Mend(Value):
+class NoteFix(Value):
     """The fixes of one note."""
 
     path: str
@@ -565,16 +565,16 @@ class Mend(Value):
     text: str  # after
 
 
-class Mending(Value):
+class FixPlan(Value):
     """What the doctor found, and a plan that fixes it."""
 
     findings: tuple[Finding, ...]
     left: tuple[Finding, ...]  # what the changes do not fix
-    changes: tuple[Mend, ...]
-    unmended: tuple[str, ...] = ()  # why some fixes are not possible
+    changes: tuple[NoteFix, ...]
+    problems: tuple[str, ...] = ()  # why some fixes are not possible
 
 
-class Mended(Value):
+class FixResult(Value):
     """The notes that were fixed, as one change. `version` is "" if no note was changed."""
 
     version: str

@@ -46,7 +46,7 @@ from simplemem.note.words import counted
 from simplemem.settings.location import marked_vault
 
 if TYPE_CHECKING:
-    from simplemem.models import Finding, Mended, Mending, OwnFile
+    from simplemem.models import Finding, FixPlan, FixResult, OwnFile
     from simplemem.store import EnhancedStore
 
 commands = typer.Typer()
@@ -414,54 +414,52 @@ def doctor(
     $ simplemem doctor --only links,headers --json
     $ simplemem doctor --fix"""
     checks = [name.strip() for names in only or () for name in names.split(",")]
-    mended: Mended | None = None
+    fixed: FixResult | None = None
     with opened(vault) as store:
         with progress_bar() as progress:
-            mending = store.plan_mending(progress, only=checks) if fix else None
-            findings = mending.left if mending is not None else store.doctor(progress, only=checks)
+            plan = store.plan_fixes(progress, only=checks) if fix else None
+            findings = plan.left if plan is not None else store.doctor(progress, only=checks)
         own_files = store.own_files()
-        if mending is not None and dry_run:
-            findings = mending.findings
-        elif mending is not None and mending.changes:
-            preview(Answer({}, _changes(mending)))
-            what = f"change {counted(len(mending.changes), 'file')} in one step"
+        if plan is not None and dry_run:
+            findings = plan.findings
+        elif plan is not None and plan.changes:
+            preview(Answer({}, _changes(plan)))
+            what = f"change {counted(len(plan.changes), 'file')} in one step"
             refused = f"this would {what}, but there is no terminal to confirm it"
             hint = "Add --yes, or preview with --dry-run."
             agree(f"{what.capitalize()}?", refused=refused, hint=hint, yes=yes)
             finish()
-            mended = store.mend(mending, who=WHO)
+            fixed = store.fix(plan, who=WHO)
     failed = any(finding.level != "note" for finding in findings)
     facts: dict[str, Any] = {"ok": not failed, "findings": [each.as_dict() for each in findings]}
     facts["folder"] = [each.as_dict() for each in own_files]
     lines, warnings = _findings(findings, only or ()), tuple[str, ...]()
     if not only:
         lines += _contents(own_files)
-    if mending is not None:
+    if plan is not None:
         changes = [
-            {"path": each.path, "what": [*each.what], "diff": each.diff} for each in mending.changes
+            {"path": each.path, "what": [*each.what], "diff": each.diff} for each in plan.changes
         ]
         facts["fix"] = {
-            "done": mended is not None,
+            "done": fixed is not None,
             "changes": changes,
-            "unmended": [*mending.unmended],
+            "unmended": [*plan.problems],
         }
-        if mended is None:
-            warnings = mending.unmended
-            lines = (
-                _changes(mending) or [[("Nothing can be fixed automatically.", "green")]]
-            ) + lines
+        if fixed is None:
+            warnings = plan.problems
+            lines = (_changes(plan) or [[("Nothing can be fixed automatically.", "green")]]) + lines
         else:
-            warnings = mended.warnings
-            facts["fix"] |= mended.as_dict()
-            done: Part = (f"Fixed {counted(len(mended.changed), 'file')} in one step", "green")
-            lines = [[done], undo_with(mended.version), *lines]
+            warnings = fixed.warnings
+            facts["fix"] |= fixed.as_dict()
+            done: Part = (f"Fixed {counted(len(fixed.changed), 'file')} in one step", "green")
+            lines = [[done], undo_with(fixed.version), *lines]
     return Answer(facts, lines, warnings=warnings, failed=failed)
 
 
-def _changes(mending: Mending) -> Lines:
+def _changes(plan: FixPlan) -> Lines:
     """The whole change, as a diff of every note."""
     lines = Lines()
-    for change in mending.changes:
+    for change in plan.changes:
         lines += [
             [(change.path, "cyan"), ": ", "; ".join(map(one_line, change.what))],
             *diff_lines(change.diff),

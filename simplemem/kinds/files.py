@@ -44,7 +44,10 @@ def _command(do: Callable[..., str]) -> Callable[..., str]:
 
 @_command
 def view(
-    store: EnhancedStore, path: str, by: AuthorArgs, view_range: list[int] | None = None
+    store: EnhancedStore,
+    path: str,
+    by: AuthorArgs,  # noqa: ARG001
+    view_range: list[int] | None = None,
 ) -> str:
     store.extension.catch_up()
     inside = _inside(path)

@@ -82,14 +82,14 @@ def is_device(segment: str) -> bool:
 def legal_name(title: str) -> str:
     """Return the legal name most similar to a title, without folders. Keep a legal name."""
     name = title
-    better = _mend(unicodedata.normalize("NFC", title))
+    better = _usable_name(unicodedata.normalize("NFC", title))
     while better != name:
         name = better
-        better = _mend(name)
+        better = _usable_name(name)
     return name
 
 
-def _mend(name: str) -> str:
+def _usable_name(name: str) -> str:
     """Return a name that is closer to a legal one; one change can make another necessary."""
     name = "".join(char for char in name if unicodedata.category(char) != "Cf")
     name = _FORBIDDEN.sub(_replace_forbidden, name)

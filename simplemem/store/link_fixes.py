@@ -9,7 +9,7 @@ from simplemem.errors import SimplememError
 from simplemem.index.api import Progress
 from simplemem.index.notes import named_in_memory
 from simplemem.index.service import IndexService
-from simplemem.models import AuthorArgs, Mend, Mended, Mending
+from simplemem.models import AuthorArgs, FixPlan, FixResult, NoteFix
 from simplemem.note.diff import unified_diff
 from simplemem.note.names import name_of
 from simplemem.note.note import read_note
@@ -25,7 +25,7 @@ from simplemem.vault.values import FileChange
 class _NotePlan(NamedTuple):
     """What fixing changes in a note, if anything, and why some of its links cannot be fixed."""
 
-    change: Mend | None
+    change: NoteFix | None
     problems: list[str]
 
 
@@ -50,7 +50,7 @@ class LinkFixer:
         self._obsidian = obsidian
         self._writer = writer
 
-    def plan(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> Mending:
+    def plan(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> FixPlan:
         """Return what the doctor finds, and which broken links can be fixed. Writes nothing."""
         findings = self._doctor.examine(progress, only=only)
         new_targets = dict[
@@ -62,7 +62,7 @@ class LinkFixer:
                     new_targets.setdefault(link.finding.path, {})[link.target] = link.new_target
 
         files_named = named_in_memory(self._index.files())
-        changes = dict[str, Mend]()
+        changes = dict[str, NoteFix]()
         problems = list[str]()
         for path in sorted(new_targets):
             plan = self._plan_note(path, new_targets[path], files_named)
@@ -73,7 +73,7 @@ class LinkFixer:
         remaining = [
             finding for finding in findings if not finding.fix or finding.path not in changes
         ]
-        return Mending(findings, tuple(remaining), tuple(changes.values()), tuple(problems))
+        return FixPlan(findings, tuple(remaining), tuple(changes.values()), tuple(problems))
 
     def _plan_note(
         self,
@@ -112,25 +112,25 @@ class LinkFixer:
         if not descriptions:
             return _NotePlan(None, problems)
         diff = unified_diff(file.data, text.encode(), (path, path), most=None)
-        change = Mend(path, tuple(descriptions), diff, file.sha256, text)
+        change = NoteFix(path, tuple(descriptions), diff, file.sha256, text)
         return _NotePlan(change, problems)
 
-    def fix(self, mending: Mending, **by: Unpack[AuthorArgs]) -> Mended:
+    def fix(self, plan: FixPlan, **by: Unpack[AuthorArgs]) -> FixResult:
         """Make the planned changes as one change, which one `undo` takes back.
 
         Raises Conflict, with nothing changed, if one of the notes has changed since.
         """
-        if not mending.changes:
-            return Mended("", (), mending.unmended)
+        if not plan.changes:
+            return FixResult("", (), plan.problems)
 
         self._writer.check_writable()
         file_changes = [
             FileChange.update(change.path, change.sha256, change.text.encode())
-            for change in mending.changes
+            for change in plan.changes
         ]
         by["reason"] = by.get("reason") or "fixed unresolved links"
         author = change_by(by, "doctor")
         with self._writer.lock():
             written, warnings = self._writer.apply_changes(file_changes, author)
         changed_paths = tuple(result.path for result in written)
-        return Mended(written[0].version, changed_paths, (*mending.unmended, *warnings))
+        return FixResult(written[0].version, changed_paths, (*plan.problems, *warnings))

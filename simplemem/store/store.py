@@ -25,12 +25,12 @@ from simplemem.models import (
     Difference,
     Filter,
     Finding,
+    FixPlan,
+    FixResult,
     Found,
     HistoryEntry,
     IndexState,
     Memory,
-    Mended,
-    Mending,
     Moved,
     MovedIndex,
     OwnFile,
@@ -749,15 +749,15 @@ class EnhancedStore:
         """
         return self._opened.doctor.examine(progress, only=only)
 
-    def plan_mending(
+    def plan_fixes(
         self, progress: Progress | None = None, *, only: Collection[str] = ()
-    ) -> Mending:
+    ) -> FixPlan:
         """Return what `doctor` finds, and how broken links can be fixed; writes nothing."""
         return self._opened.link_fixer.plan(progress, only=only)
 
-    def mend(self, mending: Mending, **by: Unpack[AuthorArgs]) -> Mended:
+    def fix(self, plan: FixPlan, **by: Unpack[AuthorArgs]) -> FixResult:
         """Carry out a plan: all of it as one change, which one `undo` takes back, or nothing."""
-        return self._opened.link_fixer.fix(mending, **by)
+        return self._opened.link_fixer.fix(plan, **by)
 
     def own_files(self) -> tuple[OwnFile, ...]:
         """Return what is in `.simplemem/` of the vault, and whether it can be rebuilt."""

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.usefixtures("words_only")
 
 
 @pytest.fixture
-def mendable(vault: Path) -> Path:
-    """A vault with two files that can be mended and one that a person must mend."""
+def fixable(vault: Path) -> Path:
+    """A vault with two files that can be fixed and one that a person must fix."""
     (vault / "people/Ada.md").write_text("Ada flies balloons.\n")
     (vault / "a.md").write_text("one\n\n[[team/Ada]]\n")
     (vault / "b.md").write_text("x\n[[team/Ada]]\n")
@@ -65,7 +65,7 @@ def test_it_says_what_the_folder_contains_and_that_only_the_index_can_be_made_ag
     assert run("undo", "kite").code == 0 and (vault / "kite.md").exists()
 
 
-def test_a_warning_ends_with_1_and_says_what_can_be_mended(run: Run, mendable: Path) -> None:
+def test_a_warning_ends_with_1_and_says_what_can_be_mended(run: Run, fixable: Path) -> None:
     ran = run("doctor")
     assert ran.code == 1 and "warning: a.md:3: unresolved link [[team/Ada]]" in ran.out
     assert "--fix would point [[team/Ada]] to people/Ada" in ran.out
@@ -78,11 +78,9 @@ def test_a_warning_ends_with_1_and_says_what_can_be_mended(run: Run, mendable: P
 
 
 def test_the_sum_comes_first_warnings_before_hints_and_many_alike_are_folded(
-    run: Run, mendable: Path
+    run: Run, fixable: Path
 ) -> None:
-    (mendable / "many.md").write_text(
-        "\n".join(f"[[gone {number}]]" for number in range(27)) + "\n"
-    )
+    (fixable / "many.md").write_text("\n".join(f"[[gone {number}]]" for number in range(27)) + "\n")
     first, *rest = run("doctor").out.splitlines()
     assert first.startswith("0 errors, 3 warnings, 27 notes")
     levels = [line.split(":")[0] for line in rest if line[0] != " "]
@@ -92,8 +90,8 @@ def test_the_sum_comes_first_warnings_before_hints_and_many_alike_are_folded(
     assert len(run("doctor", "--json").json["findings"]) == 30
 
 
-def test_a_dry_run_shows_the_diff_and_nothing_is_mended_unasked(run: Run, mendable: Path) -> None:
-    before = notes_of(mendable)
+def test_a_dry_run_shows_the_diff_and_nothing_is_fixed_unasked(run: Run, fixable: Path) -> None:
+    before = notes_of(fixable)
     ran = run("doctor", "--fix", "--dry-run")
     assert (
         ran.code == 1
@@ -109,11 +107,11 @@ def test_a_dry_run_shows_the_diff_and_nothing_is_mended_unasked(run: Run, mendab
         ran.code == 1 and "this would change 2 files in one step" in ran.err and "--yes" in ran.err
     )
     assert run("doctor", "--fix", "--json").json["error"]["code"] == "invalid"
-    assert notes_of(mendable) == before
+    assert notes_of(fixable) == before
 
 
-def test_what_was_mended_is_one_change_that_one_undo_takes_back(run: Run, mendable: Path) -> None:
-    before = notes_of(mendable)
+def test_what_was_fixed_is_one_change_that_one_undo_takes_back(run: Run, fixable: Path) -> None:
+    before = notes_of(fixable)
     ran = run("doctor", "--fix", "--yes")
     assert "Fixed 2 files in one step\n  undo with: simplemem undo v000001\n" in ran.out
     assert (
@@ -127,7 +125,7 @@ def test_what_was_mended_is_one_change_that_one_undo_takes_back(run: Run, mendab
         "Nothing can be fixed automatically.\n0 errors, 1 warning"
     )
     run("undo", "v000001")
-    assert notes_of(mendable) == before
+    assert notes_of(fixable) == before
 
 
 def test_the_help_and_the_page_name_every_check(run: Run) -> None:

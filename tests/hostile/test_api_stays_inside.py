@@ -32,7 +32,7 @@ HARMLESS: dict[str, dict[str, Any]] = {
     "restore": {"name": "gone"},
 }  # fmt: skip
 """How a method is called that is not content with `n` for each text it needs."""
-WITHOUT_NAMES = {"mend", "merge_conflict", "merge_conflicts", "move_index"}
+WITHOUT_NAMES = {"fix", "merge_conflict", "merge_conflicts", "move_index"}
 """Methods that carry out what another has shown; and one that takes a setting, which may name a file anywhere."""
 
 

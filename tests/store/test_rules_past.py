@@ -45,7 +45,7 @@ def past_of(store: EnhancedStore, names: tuple[str, ...]) -> str:
         said.append(answer_of(lambda name=name: store.history(name, diff=True)))
         said.append(answer_of(lambda name=name: store.restore(name)))
         said.append(answer_of(lambda name=name: store.undo(name)))
-    said += [store.doctor(), store.plan_mending(), store.conflict_merges()]
+    said += [store.doctor(), store.plan_fixes(), store.conflict_merges()]
     return repr(said)
 
 
@@ -191,11 +191,9 @@ def test_doctor_does_not_lead_a_link_elsewhere_that_may_lead_to_what_is_hidden(
         store.sync()
         (found,) = store.doctor(only=("links",))
         assert found.candidates == ("other/plan",)
-        assert store.plan_mending(only=("links",)).changes == ()
+        assert store.plan_fixes(only=("links",)).changes == ()
     with opened() as person:
         write("tea.md", "[[deeper/plan x]]\n")
         write("other/plan x.md", "Seen.\n")
         person.sync()
-        assert [change.path for change in person.plan_mending(only=("links",)).changes] == [
-            "tea.md"
-        ]
+        assert [change.path for change in person.plan_fixes(only=("links",)).changes] == ["tea.md"]

@@ -254,7 +254,7 @@ class Conversation(Keeper):
         if target is not None:
             step.text(
                 target.path
-            )  # Conflict when a person has just saved it, Unreadable when it has to be mended
+            )  # Conflict when a person has just saved it, Unreadable when its frontmatter cannot be parsed
             path, id_, text = target.path, target.id, blocks.with_turn(target, turn)
         else:
             id_ = f"block_{turn.at:%Y%m%d_%H%M%S}"

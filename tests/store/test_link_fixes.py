@@ -30,13 +30,13 @@ def files(vault: Path) -> dict[str, bytes]:
     }
 
 
-def mended(store: EnhancedStore, path: str) -> str:
-    """What a note says once everything sure is mended, and that undoing it gives back every byte."""
+def fixed(store: EnhancedStore, path: str) -> str:
+    """What a note says once everything sure is fixed, and that undoing it gives back every byte."""
     store.sync()
     before = files(store.root)
-    mending = store.plan_mending()
+    plan = store.plan_fixes()
     assert files(store.root) == before, "a plan writes nothing"
-    done = store.mend(mending, who="tests")
+    done = store.fix(plan, who="tests")
     text = files(store.root)[path].decode()
     assert [finding.message for finding in store.doctor() if finding.level == "error"] == []
     if done.version:
@@ -74,8 +74,8 @@ def test_what_the_doctor_mended_is_undone_to_the_byte(
             + end,
         )
     plain_store.sync()
-    before, mending = files(plain_store.root), plain_store.plan_mending()
-    done = plain_store.mend(mending)
+    before, plan = files(plain_store.root), plain_store.plan_fixes()
+    done = plain_store.fix(plan)
     assert len(done.changed) == 3 * 5, "none with a broken header or a NUL"
     assert files(plain_store.root) != before
     plain_store.undo(done.version)
@@ -101,7 +101,7 @@ def test_a_link_to_a_note_that_was_moved_is_led_to_where_the_history_says(
     assert told == {("warning", 3, ("archive/Apollo eleven",))}
     assert "it was moved to archive/Apollo eleven in v000003" in findings[0].message
     assert findings[0].fix == "point [[Apollo]] to archive/Apollo eleven"
-    assert mended(plain_store, "diary.md") == (
+    assert fixed(plain_store, "diary.md") == (
         "one\r\n\r\nAbout [[Apollo eleven]], [[archive/Apollo eleven#Crew|the crew]] and [it](archive/Apollo%20eleven.md)."
     )
 
@@ -116,7 +116,7 @@ def test_a_deleted_note_is_brought_back_by_a_person_only(
     assert (
         "Apollo was deleted in v000002, and `simplemem undo v000002` restores it" in finding.message
     )
-    assert (finding.level, finding.fix, plain_store.plan_mending().changes) == ("warning", "", ())
+    assert (finding.level, finding.fix, plain_store.plan_fixes().changes) == ("warning", "", ())
 
 
 # -- by names
@@ -160,9 +160,9 @@ def test_a_link_is_led_to_the_only_note_of_that_name_alias_or_title(
     for path, text in others.items():
         write(path, text)
     write("a.md", before)
-    assert mended(plain_store, "a.md") == after
-    plain_store.mend(plain_store.plan_mending())
-    assert plain_store.plan_mending().changes == (), "a second time finds nothing"
+    assert fixed(plain_store, "a.md") == after
+    plain_store.fix(plain_store.plan_fixes())
+    assert plain_store.plan_fixes().changes == (), "a second time finds nothing"
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_a_note_whose_header_cannot_be_read_is_not_written(
     write("people/Ada.md", "")
     write("a.md", "---\nx: [\n---\n[[team/Ada]]\n")
     finding = broken(plain_store)
-    assert (finding.candidates, finding.fix, plain_store.plan_mending().changes) == (
+    assert (finding.candidates, finding.fix, plain_store.plan_fixes().changes) == (
         ("people/Ada",),
         "",
         (),
@@ -223,10 +223,10 @@ def test_a_note_that_changed_since_it_was_shown_stops_all_of_it(
     write("a.md", "[[team/Ada]]\n")
     write("b.md", "[[team/Ada]] plum\n")
     plain_store.sync()
-    mending = plain_store.plan_mending()
-    assert len(mending.changes) == 2
+    plan = plain_store.plan_fixes()
+    assert len(plan.changes) == 2
     write("b.md", "[[team/Ada]] plum\nand more\n")
     before = files(plain_store.root)
     with pytest.raises(Conflict):
-        plain_store.mend(mending)
+        plain_store.fix(plan)
     assert files(plain_store.root) == before and plain_store.history() == ()
