@@ -12,7 +12,7 @@ from simplemem.cli.command import WHO, Answer, command, finish, opened, preview
 from simplemem.cli.options import DryRunOption, VaultOption, argument, complete_name, default_group
 from simplemem.cli.output import SHRINKS, WHOLE, Lines, Part, diff_lines
 from simplemem.cli.write import undo_with
-from simplemem.note.words import counted
+from simplemem.note.words import format_count
 
 if TYPE_CHECKING:
     from simplemem.models import ConflictMerge, ConflictMerged
@@ -104,7 +104,7 @@ def _planned(merges: Sequence[ConflictMerge]) -> Lines:
     lines = Lines()
     for merge in merges:
         if merge.conflicts:
-            found = f"both changed the same text in {counted(merge.conflicts, 'place')}"
+            found = f"both changed the same text in {format_count(merge.conflicts, 'place')}"
         elif not merge.diff:
             found = "the note already contains everything in the copy"
         elif merge.base:

@@ -37,7 +37,7 @@ from simplemem.cli.output import (
     tags_shown,
 )
 from simplemem.errors import Invalid
-from simplemem.note.words import counted
+from simplemem.note.words import format_count
 
 if TYPE_CHECKING:
     from simplemem.models import Filter, Hit, IndexState
@@ -206,7 +206,7 @@ def _held(why: Mapping[str, Any]) -> str:
 def _explained(explain: Mapping[str, Any]) -> dict[str, str]:
     """How the question was read and carried out. `--json` has all of it."""
     words = ", ".join(f"{word} in {count}" for word, count in explain["notes_with"].items())
-    searched = f"{explain['notes_after_filter']} of {counted(explain['notes'], 'note')}"
+    searched = f"{explain['notes_after_filter']} of {format_count(explain['notes'], 'note')}"
     removed = ", ".join(
         f"{each['filter']} {each['value']}: {each['removed']}" for each in explain["filters"]
     )
@@ -401,7 +401,7 @@ def context(
     if left and Screen().is_terminal:  # hardly news, and so no remark for a script to hear
         about = "about " if pack.tokenizer == "estimate" else ""
         warnings.append(
-            f"{about}{counted(pack.tokens, 'token')}; passages left out: {', '.join(left)}"
+            f"{about}{format_count(pack.tokens, 'token')}; passages left out: {', '.join(left)}"
         )
     warnings += _doubts(pack.degraded, pack.index)
     if pack.items:

@@ -11,7 +11,7 @@ import typer
 from simplemem.cli.command import Answer, command, for_a_program, opened
 from simplemem.cli.options import Group, VaultOption, flag, option
 from simplemem.errors import Invalid
-from simplemem.note.words import counted
+from simplemem.note.words import format_count
 
 commands = typer.Typer()
 _PANEL = "Vault"
@@ -55,7 +55,7 @@ def export_graph(
     $ simplemem export graph --format json --no-texts | jq '.links[].type'"""
     from simplemem.kinds.graph.graph import graph_of
     from simplemem.kinds.graph.jsonl import written
-    from simplemem.kinds.picture import PICTURES, drawing_of_store, shortened
+    from simplemem.kinds.picture import PICTURES, drawing_of_store, shorten_drawing
     from simplemem.store import write_file
 
     if file is None and for_a_program():
@@ -85,7 +85,9 @@ def export_graph(
             drawing = drawing_of_store(
                 store, graph, notes=beside, texts=texts is not False, private=private
             )
-            text, length = (PICTURES[form](drawing), None) if texts else shortened(drawing, form)
+            text, length = (
+                (PICTURES[form](drawing), None) if texts else shorten_drawing(drawing, form)
+            )
             nodes, edges = len(drawing["nodes"]), len(drawing["links"])
             if length is not None:
                 warnings.append(
@@ -93,7 +95,7 @@ def export_graph(
                 )
             if withheld := sum("private" in node for node in drawing["nodes"]):
                 warnings.append(
-                    f"{counted(withheld, 'private note')} drawn without text; --private includes the text"
+                    f"{format_count(withheld, 'private note')} drawn without text; --private includes the text"
                 )
     size = len(text.encode())
     facts = {
@@ -107,5 +109,5 @@ def export_graph(
     if file is None:
         return Answer(facts, text=text, warnings=warnings)
     write_file(file, text.encode())
-    drawn = f"  {counted(nodes, 'node')}, {counted(edges, 'edge')}, {max(1, size // 1000):,} kB"
+    drawn = f"  {format_count(nodes, 'node')}, {format_count(edges, 'edge')}, {max(1, size // 1000):,} kB"
     return Answer(facts, [[(str(file), "cyan"), drawn]], warnings=warnings)

@@ -14,7 +14,7 @@ from simplemem.cli.output import Lines
 from simplemem.cli.write import undo_with
 from simplemem.errors import Invalid
 from simplemem.imports import SOURCES, Source
-from simplemem.note.words import counted
+from simplemem.note.words import format_count
 
 if TYPE_CHECKING:
     from simplemem.imports.export import Item, Left
@@ -55,7 +55,7 @@ def _bring(
         if (more := len(warnings) - _SHOWN) > 0:
             warnings[_SHOWN:] = [f"and {more:,} more of this kind"]
         lines: Lines = [
-            [("Imported", "green"), f" {counted(len(planned.drafts), 'file')}"],
+            [("Imported", "green"), f" {format_count(len(planned.drafts), 'file')}"],
             undo_with(version),
         ]
         return Answer({**shown.facts, "version": version}, lines, warnings=warnings)
@@ -163,14 +163,12 @@ def _graph(
     from simplemem.kinds.graph.jsonl import import_file
 
     def brought() -> str:
-        said = (
-            f"{counted(done.entities, 'entity', 'entities')}, {counted(done.relations, 'relation')}"
-        )
+        said = f"{format_count(done.entities, 'entity', 'entities')}, {format_count(done.relations, 'relation')}"
         if done.observations:
-            said += f", {counted(done.observations, 'observation')} added to existing entities"
+            said += f", {format_count(done.observations, 'observation')} added to existing entities"
         if done.entities_there:
-            said += f"; already there: {counted(done.entities_there, 'entity', 'entities')}"
-            said += f", {counted(done.relations_there, 'relation')}"
+            said += f"; already there: {format_count(done.entities_there, 'entity', 'entities')}"
+            said += f", {format_count(done.relations_there, 'relation')}"
         return said
 
     with opened(vault) as store:

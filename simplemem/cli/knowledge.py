@@ -15,7 +15,7 @@ from simplemem.cli.command import Answer, command, opened
 from simplemem.cli.options import Group, Query, VaultOption, argument, limit_option, option
 from simplemem.cli.output import OPTIONAL, SHRINKS, WHOLE, Lines, labelled, one_line, tags_shown
 from simplemem.kinds.learned import TYPES
-from simplemem.note.words import counted
+from simplemem.note.words import format_count
 
 if TYPE_CHECKING:
     from simplemem.kinds.learned.knowledge import Knowledge
@@ -96,7 +96,7 @@ def list_entries(
         entries = [e for e in reversed(knowledge.entries()) if kind in (None, e.type)]
         entries = [e for e in entries if (e.confidence or 0.0) >= min_confidence]
         shown = knowledge.shown(entries[:limit])
-    lines = [[f"{len(shown)} of {counted(len(entries), 'lesson')}"]]
+    lines = [[f"{len(shown)} of {format_count(len(entries), 'lesson')}"]]
     return Answer({"entries": shown, "total": len(entries)}, lines, _rows(shown), columns=_COLUMNS)
 
 
@@ -185,7 +185,7 @@ def export(
     if out is None:
         return Answer(facts | {"text": text}, text=text)
     write_file(out.expanduser(), text.encode(errors="backslashreplace"))
-    return Answer(facts, [[("Written", "green"), f": {out}, {counted(count, 'lesson')}"]])
+    return Answer(facts, [[("Written", "green"), f": {out}, {format_count(count, 'lesson')}"]])
 
 
 @command(_lessons)

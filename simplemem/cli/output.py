@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from simplemem.cli.local import TERMINAL_OVERRIDES
 from simplemem.errors import SimplememError
-from simplemem.note.words import content_words, counted, unique_words
+from simplemem.note.words import content_words, format_count, unique_words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -124,7 +124,7 @@ def ago(moment: str, now: datetime | None = None) -> str:
         return "just now"
     for unit, size, limit in (("minute", 60, 60), ("hour", 3600, 24), ("day", 86400, 7)):
         if 0 <= seconds < size * limit:
-            return f"{counted(int(seconds // size), unit)} ago"
+            return f"{format_count(int(seconds // size), unit)} ago"
     return then.astimezone().strftime("%Y-%m-%d %H:%M")
 
 

@@ -22,7 +22,7 @@ from simplemem.cli.output import OPTIONAL, SHRINKS, WHOLE, Lines, Part, ago, dif
 from simplemem.cli.paths import new_name_in_vault
 from simplemem.cli.write import undo_with
 from simplemem.errors import Conflict, Invalid
-from simplemem.note.words import counted
+from simplemem.note.words import format_count
 
 if TYPE_CHECKING:
     from simplemem.models import Undone, UndoneMany
@@ -231,12 +231,17 @@ def undo(
         finish()
         done = store.undo_all(author, since, expected=plan.plan, who=WHO)
         said: list[Part] = [
-            (f"Undid what {done.by} changed in {counted(len(done.notes), 'note')}", "green")
+            (f"Undid what {done.by} changed in {format_count(len(done.notes), 'note')}", "green")
         ]
         lines: Lines = [said, undo_with(done.version)]
         if done.left:
             lines.append(
-                [(f"{counted(len(done.left), 'note')} left unchanged, as listed above", "yellow")]
+                [
+                    (
+                        f"{format_count(len(done.left), 'note')} left unchanged, as listed above",
+                        "yellow",
+                    )
+                ]
             )
         return Answer(done.as_dict(), lines)
 
@@ -266,12 +271,14 @@ def sync(vault: VaultOption = None) -> Answer:
         finish()
         done = store.sync_with_remote(who=WHO)
     came = (
-        f"{counted(len(done.changed), 'file')} received" if done.changed else "nothing new received"
+        f"{format_count(len(done.changed), 'file')} received"
+        if done.changed
+        else "nothing new received"
     )
     lines: Lines = [
         [
             ("In sync", "green"),
-            f" with {done.remote}: {counted(done.committed, 'change')} committed, {came}",
+            f" with {done.remote}: {format_count(done.committed, 'change')} committed, {came}",
         ]
     ]
     lines += [undo_with(done.version)] if done.version else []

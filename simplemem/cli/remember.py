@@ -14,7 +14,7 @@ from simplemem.cli.command import WHO, Answer, command, opened
 from simplemem.cli.options import DryRunOption, Group, VaultOption, argument, duration, option
 from simplemem.cli.output import SHRINKS, WHOLE, Part
 from simplemem.errors import SimplememError
-from simplemem.note.words import counted
+from simplemem.note.words import format_count
 
 commands = typer.Typer()
 _facts = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich")
@@ -68,7 +68,7 @@ def add(
                 line: list[Part] = [
                     ("Already stored: " if made.get("duplicate") else "Stored ", "green")
                 ]
-                line += [(made["name"], "cyan"), f", {counted(kept, 'fact')}" if kept else ""]
+                line += [(made["name"], "cyan"), f", {format_count(kept, 'fact')}" if kept else ""]
                 yield Answer(made, [line], warnings=made["warnings"])
             except (SimplememError, OSError) as error:
                 hint = getattr(error, "hint", "")
@@ -103,7 +103,7 @@ def tidy(
     age = duration(older_than, "--older-than")
     with opened(vault) as store:
         gone = memories_of(store).tidy(age, dry_run=dry_run, who=WHO, tool="tidy")
-    done = f"{counted(len(gone), 'fact')} {'would be moved' if dry_run else 'moved'} to the trash."
+    done = f"{format_count(len(gone), 'fact')} {'would be moved' if dry_run else 'moved'} to the trash."
     facts = [
         {"id": each.id, "name": each.path[:-3], "memory": each.statement, "scope": each.scope}
         for each in gone

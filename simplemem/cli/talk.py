@@ -19,7 +19,7 @@ from simplemem.cli.options import (
 )
 from simplemem.cli.output import OPTIONAL, WHOLE, Part, ago
 from simplemem.note.dates import format_moment
-from simplemem.note.words import counted
+from simplemem.note.words import format_count
 
 commands = typer.Typer()
 _topics = default_group(
@@ -62,7 +62,7 @@ def list_topics(
         }
         shown.append(about | {"turns": turns, "last": last})
         rows.append(
-            [(label, "cyan"), (status, _COLOURS[status]), counted(turns, "turn"), ago(last)]
+            [(label, "cyan"), (status, _COLOURS[status]), format_count(turns, "turn"), ago(last)]
         )
     columns = (WHOLE, WHOLE, OPTIONAL, WHOLE)
     return Answer({"topics": shown}, [] if found else [["No topics."]], rows, columns=columns)
@@ -94,9 +94,9 @@ def archive(
         talk = conversation_of(store)
         done = talk.garden(topic, age.days, dry_run=dry_run, who=WHO)
         closed = [each for each in talk.topics(closed=True) if each.id in done["closed"]]
-    summary = f"{counted(len(closed), 'topic')} {'would be closed' if dry_run else 'closed'}"
+    summary = f"{format_count(len(closed), 'topic')} {'would be closed' if dry_run else 'closed'}"
     summary += (
-        f", {counted(len(done['facts']), 'fact')} extracted by {done['method']}"
+        f", {format_count(len(done['facts']), 'fact')} extracted by {done['method']}"
         if done["facts"]
         else ""
     )

@@ -13,7 +13,7 @@ from simplemem.cli.command import Answer, command
 from simplemem.cli.options import VaultOption, completing, default_group, option
 from simplemem.cli.output import OPTIONAL, SHRINKS, WHOLE, Lines, one_line
 from simplemem.errors import Invalid, NotFound
-from simplemem.note.words import count_tokens, counted
+from simplemem.note.words import count_tokens, format_count
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,7 +83,7 @@ def list_tools(
         ]
         for tool in shown
     ]
-    summary = f"{counted(len(shown), 'tool')}, about {tokens:,} tokens; instructions: about {instructions:,} tokens"
+    summary = f"{format_count(len(shown), 'tool')}, about {tokens:,} tokens; instructions: about {instructions:,} tokens"
     facts = {"profile": name, "tools": shown, "tokens": tokens, "instructions_tokens": instructions}
     return Answer(facts, [[summary]], rows, columns=(WHOLE, WHOLE, OPTIONAL, SHRINKS))
 

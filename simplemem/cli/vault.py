@@ -42,7 +42,7 @@ from simplemem.cli.output import (
 )
 from simplemem.cli.write import undo_with
 from simplemem.errors import Invalid, NotFound
-from simplemem.note.words import counted
+from simplemem.note.words import format_count
 from simplemem.settings.location import marked_vault
 
 if TYPE_CHECKING:
@@ -90,16 +90,16 @@ def init(
         own_files = store.own_files()
     notes = state.notes
     done: Part = ("Vault ready" if is_new else "Already a vault", "green")
-    ready: list[Part] = [done, f": {root}, {counted(notes, 'note')}"]
+    ready: list[Part] = [done, f": {root}, {format_count(notes, 'note')}"]
     if is_created:
-        ready = [("Created", "green"), f" {root}. ", done, f": {counted(notes, 'note')}"]
+        ready = [("Created", "green"), f" {root}. ", done, f": {format_count(notes, 'note')}"]
     found: Lines = [
-        [f"  {_links(facts)}, {counted(facts['tags'], 'tag')}" if notes else "  No note yet"]
+        [f"  {_links(facts)}, {format_count(facts['tags'], 'tag')}" if notes else "  No note yet"]
     ]
     if (root / ".obsidian").is_dir():
         found.append(["  Obsidian's settings are used"])
     for reason, count in facts["hidden"].items():
-        found.append([f"  Not searched: {counted(count, 'note')} ({reason})"])
+        found.append([f"  Not searched: {format_count(count, 'note')} ({reason})"])
     where = "" if _is_found_from_here(root) else f" --vault {shlex.quote(str(root))}"
     first = (
         ("search 'what do you want to know'", "finds notes")
@@ -112,7 +112,7 @@ def init(
     answer: dict[str, Any] = {"vault": str(root), "new": is_new, "notes": notes}
     if state.pending:
         answer["pending_vectors"] = state.pending
-        missing = counted(state.pending, "note")
+        missing = format_count(state.pending, "note")
         lines.append(
             [f"  No vectors yet for {missing}: until they are made, search uses words only"]
         )
@@ -173,7 +173,9 @@ def _contents(own_files: Sequence[OwnFile]) -> Lines:
 
 def _links(facts: Mapping[str, Any]) -> str:
     broken = facts["unresolved_links"]
-    return counted(facts["links"], "link") + (f" ({amount(broken)} unresolved)" if broken else "")
+    return format_count(facts["links"], "link") + (
+        f" ({amount(broken)} unresolved)" if broken else ""
+    )
 
 
 def _left_out(facts: Mapping[str, Any]) -> list[str]:
@@ -231,7 +233,7 @@ def update(
             for key in ("added", "modified", "moved", "removed", "embedded")
             if facts[key]
         ]
-        done = f"Rebuilt: {counted(now.notes, 'note')}" if rebuild else ", ".join(counts)
+        done = f"Rebuilt: {format_count(now.notes, 'note')}" if rebuild else ", ".join(counts)
         done = done or ("Not done" if report.trouble else "The index is up to date")
         warnings = [f"{skipped['path']}: {skipped['why']}" for skipped in facts["skipped"]]
         if report.trouble:
@@ -302,7 +304,7 @@ def _moved(store: EnhancedStore, engine: str) -> Answer:
     use += f" `simplemem config set index.engine {shlex.quote(engine)}`"
     if is_sqlite:
         use = f"To use it, remove index.engine from {source}"
-    done = f"Built in {moved.engine}: {counted(moved.notes, 'note')}, vectors of {counted(moved.taken, 'note')} copied"
+    done = f"Built in {moved.engine}: {format_count(moved.notes, 'note')}, vectors of {format_count(moved.taken, 'note')} copied"
     use = "Your settings already name this index." if moved.in_use else use
     lines: Lines = [
         [(done, "yellow" if moved.trouble else "green")],
@@ -341,7 +343,7 @@ def stats(vault: VaultOption = None) -> Answer:
             if "branch" in facts
             else {}
         ),
-        "links": f"{_links(facts)}, {counted(facts['tags'], 'tag')}, {amount(facts['files'])} files in all",
+        "links": f"{_links(facts)}, {format_count(facts['tags'], 'tag')}, {amount(facts['files'])} files in all",
         "hidden": "; ".join(_left_out(facts)),
         "problems": "; ".join(problems[:3])
         + (f"; `simplemem doctor` shows {len(problems) - 3} more" if problems[3:] else ""),
@@ -424,7 +426,7 @@ def doctor(
             findings = plan.findings
         elif plan is not None and plan.changes:
             preview(Answer({}, _changes(plan)))
-            what = f"change {counted(len(plan.changes), 'file')} in one step"
+            what = f"change {format_count(len(plan.changes), 'file')} in one step"
             refused = f"this would {what}, but there is no terminal to confirm it"
             hint = "Add --yes, or preview with --dry-run."
             agree(f"{what.capitalize()}?", refused=refused, hint=hint, yes=yes)
@@ -451,7 +453,7 @@ def doctor(
         else:
             warnings = fixed.warnings
             facts["fix"] |= fixed.as_dict()
-            done: Part = (f"Fixed {counted(len(fixed.changed), 'file')} in one step", "green")
+            done: Part = (f"Fixed {format_count(len(fixed.changed), 'file')} in one step", "green")
             lines = [[done], undo_with(fixed.version), *lines]
     return Answer(facts, lines, warnings=warnings, failed=failed)
 
@@ -472,7 +474,7 @@ def _findings(findings: Sequence[Finding], only: Sequence[str]) -> Lines:
     if not findings:
         return [[("No problems found.", "green")]]
     levels = Counter[str](finding.level for finding in findings)
-    verdict = ", ".join(counted(levels[level], level) for level in _STYLES)
+    verdict = ", ".join(format_count(levels[level], level) for level in _STYLES)
     if sure := sum(bool(finding.fix) for finding in findings):
         verdict += (
             f"; `simplemem doctor --fix` can fix {sure if sure < len(findings) else 'all of it'}"
@@ -502,7 +504,7 @@ def _findings(findings: Sequence[Finding], only: Sequence[str]) -> Lines:
             lines += [[(f"  {one_line(finding.hint)}", "dim")]] if finding.hint else []
             lines += [[(f"  --fix would {one_line(finding.fix)}", "green")]] if finding.fix else []
         if more := len(every) - len(shown):
-            notes = counted(len({finding.path for finding in every}), "note")
+            notes = format_count(len({finding.path for finding in every}), "note")
             lines.append(
                 [
                     (

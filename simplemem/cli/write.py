@@ -23,7 +23,7 @@ from simplemem.cli.options import (
 from simplemem.cli.output import Lines, Part, tags_shown
 from simplemem.cli.paths import new_name_in_vault
 from simplemem.errors import Invalid
-from simplemem.note.words import counted
+from simplemem.note.words import format_count
 
 if TYPE_CHECKING:
     from simplemem.models import Saved
@@ -267,7 +267,7 @@ def delete(
     for each in deleted:
         if count := each.links_left_unresolved:
             broken.append(
-                f"{counted(count, 'link')} to {each.name} {'is' if count == 1 else 'are'} broken now"
+                f"{format_count(count, 'link')} to {each.name} {'is' if count == 1 else 'are'} broken now"
             )
     return Answer({"deleted": [each.as_dict() for each in deleted]}, lines, warnings=broken)
 

@@ -330,7 +330,7 @@ def delete_memory(
     gone = store.delete(found, if_sha256=sha256, reason=reason, **caller)
     session.record_step(store, gone.version)
     left = gone.links_left_unresolved
-    links = f"{render.counted(left, 'link is', 'links are')} now unresolved." if left else ""
+    links = f"{render.format_count(left, 'link is', 'links are')} now unresolved." if left else ""
     return _reply(Removed, gone, f"Deleted {render.name_of(gone.name)}.", links, hint=_RESTORE)
 
 
@@ -375,7 +375,7 @@ def memory_history(
             "diff": changed if diff else None,
         }
         versions.append(VersionLine.of(entry, **own, flags=tuple(render.flags_of(what, changed))))
-    head = f"# {render.counted(len(entries), 'change', 'changes')}{of}, newest first"
+    head = f"# {render.format_count(len(entries), 'change', 'changes')}{of}, newest first"
     hint = "Call undo_change(version) to undo a change, read_memory to read a version."
     return Reply(
         render.answer(head, "\n".join(lines), *warned, hint),
@@ -428,7 +428,9 @@ def _undo_all(
     session.record_step(store, done.version)
     doing = "would undo" if preview else "undid" if done.version else "undid nothing of"
     what = f"{doing} what {by} changed since {since}"
-    what += f" in {render.counted(len(done.notes), 'memory', 'memories')}" if done.notes else ""
+    what += (
+        f" in {render.format_count(len(done.notes), 'memory', 'memories')}" if done.notes else ""
+    )
     notes = [
         {"name": each.name, "becomes": each.becomes, "new_name": each.new_name}
         for each in done.notes[:_MOST]

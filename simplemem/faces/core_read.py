@@ -140,7 +140,7 @@ def search_memories(
     nothing = render.nothing_found(asked, found.index)
     if not hits:
         return Reply(f"{nothing} {state}".strip(), data)
-    head = f"# {render.counted(len(hits), 'memory', 'memories')}{asked}"
+    head = f"# {render.format_count(len(hits), 'memory', 'memories')}{asked}"
     if found.notice == NO_WORD_HELD:
         head = f"# {found.notice.removesuffix('.')}{asked}. {state}"
         state = ""
@@ -352,7 +352,7 @@ def list_memories(
         limit = max(
             1, len(items) * MOST_TOKENS // (tokens + 1)
         )  # a shorter page; its cursor goes on from there
-    head = f"# {render.counted(page.total, 'memory', 'memories')}"
+    head = f"# {render.format_count(page.total, 'memory', 'memories')}"
     head += f", the first {len(items)} shown" if len(items) < page.total else ""
     onward = f'Pass cursor="{page.next_cursor}" for the next page.' if page.next_cursor else ""
     lines = []
@@ -426,13 +426,13 @@ def get_backlinks(
         said += [f"> {item.snippet}"] if item.snippet else []
         said += [f"> line {at['line']}: {at['snippet']}" for at in item.also]
         said += (
-            [f"and {render.counted(item.more_places, 'more place', 'more places')}"]
+            [f"and {render.format_count(item.more_places, 'more place', 'more places')}"]
             if item.more_places
             else []
         )
         lines.append("\n  ".join(said))
     index, degraded = store.state(), store.rerank_trouble if query else ""
-    head = f"# {render.counted(len(items), 'memory', 'memories')} related to {render.name_of(name)}"
+    head = f"# {render.format_count(len(items), 'memory', 'memories')} related to {render.name_of(name)}"
     data = _unless_whole(BacklinkList(items=items), index, degraded)
     return Reply(render.answer(head, "\n".join(lines), render.index_line(index, degraded)), data)
 
@@ -473,9 +473,13 @@ def build_context(
         if is_estimate
         else f"{pack.tokens} tokens by {pack.tokenizer}"
     ]
-    said += [f"{render.counted(left, 'more passage', 'more passages')} did not fit"] if left else []
     said += (
-        [f"{render.counted(pack.duplicates, 'duplicate', 'duplicates')} left out"]
+        [f"{render.format_count(left, 'more passage', 'more passages')} did not fit"]
+        if left
+        else []
+    )
+    said += (
+        [f"{render.format_count(pack.duplicates, 'duplicate', 'duplicates')} left out"]
         if pack.duplicates
         else []
     )

@@ -348,9 +348,7 @@ def traverse_graph(
         if len(near) > limit
         else ""
     )
-    head = (
-        f"{render.counted(len(hits), 'entity', 'entities')} connected to {render.name_of(start)}:"
-    )
+    head = f"{render.format_count(len(hits), 'entity', 'entities')} connected to {render.name_of(start)}:"
     nothing = f"No entity is connected to {render.name_of(start)} by such relations."
     text = render.answer(head, "\n".join(lines), more) if hits else nothing
     return Reply(text, {"hits": hits, "more": len(near) > limit})
@@ -366,10 +364,10 @@ def _sentences(verb: str, data: Data) -> Reply[Any]:
     if existing := data.get("existing"):
         said.append(f"Already existed: {render.listed(existing)}.")
     if (relations := data.get("relations")) is not None:
-        said.append(f"Created {render.counted(len(relations), 'relation', 'relations')}.")
+        said.append(f"Created {render.format_count(len(relations), 'relation', 'relations')}.")
     if learned := data.get("results") or data.get("merged"):
         count = sum(len(each["addedObservations"]) for each in learned)
-        said.append(f"Added {render.counted(count, 'observation', 'observations')}.")
+        said.append(f"Added {render.format_count(count, 'observation', 'observations')}.")
     if (gone := data.get("deleted")) is not None:
         what = render.listed(gone) if isinstance(gone, list) else str(gone)
         back = " undo_change restores what was deleted." if gone else ""
@@ -377,7 +375,7 @@ def _sentences(verb: str, data: Data) -> Reply[Any]:
     if absent := data.get("notFound"):
         said.append(f"Not found: {render.listed(absent)}.")
     if skipped := data.get("skipped"):
-        said.append(f"Skipped {render.counted(len(skipped), 'relation', 'relations')}.")
+        said.append(f"Skipped {render.format_count(len(skipped), 'relation', 'relations')}.")
     return Reply(" ".join(said) or "There was nothing to do.", data)
 
 
@@ -409,7 +407,7 @@ def _graph_part(whole: Data) -> Reply[Any]:
         return Reply("No entity found. search_memories searches by meaning.", found)
     count, total = len(found["entities"]), len(whole["entities"])
     more = "search_nodes and open_nodes show the others." if count < total else ""
-    head = f"{render.counted(count, 'entity', 'entities')} of {total}:"
+    head = f"{render.format_count(count, 'entity', 'entities')} of {total}:"
     return Reply(render.answer(head, "\n".join(lines), more), found)
 
 

@@ -124,7 +124,7 @@ def facts(*pairs: tuple[str, object]) -> str:
     )
 
 
-def counted(count: int, one: str, many: str) -> str:
+def format_count(count: int, one: str, many: str) -> str:
     """`1 memory`, `3 memories`."""
     return f"{count} {one if count == 1 else many}"
 
@@ -133,7 +133,7 @@ def nothing_found(about: str, index: IndexState) -> str:
     """That a question `about` something has no answer; or that it has none yet, while the index lacks notes."""
     if not index.is_ready:
         return f"No answer{about} yet."
-    return f"Nothing found{about}, in {counted(index.notes, 'memory', 'memories')}."
+    return f"Nothing found{about}, in {format_count(index.notes, 'memory', 'memories')}."
 
 
 def unheld(absent: Sequence[str]) -> str:
@@ -221,7 +221,7 @@ def page_of(text: str, section: str | None, number: int, size: int = _PAGE) -> L
             else next((at + length for at, length in gaps if at >= 0), limit)
         )
     if not 1 <= number <= len(starts):
-        message = f"no page {number}; the text has {counted(len(starts), 'page', 'pages')}"
+        message = f"no page {number}; the text has {format_count(len(starts), 'page', 'pages')}"
         raise NotFound(message, hint='Pass section="[1]" for the first page.')
     following = f"{section or ''} [{number + 1}]".strip() if number < len(starts) else None
     start, end = [*starts, len(text)][number - 1 : number + 1]

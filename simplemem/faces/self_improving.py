@@ -402,7 +402,7 @@ def auto_resolve_contradictions(
     decided = [each for each in analysis.contradictions(similarityThreshold) if each.verdict]
     version = knowledge.supersede(decided, **caller) if decided and apply else ""
     pairs = [each.data | {"loser": each.verdict[1].id} for each in decided if each.verdict]
-    count = render.counted(len(pairs), "contradiction", "contradictions")
+    count = render.format_count(len(pairs), "contradiction", "contradictions")
     head = f"{count} would be resolved. Nothing was written. Pass apply=true to write this as one change."
     if not pairs:
         head = "No contradiction can be resolved by rules."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from simplemem.errors import Conflict, SimplememError
 from simplemem.note.names import path_of
-from simplemem.note.words import count_lines, counted
+from simplemem.note.words import count_lines, format_count
 
 if TYPE_CHECKING:
     from simplemem.models import Memory, Saved
@@ -90,7 +90,7 @@ def text_replaced(store: EnhancedStore, name: str, previous_sha256: str) -> str:
     facts: list[str] = []
     with suppress(SimplememError):  # the history may no longer have the text
         replaced = store.read(name, version=previous_sha256)
-        facts.append(counted(_number_of_lines(replaced.content), "line"))
+        facts.append(format_count(_number_of_lines(replaced.content), "line"))
     with suppress(SimplememError):
         facts.append(_last_author(store, name, previous_sha256))
     facts.append(f"sha256 {previous_sha256[:_SHORT_HASH_LENGTH]}")

@@ -186,7 +186,7 @@ PICTURES: Final[dict[str, Callable[[Drawing], str]]] = {"html": html, "dot": dot
 """The forms of a picture, by their names."""
 
 
-def shortened(drawing: Drawing, form: str, most: int = MOST_BYTES) -> tuple[str, int | None]:
+def shorten_drawing(drawing: Drawing, form: str, most: int = MOST_BYTES) -> tuple[str, int | None]:
     """A picture below a size, and to how many characters texts had to be cut for that."""
     for length in (None, 4000, 1000, 250, 0):
         if length is not None:

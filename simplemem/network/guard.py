@@ -23,7 +23,7 @@ from simplemem.network.connections import client_block
 from simplemem.network.metrics import Metrics
 from simplemem.network.problems import Refused, problem
 from simplemem.network.tokens import Grant
-from simplemem.note.words import counted
+from simplemem.note.words import format_count
 
 log = logging.getLogger("simplemem.network")
 
@@ -374,5 +374,5 @@ class Guesses:
 
 def _later(message: str, wait: float) -> Refused:
     seconds = int(wait) + 1
-    hint = f"Try again in {counted(seconds, 'second')}."
+    hint = f"Try again in {format_count(seconds, 'second')}."
     return Refused(429, message, hint=hint, headers={"Retry-After": str(seconds)})

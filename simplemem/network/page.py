@@ -26,7 +26,7 @@ from simplemem.network.rendering import Renderer
 from simplemem.network.site import Served, Site, View
 from simplemem.network.tokens import Grant, Tokens, digest
 from simplemem.network.ways import granted, route, view_for
-from simplemem.note.words import counted
+from simplemem.note.words import format_count
 
 if TYPE_CHECKING:
     from simplemem.models import Backlink, Finding, Found, HistoryEntry, Memory
@@ -172,7 +172,7 @@ async def _home(request: Request, view: View, grant: Grant) -> Response:
             asked=asked,
         )
     written = await _written_today(view)
-    said = f'<a href="{view.served.prefix}/today">{counted(len(written), "change")} by agents today</a>'
+    said = f'<a href="{view.served.prefix}/today">{format_count(len(written), "change")} by agents today</a>'
     latest = f'<p class="lead">{said}</p><h2>Recent changes</h2>{await _latest(view)}'
     body = f'{_HEADING}<section id="results">{latest}</section>'
     return _page(view, grant, view.served.root.name, body)
@@ -308,9 +308,9 @@ async def _graph(_request: Request, view: View, _grant: Grant) -> Response:
 
     def drawn(store: EnhancedStore) -> str:
         from simplemem.kinds.graph.graph import graph_of
-        from simplemem.kinds.picture import drawing_of_store, shortened
+        from simplemem.kinds.picture import drawing_of_store, shorten_drawing
 
-        return shortened(
+        return shorten_drawing(
             drawing_of_store(store, graph_of(store).read(), notes="all", texts=False), "html"
         )[0]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from simplemem.note.words import counted
+from simplemem.note.words import format_count
 
 _SUSPECT: Final = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e"
@@ -57,12 +57,12 @@ def find_unseen(text: str, first_line: int = 1) -> list[tuple[str, int]]:
     if runs:
         number = sum(len(run[0]) for run in runs)
         line = first_line + _line_index(runs[0])
-        findings.append((f"{counted(number, 'character')} that readers do not see", line))
+        findings.append((f"{format_count(number, 'character')} that readers do not see", line))
 
     comments = _find_comments(text)
     if comments:
         line = first_line + _line_index(comments[0])
-        findings.append((f"{counted(len(comments), 'comment')} that readers do not see", line))
+        findings.append((f"{format_count(len(comments), 'comment')} that readers do not see", line))
     return findings
 
 

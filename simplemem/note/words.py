@@ -20,7 +20,7 @@ from typing import Final
 # -- texts of messages
 
 
-def counted(number: int, thing: str, things: str = "") -> str:
+def format_count(number: int, thing: str, things: str = "") -> str:
     """Return a number with its noun: `1 note`, `1,200 notes`.
 
     `things` is the plural, if it is not formed by adding an s: `2 entities`.
@@ -31,12 +31,12 @@ def counted(number: int, thing: str, things: str = "") -> str:
     return f"{number:,} {plural}"
 
 
-def shortened(text: str, most: int) -> str:
-    """Return a text on one line, cut at a word with `…` if it has more than `most` characters."""
+def shorten(text: str, max_characters: int) -> str:
+    """Return a text on one line, cut at a word with `…` if it has more than `max_characters`."""
     line = " ".join(text.split())
-    if len(line) <= most:
+    if len(line) <= max_characters:
         return line
-    whole_words = line[:most].rsplit(" ", 1)[0]
+    whole_words = line[:max_characters].rsplit(" ", 1)[0]
     return f"{whole_words}…"
 
 

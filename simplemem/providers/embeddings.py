@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
-from simplemem.note.words import counted, well_formed
+from simplemem.note.words import format_count, well_formed
 from simplemem.providers.addresses import VOYAGE_URL, Address, parse_address
 from simplemem.providers.api import Embedder, IsCancelled, RequestRefused, never_cancelled
 from simplemem.providers.keys import Key, KeySource
@@ -285,7 +285,7 @@ def _vectors_in(answer: object, count: int, dimension: int | None, name: str) ->
     rows = _rows_in_order(answer, name)
     if len(rows) != count:
         raise Unavailable(
-            f"{name} returned {counted(len(rows), 'vector')} for {counted(count, 'text')}"
+            f"{name} returned {format_count(len(rows), 'vector')} for {format_count(count, 'text')}"
         )
 
     lists = _check_dimensions(rows, dimension, name)
@@ -364,7 +364,7 @@ def _check_sizes(sizes: Sequence[float], name: str) -> None:
     problem = "of zeros only"
     if any(map(math.isnan, bad_sizes)):
         problem = "with NaN or infinity in it"
-    bad_texts = counted(len(bad_sizes), "text")
+    bad_texts = format_count(len(bad_sizes), "text")
     message = f"{name} returned a vector {problem} for {bad_texts} of {len(sizes)}"
 
     is_fault_of_service = 1 < len(sizes) == len(bad_sizes)

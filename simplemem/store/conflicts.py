@@ -21,7 +21,7 @@ from simplemem.note.line_merge import Merged
 from simplemem.note.merge import merge
 from simplemem.note.names import base_name, clean_reference, name_of
 from simplemem.note.note import read_note
-from simplemem.note.words import counted
+from simplemem.note.words import format_count
 from simplemem.settings.model import Settings
 from simplemem.store.edits import NoteEdit, check_text, encoded, stamp_modified
 from simplemem.store.git_history import GitHistory
@@ -535,7 +535,7 @@ def _must_be_mergeable(merge: ConflictMerge, keep: Keep) -> None:
         hint = "Keep one of the two with --keep note or --keep copy, or fix it in an editor first."
         raise Unreadable(f"{name} cannot be merged: {merge.problem}", hint=hint)
     if keep == "merge" and not merge.clean:
-        places = counted(merge.conflicts, "place")
+        places = format_count(merge.conflicts, "place")
         hint = (
             "Pass --keep note or --keep copy to keep one text, "
             "or --keep both to mark the differences in the note."

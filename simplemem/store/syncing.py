@@ -24,7 +24,7 @@ from simplemem.models import AuthorArgs, Synced
 from simplemem.note.dates import now
 from simplemem.note.names import is_path, name_of
 from simplemem.note.note import read_note
-from simplemem.note.words import counted
+from simplemem.note.words import format_count
 from simplemem.obsidian.link_edits import Moves, rewrite_links
 from simplemem.store.edits import encoded
 from simplemem.store.link_rewrites import LinkRewriter
@@ -110,7 +110,7 @@ class RemoteSync:
                     patches.append(Patch(file.path, file.path, file.committed_text, text))
 
             if patches:
-                subject = f"simplemem: {counted(len(patches), 'change')} here"
+                subject = f"simplemem: {format_count(len(patches), 'change')} here"
                 commit_patches(root, patches, subject, {}, int(now().timestamp()), folders)
         return _Committed(len(patches), tuple(staged_paths))
 

@@ -15,7 +15,7 @@ from simplemem.index.changes import ChangeTable
 from simplemem.models import AuthorArgs, Restored, Undone
 from simplemem.note.names import check_name, clean_reference, name_of, path_of
 from simplemem.note.note import read_note
-from simplemem.note.words import counted
+from simplemem.note.words import format_count
 from simplemem.obsidian.link_edits import Moves
 from simplemem.settings.model import Settings
 from simplemem.store.earlier_texts import EarlierTexts, is_version_id, nothing_there
@@ -113,7 +113,7 @@ class Undo:
         # That a move also rewrote links goes without saying.
         is_plain_move = change.new_path and change.op != "undo"
         if len(changes) > 1 and not is_plain_move:
-            more_changes = counted(len(changes) - 1, "more change")
+            more_changes = format_count(len(changes) - 1, "more change")
             description += f" and {more_changes} of the same step"
         return description
 

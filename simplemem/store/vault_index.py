@@ -30,7 +30,7 @@ from simplemem.models import AuthorArgs, IndexState
 from simplemem.note.dates import local_now
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.note.similar import similar_names
-from simplemem.note.words import counted, well_formed
+from simplemem.note.words import format_count, well_formed
 from simplemem.obsidian.settings import CONVENTION_FILES
 from simplemem.settings.model import IndexSettings
 from simplemem.store.embedding import Embedding
@@ -658,7 +658,7 @@ class IndexMonitor:
         keeper = self._keeper
         if unread:
             verb = "is" if unread == 1 else "are"
-            return f"{counted(unread, 'new or changed note')} {verb} not indexed yet."
+            return f"{format_count(unread, 'new or changed note')} {verb} not indexed yet."
         if keeper.is_comparing:
             return "The vault is being compared with its index: recent changes may be missing."
         if keeper.vanished_count:
@@ -667,11 +667,11 @@ class IndexMonitor:
                 "If you deleted them, run `simplemem index --rebuild`."
             )
         if keeper.unindexed_count:
-            notes = counted(keeper.unindexed_count, "changed note")
+            notes = format_count(keeper.unindexed_count, "changed note")
             return f"{notes} could not be indexed yet. Check that the disk is not full."
         if pending:
             verb = "is" if pending == 1 else "are"
-            notes = f"{counted(pending, 'note')} {verb}"
+            notes = f"{format_count(pending, 'note')} {verb}"
             trouble = self._embedding.trouble()
             return f"{notes} searchable by words, not yet by meaning. {trouble}".strip()
         return ""
@@ -682,7 +682,7 @@ class IndexMonitor:
         if not private:
             return ""
         verb = "is" if private == 1 else "are"
-        notes = f"{counted(private, 'private note')} {verb} searched by words only"
+        notes = f"{format_count(private, 'private note')} {verb} searched by words only"
         return f"{notes}: private text is not sent to remote services."
 
     def _state_of_first_scan(self, notes: int, waiting: int) -> IndexState:

@@ -22,7 +22,7 @@ from simplemem.kinds.picture import (
     cytoscape,
     drawing_of,
     drawing_of_store,
-    shortened,
+    shorten_drawing,
 )
 from simplemem.store import EnhancedStore
 
@@ -241,10 +241,10 @@ def test_a_picture_stays_below_its_size_by_cutting_texts(form: str) -> None:
         "v", Graph(tuple(entities)), told={each.path: {"text": "<é" * 3000} for each in entities}
     )
     whole = PICTURES[form](drawing)
-    assert shortened(drawing, form) == (whole, None)
-    text, length = shortened(drawing, form, most=200_000)
+    assert shorten_drawing(drawing, form) == (whole, None)
+    text, length = shorten_drawing(drawing, form, most=200_000)
     assert len(text) < 200_000 and (length in (250, 1000) or form == "dot")
-    assert shortened(drawing, form, most=10)[1] == 0
+    assert shorten_drawing(drawing, form, most=10)[1] == 0
 
 
 def test_what_private_notes_say_is_left_out_unless_it_is_asked_for(

@@ -13,7 +13,7 @@ from simplemem.kinds.kind import Kind
 from simplemem.kinds.learned import TYPES
 from simplemem.note.names import base_name, legal_name, name_of
 from simplemem.note.note import Note, read_note
-from simplemem.note.words import shortened, words_in_order
+from simplemem.note.words import shorten, words_in_order
 
 FOLDER: Final = "knowledge"
 _MOST_SLUG: Final = 60
@@ -58,7 +58,7 @@ class KnowledgeEntry:
     def headline(self) -> str:
         """Its first line without the marks of Markdown, cut where it is long."""
         lines = (line.strip().lstrip("#>*-| ") for line in plain(self.content).split("\n"))
-        return shortened(next(filter(None, lines), base_name(self.path)), _MOST_HEADLINE)
+        return shorten(next(filter(None, lines), base_name(self.path)), _MOST_HEADLINE)
 
     @property
     def is_superseded(self) -> bool:

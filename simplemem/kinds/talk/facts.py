@@ -25,7 +25,7 @@ from simplemem.note.passages import add_line, section_span
 from simplemem.note.properties import remove_property, set_property
 from simplemem.note.sentences import sentence_spans
 from simplemem.note.stems import stem
-from simplemem.note.words import STOP_WORDS, shortened
+from simplemem.note.words import STOP_WORDS, shorten
 from simplemem.store import Read
 
 _QUOTED: Final = re.compile(
@@ -229,7 +229,7 @@ def _properties(said: Statement, told: Told, block_id: str) -> dict[str, object]
 
 
 def _quote(said: Statement) -> str:
-    return f"> {spell(shortened(said.sentence, _MOST_QUOTE))}"
+    return f"> {spell(shorten(said.sentence, _MOST_QUOTE))}"
 
 
 def facts_for(question: str, facts: Sequence[Fact], labels: Mapping[str, str]) -> list[Fact]:

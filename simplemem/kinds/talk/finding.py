@@ -21,7 +21,7 @@ from simplemem.models import NOTHING_FOUND, Filter
 from simplemem.note.dates import format_moment
 from simplemem.note.names import path_of
 from simplemem.note.stems import stem
-from simplemem.note.words import STOP_WORDS, count_tokens, counted, shortened, unique_words
+from simplemem.note.words import STOP_WORDS, count_tokens, format_count, shorten, unique_words
 from simplemem.store import as_words
 
 _MOST_TURNS, _MOST_FACTS, _ELSEWHERE = (
@@ -109,7 +109,7 @@ def _both_sides(fact: Fact, blocks: Collection[Block]) -> list[FactOut]:
     ]
     later = FactOut(
         key=fact.key,
-        value=" ".join(sentences or [shortened(turn.message, _MOST_ANSWER)]),
+        value=" ".join(sentences or [shorten(turn.message, _MOST_ANSWER)]),
         block_id=block.id,
         confidence=_IN_DOUBT,
         valid_from=format_moment(turn.at),
@@ -184,7 +184,9 @@ def context_for(talk: Conversation, message: str, budget: int, session: str = ""
         omitted = len(lines) - len(taken)
         left_out += omitted
         if taken:
-            title += f"\n({counted(omitted, 'earlier turn')} omitted)" if newest and omitted else ""
+            title += (
+                f"\n({format_count(omitted, 'earlier turn')} omitted)" if newest and omitted else ""
+            )
             sections.append("\n".join([title, *(line for line in lines if line in taken)]))
             items.extend(lines[line] for line in lines if line in taken)
 
@@ -239,7 +241,7 @@ def _lines(block: str, turns: Sequence[TurnOut]) -> Lines:
     for turn in turns:
         at, answer = (
             datetime.fromisoformat(turn["timestamp"]),
-            shortened(turn["ai_response"], _MOST_ANSWER),
+            shorten(turn["ai_response"], _MOST_ANSWER),
         )
         said = f"- {at.astimezone():%Y-%m-%d %H:%M} You: {turn['user_message'].strip()}"
         said += f"\n  Answer: {answer}" if answer else ""
