@@ -51,6 +51,7 @@ def add(
     $ pbpaste | simplemem documents add - --scope alex
     """
     from simplemem.kinds.documents.ingest import documents_of
+    from simplemem.models import AuthorArgs
 
     with opened(vault, make=True) as store:
         documents, by = documents_of(store), AuthorArgs(who=WHO, tool="ingest")

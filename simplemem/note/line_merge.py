@@ -23,7 +23,7 @@ class Merged(NamedTuple):
     conflicts: int
 
     @property
-    def clean(self) -> bool:
+    def is_clean(self) -> bool:
         """Whether there is no conflict."""
         return self.conflicts == 0
 

@@ -83,7 +83,7 @@ class LostRaces:
         if is_accepting and file.sha256.startswith(current_sha256):
             if not edit.verbatim:
                 read_note(file.data).check_editable(name_of(file.path))
-            if attempt is not None and attempt.merged.clean:
+            if attempt is not None and attempt.merged.is_clean:
                 return attempt.merged.text
         else:
             previous = self._text_of(current_sha256) if is_accepting else base
@@ -115,7 +115,7 @@ class LostRaces:
             return False
 
         attempt = _try_change(base, edit, previous)
-        if attempt is None or not attempt.merged.clean:
+        if attempt is None or not attempt.merged.is_clean:
             return False
         if _is_but_for_its_time(attempt.merged.text, file.data):
             return True
@@ -169,7 +169,7 @@ class LostRaces:
         details["base_sha256"] = sha256(base)
         details["ours_sha256"] = sha256(own_data)
         details["merged"] = _merge_details(file, attempt.merged)
-        if attempt.merged.clean:
+        if attempt.merged.is_clean:
             base_digits = details["base_sha256"][:_DIGITS]
             current_digits = file.sha256[:_DIGITS]
             offer = f"{base_digits}+{current_digits}"
@@ -195,7 +195,7 @@ def _try_change(base: bytes | None, edit: NoteEdit, current: bytes) -> _Attempt 
     base_text = read_note(base).text
     current_text = read_note(current).text
     merged = merge(base_text, own_text, current_text, labels)
-    if edit.rebasable and not merged.clean:
+    if edit.rebasable and not merged.is_clean:
         with suppress(SimplememError):
             merged = Merged(edit.apply(read_note(current)), 0)
     return _Attempt(own_text, merged)
@@ -205,7 +205,7 @@ def _merge_details(file: File, merged: Merged) -> dict[str, object]:
     """Return what an error says of a merge with the current text of a note."""
     data = merged.text.encode("utf-8", "surrogatepass")
     details: dict[str, object] = {
-        "clean": merged.clean,
+        "clean": merged.is_clean,
         "conflicts": merged.conflicts,
         "sha256": sha256(data),
         "diff": unified_diff(file.data, data, ("the current text", "both changes merged")),
@@ -325,7 +325,7 @@ class ConflictCopies:
             copy=copy,
             text=merged.text,
             base=base_label,
-            clean=merged.clean,
+            clean=merged.is_clean,
             conflicts=merged.conflicts,
             diff=difference,
             note_sha256=note.sha256,

@@ -148,6 +148,6 @@ def _merge_notes(base_data: bytes | None, our_data: bytes, their_data: bytes) ->
         our_text = our_data.decode("utf-8")
         their_text = their_data.decode("utf-8")
         merged = merge(base_text, our_text, their_text, both=True)
-        if merged.clean:
+        if merged.is_clean:
             return merged.text.encode("utf-8", "surrogatepass")
     return None

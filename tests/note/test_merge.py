@@ -19,7 +19,7 @@ def properties(text: str) -> dict[str, object]:
 
 def test_changes_in_different_places_come_together_and_the_same_change_is_made_once() -> None:
     merged = merge(BASE, BASE.replace("first", "FIRST"), BASE.replace("fifth", "FIFTH"))
-    assert merged.clean
+    assert merged.is_clean
     assert merged.text == BASE.replace("first", "FIRST").replace("fifth", "FIFTH")
     ours = BASE.replace("third\n", "third\nand more\n").replace("first", "FIRST")
     assert merge(BASE, ours, BASE.replace("third\n", "third\nand more\n")).text == ours
@@ -42,7 +42,7 @@ def test_a_removed_line_stays_removed_and_a_removed_line_that_was_changed_is_a_c
     assert merge(BASE, without, BASE.replace("first", "FIRST")).text == without.replace(
         "first", "FIRST"
     )
-    assert not merge(BASE, without, BASE.replace("third", "THIRD")).clean
+    assert not merge(BASE, without, BASE.replace("third", "THIRD")).is_clean
 
 
 def test_times_and_tags_that_both_changed_are_no_conflict() -> None:
@@ -53,7 +53,7 @@ def test_times_and_tags_that_both_changed_are_no_conflict() -> None:
         .replace("fifth", "FIFTH")
     )
     for merged in (merge(BASE, ours, theirs), merge(BASE, theirs, ours)):
-        assert merged.clean
+        assert merged.is_clean
         assert properties(merged.text)["tags"] == ["paper", "blue", "red"]
         assert properties(merged.text)["modified"] == "2026-01-01T12:00:00"
         assert "FIFTH" in merged.text
@@ -72,7 +72,7 @@ def test_tags_are_merged_in_each_of_their_notations(
 ) -> None:
     base, ours, theirs = (f"---\n{tags}\n---\nBody.\n" for tags in (old, mine, yours))
     merged = merge(base, ours, theirs)
-    assert merged.clean
+    assert merged.is_clean
     assert properties(merged.text)["tags"] == both
 
 
@@ -84,7 +84,7 @@ def test_properties_that_either_added_or_took_away_come_together_with_their_comm
         .replace("T10:", "T11:")
     )
     merged = merge(BASE, ours.replace("T10:", "T12:"), theirs)
-    assert merged.clean
+    assert merged.is_clean
     assert list(properties(merged.text)) == ["tags", "modified", "status", "weight"]
     assert "# of the kite\n" in merged.text
 
@@ -106,7 +106,7 @@ def test_a_header_that_cannot_be_read_is_merged_as_lines() -> None:
     merged = merge(
         broken, broken.replace("first", "FIRST"), broken.replace("status: open", "status: done")
     )
-    assert merged.clean
+    assert merged.is_clean
     assert merged.text == broken.replace("first", "FIRST").replace("status: open", "status: done")
 
 
@@ -129,9 +129,9 @@ def test_without_a_base_nothing_is_taken_for_deleted() -> None:
     merged = merge(
         None, BASE.replace("second\n", ""), BASE.replace("fourth\n", "").replace("toy, ", "")
     )
-    assert merged.clean
+    assert merged.is_clean
     assert merged.text == BASE.replace("toy, paper", "paper, toy")
-    assert not merge(None, BASE, BASE.replace("first", "FIRST")).clean
+    assert not merge(None, BASE, BASE.replace("first", "FIRST")).is_clean
 
 
 def test_hostile_texts_take_bounded_work_and_end_in_a_conflict_rather_than_in_a_wrong_merge() -> (

@@ -59,8 +59,8 @@ def test_whoever_is_called_ours_the_merge_is_clean_or_not_and_says_the_same(
     base: str, ours: str, theirs: str
 ) -> None:
     one, other = merge(base, ours, theirs), merge(base, theirs, ours)
-    assert one.clean == other.clean
-    if one.clean:
+    assert one.is_clean == other.is_clean
+    if one.is_clean:
         first, second = read_header(one.text), read_header(other.text)
         assert dict(first.properties) == dict(second.properties)
         assert _lines(one.text[first.body_start :]) == _lines(other.text[second.body_start :])
@@ -77,7 +77,7 @@ def test_a_clean_merge_holds_what_either_added_and_nothing_that_either_removed(
     merged = merge(*texts)
     there = set(merged.text.split("\n"))
     assert added | added_too <= there
-    if merged.clean:
+    if merged.is_clean:
         assert not (removed | removed_too) & there
     else:
         assert f"{'<' * 7} ours" in there
