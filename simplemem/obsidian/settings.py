@@ -21,8 +21,8 @@ from simplemem.obsidian.moment_format import format_date
 
 # -- settings
 
-# The files in the order of the arguments of `parse_conventions`.
-CONVENTION_FILES: Final = (
+# The files in the order of the arguments of `parse_obsidian_settings`.
+SETTINGS_FILES: Final = (
     ".obsidian/app.json",
     ".obsidian/templates.json",
     ".obsidian/daily-notes.json",
@@ -41,7 +41,7 @@ LinkFormat = Literal["shortest", "relative", "absolute"]
 """How a vault writes new links, as Obsidian's setting `newLinkFormat` has it."""
 
 
-class Conventions(NamedTuple):
+class ObsidianSettings(NamedTuple):
     """The settings of a vault. Folders are vault paths; "" is the root of the vault."""
 
     link_format: LinkFormat = "shortest"
@@ -118,13 +118,13 @@ def _stray_folder_reason(folders: str) -> str | None:
     return None
 
 
-def parse_conventions(
+def parse_obsidian_settings(
     app: Mapping[str, object], templates: Mapping[str, object], daily: Mapping[str, object]
-) -> Conventions:
-    """Return the conventions that the contents of the three settings files state."""
+) -> ObsidianSettings:
+    """Return the settings that the contents of the three settings files state."""
     link_format = _parse_link_format(app.get("newLinkFormat"))
     uses_obsidian_trash = app.get("trashOption") == "local"
-    return Conventions(
+    return ObsidianSettings(
         link_format=link_format,
         trash="obsidian" if uses_obsidian_trash else "own",
         ignore_filters=_parse_filters(app.get("userIgnoreFilters")),

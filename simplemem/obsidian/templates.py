@@ -7,17 +7,17 @@ from datetime import datetime
 from typing import Final
 
 from simplemem.obsidian.moment_format import format_date
-from simplemem.obsidian.settings import Conventions
+from simplemem.obsidian.settings import ObsidianSettings
 
 _FIELD: Final = re.compile(r"\{\{\s*(?P<name>title|date|time)\s*(?::(?P<format>[^{}\n]*))?\}\}")
 
 
-def fill_template(template: str, title: str, moment: datetime, conventions: Conventions) -> str:
+def fill_template(template: str, title: str, moment: datetime, settings: ObsidianSettings) -> str:
     """Return the text of a template with its title, dates and times filled in.
 
     A field may have a format, such as `{{date:D.M.}}`; the others have those of the settings.
     """
-    default_formats = {"date": conventions.date_format, "time": conventions.time_format}
+    default_formats = {"date": settings.date_format, "time": settings.time_format}
 
     def fill_field(field: re.Match[str]) -> str:
         name = field["name"]

@@ -47,7 +47,7 @@ from simplemem.store.vault_index import (
     NoteReader,
     NoteWriter,
     Notices,
-    ObsidianSettings,
+    ObsidianSettingsCache,
     QuestionVectors,
 )
 from simplemem.store.write import NewNoteRemarks, NoteEditor, WriteIndexer
@@ -94,7 +94,7 @@ class StoreParts:
         self.notices = Notices()
         self._background: Background | None = None
 
-        self.obsidian = ObsidianSettings(self.root)
+        self.obsidian = ObsidianSettingsCache(self.root)
         self.vault = _open_vault(
             self.root, settings, self.obsidian, read_only=self.read_only, person=person
         )
@@ -431,7 +431,7 @@ def _open_folder(root: Path, *, read_only: bool) -> bool:
 def _open_vault(
     root: Path,
     settings: Settings,
-    obsidian: ObsidianSettings,
+    obsidian: ObsidianSettingsCache,
     *,
     read_only: bool,
     person: bool,

@@ -11,7 +11,7 @@ from simplemem.index.service import IndexService
 from simplemem.index.updater import IndexUpdater
 from simplemem.store.catch_up import CatchUp
 from simplemem.store.embedding import Embedding
-from simplemem.store.vault_index import SCANNED, IndexKeeper, ObsidianSettings, QuestionVectors
+from simplemem.store.vault_index import SCANNED, IndexKeeper, ObsidianSettingsCache, QuestionVectors
 
 
 class Indexing:
@@ -25,7 +25,7 @@ class Indexing:
         sync_of: Callable[[Engine], IndexUpdater],
         *,
         keeper: IndexKeeper,
-        obsidian: ObsidianSettings,
+        obsidian: ObsidianSettingsCache,
         embedding: Embedding,
         vectors: QuestionVectors,
         catching_up: CatchUp,

@@ -17,7 +17,7 @@ from simplemem.obsidian.link_edits import LinkTarget, redirect_links
 from simplemem.obsidian.settings import FilesNamed, resolve_link
 from simplemem.store.broken_links import BrokenLinkFinder
 from simplemem.store.doctor import Doctor
-from simplemem.store.vault_index import NoteWriter, ObsidianSettings, change_by
+from simplemem.store.vault_index import NoteWriter, ObsidianSettingsCache, change_by
 from simplemem.vault.source import NoteSource
 from simplemem.vault.values import FileChange
 
@@ -39,7 +39,7 @@ class LinkFixer:
         doctor: Doctor,
         broken_links: BrokenLinkFinder,
         *,
-        obsidian: ObsidianSettings,
+        obsidian: ObsidianSettingsCache,
         writer: NoteWriter,
     ) -> None:
         self._vault = vault

@@ -13,7 +13,7 @@ from simplemem.note.note import read_note
 from simplemem.obsidian.link_edits import Moves, rewrite_links
 from simplemem.obsidian.settings import name_key
 from simplemem.store.edits import encoded
-from simplemem.store.vault_index import ObsidianSettings
+from simplemem.store.vault_index import ObsidianSettingsCache
 from simplemem.vault.source import NoteSource
 from simplemem.vault.values import FileChange
 
@@ -31,7 +31,9 @@ class LinkRewrites(NamedTuple):
 class LinkRewriter:
     """Finds such links in the notes of a vault. Guards no state of its own."""
 
-    def __init__(self, vault: NoteSource, index: IndexService, obsidian: ObsidianSettings) -> None:
+    def __init__(
+        self, vault: NoteSource, index: IndexService, obsidian: ObsidianSettingsCache
+    ) -> None:
         self._vault = vault
         self._access = vault.access
         self._index = index

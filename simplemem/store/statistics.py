@@ -10,7 +10,7 @@ from simplemem.index.engine import Engine
 from simplemem.index.service import IndexService
 from simplemem.store.committing import Committing
 from simplemem.store.embedding import Embedding
-from simplemem.store.vault_index import IndexKeeper, IndexMonitor, ObsidianSettings
+from simplemem.store.vault_index import IndexKeeper, IndexMonitor, ObsidianSettingsCache
 from simplemem.vault.source import NoteSource
 
 
@@ -24,7 +24,7 @@ class Statistics:
         index: IndexService,
         database: Engine,
         *,
-        obsidian: ObsidianSettings,
+        obsidian: ObsidianSettingsCache,
         keeper: IndexKeeper,
         monitor: IndexMonitor,
         embedding: Embedding,

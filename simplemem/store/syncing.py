@@ -29,7 +29,7 @@ from simplemem.obsidian.link_edits import Moves, rewrite_links
 from simplemem.store.edits import encoded
 from simplemem.store.link_rewrites import LinkRewriter
 from simplemem.store.remote_merge import Files, RemoteMerge
-from simplemem.store.vault_index import NoteReader, NoteWriter, ObsidianSettings, change_by
+from simplemem.store.vault_index import NoteReader, NoteWriter, ObsidianSettingsCache, change_by
 from simplemem.vault.folder.dir_handles import OWN_FOLDER
 from simplemem.vault.folder.lock import FileLock
 from simplemem.vault.source import NoteSource
@@ -57,7 +57,7 @@ class RemoteSync:
         index: IndexService,
         *,
         reader: NoteReader,
-        obsidian: ObsidianSettings,
+        obsidian: ObsidianSettingsCache,
         writer: NoteWriter,
         links: LinkRewriter,
         catch_up: Callable[[], None],

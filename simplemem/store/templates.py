@@ -13,7 +13,7 @@ from simplemem.store.vault_index import (
     NameResolver,
     NoteReader,
     NoteWriter,
-    ObsidianSettings,
+    ObsidianSettingsCache,
     change_by,
 )
 from simplemem.store.write import NoteEditor
@@ -31,7 +31,7 @@ class TemplateNotes:
         *,
         reader: NoteReader,
         resolver: NameResolver,
-        obsidian: ObsidianSettings,
+        obsidian: ObsidianSettingsCache,
         writer: NoteWriter,
         editor: NoteEditor,
     ) -> None:
@@ -44,13 +44,13 @@ class TemplateNotes:
 
     def daily(self, **by: Unpack[AuthorArgs]) -> Saved:
         """Return today's daily note; create it from its template if it does not exist."""
-        conventions = self._obsidian.current
-        name = conventions.daily_note(local_now())
+        settings = self._obsidian.current
+        name = settings.daily_note(local_now())
         file = self._reader.file(path_of(name))
         if file is not None:
             return self._editor.report_unchanged(file)
 
-        template = conventions.daily_template
+        template = settings.daily_template
         if not template or not self._reader.exists(path_of(template)):
             template = ""  # Obsidian creates an empty note then
         return self.create(template, name, **by)

@@ -1,9 +1,9 @@
 """The notes of a vault as they are now, and the index that follows them.
 
 Every question and every change of a store begins here: `NoteReader` reads the notes,
-`ObsidianSettings` follows the settings of the vault, `IndexKeeper` brings the index up to date,
-`IndexMonitor` tells how far the index can be trusted, `NameResolver` finds the note that a name
-means, and `NoteWriter` changes files and has the index follow.
+`ObsidianSettingsCache` follows the settings of the vault, `IndexKeeper` brings the index up to
+date, `IndexMonitor` tells how far the index can be trusted, `NameResolver` finds the note that a
+name means, and `NoteWriter` changes files and has the index follow.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from simplemem.note.dates import local_now
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.note.similar import similar_names
 from simplemem.note.words import format_count, well_formed
-from simplemem.obsidian.settings import CONVENTION_FILES
+from simplemem.obsidian.settings import SETTINGS_FILES
 from simplemem.settings.model import IndexSettings
 from simplemem.store.embedding import Embedding
 from simplemem.store.former_names import MAX_VERSIONS, FormerNote, find_former_note
 from simplemem.store.listeners import Listeners
-from simplemem.vault.obsidian import read_conventions
+from simplemem.vault.obsidian import read_obsidian_settings
 from simplemem.vault.source import NoteSource
 from simplemem.vault.values import Author, Entry, File, FileChange, WriteResult
 
@@ -74,7 +74,7 @@ class Notices(threading.local):
         return messages
 
 
-class ObsidianSettings:
+class ObsidianSettingsCache:
     """The settings in `.obsidian/` of a vault.
 
     Guards the settings that were read last, and the state of their files at that time. Not every
@@ -84,14 +84,14 @@ class ObsidianSettings:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._file_states = self._current_file_states()
-        self.current = read_conventions(root)
+        self.current = read_obsidian_settings(root)
 
     def follow(self) -> None:
         """Read the settings again if one of their files has changed."""
         file_states = self._current_file_states()
         if file_states != self._file_states:
             self._file_states = file_states
-            self.current = read_conventions(self._root)
+            self.current = read_obsidian_settings(self._root)
 
     def hidden_reason(self, path: str) -> str | None:
         """Return why the settings exclude a note from search; None if they do not."""
@@ -100,7 +100,7 @@ class ObsidianSettings:
     def _current_file_states(self) -> list[tuple[str, int, int, int]]:
         """Return the sizes and times of the files that exist."""
         states = []
-        for name in CONVENTION_FILES:
+        for name in SETTINGS_FILES:
             with suppress(OSError):
                 stat = os.stat(os.path.join(self._root, *name.split("/")))
                 states.append((name, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns))
@@ -257,7 +257,7 @@ class IndexKeeper:
         rows: IndexUpdater,
         *,
         reader: NoteReader,
-        obsidian: ObsidianSettings,
+        obsidian: ObsidianSettingsCache,
         listeners: Listeners,
         vectors: QuestionVectors,
         settings: IndexSettings,
@@ -717,7 +717,7 @@ class NameResolver:
         changes: ChangeTable,
         *,
         reader: NoteReader,
-        obsidian: ObsidianSettings,
+        obsidian: ObsidianSettingsCache,
         keeper: IndexKeeper,
         monitor: IndexMonitor,
     ) -> None:
@@ -817,7 +817,7 @@ class NoteWriter:
         self,
         vault: NoteSource,
         keeper: IndexKeeper,
-        obsidian: ObsidianSettings,
+        obsidian: ObsidianSettingsCache,
         *,
         read_only: bool,
     ) -> None:

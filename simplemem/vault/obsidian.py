@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Final
 
 from simplemem.errors import SimplememError
-from simplemem.obsidian.settings import CONVENTION_FILES, Conventions, parse_conventions
+from simplemem.obsidian.settings import SETTINGS_FILES, ObsidianSettings, parse_obsidian_settings
 from simplemem.vault.folder.dir_handles import DirHandles
 from simplemem.vault.folder.disk import read_file
 
 _MAX_SETTINGS_BYTES: Final = 1_000_000
 
 
-def read_conventions(root: Path) -> Conventions:
-    """Return the conventions of a vault, with defaults for what its files do not state."""
+def read_obsidian_settings(root: Path) -> ObsidianSettings:
+    """Return the settings of a vault, with defaults for what its files do not state."""
     with DirHandles(str(root)) as handles:
-        app, templates, daily = [_read_settings(handles, path) for path in CONVENTION_FILES]
-    return parse_conventions(app, templates, daily)
+        app, templates, daily = [_read_settings(handles, path) for path in SETTINGS_FILES]
+    return parse_obsidian_settings(app, templates, daily)
 
 
 def _read_settings(handles: DirHandles, path: str) -> Mapping[str, object]:

@@ -12,10 +12,10 @@ from simplemem.errors import AlreadyExists, NotFound
 from simplemem.models import Filter
 from simplemem.note.note import read_note
 from simplemem.obsidian.moment_format import format_date
-from simplemem.obsidian.settings import Conventions
+from simplemem.obsidian.settings import ObsidianSettings
 from simplemem.obsidian.templates import fill_template
 from simplemem.store import EnhancedStore
-from simplemem.vault.obsidian import read_conventions
+from simplemem.vault.obsidian import read_obsidian_settings
 
 _DAY = datetime(2026, 3, 1, 9, 5, 7)  # noqa: DTZ001
 
@@ -41,7 +41,7 @@ def test_formats_of_moment_are_read_as_obsidian_reads_them(form: str, said: str)
 
 
 def test_the_daily_note_has_the_name_and_the_template_of_obsidians_settings(tmp_path: Path) -> None:
-    assert Conventions().daily_note(_DAY) == "2026-03-01"
+    assert ObsidianSettings().daily_note(_DAY) == "2026-03-01"
     obsidian(
         tmp_path,
         "daily-notes",
@@ -97,7 +97,7 @@ def test_a_note_is_made_of_a_template_to_the_byte(tmp_path: Path) -> None:
             store.create_from("Meeting", "meetings/Spring")
         with pytest.raises(NotFound):
             store.create_from("nowhere", "x")
-    assert fill_template("{{time}} {{date}}", "t", _DAY, Conventions()) == "09:05 2026-03-01"
+    assert fill_template("{{time}} {{date}}", "t", _DAY, ObsidianSettings()) == "09:05 2026-03-01"
 
 
 def test_dates_and_times_in_a_template_have_the_formats_of_obsidians_settings(
@@ -112,7 +112,7 @@ def test_dates_and_times_in_a_template_have_the_formats_of_obsidians_settings(
             assert store.read(made.name).text == f"{now.day} of {now:%B}, at {now.year}, {now:%y}"
     obsidian(tmp_path, "templates", dateFormat="")
     assert (
-        fill_template("{{date}} {{time}}", "t", _DAY, read_conventions(tmp_path))
+        fill_template("{{date}} {{time}}", "t", _DAY, read_obsidian_settings(tmp_path))
         == "2026-03-01 09:05"
     )
 

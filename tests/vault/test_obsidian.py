@@ -1,4 +1,4 @@
-"""The conventions a vault keeps in `.obsidian/`, read from real files, and what they leave out of recall."""
+"""The settings a vault keeps in `.obsidian/`, read from real files, and what they leave out of recall."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.obsidian.settings import Conventions
-from simplemem.vault.obsidian import read_conventions
+from simplemem.obsidian.settings import ObsidianSettings
+from simplemem.vault.obsidian import read_obsidian_settings
 
 
 @pytest.fixture
@@ -29,7 +29,11 @@ def write(vault: Path, name: str, settings: Any) -> None:
 
 
 def test_every_setting_is_read(vault: Path) -> None:
-    assert read_conventions(vault) == read_conventions(vault / "nowhere") == Conventions()
+    assert (
+        read_obsidian_settings(vault)
+        == read_obsidian_settings(vault / "nowhere")
+        == ObsidianSettings()
+    )
     filters = ["Archive/", "/\\.excalidraw\\.md$/"]
     app = {
         "newLinkFormat": "relative",
@@ -45,7 +49,7 @@ def test_every_setting_is_read(vault: Path) -> None:
         {"folder": "days", "format": "YYYY/MM/DD", "template": "Templates/Day"},
     )
     days = ("Templates/Day", "days", "YYYY/MM/DD")
-    assert read_conventions(vault) == Conventions(
+    assert read_obsidian_settings(vault) == ObsidianSettings(
         "relative", "obsidian", tuple(filters), "Templates", *days
     )
 
@@ -72,7 +76,7 @@ def test_a_setting_that_nobody_knows_or_that_leads_out_is_the_default(
     vault: Path, key: str, written: str, field: str, read: str
 ) -> None:
     write(vault, "templates" if key == "folder" else "app", {key: written})
-    assert getattr(read_conventions(vault), field) == read
+    assert getattr(read_obsidian_settings(vault), field) == read
 
 
 NONSENSE = [
@@ -87,7 +91,7 @@ NONSENSE = [
 def test_settings_that_make_no_sense_are_the_defaults(vault: Path, data: bytes) -> None:
     for name in ("app", "templates", "daily-notes"):
         (vault / ".obsidian" / f"{name}.json").write_bytes(data)
-    assert read_conventions(vault) == Conventions()
+    assert read_obsidian_settings(vault) == ObsidianSettings()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
@@ -95,7 +99,7 @@ def test_what_is_no_file_does_not_hold_up_the_start(vault: Path) -> None:
     os.mkfifo(vault / ".obsidian" / "app.json")
     (vault / ".obsidian" / "templates.json").mkdir()
     (vault / ".obsidian" / "daily-notes.json").symlink_to(vault / "nowhere")
-    assert read_conventions(vault) == Conventions()
+    assert read_obsidian_settings(vault) == ObsidianSettings()
 
 
 json_values = st.recursive(
@@ -116,9 +120,9 @@ def test_no_settings_and_no_path_raise(
     (vault / ".obsidian").mkdir()
     for name in ("app", "templates", "daily-notes"):
         write(vault, name, settings)
-    conventions = read_conventions(vault)
-    conventions.hidden_reason(path)
-    assert hash(conventions) == hash(read_conventions(vault))
+    settings = read_obsidian_settings(vault)
+    settings.hidden_reason(path)
+    assert hash(settings) == hash(read_obsidian_settings(vault))
 
 
 # --- what recall leaves out -------------------------------------------------------------------------
@@ -129,16 +133,16 @@ def test_what_other_tools_leave_behind_is_hidden_and_an_ordinary_note_is_not() -
         logseq/bak/pages/a.md graph/logseq/bak/a.md a/~$letter.md a/photo.md.icloud a/.photo.icloud"""
     ordinary = """note.md Build/shed.md building/plan.md vendor.md node_modules.md logseq/pages/a.md bak/a.md about~$signs.md
         icloud.md sync-conflict.md Templates/a.md"""
-    assert [path for path in left.split() if Conventions().hidden_reason(path) is None] == []
-    assert [path for path in ordinary.split() if Conventions().hidden_reason(path)] == []
+    assert [path for path in left.split() if ObsidianSettings().hidden_reason(path) is None] == []
+    assert [path for path in ordinary.split() if ObsidianSettings().hidden_reason(path)] == []
 
 
 def test_templates_are_hidden_and_only_they() -> None:
-    conventions = Conventions(templates_folder="Templates/de", daily_template="meta/Day")
+    settings = ObsidianSettings(templates_folder="Templates/de", daily_template="meta/Day")
     for path in ("Templates/de/meeting.md", "templates/DE/sub/meeting.md", "meta/Day.md"):
-        assert "template" in (conventions.hidden_reason(path) or "")
+        assert "template" in (settings.hidden_reason(path) or "")
     for path in ("Templates/den.md", "Templates/other.md", "meta/Day two.md"):
-        assert conventions.hidden_reason(path) is None
+        assert settings.hidden_reason(path) is None
 
 
 @pytest.mark.parametrize(
@@ -164,10 +168,10 @@ def test_templates_are_hidden_and_only_they() -> None:
 def test_excluded_files_are_those_obsidian_excludes(
     entry: str, hidden: list[str], kept: list[str]
 ) -> None:
-    conventions = Conventions(ignore_filters=(entry,))
-    assert [path for path in hidden if entry not in (conventions.hidden_reason(path) or "")] == []
-    assert [path for path in kept if conventions.hidden_reason(path) is not None] == []
-    assert conventions.unread_filters() == {}
+    settings = ObsidianSettings(ignore_filters=(entry,))
+    assert [path for path in hidden if entry not in (settings.hidden_reason(path) or "")] == []
+    assert [path for path in kept if settings.hidden_reason(path) is not None] == []
+    assert settings.unread_filters() == {}
 
 
 @pytest.mark.parametrize(
@@ -175,10 +179,10 @@ def test_excluded_files_are_those_obsidian_excludes(
     ["/(a/", "/a\\1/", "/[z-a]/", "/" + "a" * 501 + "/", "/*/", "/((a{999}){999}){999}/", "/\\/"],
 )
 def test_a_pattern_that_is_not_understood_hides_nothing_and_is_named(entry: str) -> None:
-    conventions = Conventions(ignore_filters=(entry, "Archive/"))
-    assert conventions.hidden_reason("abc/" + "a" * 600) is None
-    assert conventions.hidden_reason("Archive/a.md") is not None
-    assert list(conventions.unread_filters()) == [entry]
+    settings = ObsidianSettings(ignore_filters=(entry, "Archive/"))
+    assert settings.hidden_reason("abc/" + "a" * 600) is None
+    assert settings.hidden_reason("Archive/a.md") is not None
+    assert list(settings.unread_filters()) == [entry]
 
 
 @pytest.mark.parametrize(
@@ -187,13 +191,13 @@ def test_a_pattern_that_is_not_understood_hides_nothing_and_is_named(entry: str)
 def test_a_pattern_that_takes_too_long_is_switched_off_and_named(pattern: str) -> None:
     """A backtracking engine takes more than a lifetime on some of these."""
     entry = f"/{pattern}|stuck{len(pattern)}/"
-    conventions = Conventions(ignore_filters=(entry,))
-    assert conventions.hidden_reason("a" * 1_000 + "xb!") is None
-    assert "too long" in conventions.unread_filters()[entry]
-    assert conventions.hidden_reason(f"stuck{len(pattern)}") is None, "it is not asked again"
+    settings = ObsidianSettings(ignore_filters=(entry,))
+    assert settings.hidden_reason("a" * 1_000 + "xb!") is None
+    assert "too long" in settings.unread_filters()[entry]
+    assert settings.hidden_reason(f"stuck{len(pattern)}") is None, "it is not asked again"
 
 
 @given(pattern=st.text("()[]{}*+?|^$.\\ab/-,123:!=<dxu", min_size=1, max_size=40))
 def test_no_pattern_raises(pattern: str) -> None:
-    conventions = Conventions(ignore_filters=(f"/{pattern}/",))
-    assert conventions.hidden_reason("ab/a-1") is None or not conventions.unread_filters()
+    settings = ObsidianSettings(ignore_filters=(f"/{pattern}/",))
+    assert settings.hidden_reason("ab/a-1") is None or not settings.unread_filters()

@@ -22,7 +22,7 @@ from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.gitrepo.repository import one_line
 from simplemem.note.dates import format_log_time
 from simplemem.note.names import parent
-from simplemem.obsidian.settings import CONVENTION_FILES
+from simplemem.obsidian.settings import SETTINGS_FILES
 from simplemem.vault.branch.repository import Branch
 from simplemem.vault.folder import disk
 from simplemem.vault.folder.dir_handles import DirHandles
@@ -138,15 +138,15 @@ class BranchLog(Log):
         added = b"".join(lines)
         if added:
             self._log_file.append(added)
-        self._copy_conventions(self._last_commit, newest)
+        self._copy_obsidian_settings(self._last_commit, newest)
         log_size = self._log_size + len(added)
         state = {"commit": newest, "log": log_size, "dates": dates}
         self._dates_file.append(_json_line(state))
         self._read_dates()
 
-    def _copy_conventions(self, since: str, commit: str) -> None:
+    def _copy_obsidian_settings(self, since: str, commit: str) -> None:
         """Write Obsidian's settings into the folder, where a clone of the branch has them."""
-        for name in CONVENTION_FILES:
+        for name in SETTINGS_FILES:
             old_file = self.branch.file(since, name)
             new_file = self.branch.file(commit, name)
             # If a link is in the way, it stays there, and the file is not copied.

@@ -10,7 +10,7 @@ import pygit2
 
 from simplemem.errors import Unavailable
 from simplemem.note.names import is_path
-from simplemem.obsidian.settings import CONVENTION_FILES
+from simplemem.obsidian.settings import SETTINGS_FILES
 from simplemem.vault.branch.log import BranchLog
 from simplemem.vault.source import EVERYTHING
 
@@ -49,7 +49,7 @@ class BranchRevisions:
         if not self.fetch(since):
             return None
         paths = self._branch.changed_files(since, until)
-        if not paths.isdisjoint(CONVENTION_FILES):
+        if not paths.isdisjoint(SETTINGS_FILES):
             return None
         return {path for path in paths if is_path(path)}
 

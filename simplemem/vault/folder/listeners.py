@@ -16,7 +16,7 @@ import time
 from typing import Protocol
 
 from simplemem.note.names import is_unicode
-from simplemem.obsidian.settings import CONVENTION_FILES
+from simplemem.obsidian.settings import SETTINGS_FILES
 from simplemem.vault.source import EVERYTHING
 
 _MAX_BATCH_SECONDS = 0.1  # a batch is not held back for longer, even if changes keep coming
@@ -49,9 +49,9 @@ def affected_paths(path: str) -> set[str]:
     """
     if path == _OBSIDIAN:
         # If it was created or moved as a whole, its files are not reported one by one.
-        return set(CONVENTION_FILES)
+        return set(SETTINGS_FILES)
     is_hidden = any(part.startswith(".") for part in path.split("/"))
-    if is_hidden and path not in CONVENTION_FILES:
+    if is_hidden and path not in SETTINGS_FILES:
         return set()
 
     while not is_unicode(path):  # no note has such a name, so its folder is looked at
