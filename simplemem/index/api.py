@@ -259,7 +259,7 @@ class Matches(NamedTuple):
     passed: int | None = None  # the number of notes that pass the filter; None if all do
 
     # Notes with a name that is the whole query; a lower number is a more exact match.
-    titled: Mapping[NoteId, int] = {}
+    title_matches: Mapping[NoteId, int] = {}
     # Notes with a name that is a part of the query, each with its share of the query.
     named: Mapping[NoteId, float] = {}
     note_count: int = 0  # in the index

@@ -25,7 +25,7 @@ from simplemem.vault.source import NoteSource
 _MAX_BATCH_NOTES = 500  # that are looked up at once
 
 
-def adopt(engine: Engine, embedder: Embedder) -> None:
+def set_embedder(engine: Engine, embedder: Embedder) -> None:
     """Make the index one of this embedder's vectors.
 
     Those of another embedder are removed, and its own from when it was on another machine.
@@ -109,7 +109,9 @@ def embedded(db: Connection, embedder: str, remote: bool) -> Embedded:
 # -- vectors of another index
 
 
-def take(old: Engine, into: Engine, width: int | None, progress: Progress | None = None) -> int:
+def copy_vectors(
+    old: Engine, into: Engine, width: int | None, progress: Progress | None = None
+) -> int:
     """Copy vectors of the same embedder and width from another index, for texts that are equal.
 
     The other index may be in another engine. Returns how many notes now lack no vector. What was
@@ -134,7 +136,7 @@ def take(old: Engine, into: Engine, width: int | None, progress: Progress | None
             note_ids = _waiting_notes(db, last)
             if not note_ids:
                 return complete
-            complete += _copy_vectors(db, note_ids, old, place_of_text)
+            complete += _copy_vectors_of(db, note_ids, old, place_of_text)
         last = note_ids[-1]
         looked_at += len(note_ids)
         into.checkpoint(is_bulk=True)
@@ -147,7 +149,7 @@ def _waiting_notes(db: Connection, after: int) -> list[int]:
     return [note_id for (note_id,) in db.execute(sql, (after, _MAX_BATCH_NOTES))]
 
 
-def _copy_vectors(
+def _copy_vectors_of(
     db: Connection,
     note_ids: Sequence[int],
     old: Engine,
@@ -238,7 +240,7 @@ class Filling:
 
         Ends early if another process begins with another embedder.
         """
-        adopt(self.database, self.embedder)
+        set_embedder(self.database, self.embedder)
         with self.database.reading() as db:
             total = notes.waiting(db)
 
@@ -321,7 +323,7 @@ class Filling:
         """
         if self.ready is None or self.embedder.remote:
             return None
-        texts = self.ready.take(note_id)
+        texts = self.ready.pop(note_id)
         if texts is None:
             return None
         hashes = {place: text_hash(text) for place, text in texts}

@@ -52,14 +52,14 @@ _ORDER = {
 class IndexService:
     """The index of one vault, for any thread. Guards what each thread knows of its last state.
 
-    `begin_anew` is called when another index, perhaps an empty one, took the place of this one.
+    `on_replaced` is called when another index, perhaps an empty one, took the place of this one.
     """
 
-    def __init__(self, database: Engine, begin_anew: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, database: Engine, on_replaced: Callable[[], None] = lambda: None) -> None:
         self.database = database
         self.path = database.path
-        self.taken_up = database.generation  # of the index as it was when it was last asked
-        self._begin_anew = begin_anew
+        self.seen_generation = database.generation  # of the index as it was when it was last asked
+        self._on_replaced = on_replaced
         self._nearest = vectors.NearestNotes()
         self._segments: SegmentCache | None = None
         self._local = threading.local()
@@ -89,8 +89,8 @@ class IndexService:
             return question()
         self._local.is_asking = True
         try:
-            if self.generation != self.taken_up:
-                self._take_up()
+            if self.generation != self.seen_generation:
+                self._follow_replacement()
             return self._ask_repeatedly(question)
         except Damaged as error:
             raise Unavailable(
@@ -106,7 +106,7 @@ class IndexService:
             try:
                 return question()
             except Replaced:
-                self._take_up()
+                self._follow_replacement()
             except (Damaged, json.JSONDecodeError, UnicodeDecodeError) as error:
                 if attempt == _MAX_ATTEMPTS:
                     raise
@@ -134,11 +134,11 @@ class IndexService:
     def _rebuild_because(self, problem: object) -> None:
         _LOG.warning("the index is damaged and will be rebuilt: %s", problem)
         self.database.discard()
-        self._take_up()
+        self._follow_replacement()
 
-    def _take_up(self) -> None:
-        self.taken_up = self.generation
-        self._begin_anew()
+    def _follow_replacement(self) -> None:
+        self.seen_generation = self.generation
+        self._on_replaced()
 
     def _read(self, ask: Callable[[Connection], T]) -> T:
         return self.with_retry(lambda: self.database.answer(ask))
@@ -200,9 +200,9 @@ class IndexService:
         by_words, blocks, pairs = snapshot.terms().rank(db, question, ids)
         word_ids = {match.note for match in by_words}
         vector_hits = self._find_nearest(snapshot, question, ids, word_ids)
-        titled, named = _match_names(name_rows, question, ids)
+        title_matches, named = _match_names(name_rows, question, ids)
 
-        paths = snapshot.paths(word_ids.union(vector_hits or (), titled))
+        paths = snapshot.paths(word_ids.union(vector_hits or (), title_matches))
         named = {note_id: share for note_id, share in named.items() if note_id in paths}
         return Matches(
             notes=by_words,
@@ -211,7 +211,7 @@ class IndexService:
             vector_hits=vector_hits,
             paths=paths,
             passed=None if ids is None else len(ids),
-            titled=titled,
+            title_matches=title_matches,
             named=named,
             note_count=snapshot.progress.notes,
         )
@@ -544,18 +544,18 @@ def _match_names(
         passing = set(ids)
         names = [name for name in names if name[0] in passing]
 
-    titled: dict[NoteId, int] = {}
+    title_matches: dict[NoteId, int] = {}
     named: dict[NoteId, float] = {}
     for note_id, is_alias, key in names:
         if not key or key in question.names:
             by_words = 2 if key else 0
             exactness = is_alias + by_words
-            best_exactness = titled.get(note_id, exactness)
-            titled[note_id] = min(exactness, best_exactness)
+            best_exactness = title_matches.get(note_id, exactness)
+            title_matches[note_id] = min(exactness, best_exactness)
 
         if key in question.inner_names:
             share = question.inner_names[key]
             largest_share = named.get(note_id, 0.0)
             named[note_id] = max(share, largest_share)
 
-    return titled, named
+    return title_matches, named

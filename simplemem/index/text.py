@@ -347,14 +347,14 @@ class EmbeddingQueue:
     def keep(self, note_id: int, texts: list[tuple[int, str]]) -> None:
         """Store the texts of a note, with the ids of their chunks, if there is room."""
         size = sum(len(text) for _, text in texts)
-        self.take(note_id)
+        self.pop(note_id)
         with self._lock:
             has_room = self._characters + size <= _MAX_CHARACTERS
             if texts and has_room:
                 self._texts[note_id] = texts
                 self._characters += size
 
-    def take(self, note_id: int) -> list[tuple[int, str]] | None:
+    def pop(self, note_id: int) -> list[tuple[int, str]] | None:
         """Remove and return the texts of a note; None if the queue does not have them."""
         with self._lock:
             texts = self._texts.pop(note_id, None)

@@ -268,7 +268,7 @@ class HitQuality:
         depend on the other hits.
         """
         query = ranking.query
-        if ranking.reranking or not query.words or hit.note in ranking.matches.titled:
+        if ranking.reranking or not query.words or hit.note in ranking.matches.title_matches:
             return hit.score
 
         note = _ComparedNote(self._notes, ranking.details[hit.note], text)
@@ -299,7 +299,7 @@ class HitQuality:
 
         # No minimum is known for the scores of these rankings.
         is_substituted = bool(query.instead) or ranking.reranking is not None
-        if is_substituted or ranking.hits[0].note in ranking.matches.titled:
+        if is_substituted or ranking.hits[0].note in ranking.matches.title_matches:
             return False
         return self._confidence(ranking, share, text) < 0
 

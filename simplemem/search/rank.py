@@ -355,7 +355,7 @@ def ordered(
     left out.
     """
     paths = answer.paths
-    title_matches = answer.titled
+    title_matches = answer.title_matches
     scores = _total_scores(signals)
     if max_notes is not None and max_notes < len(scores):
         scores = _best_scores(scores, max_notes, title_matches)

@@ -193,8 +193,8 @@ class _LikelyTargets:
         matches = dict.fromkeys(named, "name")
 
         name = compare_key(base_name(target))
-        _, _, titled, aliased = self._index.called(name)
-        for kind, paths in (("alias", aliased), ("title", titled)):
+        _, _, titles, aliases = self._index.called(name)
+        for kind, paths in (("alias", aliases), ("title", titles)):
             for path in paths:
                 if path not in self.copies:
                     matches.setdefault(path, kind)

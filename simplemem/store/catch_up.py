@@ -50,7 +50,7 @@ class CatchUp:
                 self._compare_all()
             else:
                 self._keeper.look_at(paths)
-            self._compared_generation = self._index.taken_up
+            self._compared_generation = self._index.seen_generation
 
     def _changed_paths(self, generation: int | None) -> set[str]:
         """Return the paths that may have changed since the index had this generation."""

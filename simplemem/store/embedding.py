@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index.api import IndexProgress, Progress, VectorSpace
-from simplemem.index.embeddings import Filling, adopt, take
+from simplemem.index.embeddings import Filling, copy_vectors, set_embedder
 from simplemem.index.engine import Damaged, Engine
 from simplemem.index.service import IndexService
 from simplemem.index.text import EmbeddingQueue
@@ -294,9 +294,9 @@ class Embedding:
         with suppress(Unavailable):
             deadline = time.monotonic() + self._settings.embed.query_seconds
             dimension = len(embedder.query("memory", deadline=deadline))
-        adopt(into, embedder)
+        set_embedder(into, embedder)
         with suppress(Damaged):  # vectors that cannot be read are made again
-            return take(old, into, dimension, progress)
+            return copy_vectors(old, into, dimension, progress)
         return 0
 
     def _may_begin(self, embedder: Embedder, *, in_background: bool) -> bool:

@@ -80,7 +80,7 @@ class ExtensionAPI:
 
     def take_notices(self) -> list[str]:
         """Return the notices of this thread's calls since the last time."""
-        return self._parts.notices.take()
+        return self._parts.notices.pop_all()
 
     def embedding(self) -> dict[str, Any]:
         """Return who makes vectors, how many notes have them, and why others lack them."""

@@ -67,7 +67,7 @@ class Notices(threading.local):
                 self._messages.append(message)
         del self._messages[:-_MAX_NOTICES]
 
-    def take(self) -> list[str]:
+    def pop_all(self) -> list[str]:
         """Return the messages of this thread since the last call, and forget them."""
         messages = self._messages
         self._messages = []

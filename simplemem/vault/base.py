@@ -413,7 +413,7 @@ class VaultBase(ABC):
             self._thread_lock.release()
 
     def _take_file_lock(self, deadline: float, timeout: float) -> None:
-        while not self._file_lock.take():
+        while not self._file_lock.try_acquire():
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 holder = self._file_lock.holder

@@ -208,7 +208,7 @@ def test_a_fill_stops_when_another_process_begins_with_another_embedder(
         ) -> list[bytes]:
             if len(self.given) == 1:
                 elsewhere = open_engine(kept.index.path, nullcontext)
-                embeddings.adopt(elsewhere, OTHER)
+                embeddings.set_embedder(elsewhere, OTHER)
                 elsewhere.close()
             return super().documents(texts, stopped=stopped)
 
@@ -231,8 +231,8 @@ def test_vectors_are_taken_over_where_the_text_is_the_same_and_of_this_width(
         other = Kept(vault, tmp_path / f"{width}.db")
         try:
             other.rows.scan()
-            embeddings.adopt(other.database, far)
-            embeddings.take(kept.database, other.database, width)
+            embeddings.set_embedder(other.database, far)
+            embeddings.copy_vectors(kept.database, other.database, width)
             other.fill(far)
             assert len(far.given) == asked
             assert other.lengths() == {128} and other.index.embedded("half", True).waiting == 0
@@ -248,7 +248,7 @@ def test_texts_that_wait_serve_a_note_whose_header_alone_another_process_has_see
     other = Kept(vault, kept.index.path)
     try:
         other.fill(half)
-        embeddings.adopt(kept.database, WHOLE)
+        embeddings.set_embedder(kept.database, WHOLE)
         made = embeddings.Filling(kept.vault, kept.database, WHOLE, ready=kept.rows.waiting).run()
         assert (made, kept.index.progress().waiting) == (len(SUBJECTS), 0)
     finally:

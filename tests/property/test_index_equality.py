@@ -554,7 +554,7 @@ class AVaultWithVectors(AVault):
     def try_another_embedder(self, who: int, finish: bool) -> None:
         """Its vectors take the place of ours, until ours are made again."""
         step = self.stores[who]._parts
-        embeddings.adopt(step.index.database, _HALF)
+        embeddings.set_embedder(step.index.database, _HALF)
         if finish:
             embeddings.Filling(step.vault, step.index.database, _HALF).run()
         self.embedded = False

@@ -112,7 +112,7 @@ class FileLock:
         """Whether this object has the lock."""
         return self.fd >= 0
 
-    def take(self) -> bool:
+    def try_acquire(self) -> bool:
         """Take the lock; return False if another process has it. This never waits."""
         fd = self._open()
         is_taken = False
@@ -159,7 +159,7 @@ class FileLock:
 
         self.release()
         try:
-            return self.take()
+            return self.try_acquire()
         except (OSError, SimplememError):
             # The folder does not exist at the moment, or a link is in the place of the file.
             return False
@@ -230,7 +230,7 @@ class SideFile:
 
     def _take_within(self, seconds: float) -> bool:
         deadline = time.monotonic() + seconds
-        while not self._lock.take():
+        while not self._lock.try_acquire():
             if time.monotonic() >= deadline:
                 return False
             time.sleep(_RETRY_SECONDS)

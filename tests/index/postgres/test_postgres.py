@@ -137,7 +137,7 @@ class Both:
         return [
             *legs,
             found.passed,
-            sorted(found.paths[note] for note in found.titled if note in found.paths),
+            sorted(found.paths[note] for note in found.title_matches if note in found.paths),
         ]
 
     def as_made_anew(self) -> None:
