@@ -70,7 +70,7 @@ class ParsedNote(NamedTuple):
     language: str  # of its stems; "" for English, and if it is not clear
 
 
-class Row(NamedTuple):
+class NoteRow(NamedTuple):
     """The row of a note in the index: what is known of it without reading its file."""
 
     id: NoteId
@@ -129,7 +129,7 @@ class Changes:
     """The notes that were written since a mark."""
 
     mark: Mark  # the state that these changes lead to
-    notes: Sequence[Row]
+    notes: Sequence[NoteRow]
     count: int  # of all notes in the index; -1 if none was written
     whole: bool  # whether `notes` are all notes of the index
 
@@ -151,7 +151,7 @@ class StoredLink(NamedTuple):
 class Outline(NamedTuple):
     """A note's row, its tags with their sources, its aliases and its links."""
 
-    row: Row
+    row: NoteRow
     tags: Sequence[tuple[str, Any]]
     aliases: tuple[str, ...]
     links: Sequence[StoredLink]
@@ -284,7 +284,7 @@ class Neighbour(NamedTuple):
 class NoteDetails(NamedTuple):
     """What results and excerpts need of a note."""
 
-    row: Row
+    row: NoteRow
     tags: tuple[str, ...]
     passages: Sequence[Position]
     best: Position | None = None  # the matched place, else the passage nearest to the vector
@@ -296,7 +296,7 @@ class NoteDetails(NamedTuple):
 class NotePage(NamedTuple):
     """A page of the notes that pass a filter."""
 
-    rows: Sequence[Row]
+    rows: Sequence[NoteRow]
     tags: Mapping[NoteId, tuple[str, ...]]
     total: int  # the number of notes on all pages
 

@@ -19,8 +19,8 @@ from simplemem.errors import SimplememError
 from simplemem.index.engine import (
     SET_META,
     Connection,
+    DatabaseRow,
     Engine,
-    Row,
     TextList,
     Value,
     marks,
@@ -152,7 +152,7 @@ def _update_lineages(db: Connection, version: Version, path: str, new_path: str 
     changes no lineage, and may have none: 0.
     """
     statement = "SELECT id, there FROM lineages WHERE path = $1 AND holds = 1"
-    row: Row | None = db.execute(statement, (path,)).fetchone()
+    row: DatabaseRow | None = db.execute(statement, (path,)).fetchone()
     if version.op == "recovered":
         return 0 if row is None else int(row[0])
 
@@ -387,7 +387,7 @@ class ChangeTable:
 
     # Visibility
 
-    def _visible(self, db: Connection, rows: Iterable[Row]) -> Iterator[Version]:
+    def _visible(self, db: Connection, rows: Iterable[DatabaseRow]) -> Iterator[Version]:
         """Yield those of some changes that may be seen."""
         if not self._vault.access.is_partial:
             yield from map(_version, rows)
@@ -429,7 +429,9 @@ class ChangeTable:
         return False
 
 
-def _rows_back_through_moves(db: Connection, path: str, *, recovered: bool) -> Iterator[Row]:
+def _rows_back_through_moves(
+    db: Connection, path: str, *, recovered: bool
+) -> Iterator[DatabaseRow]:
     """Yield the changes of a note, newest first; from a move on, those of its path before."""
     seq = _NO_LIMIT
     while path:
@@ -446,7 +448,7 @@ def _rows_back_through_moves(db: Connection, path: str, *, recovered: bool) -> I
         path = old_path
 
 
-def _rows_by(db: Connection, client: str, after: int, upto: int) -> Iterator[Row]:
+def _rows_by(db: Connection, client: str, after: int, upto: int) -> Iterator[DatabaseRow]:
     """Return the changes of clients with a name, of all if it is "", in a range of numbers."""
     names = []
     if client:
@@ -461,14 +463,14 @@ def _rows_by(db: Connection, client: str, after: int, upto: int) -> Iterator[Row
 
 def _rows_where(
     db: Connection, condition: str, *values: Value, order: str = "DESC"
-) -> Iterator[Row]:
+) -> Iterator[DatabaseRow]:
     """Return the changes that fulfil a condition, newest first unless `order` says otherwise."""
     bound = [well_formed(value) if isinstance(value, str) else value for value in values]
     statement = f"SELECT {COLUMNS} FROM changes WHERE {condition} ORDER BY seq {order}"
     return iter(db.execute(statement, bound))
 
 
-def _version(row: Row) -> Version:
+def _version(row: DatabaseRow) -> Version:
     fields = row[_PATH : _KIND + 1]
     return Version(format_version(row[_VERSION]), format_version(row[_OPERATION]), *fields)
 

@@ -18,14 +18,13 @@ from simplemem.index.api import (
     Neighbour,
     NoteDetails,
     NoteId,
+    NoteRow,
     PlaceId,
     Position,
-    Row,
     StoredLink,
     Term,
 )
-from simplemem.index.engine import LAST, Connection, IntegerList
-from simplemem.index.engine import Row as DatabaseRow
+from simplemem.index.engine import LAST, Connection, DatabaseRow, IntegerList
 from simplemem.index.places import BLOCK, SHIFT
 from simplemem.note.dates import date_in_name
 from simplemem.note.names import base_name
@@ -194,7 +193,7 @@ def _group_spans(
 
 
 def find_neighbours(
-    db: Connection, rows: Sequence[Row]
+    db: Connection, rows: Sequence[NoteRow]
 ) -> defaultdict[NoteId, tuple[Neighbour, ...]]:
     """Return the neighbours of each note.
 
@@ -228,7 +227,7 @@ class _FoundNeighbour(NamedTuple):
 class _NeighbourQuery(NamedTuple):
     """The answers from which the neighbours of one note are read."""
 
-    row: Row
+    row: NoteRow
     outgoing: Iterator[StoredLink]
     incoming: Iterator[StoredLink]
     folder: Iterable[tuple[str]]
@@ -245,7 +244,7 @@ class _NeighbourQuery(NamedTuple):
             yield _FoundNeighbour(note, path, via)
 
 
-def _query_neighbours(db: Connection, row: Row) -> _NeighbourQuery:
+def _query_neighbours(db: Connection, row: NoteRow) -> _NeighbourQuery:
     return _NeighbourQuery(
         row=row,
         outgoing=notes.links(db, source=row.path),

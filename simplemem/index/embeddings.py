@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import notes
 from simplemem.index.api import Embedded, Progress
-from simplemem.index.engine import Connection, Engine, Row
+from simplemem.index.engine import Connection, DatabaseRow, Engine
 from simplemem.index.text import EmbeddingQueue, embedded_chunks, parse_note, text_digests
 from simplemem.note.note import read_note
 from simplemem.note.passages import text_hash
@@ -266,7 +266,7 @@ class Filling:
                 self.progress("vectors", min(count, total), max(total, count))
         return done
 
-    def _waiting_rows(self, limit: int) -> list[Row]:
+    def _waiting_rows(self, limit: int) -> list[DatabaseRow]:
         """Return ids, paths and hashes of notes that lack vectors; none for another embedder."""
         with self.database.reading() as db:
             if notes.vector_space(db).embedder != self.embedder.name:
@@ -274,7 +274,7 @@ class Filling:
             sql = "SELECT id, path, sha256 FROM notes WHERE embedded = 0 ORDER BY id LIMIT $1"
             return db.execute(sql, (limit,)).fetchall()
 
-    def _next_batch(self, rows: Sequence[Row]) -> list[_TextsOfNote]:
+    def _next_batch(self, rows: Sequence[DatabaseRow]) -> list[_TextsOfNote]:
         """Return at least one note, and as many as fill a batch of the embedder with texts."""
         batch: list[_TextsOfNote] = []
         text_count = 0

@@ -65,7 +65,7 @@ class TextList:
 
 
 Value = int | float | str | bytes | IntegerList | TextList | None
-Row = tuple[Any, ...]  # what a column holds is known to who wrote the statement
+DatabaseRow = tuple[Any, ...]  # what a column holds is known to who wrote the statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +127,16 @@ class Cursor(Protocol):
     def get(self) -> Any:
         """The value of an answer of one row with one column; None if there is no row."""
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[DatabaseRow]:
         """Iterate over the rows."""
 
-    def __next__(self) -> Row:
+    def __next__(self) -> DatabaseRow:
         """Return the next row."""
 
-    def fetchone(self) -> Row | None:
+    def fetchone(self) -> DatabaseRow | None:
         """Return the next row; None after the last."""
 
-    def fetchall(self) -> list[Row]:
+    def fetchall(self) -> list[DatabaseRow]:
         """Return all rows that are left."""
 
 
@@ -272,7 +272,7 @@ class Engine(Protocol):
         may name other notes, and Unavailable if this thread led the servers and another leads now.
         """
 
-    def rows(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
+    def rows(self, statement: str, values: Sequence[Value] = ()) -> list[DatabaseRow]:
         """Return the rows of one statement. Within a transaction of this thread, it sees its
         writes.
         """

@@ -14,9 +14,9 @@ from typing import Any
 
 from simplemem.index.api import (
     SIZE_OF_MOVED,
+    NoteRow,
     Outline,
     ParsedNote,
-    Row,
     Stat,
     StoredLink,
     VectorSpace,
@@ -56,7 +56,7 @@ OF_NOTE = {
     "properties": "note_id, seq, key, value",
     "links": "note_id, seq, form, target, subpath, display, line, key, path, ambiguous",
 }
-_ROW = ", ".join(f"n.{name}" for name in Row._fields)
+_ROW = ", ".join(f"n.{name}" for name in NoteRow._fields)
 
 _CONTENT_COLUMNS = (
     "sha256", "size", "mtime_ns", "ctime_ns", "checked_ns",
@@ -89,7 +89,7 @@ def is_note(path: str) -> bool:
 # -- writing
 
 
-class Rows:
+class PendingRows:
     """Rows of notes that are still to be written, in the order of their statements.
 
     For one transaction, in which nobody else writes: the files of a name are read once.
@@ -157,7 +157,7 @@ class Rows:
 
 
 def put(
-    rows: Rows,
+    rows: PendingRows,
     note_id: int | None,
     read: ParsedNote,
     hidden: str | None,
@@ -348,19 +348,19 @@ def count(db: Connection) -> int:
     return read_integer(db.execute("SELECT count(*) FROM notes"))
 
 
-def rows(db: Connection, where: str, *values: Value) -> list[Row]:
+def rows(db: Connection, where: str, *values: Value) -> list[NoteRow]:
     """Return the rows of `notes n` for which a condition holds."""
     answer = db.execute(f"SELECT {_ROW} FROM notes n WHERE {where}", values)
-    return [Row._make(row) for row in answer]
+    return [NoteRow._make(row) for row in answer]
 
 
-def row_at(db: Connection, path: str) -> Row | None:
+def row_at(db: Connection, path: str) -> NoteRow | None:
     """Return the row of the note at a path."""
     note_rows = rows(db, "path = $1", path)
     return note_rows[0] if note_rows else None
 
 
-def rows_at(db: Connection, paths: Iterable[str] | None = None) -> dict[str, Row]:
+def rows_at(db: Connection, paths: Iterable[str] | None = None) -> dict[str, NoteRow]:
     """Return the rows of those notes that are there, by path; of every note without `paths`."""
     if paths is None:
         note_rows = rows(db, "TRUE")
@@ -370,7 +370,7 @@ def rows_at(db: Connection, paths: Iterable[str] | None = None) -> dict[str, Row
     return {row.path: row for row in note_rows}
 
 
-def below(db: Connection, path: str) -> tuple[dict[str, Row], set[str]]:
+def below(db: Connection, path: str) -> tuple[dict[str, NoteRow], set[str]]:
     """Return the notes and files at a path and in the folder of that name: rows, and paths."""
     files = db.execute(f"SELECT path FROM files WHERE {_IS_BELOW}", (path,))
     note_rows = rows(db, _IS_BELOW, path)
@@ -380,7 +380,7 @@ def below(db: Connection, path: str) -> tuple[dict[str, Row], set[str]]:
     return rows_by_path, file_paths
 
 
-def rows_of(db: Connection, ids: Iterable[int]) -> dict[int, Row]:
+def rows_of(db: Connection, ids: Iterable[int]) -> dict[int, NoteRow]:
     """Return the rows of those notes that are there, by id."""
     is_one_of_the_ids = db.dialect.in_integers("id", "$1")
     note_rows = rows(db, is_one_of_the_ids, IntegerList(ids))

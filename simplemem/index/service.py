@@ -317,7 +317,7 @@ class IndexService:
 
     # -- notes, files and links
 
-    def rows(self, paths: Iterable[str] | None = None) -> dict[str, api.Row]:
+    def rows(self, paths: Iterable[str] | None = None) -> dict[str, api.NoteRow]:
         """Return the rows of those notes that exist, by path; of every note without `paths`."""
         path_list = None if paths is None else list(paths)
         return self._read(lambda db: notes.rows_at(db, path_list))

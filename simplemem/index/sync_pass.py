@@ -11,9 +11,9 @@ from itertools import chain
 
 from simplemem.errors import NotFound, SimplememError, Unavailable
 from simplemem.index import notes
-from simplemem.index.api import ParsedNote, Progress, Row, Stat, SyncReport
+from simplemem.index.api import NoteRow, ParsedNote, Progress, Stat, SyncReport
 from simplemem.index.engine import Connection
-from simplemem.index.notes import Rows, is_note
+from simplemem.index.notes import PendingRows, is_note
 from simplemem.index.text import NoteIndexer, ReadOutcome
 from simplemem.vault.values import Entry
 
@@ -33,7 +33,7 @@ class Snapshot:
     """The two sides of a comparison: files as they were listed, and what the index has of them."""
 
     entries: dict[str, Entry]  # by path
-    rows: dict[str, Row]  # the notes of the index, by path
+    rows: dict[str, NoteRow]  # the notes of the index, by path
     files: set[str]  # all files in the index, whether notes or attachments
     generation: int  # of the index when it was read
 
@@ -45,7 +45,7 @@ class _Plan:
     new_files: Set[str]
     deleted_files: Set[str]
     to_read: Sequence[str]  # notes whose rows may be wrong, in order
-    missing_notes: Sequence[Row]  # notes whose file was deleted or moved
+    missing_notes: Sequence[NoteRow]  # notes whose file was deleted or moved
     too_large: Set[str]  # notes of the index whose file has become too large
 
     @property
@@ -68,9 +68,11 @@ class SyncPass:
     progress: Progress | None = None
     report: SyncReport = field(default_factory=SyncReport)
 
-    _rows: dict[str, Row] = field(init=False)
+    _rows: dict[str, NoteRow] = field(init=False)
     _files: set[str] = field(init=False)
-    _missing: dict[str, list[Row]] = field(default_factory=dict)  # notes without a file, by hash
+    _missing: dict[str, list[NoteRow]] = field(
+        default_factory=dict
+    )  # notes without a file, by hash
     _is_bulk: bool = False
     _is_counted: bool = False
 
@@ -182,7 +184,7 @@ class SyncPass:
             return True
         return self.indexer.is_judged_otherwise(row)
 
-    def _find_missing_notes(self, deleted_files: Collection[str]) -> list[Row]:
+    def _find_missing_notes(self, deleted_files: Collection[str]) -> list[NoteRow]:
         """Return the notes of the index whose file was deleted, or was never listed as a file."""
         missing_notes = []
         for path, row in self._rows.items():
@@ -198,7 +200,7 @@ class SyncPass:
 
     # Moves
 
-    def _add_missing(self, missing_notes: Collection[Row]) -> None:
+    def _add_missing(self, missing_notes: Collection[NoteRow]) -> None:
         for row in missing_notes:
             same_bytes = self._missing.setdefault(row.sha256, [])
             same_bytes.append(row)
@@ -213,17 +215,17 @@ class SyncPass:
         with self.indexer.database.writing(self.snapshot.generation) as db:
             notes.follow_files(db, plan.new_files, plan.deleted_files)
             self._move_rows(db, moved)
-            rewritten_copies = self.indexer.rejudge_copies(Rows(db), changed_files)
+            rewritten_copies = self.indexer.rejudge_copies(PendingRows(db), changed_files)
             self.report.modified += rewritten_copies
             if self._is_bulk:
                 self.indexer.database.expect_much()
 
-    def _find_moved(self, paths: Collection[str]) -> dict[str, Row]:
+    def _find_moved(self, paths: Collection[str]) -> dict[str, NoteRow]:
         """Return the files that have the bytes of a missing note, each with the note's row."""
         if not self._missing:
             return {}
 
-        moved: dict[str, Row] = {}
+        moved: dict[str, NoteRow] = {}
         with self.indexer.vault.reading() as read:
             for path in self._paths_of_moved_size(paths):
                 with suppress(SimplememError, OSError):
@@ -249,7 +251,7 @@ class SyncPass:
                 candidates.append(path)
         return candidates
 
-    def _move_rows(self, db: Connection, moved: dict[str, Row]) -> None:
+    def _move_rows(self, db: Connection, moved: dict[str, NoteRow]) -> None:
         """Give moved notes their new paths, so that they are found while they are read again."""
         for path, origin in moved.items():
             is_path_free = notes.row_at(db, path) is None
@@ -307,7 +309,7 @@ class SyncPass:
 
     def _write_batch(self, batch: Sequence[tuple[str, ReadOutcome]]) -> None:
         with self.indexer.database.writing(self.snapshot.generation) as db:
-            rows = Rows(db)
+            rows = PendingRows(db)
             paths = [path for path, _ in batch]
             current_rows = notes.rows_at(db, paths)
             for path, outcome in batch:
@@ -320,10 +322,10 @@ class SyncPass:
 
     def _write_outcome(
         self,
-        rows: Rows,
+        rows: PendingRows,
         path: str,
         outcome: ReadOutcome,
-        current: Row | None,
+        current: NoteRow | None,
     ) -> None:
         """Write what came of reading a file. `current` is what the index has of it now.
 
@@ -348,7 +350,7 @@ class SyncPass:
         else:
             self._write_note(rows, outcome, current)
 
-    def _write_note(self, rows: Rows, note: ParsedNote, current: Row | None) -> None:
+    def _write_note(self, rows: PendingRows, note: ParsedNote, current: NoteRow | None) -> None:
         if current is not None and self._is_up_to_date(current, note):
             notes.refresh(rows.db, current.id, note.stat, note.metadata.modified)
             return
@@ -371,12 +373,12 @@ class SyncPass:
             self.report.modified.append(path)
         self.indexer.put_note(rows, note, current or origin)
 
-    def _is_up_to_date(self, row: Row, note: ParsedNote) -> bool:
+    def _is_up_to_date(self, row: NoteRow, note: ParsedNote) -> bool:
         """Return whether only the stat of the file differs from what the index has."""
         has_same_bytes = row.sha256 == note.note.sha256
         return has_same_bytes and not self.indexer.is_judged_otherwise(row)
 
-    def _take_origin(self, db: Connection, sha256: str) -> Row | None:
+    def _take_origin(self, db: Connection, sha256: str) -> NoteRow | None:
         """Return the note that a new file with these bytes was before it was moved.
 
         A note to which another process has given a new path since is not the one.
@@ -399,13 +401,13 @@ class SyncPass:
                 self.indexer.remove_at(db, path)
                 self.report.removed.append(path)
 
-            rewritten_copies = self.indexer.rejudge_copies(Rows(db), too_large)
+            rewritten_copies = self.indexer.rejudge_copies(PendingRows(db), too_large)
             self.report.modified += rewritten_copies
         database.fold(self.snapshot.generation)
         database.checkpoint()
 
 
-def _is_unmoved(db: Connection, row: Row) -> bool:
+def _is_unmoved(db: Connection, row: NoteRow) -> bool:
     """Return whether a note still has its path: no other process has moved or removed it since."""
     current = notes.row_at(db, row.path)
     return current is not None and current.id == row.id

@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 
 from simplemem.errors import SimplememError
 from simplemem.index import changes, notes
-from simplemem.index.api import Chunk, NoteMetadata, ParsedNote, Row, Stat
+from simplemem.index.api import Chunk, NoteMetadata, NoteRow, ParsedNote, Stat
 from simplemem.index.engine import Connection, Engine
-from simplemem.index.notes import Rows, stat_of, vector_space
+from simplemem.index.notes import PendingRows, stat_of, vector_space
 from simplemem.index.places import BLOCK, SHIFT
 from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
 from simplemem.index.terms.writer import remove_note
@@ -183,7 +183,7 @@ def _text_to_embed(chunk: Chunk, title: str) -> str:
 
 
 def put_text(
-    rows: Rows,
+    rows: PendingRows,
     note_id: int,
     parsed: ParsedNote,
     *,
@@ -398,7 +398,7 @@ class NoteIndexer:
     def read(
         self,
         path: str,
-        row: Row | None = None,
+        row: NoteRow | None = None,
         read_file: Callable[[str], File] | None = None,
     ) -> ReadOutcome:
         """Read and parse a note, unless its bytes and its time are those that the index has.
@@ -418,7 +418,7 @@ class NoteIndexer:
                 return stat
         return parse_note(path, read_note(file.data, file.sha256), stat)
 
-    def is_judged_otherwise(self, row: Row) -> bool:
+    def is_judged_otherwise(self, row: NoteRow) -> bool:
         """Return whether the rows of a note are outdated although its file is the same.
 
         That is so if the note has a new path, or if the settings or the log say something else of
@@ -451,7 +451,7 @@ class NoteIndexer:
 
     # Write
 
-    def put_note(self, rows: Rows, note: ParsedNote, old_row: Row | None) -> None:
+    def put_note(self, rows: PendingRows, note: ParsedNote, old_row: NoteRow | None) -> None:
         """Add all rows of a note to `rows`. `old_row` is what the index has of it."""
         hidden = self._hidden_reason_of(rows.db, note)
         private = private_reason(note.path, note.note, self.private)
@@ -468,7 +468,7 @@ class NoteIndexer:
         if self.waiting is not None:
             self.waiting.keep(note_id, without_vector)
 
-    def write_note(self, rows: Rows, note: ParsedNote, old_row: Row | None) -> None:
+    def write_note(self, rows: PendingRows, note: ParsedNote, old_row: NoteRow | None) -> None:
         """Write all rows of a note in place of those it has. A note that is too large gets none."""
         if self.skip_if_large(note.path, note.stat.size):
             self.remove_at(rows.db, note.path)
@@ -489,7 +489,7 @@ class NoteIndexer:
 
     # Conflict copies
 
-    def rejudge_copies(self, rows: Rows, originals: Collection[str]) -> list[str]:
+    def rejudge_copies(self, rows: PendingRows, originals: Collection[str]) -> list[str]:
         """Write the conflict copies of some notes again if they are judged otherwise now.
 
         Returns the paths of the copies that were written. A copy that cannot be read stays.

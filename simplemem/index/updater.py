@@ -24,9 +24,9 @@ from types import MappingProxyType
 
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index import changes, notes
-from simplemem.index.api import ParsedNote, Progress, Row, SyncReport
+from simplemem.index.api import NoteRow, ParsedNote, Progress, SyncReport
 from simplemem.index.engine import COMMIT, SET_META
-from simplemem.index.notes import Rows, stat_of
+from simplemem.index.notes import PendingRows, stat_of
 from simplemem.index.sync_pass import Snapshot, SyncPass
 from simplemem.index.text import NoteIndexer, parse_note
 from simplemem.note.names import parse_conflict_name
@@ -73,7 +73,7 @@ class IndexUpdater(NoteIndexer):
                 self.remove_at(db, path)
             notes.follow_files(db, written_paths, removed_paths)
 
-            rows = Rows(db)
+            rows = PendingRows(db)
             for note in parsed:
                 row = notes.row_at(db, note.path)
                 # The background may have indexed the file already, but before the log said who
@@ -82,7 +82,7 @@ class IndexUpdater(NoteIndexer):
                     self.write_note(rows, note, row)
             self.rejudge_copies(rows, {*written_paths, *removed_paths})
 
-    def _is_indexed(self, note: ParsedNote, row: Row | None) -> bool:
+    def _is_indexed(self, note: ParsedNote, row: NoteRow | None) -> bool:
         """Return whether the rows of a note are those of this text and this stat."""
         if row is None:
             return False
@@ -179,7 +179,7 @@ class IndexUpdater(NoteIndexer):
     def _snapshot_of(self, paths: Collection[str]) -> tuple[Snapshot, int]:
         """Return what there is at some paths and below them, and the number of all notes."""
         entries: dict[str, Entry] = {}
-        rows: dict[str, Row] = {}
+        rows: dict[str, NoteRow] = {}
         files: set[str] = set()
         with self.database.reading() as db:
             total = notes.count(db)

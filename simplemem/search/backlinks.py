@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Literal
 
 from simplemem.errors import Invalid
-from simplemem.index.api import IndexFilter, IndexQuery, NoteDetails, NoteId, Row, StoredLink
+from simplemem.index.api import IndexFilter, IndexQuery, NoteDetails, NoteId, NoteRow, StoredLink
 from simplemem.index.service import IndexService
 from simplemem.models import Backlink, Mention
 from simplemem.note.names import name_of
@@ -94,7 +94,7 @@ class BacklinkFinder:
         self._keeper.prepare()
         path = self._names.path_of(name)
 
-        def find() -> list[Row]:
+        def find() -> list[NoteRow]:
             linking = {link.source for link in self._index.links(path)}
             sources = self._similar_sources(path, linking, limit)
             if not sources:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simplemem.index.api import Row
+from simplemem.index.api import NoteRow
 from simplemem.note.dates import date_in_name, full_day_in
 from simplemem.note.names import base_name
 
@@ -13,7 +13,7 @@ DATED_NOTES = 40
 DATED_WEIGHT = 0.15
 
 
-def belongs_to_day(row: Row, days: tuple[str, ...]) -> bool:
+def belongs_to_day(row: NoteRow, days: tuple[str, ...]) -> bool:
     """Return whether a note belongs to one of the days, which are in the form of `days_in`.
 
     The day in its name or title decides. A note without one belongs to the days of its creation and

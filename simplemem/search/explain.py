@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from simplemem.index.api import IndexFilter, NoteId, Row
+from simplemem.index.api import IndexFilter, NoteId, NoteRow
 from simplemem.index.service import IndexService
 from simplemem.models import Found, Hit
 from simplemem.note.names import is_copy_reason, name_of
@@ -221,7 +221,7 @@ class _Explanation:
                 return _Verdict("not_indexed", because)
         return _Verdict("not_indexed", "It is not indexed yet.", "Try again in a moment.")
 
-    def _verdict(self, row: Row, hits: Sequence[Hit]) -> _Verdict:
+    def _verdict(self, row: NoteRow, hits: Sequence[Hit]) -> _Verdict:
         """Return the verdict on a note that a search can find."""
         name = name_of(row.path)
         hit_numbers = {hit.name: number for number, hit in enumerate(hits, 1)}
@@ -243,7 +243,7 @@ class _Explanation:
             return _Verdict("hit", because, numbers=verdict.numbers)
         return verdict
 
-    def _no_hit_verdict(self, row: Row, rank: int, numbers: dict[str, Any]) -> _Verdict:
+    def _no_hit_verdict(self, row: NoteRow, rank: int, numbers: dict[str, Any]) -> _Verdict:
         """Return why a note with a rank, or without one (0), is no hit."""
         failed = self._failed_conditions(row.path)
         if failed and not rank:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 
-from simplemem.index.api import IndexProgress, Row
+from simplemem.index.api import IndexProgress, NoteRow
 from simplemem.index.changes import Origin
 from simplemem.index.vectors import QueryVector
 from simplemem.models import IndexState
@@ -65,7 +65,7 @@ class IndexKeeper(Protocol):
         `vectors` are made for as long. Never raises: the question itself meets what is wrong.
         """
 
-    def revalidated(self, ask: Callable[[], T], rows: Callable[[T], Iterable[Row]]) -> T:
+    def revalidated(self, ask: Callable[[], T], rows: Callable[[T], Iterable[NoteRow]]) -> T:
         """Return the answer of `ask`, asked again if a note it is made of has changed on the disk.
 
         `rows` returns the notes that an answer shows. Those that changed are indexed first.

@@ -18,8 +18,8 @@ from simplemem.index.api import (
     Matches,
     NoteDetails,
     NoteId,
+    NoteRow,
     PlaceId,
-    Row,
 )
 from simplemem.index.service import IndexService
 from simplemem.index.vectors import QueryVector
@@ -302,7 +302,7 @@ class NoteRanker:
         return _Order(ranked, details)
 
 
-def _rows_of_hits(ranking: Ranking) -> list[Row]:
+def _rows_of_hits(ranking: Ranking) -> list[NoteRow]:
     return [ranking.details[hit.note].row for hit in ranking.hits]
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from simplemem.errors import NotFound
-from simplemem.index.api import NoteMetadata, Outline, Row
+from simplemem.index.api import NoteMetadata, NoteRow, Outline
 from simplemem.index.changes import ChangeTable
 from simplemem.index.service import IndexService
 from simplemem.index.text import read_metadata
@@ -229,7 +229,7 @@ class MemoryReader:
         )
 
 
-def _rows_of(outline: Outline | None) -> Iterable[Row]:
+def _rows_of(outline: Outline | None) -> Iterable[NoteRow]:
     """Return the rows that an answer about one note shows."""
     return () if outline is None else (outline.row,)
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from simplemem.errors import Ambiguous, NotFound, ReadOnly, SimplememError, Unavailable
-from simplemem.index.api import IndexProgress, Progress, Row, Stat, SyncReport
+from simplemem.index.api import IndexProgress, NoteRow, Progress, Stat, SyncReport
 from simplemem.index.changes import ChangeTable
 from simplemem.index.engine import Damaged, Engine
 from simplemem.index.notes import is_note, stat_of
@@ -442,7 +442,7 @@ class IndexKeeper:
             # What another process has indexed is no change of ours, but listeners want it too.
             self._listeners.notify({*report.changed(), *filter(is_note, paths)})
 
-    def revalidated(self, ask: Callable[[], T], rows: Callable[[T], Iterable[Row]]) -> T:
+    def revalidated(self, ask: Callable[[], T], rows: Callable[[T], Iterable[NoteRow]]) -> T:
         """Return an answer of the index, asked again if a note in it has changed on the disk.
 
         `rows` returns the notes that an answer shows.
@@ -476,7 +476,7 @@ class IndexKeeper:
         self._listeners.notify(report.changed())
         return ask()
 
-    def _changed_paths(self, rows: Iterable[Row]) -> set[str]:
+    def _changed_paths(self, rows: Iterable[NoteRow]) -> set[str]:
         """Return the paths of notes whose files are not as the index has them."""
         changed = set()
         for row in rows:
@@ -485,7 +485,7 @@ class IndexKeeper:
                 changed.add(row.path)
         return changed
 
-    def _follow_moves_of(self, rows: Iterable[Row]) -> bool:
+    def _follow_moves_of(self, rows: Iterable[NoteRow]) -> bool:
         """Look for the new places of notes whose files are gone; return whether that was done.
 
         Only a server does it: so a question need not wait until the background has compared the

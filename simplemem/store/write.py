@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Unpack
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError
-from simplemem.index.api import IndexQuery, Row, Term
+from simplemem.index.api import IndexQuery, NoteRow, Term
 from simplemem.index.engine import Damaged
 from simplemem.index.service import IndexService
 from simplemem.index.updater import IndexUpdater
@@ -584,7 +584,7 @@ class WriteIndexer:
         if not paths:
             return []
 
-        rows: Mapping[str, Row] = {}
+        rows: Mapping[str, NoteRow] = {}
         with suppress(SimplememError, Damaged):
             rows = self._index.rows(paths)
         warnings = []

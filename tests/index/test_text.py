@@ -14,7 +14,7 @@ from index.terms.vault_of_words import term_index
 
 from simplemem.index.api import Stat
 from simplemem.index.engine import Connection
-from simplemem.index.notes import Rows
+from simplemem.index.notes import PendingRows
 from simplemem.index.sqlite.engine import SqliteEngine, open_engine
 from simplemem.index.terms.tokens import NoteTokens, SegmentBuilder, TextTokens, tokenize
 from simplemem.index.terms.writer import add_notes, remove_note
@@ -52,7 +52,7 @@ def database(tmp_path: Path) -> Iterator[SqliteEngine]:
 
 def put(db: Connection, note_id: int, body: str, path: str = "Note.md") -> list[tuple[int, str]]:
     new = db.execute("SELECT 1 FROM places WHERE id >> 20 = ?", (note_id,)).fetchone() is None
-    rows = Rows(db)
+    rows = PendingRows(db)
     missing = put_text(
         rows, note_id, parse_note(path, read_note(body.encode()), Stat(0, 0, 0)), new=new
     )

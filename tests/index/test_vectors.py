@@ -15,7 +15,7 @@ import pytest
 from simplemem.errors import NotFound
 from simplemem.index import embeddings, notes, service, vectors
 from simplemem.index.api import IndexQuery, Nearness, Stat, Term
-from simplemem.index.notes import Rows
+from simplemem.index.notes import PendingRows
 from simplemem.index.places import BLOCK, SHIFT
 from simplemem.index.sqlite.engine import SqliteConnection, SqliteEngine, open_engine
 from simplemem.index.text import embedded_chunks, parse_note, remove_text
@@ -56,7 +56,7 @@ def put(db: SqliteConnection, name: str, made: Vectors, chance: random.Random) -
     note = read_note(name.encode())
     known = notes.row_at(db, f"{name}.md")
     read = parse_note(f"{name}.md", note, Stat(0, 0, 0))
-    note_id = notes.put(Rows(db), None if known is None else known.id, read, None, None)
+    note_id = notes.put(PendingRows(db), None if known is None else known.id, read, None, None)
     if known is not None:
         remove_text(db, note_id)
     first = note_id << SHIFT

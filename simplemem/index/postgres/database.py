@@ -20,7 +20,15 @@ from psycopg import errors, sql
 from psycopg.conninfo import conninfo_to_dict
 
 from simplemem.errors import Invalid, Unavailable
-from simplemem.index.engine import SET_META, Damaged, Engine, Replaced, Row, StatementFailed, Value
+from simplemem.index.engine import (
+    SET_META,
+    Damaged,
+    DatabaseRow,
+    Engine,
+    Replaced,
+    StatementFailed,
+    Value,
+)
 from simplemem.index.postgres.connection import (
     DIALECT,
     ConnectionPool,
@@ -176,7 +184,7 @@ class PostgresEngine:
 
     # -- reading
 
-    def rows(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
+    def rows(self, statement: str, values: Sequence[Value] = ()) -> list[DatabaseRow]:
         """Return the rows of one statement."""
         with _translating_errors():
             db = self._connect()

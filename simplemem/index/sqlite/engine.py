@@ -25,11 +25,11 @@ from simplemem.index.engine import (
     SET_META,
     Cursor,
     Damaged,
+    DatabaseRow,
     Dialect,
     Engine,
     IntegerList,
     Replaced,
-    Row,
     StatementFailed,
     TextList,
     Value,
@@ -665,7 +665,7 @@ class SqliteEngine:
 
     # -- reading and writing
 
-    def rows(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
+    def rows(self, statement: str, values: Sequence[Value] = ()) -> list[DatabaseRow]:
         """Return the rows of one statement."""
         with translating_errors():
             return self.connection().execute(statement, values).fetchall()

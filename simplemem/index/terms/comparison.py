@@ -9,7 +9,7 @@ import numpy as np
 
 from simplemem.index.engine import Connection
 from simplemem.index.terms.integrity import read_all_terms
-from simplemem.index.terms.merging import Source, read_source
+from simplemem.index.terms.merging import SegmentToMerge, read_source
 from simplemem.index.terms.segment import Documents, Integers, Postings
 from simplemem.index.terms.writer import list_segments
 
@@ -64,7 +64,7 @@ def _describe_segment(
 
 def _describe(
     postings: Postings,
-    source: Source,
+    source: SegmentToMerge,
     numbers: Integers,
 ) -> Iterator[tuple[str, int, int]]:
     """Yield the terms of a segment, with the number of occurrences in indexed notes."""
@@ -87,7 +87,7 @@ def _describe(
     yield from zip(postings.terms, occurrences.tolist(), sums.tolist(), strict=True)
 
 
-def _describe_texts(source: Source, numbers: Integers) -> tuple[int, int]:
+def _describe_texts(source: SegmentToMerge, numbers: Integers) -> tuple[int, int]:
     """Return the number of blocks in indexed notes, and a sum over their texts."""
     documents = source.documents
     notes = documents.notes_of_blocks

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from simplemem.index.engine import Connection, Damaged
-from simplemem.index.terms.merging import Source, read_source
+from simplemem.index.terms.merging import SegmentToMerge, read_source
 from simplemem.index.terms.segment import Postings, postings_from_rows
 from simplemem.index.terms.writer import list_segments
 
@@ -30,7 +30,7 @@ def find_damage(db: Connection) -> list[str]:
     return problems
 
 
-def _count_tokens(db: Connection, source: Source) -> int:
+def _count_tokens(db: Connection, source: SegmentToMerge) -> int:
     """Count the occurrences of all terms. Raises Damaged."""
     total = 0
     last_term = ""
@@ -43,7 +43,7 @@ def _count_tokens(db: Connection, source: Source) -> int:
     return total
 
 
-def read_all_terms(db: Connection, source: Source) -> Iterator[Postings]:
+def read_all_terms(db: Connection, source: SegmentToMerge) -> Iterator[Postings]:
     """Yield the postings of all terms of a segment, some terms at a time. Raises Damaged."""
     if source.packed is not None:
         yield _checked(source.packed, source)
@@ -61,7 +61,7 @@ def read_all_terms(db: Connection, source: Source) -> Iterator[Postings]:
         last = rows[-1][0]
 
 
-def _checked(postings: Postings, source: Source) -> Postings:
+def _checked(postings: Postings, source: SegmentToMerge) -> Postings:
     """Return postings whose ordinals are in the segment. Raises Damaged for others."""
     if int(postings.ordinals.max(initial=0)) >= source.documents.ordinal_count:
         raise Damaged("the postings of a term do not fit their segment")

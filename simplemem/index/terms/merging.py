@@ -116,7 +116,7 @@ def merge_packed(db: Connection, numbers: Sequence[int]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SegmentToMerge:
     """A segment as it is read in order to be merged."""
 
     number: int
@@ -125,7 +125,7 @@ class Source:
     packed: Postings | None  # None: its terms have rows
 
 
-def read_source(db: Connection, number: int) -> Source:
+def read_source(db: Connection, number: int) -> SegmentToMerge:
     """Read a segment and which of its notes are deleted.
 
     The segment must exist. Raises Damaged if its bytes cannot be unpacked.
@@ -138,15 +138,15 @@ def read_source(db: Connection, number: int) -> Source:
     deleted = [note_id for (note_id,) in db.execute(sql, (number,))]
     is_indexed = ~np.isin(documents.note_ids, deleted)
     packed = None if row[1] is None else Postings.unpack(row[1])
-    return Source(number, documents, is_indexed, packed)
+    return SegmentToMerge(number, documents, is_indexed, packed)
 
 
-def _documents_of(sources: Sequence[Source]) -> Documents:
+def _documents_of(sources: Sequence[SegmentToMerge]) -> Documents:
     """Return the notes of the merged segment."""
     return join_documents([source.documents.select(source.is_indexed) for source in sources])
 
 
-def _new_ordinals(sources: Sequence[Source]) -> list[Integers]:
+def _new_ordinals(sources: Sequence[SegmentToMerge]) -> list[Integers]:
     """Return for each segment the ordinals in the merged one: -1 for those of deleted notes."""
     maps = []
     first = 0
@@ -194,7 +194,9 @@ class _Merge:
                 sql = "DELETE FROM meta WHERE key = $1 AND value = $2"
                 db.execute(sql, (MERGE, str(number))).fetchall()
 
-    def _write_terms(self, sources: Sequence[Source], documents: Documents, number: int) -> int:
+    def _write_terms(
+        self, sources: Sequence[SegmentToMerge], documents: Documents, number: int
+    ) -> int:
         """Write the rows of all terms, and return how many there are. No reader uses them yet."""
         maps = _new_ordinals(sources)
         row_count = 0
@@ -212,7 +214,7 @@ class _Merge:
             row_count += len(postings.terms)
         return row_count
 
-    def _ranges(self, sources: Sequence[Source]) -> Iterator[tuple[str, str | None]]:
+    def _ranges(self, sources: Sequence[SegmentToMerge]) -> Iterator[tuple[str, str | None]]:
         """Yield ranges of terms, after one and up to another, that are merged at a time."""
         sizes: dict[str, int] = {}
         for source in sources:
@@ -229,7 +231,7 @@ class _Merge:
                 size_of_range = 0
         yield after, None
 
-    def _sizes_of_terms(self, source: Source) -> list[tuple[str, int]]:
+    def _sizes_of_terms(self, source: SegmentToMerge) -> list[tuple[str, int]]:
         """Return the terms of a segment, each with about the number of its bytes."""
         if source.packed is not None:
             packed = source.packed
@@ -247,7 +249,7 @@ class _Merge:
     def _replace(
         self,
         db: Connection,
-        sources: Sequence[Source],
+        sources: Sequence[SegmentToMerge],
         documents: Documents,
         number: int,
         row_count: int,
@@ -282,7 +284,7 @@ class _Merge:
         return True
 
 
-def _read_terms(db: Connection, source: Source, after: str, until: str | None) -> Postings:
+def _read_terms(db: Connection, source: SegmentToMerge, after: str, until: str | None) -> Postings:
     """Return the postings of the terms of a segment after one and up to another."""
     if source.packed is not None:
         terms = source.packed.terms

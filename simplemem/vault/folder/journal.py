@@ -191,7 +191,7 @@ def _has_allowed_source(step: Step) -> bool:
 
 _UNREADABLE = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.EACCES, errno.EPERM)
 
-State = Literal[
+OperationState = Literal[
     "pending",  # nothing of the operation is done
     "at third name",  # a change of spelling stopped halfway: the file goes on to its new name
     "two names",  # on a disk without a safe rename, the file got its new name but kept the old one
@@ -202,13 +202,13 @@ State = Literal[
 _NOT_BEGUN = ("pending", "foreign")
 
 
-def _state_of(root: DirHandles, operation: FileOperation) -> State:
+def _state_of(root: DirHandles, operation: FileOperation) -> OperationState:
     if operation.new_sha256 is None:
         return _state_of_move(root, operation)
     return _state_of_swap(root, operation)
 
 
-def _state_of_swap(root: DirHandles, swap: FileOperation) -> State:
+def _state_of_swap(root: DirHandles, swap: FileOperation) -> OperationState:
     displaced = _hash_at(root, swap.source)
     current = _hash_at(root, swap.target)
 
@@ -223,7 +223,7 @@ def _state_of_swap(root: DirHandles, swap: FileOperation) -> State:
     return "foreign"
 
 
-def _state_of_move(root: DirHandles, move: FileOperation) -> State:
+def _state_of_move(root: DirHandles, move: FileOperation) -> OperationState:
     if _hash_at(root, move.third_name) is not None:
         return "at third name"
 
@@ -666,7 +666,7 @@ class Journal:
                 self._advance(root, operation, state)
         return False
 
-    def _advance(self, root: DirHandles, operation: FileOperation, state: State) -> None:
+    def _advance(self, root: DirHandles, operation: FileOperation, state: OperationState) -> None:
         """Bring an operation from a state that is neither done nor foreign to the next one."""
         source = operation.source
         target = operation.target

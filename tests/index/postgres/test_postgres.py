@@ -15,7 +15,7 @@ from postgres import PROGRAMS, differences_from_anew, needs_postgres, running
 
 from simplemem.errors import SimplememError
 from simplemem.index.api import IndexFilter, IndexQuery, Match, Term
-from simplemem.index.engine import Connection, IntegerList, Row, TextList
+from simplemem.index.engine import Connection, DatabaseRow, IntegerList, TextList
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
@@ -407,7 +407,7 @@ def test_lists_are_bound_alike_in_both_engines(contract: Both) -> None:
             path_of = dict(db.execute("SELECT id, path FROM notes"))
             texts = ["plum.md", "apple.md", "none.md", "it's $1"]
 
-            def select(condition: str, values: object, db: Connection = db) -> list[Row]:
+            def select(condition: str, values: object, db: Connection = db) -> list[DatabaseRow]:
                 sql = f"SELECT path FROM notes WHERE {condition} ORDER BY path"
                 return db.execute(sql, (values,)).fetchall()  # type: ignore[arg-type]
 

@@ -12,7 +12,7 @@ import apsw
 from simplemem.index import notes
 from simplemem.index.api import Stat, Term
 from simplemem.index.engine import Connection
-from simplemem.index.notes import Rows
+from simplemem.index.notes import PendingRows
 from simplemem.index.sqlite.engine import SqliteEngine, open_engine
 from simplemem.index.terms.query_terms import SegmentCache
 from simplemem.index.terms.reader import TermIndex
@@ -56,7 +56,7 @@ def term_index(db: Connection, known_notes: int = 0) -> TermIndex:
 
 def put_notes(db: Connection, texts: dict[str, str]) -> dict[str, int]:
     """Put notes by their names, in one segment, and return their ids."""
-    rows = Rows(db)
+    rows = PendingRows(db)
     ids = {}
     for name, content in texts.items():
         read = parse_note(f"{name}.md", read_note(content.encode()), Stat(0, 0, 0))
