@@ -17,7 +17,7 @@ from simplemem.errors import Invalid, SimplememError, Unreadable
 from simplemem.imports.export import (
     SOURCE,
     UNREADABLE,
-    File,
+    ExportedFile,
     Item,
     Left,
     each,
@@ -59,13 +59,13 @@ class Said(NamedTuple):
     context: str = ""
 
 
-def read(files: Mapping[str, File]) -> Iterator[Item | Left]:
+def read(files: Mapping[str, ExportedFile]) -> Iterator[Item | Left]:
     """All that is in an export."""
     for name, file in files.items():
         yield from each(_records(name, file), _items)
 
 
-def _records(name: str, file: File) -> Iterator[tuple[str, Any]]:
+def _records(name: str, file: ExportedFile) -> Iterator[tuple[str, Any]]:
     """The values of a JSON array, or the one there is, one after the other: an export can be larger than the memory."""
     text, at, number, decode = "", 0, 0, json.JSONDecoder().raw_decode
     try:

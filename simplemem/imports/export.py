@@ -34,7 +34,7 @@ _TITLE = 60  # characters
 R = TypeVar("R")
 
 
-class File(NamedTuple):
+class ExportedFile(NamedTuple):
     """A file: where it lies, or how it is unpacked and its size then; or why it is not read."""
 
     real: Path | None = None
@@ -67,14 +67,14 @@ class File(NamedTuple):
 
 
 @contextmanager
-def files(export: Path, wanted: Sequence[str] = ("*",)) -> Iterator[dict[str, File]]:
+def files(export: Path, wanted: Sequence[str] = ("*",)) -> Iterator[dict[str, ExportedFile]]:
     """The files of an export by their paths in it, in order. Of a folder or a zip no hidden ones, and only those whose
     path looks like one that is wanted."""
     if export.is_file() and export.suffix.lower() != ".zip" and not zipfile.is_zipfile(export):
-        yield {export.name: File(export)}
+        yield {export.name: ExportedFile(export)}
         return
     with ExitStack() as stack:
-        every, total = dict[str, File](), 0
+        every, total = dict[str, ExportedFile](), 0
         try:
             for path, file in _in_folder(export) if export.is_dir() else _in_zip(stack, export):
                 if (total := total + file.size) > _MOST_TOGETHER or (
@@ -95,7 +95,7 @@ def files(export: Path, wanted: Sequence[str] = ("*",)) -> Iterator[dict[str, Fi
         yield every
 
 
-def _in_folder(folder: Path) -> Iterator[tuple[str, File]]:
+def _in_folder(folder: Path) -> Iterator[tuple[str, ExportedFile]]:
     """The files below a folder, and the folders that cannot be read; nothing that links lead to."""
     unread: list[OSError] = []
     for above, folders, names in os.walk(folder, onerror=unread.append):
@@ -107,15 +107,17 @@ def _in_folder(folder: Path) -> Iterator[tuple[str, File]]:
                 if file.is_symlink() or not file.is_file()
                 else ""
             )
-            yield file.relative_to(folder).as_posix(), File(file, problem=problem)
+            yield file.relative_to(folder).as_posix(), ExportedFile(file, problem=problem)
     for error in unread:
         yield (
             os.path.relpath(error.filename, folder),
-            File(problem=f"it cannot be read: {error.strerror}"),
+            ExportedFile(problem=f"it cannot be read: {error.strerror}"),
         )
 
 
-def _in_zip(stack: ExitStack, file: Path | IO[bytes], depth: int = 0) -> Iterator[tuple[str, File]]:
+def _in_zip(
+    stack: ExitStack, file: Path | IO[bytes], depth: int = 0
+) -> Iterator[tuple[str, ExportedFile]]:
     archive = stack.enter_context(_opened(file))
     for each in archive.infolist():
         path = each.filename
@@ -127,7 +129,7 @@ def _in_zip(stack: ExitStack, file: Path | IO[bytes], depth: int = 0) -> Iterato
         elif not each.is_dir():
             leads_out = ".." in path.split("/") or path.startswith("/") or "\\" in path
             problem = "its path leads out of the archive" if leads_out else ""
-            yield path, File(None, partial(archive.open, each), each.file_size, problem)
+            yield path, ExportedFile(None, partial(archive.open, each), each.file_size, problem)
 
 
 def _opened(file: Path | IO[bytes]) -> zipfile.ZipFile:

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from simplemem.errors import SimplememError
-from simplemem.imports.export import SOURCE, File, Item, Left, each, note, wall_time
+from simplemem.imports.export import SOURCE, ExportedFile, Item, Left, each, note, wall_time
 from simplemem.note.header import find_key, read_header
 from simplemem.note.names import base_name
 from simplemem.note.properties import set_property
@@ -36,12 +36,12 @@ _TIMES = {
 }
 
 
-def read(files: Mapping[str, File]) -> Iterator[Item | Left]:
+def read(files: Mapping[str, ExportedFile]) -> Iterator[Item | Left]:
     """Every file as it is."""
     return each(files.items(), lambda path, file: [Item(path, path, file.data(), at=file.at)])
 
 
-def read_basic_memory(files: Mapping[str, File]) -> Iterator[Item | Left]:
+def read_basic_memory(files: Mapping[str, ExportedFile]) -> Iterator[Item | Left]:
     """Every file as it is, but for links by title or permalink that no file answers to: they name the file."""
     stems, called = set[str](), dict[str, str]()
     for path, file in files.items():
@@ -61,7 +61,7 @@ def read_basic_memory(files: Mapping[str, File]) -> Iterator[Item | Left]:
             f"{file}|{said}".encode() if link.string.startswith(b"]", link.end()) else file.encode()
         )
 
-    def made(path: str, file: File) -> Iterator[Item]:
+    def made(path: str, file: ExportedFile) -> Iterator[Item]:
         data = file.data()
         yield Item(
             path, path, _WIKILINK.sub(named, data) if path.endswith(".md") else data, at=file.at
@@ -70,10 +70,10 @@ def read_basic_memory(files: Mapping[str, File]) -> Iterator[Item | Left]:
     return each(files.items(), made)
 
 
-def read_agent(files: Mapping[str, File]) -> Iterator[Item | Left]:
+def read_agent(files: Mapping[str, ExportedFile]) -> Iterator[Item | Left]:
     """`memory/*.md` below Claude Code's folder of projects, and CLAUDE.md files: a folder for each project."""
 
-    def made(where: str, file: File) -> Iterator[Item]:
+    def made(where: str, file: ExportedFile) -> Iterator[Item]:
         place = file.real.absolute() if file.real else Path("/", where)
         above, name = place.parent, place.name
         if file.problem or (
@@ -91,10 +91,10 @@ def read_agent(files: Mapping[str, File]) -> Iterator[Item | Left]:
     return each(files.items(), made)
 
 
-def read_apple_notes(files: Mapping[str, File]) -> Iterator[Item | Left]:
+def read_apple_notes(files: Mapping[str, ExportedFile]) -> Iterator[Item | Left]:
     """Each note as it is, with the dates of its file where it says none; other files as they are."""
 
-    def made(path: str, file: File) -> Iterator[Item]:
+    def made(path: str, file: ExportedFile) -> Iterator[Item]:
         if not path.lower().endswith(".md"):
             yield Item(path, path, file.data(), at=file.at, is_linked=True)
             return
@@ -111,7 +111,7 @@ def read_apple_notes(files: Mapping[str, File]) -> Iterator[Item | Left]:
     return each(files.items(), made)
 
 
-def _marked(where: str, path: str, file: File, source: str, **properties: Any) -> Item:
+def _marked(where: str, path: str, file: ExportedFile, source: str, **properties: Any) -> Item:
     """A note as it is, with where it comes from, and properties that it lacks."""
     text = file.data().decode()
     theirs = read_header(text).properties
@@ -125,7 +125,7 @@ def _marked(where: str, path: str, file: File, source: str, **properties: Any) -
     return Item(where, path, text, source, file.at)
 
 
-def read_notion(files: Mapping[str, File]) -> Iterator[Item | Left]:
+def read_notion(files: Mapping[str, ExportedFile]) -> Iterator[Item | Left]:
     """Pages as notes, and all other files as they are. Nothing where there is neither a page nor a database."""
     every = {_WRAPPER.sub("", path): file for path, file in files.items()}
     pages = {
@@ -140,7 +140,7 @@ def read_notion(files: Mapping[str, File]) -> Iterator[Item | Left]:
                 rows = csv.reader(io.StringIO(file.data().decode("utf-8-sig")))
                 columns[_bare(path.removesuffix(".csv").removesuffix("_all"))].update(next(rows))
 
-    def made(path: str, file: File) -> Iterator[Item]:
+    def made(path: str, file: ExportedFile) -> Iterator[Item]:
         if path.endswith(".md"):
             yield _notion_page(path, file.data(), pages, columns[_bare(dirname(path))])
         else:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from simplemem.errors import Invalid, SimplememError, Unreadable
-from simplemem.imports.export import File, Item, Left, each, note, title_of, wall_time
+from simplemem.imports.export import ExportedFile, Item, Left, each, note, title_of, wall_time
 
 _MOST_BYTES = 1_000_000_000
 _LEAST_SHARED, _MOST_SHARED = 20, 1000  # characters of two chunks that lie side by side
@@ -25,7 +25,7 @@ _DRAWERS = """
     WHERE c.name = 'mempalace_drawers' GROUP BY e.id ORDER BY e.id"""
 
 
-def read_mem0(files: Mapping[str, File]) -> Iterator[Item | Left]:
+def read_mem0(files: Mapping[str, ExportedFile]) -> Iterator[Item | Left]:
     """A note for each memory."""
     for path, file in files.items():
         try:
@@ -87,7 +87,7 @@ def _memory(names: Mapping[str, str], where: str, row: Any) -> Iterator[Item]:
     yield note(where, f"{title_of(text)}.md", text, f"mem0:{id_}", {**told, "tags": tags})
 
 
-def read_mempalace(files: Mapping[str, File]) -> Iterator[Item | Left]:
+def read_mempalace(files: Mapping[str, ExportedFile]) -> Iterator[Item | Left]:
     """A note for each file whose chunks are kept, and for each drawer of its own."""
     notes = defaultdict[tuple[str, ...], list[dict[str, Any]]](list)
     for palace in (file.real.absolute() for file in files.values() if file.real):

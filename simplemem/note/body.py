@@ -495,7 +495,7 @@ class Heading(NamedTuple):
     end: int
 
 
-class Block(NamedTuple):
+class TextBlock(NamedTuple):
     """A piece of the body: its kind, and where it stands."""
 
     kind: str  # paragraph, item, quote, heading, table, code, math, html or definition
@@ -509,7 +509,7 @@ class Body(NamedTuple):
     """The contents of a body, each kind in the order of the text."""
 
     headings: tuple[Heading, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[TextBlock, ...]
     links: tuple[Link, ...]
     tags: tuple[str, ...]  # without their hashes
     block_ids: tuple[tuple[str, int], ...]  # pairs of id and line
@@ -529,7 +529,7 @@ def read_body(text: str, start: int) -> Body:
     scanner = InlineScanner(text, line_starts, first_line)
 
     headings: list[Heading] = []
-    blocks: list[Block] = []
+    blocks: list[TextBlock] = []
     block_ids: list[tuple[str, int]] = []
     for leaf in BlockScanner(lines).read():
         kind, first, end, level = leaf
@@ -552,7 +552,7 @@ def read_body(text: str, start: int) -> Body:
                 end=block_end,
             )
             headings.append(heading)
-        block = Block(
+        block = TextBlock(
             kind=kind,
             start=block_start,
             end=block_end,

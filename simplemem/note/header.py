@@ -85,7 +85,7 @@ class Node(NamedTuple):
         return zip(nodes, nodes, strict=True)
 
 
-class Document(NamedTuple):
+class YamlDocument(NamedTuple):
     """A YAML document: its root, None if it has only comments and blanks, and where it ends."""
 
     root: Node | None
@@ -147,7 +147,7 @@ _ENTRY: Final = re.compile(rf"(?P<key>\w(?:[\w-]| (?=[\w-])){{0,99}}):(?: *| +{_
 _ITEM: Final = re.compile(rf"(?P<indent> *)- +{_VALUE}\n")
 
 
-def read_plain_yaml(text: str, start: int, end: int) -> Document | None:
+def read_plain_yaml(text: str, start: int, end: int) -> YamlDocument | None:
     """Read text[start:end] as a block map of plain texts and lists of such texts.
 
     Returns None if it is empty or may be more than that; then `read_yaml` has to read it.
@@ -174,7 +174,7 @@ def read_plain_yaml(text: str, start: int, end: int) -> Document | None:
     if not nodes:
         return None
     root = Node(":", properties, start, nodes[-1].end, tuple(nodes))
-    return Document(root, end)
+    return YamlDocument(root, end)
 
 
 def _read_value(text: str, entry: re.Match[str], end: int) -> tuple[Node, int]:
@@ -235,7 +235,7 @@ _COLON: Final = re.compile(r"[ \t]*+:")
 _BLANKS: Final = re.compile(r"(?:[ \t\r\n]+|(?<![^ \t\r\n])#[^\r\n]*)*+")
 
 
-def read_yaml(text: str, start: int, end: int) -> Document:
+def read_yaml(text: str, start: int, end: int) -> YamlDocument:
     """Read text[start:end] as one YAML document. Raises RefusedError, and nothing else."""
     import yaml  # imported late: `read_plain_yaml` reads nearly all headers without it
 
@@ -293,7 +293,7 @@ class _YamlReader:
         self._check_characters()
         self._replace_characters()
 
-    def read_document(self, events: Iterator[Any], end: int) -> Document:
+    def read_document(self, events: Iterator[Any], end: int) -> YamlDocument:
         """Return the only document; `end` is where it ends unless a line of dots ends it before."""
         import yaml
 
@@ -309,7 +309,7 @@ class _YamlReader:
                     end = self._start(event)
             elif not isinstance(event, (yaml.StreamStartEvent, yaml.StreamEndEvent)):
                 root = self._node(event, events, MAX_DEPTH)
-        return Document(root, end)
+        return YamlDocument(root, end)
 
     def _check_characters(self) -> None:
         match = _FORBIDDEN.search(self.source)
@@ -602,7 +602,7 @@ def _find_fences(text: str) -> _Fences | None:
     return None
 
 
-def _read_properties(text: str, start: int, end: int) -> Document:
+def _read_properties(text: str, start: int, end: int) -> YamlDocument:
     """Read text[start:end] as a map, or as nothing at all; raise RefusedError."""
     document = read_plain_yaml(text, start, end)
     if document is None:

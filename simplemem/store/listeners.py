@@ -17,7 +17,7 @@ from simplemem.vault.values import Access
 _LOG = logging.getLogger(__name__)
 _NEVER_NOTIFIED = -1  # no revision of a note
 
-Listener = Callable[[frozenset[str]], None]
+ChangeCallback = Callable[[frozenset[str]], None]
 
 
 class Listeners:
@@ -28,7 +28,7 @@ class Listeners:
     """
 
     def __init__(self, index: IndexService, access: Access) -> None:
-        self.subscribers: list[Listener] = []
+        self.subscribers: list[ChangeCallback] = []
         self._index = index
         self._access = access
         self._guard = threading.Lock()
@@ -37,7 +37,7 @@ class Listeners:
         self._seen_mark: Mark | None = None
         self._seen_paths: set[str] = set()
 
-    def subscribe(self, listener: Listener) -> None:
+    def subscribe(self, listener: ChangeCallback) -> None:
         """Call a function with the names of notes that change from now on."""
         self.subscribers.append(listener)
 

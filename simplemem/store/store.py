@@ -51,7 +51,7 @@ from simplemem.settings.model import Settings
 from simplemem.store.conflicts import Keep
 from simplemem.store.extension import ExtensionAPI
 from simplemem.store.factory import StoreParts
-from simplemem.store.listeners import Listener
+from simplemem.store.listeners import ChangeCallback
 from simplemem.store.read import NoteText
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class EnhancedStore:
         """Wait for the first scan of the background; return whether it is done."""
         return self._opened.keeper.wait_until_settled(timeout)
 
-    def on_change(self, listener: Listener) -> None:
+    def on_change(self, listener: ChangeCallback) -> None:
         """Call a function with the names of notes that changed, once they are indexed."""
         self._opened.listeners.subscribe(listener)
 

@@ -32,7 +32,7 @@ def located(folder: Path, vault: Path) -> tuple[Path, str]:
     return base, f"{base.relative_to(root).as_posix()}/" if base.is_relative_to(root) else ""
 
 
-class FileChange(NamedTuple):
+class WrittenFile(NamedTuple):
     """A file that was written: its hash, whether it is new, else the hash of what it replaced, and the step."""
 
     sha256: str
@@ -108,7 +108,7 @@ class KnowledgeBase(Keeper):
 
     def update(
         self, file_path: str, content: str, known: str | None = None, **by: Unpack[AuthorArgs]
-    ) -> FileChange:
+    ) -> WrittenFile:
         """Give a file this text, to the byte, whether it is there or not.
 
         With the hash that is `known` of it, raise Conflict if it is another text by now.
@@ -138,7 +138,7 @@ class KnowledgeBase(Keeper):
 
         written = self.extension.change(draft, **by).written[0]
         replaced = written.previous_sha256 if written.changed else None
-        return FileChange(
+        return WrittenFile(
             written.sha256 or "", written.previous_sha256 is None, replaced, written.version
         )
 

@@ -42,7 +42,7 @@ _MAIN_HEADING: Final = re.compile(r"<h1\b[^>]*>(.*?)</h1\s*>", re.IGNORECASE | r
 _HEADING_LINE: Final = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 
 
-class File(NamedTuple):
+class SourceFile(NamedTuple):
     """A file, and what is said of it: what it is called, its type, its encoding."""
 
     name: str

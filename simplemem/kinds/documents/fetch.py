@@ -12,7 +12,7 @@ from typing import Any, Final
 import httpx2
 
 from simplemem.errors import Invalid, NotFound, TooLong, Unavailable
-from simplemem.kinds.documents.convert import MOST_BYTES, File
+from simplemem.kinds.documents.convert import MOST_BYTES, SourceFile
 
 _MOST_SECONDS, _MOST_HOPS = 30.0, 5
 _HEADERS: Final = {"User-Agent": "simplemem", "Accept-Encoding": "identity"}
@@ -59,7 +59,7 @@ def checked(url: str) -> httpx2.URL:
     raise Invalid(f"{url[:200]!r} is not the address of a web page", hint=_HINT)
 
 
-def fetch(url: str, *, allow_private: bool = False) -> File:
+def fetch(url: str, *, allow_private: bool = False) -> SourceFile:
     """What an address gives, after so many redirections at most, within so many seconds."""
     start, pool = checked(url), ThreadPoolExecutor(1)
     with httpx2.Client(trust_env=False, headers=_HEADERS, timeout=_MOST_SECONDS) as client:
@@ -75,7 +75,7 @@ def fetch(url: str, *, allow_private: bool = False) -> File:
             pool.shutdown(wait=False)
 
 
-def _follow(client: httpx2.Client, url: httpx2.URL, allow_private: bool) -> File:
+def _follow(client: httpx2.Client, url: httpx2.URL, allow_private: bool) -> SourceFile:
     for _ in range(_MOST_HOPS + 1):
         shown, data = str(url)[:200], bytearray()
         with closing(_asked(client, url, allow_private)) as answer:
@@ -90,7 +90,7 @@ def _follow(client: httpx2.Client, url: httpx2.URL, allow_private: bool) -> File
                 if len(data) > MOST_BYTES:
                     raise TooLong(f"{shown} is larger than {MOST_BYTES:,} bytes")
             content_type = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-            return File(
+            return SourceFile(
                 url.path.rpartition("/")[2],
                 content_type,
                 answer.charset_encoding or "",

@@ -22,7 +22,7 @@ from simplemem.kinds.atoms.keeping import Added, memories_of
 from simplemem.kinds.atoms.reading import drawn_from, statements_in, to_forget
 from simplemem.kinds.atoms.small_talk import is_small_talk
 from simplemem.kinds.changes import changes_in
-from simplemem.kinds.documents.convert import File, convert, form_of
+from simplemem.kinds.documents.convert import SourceFile, convert, form_of
 from simplemem.kinds.kind import ChangeSet, Keeper, Kind, Shelf, clean_text
 from simplemem.models import AuthorArgs
 from simplemem.note.dates import format_moment, now
@@ -173,7 +173,7 @@ class Documents(Keeper):
         self, data: bytes, name: str, scope: str, title: str = "", **by: Unpack[AuthorArgs]
     ) -> Ingested:
         """Keep a file as a document, a PDF or DOCX with its original beside it."""
-        return self._convert(File(name, "", "", data), scope, title, by)
+        return self._convert(SourceFile(name, "", "", data), scope, title, by)
 
     def ingest_url(
         self, url: str, scope: str, title: str = "", **by: Unpack[AuthorArgs]
@@ -188,7 +188,9 @@ class Documents(Keeper):
             file, scope, title, by, source_url=address, fetched=format_moment(now())
         )
 
-    def _convert(self, file: File, scope: str, title: str, by: AuthorArgs, **more: Any) -> Ingested:
+    def _convert(
+        self, file: SourceFile, scope: str, title: str, by: AuthorArgs, **more: Any
+    ) -> Ingested:
         form = form_of(file.data, file.name, file.content_type)
         text, own_title = convert(file.data, form, file.charset)
         is_page = "source_url" in more

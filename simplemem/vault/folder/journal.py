@@ -91,7 +91,7 @@ class FileOperation(NamedTuple):
         return "/".join((*parent(version.path), name))
 
 
-class Plan(NamedTuple):
+class JournalPlan(NamedTuple):
     """The steps of a change, and the folders that are created for it, outermost first."""
 
     steps: list[Step]
@@ -106,7 +106,7 @@ def operations_of(steps: Sequence[Step]) -> list[FileOperation]:
     return operations
 
 
-def format_plan(plan: Plan) -> bytes:
+def format_plan(plan: JournalPlan) -> bytes:
     """Return a plan as a line of JSON, after a line with its hash."""
     items = []
     for step in plan.steps:
@@ -119,7 +119,7 @@ def format_plan(plan: Plan) -> bytes:
     return digest + b"\n" + line + b"\n"
 
 
-def read_plan(data: bytes) -> Plan | None:
+def read_plan(data: bytes) -> JournalPlan | None:
     """Return the plan in the journal, None if it is damaged or was not written by simplemem.
 
     A journal may come with a vault from anywhere. It must never reach a hidden file, such as a
@@ -136,7 +136,7 @@ def read_plan(data: bytes) -> Plan | None:
         return None
 
 
-def _parse_plan(line: bytes) -> Plan | None:
+def _parse_plan(line: bytes) -> JournalPlan | None:
     plan = json.loads(line)
     folders: list[str] = plan["folders"]
     items = plan["steps"]
@@ -154,7 +154,7 @@ def _parse_plan(line: bytes) -> Plan | None:
         return None
     if not all(map(_is_allowed, steps)):
         return None
-    return Plan(steps, folders)
+    return JournalPlan(steps, folders)
 
 
 def _is_allowed(step: Step) -> bool:
@@ -309,7 +309,7 @@ class Journal:
             new_folders = self._missing_folders(root, steps)
             # This may fail on a full disk, so it comes before any change.
             root.make(DISPLACED_FOLDER)
-            self._write_plan(root, Plan(list(steps), new_folders))
+            self._write_plan(root, JournalPlan(list(steps), new_folders))
 
             done = 0
             for operation in operations_of(steps):
@@ -350,7 +350,7 @@ class Journal:
                 folders += root.missing(parent(step.target))
         return folders
 
-    def _write_plan(self, root: DirHandles, plan: Plan) -> None:
+    def _write_plan(self, root: DirHandles, plan: JournalPlan) -> None:
         """Write the plan, and sync it if a power cut could leave its change halfway.
 
         A power cut never leaves a single rename halfway. A change of several notes needs the plan
@@ -605,7 +605,7 @@ class Journal:
 
     # Complete a change after a crash
 
-    def _resume_plan(self, root: DirHandles, plan: Plan) -> None:
+    def _resume_plan(self, root: DirHandles, plan: JournalPlan) -> None:
         own = {step.version for step in plan.steps}
         logged = self._logged_since(own)
         has_later_changes = not logged <= own

@@ -29,7 +29,7 @@ _WATCHFILES_STEP_MILLISECONDS = 50
 _RECHECK_SECONDS = 30.0  # after an event, all is looked at: watchfiles does not report lost events
 
 
-class Listener(Protocol):
+class FolderListener(Protocol):
     """Listens to one folder. After it has reported `EVERYTHING`, it has to be opened again."""
 
     def changed(self, seconds: float) -> set[str]:

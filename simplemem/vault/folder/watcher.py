@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from simplemem.vault.folder.file_systems import SHARED, file_system
-from simplemem.vault.folder.listeners import InotifyListener, Listener, WatchfilesListener
+from simplemem.vault.folder.listeners import FolderListener, InotifyListener, WatchfilesListener
 from simplemem.vault.source import EVERYTHING
 
 _ROOT_CHECK_SECONDS = 1.0  # between two checks whether the root is still the same folder
@@ -52,7 +52,7 @@ class FolderWatcher:
         # inotify is waited for with `poll`, which only a file descriptor can end.
         self._wake_receiver, self._wake_sender = socket.socketpair()
         self._wake_receiver.setblocking(False)
-        self._listener: Listener | None = None
+        self._listener: FolderListener | None = None
         self._open()
 
     def wake(self) -> None:
@@ -89,7 +89,7 @@ class FolderWatcher:
             return {EVERYTHING}
         return paths
 
-    def _listen(self, listener: Listener, seconds: float) -> set[str]:
+    def _listen(self, listener: FolderListener, seconds: float) -> set[str]:
         try:
             return listener.changed(seconds)
         except (OSError, RuntimeError):
