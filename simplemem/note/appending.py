@@ -74,7 +74,8 @@ def append_content(note: Note, addition: str) -> str:
 def open_at_end(note: Note) -> str:
     """Return what an addition at the end would become part of, such as "a code block".
 
-    Returns "" if nothing is open there.
+    The other values are "an HTML comment", "an HTML block" and "an Obsidian comment" (`%%`).
+    Returns "" if nothing is open there. Indented code, lists and tables do not count.
     """
     scan = _scan_body(note)
     if scan.open == "fence":
@@ -90,9 +91,10 @@ def open_at_end(note: Note) -> str:
 
 
 def _leaves_comment_open(texts: Iterable[str]) -> bool:
-    """Return whether the last `%%` in some blocks begins a comment.
+    """Return whether the last `%%` in some blocks begins a comment that none of them closes.
 
-    In inline code, `%%` has no meaning.
+    `texts` are the blocks in order, without code blocks; a comment may span several. In inline
+    code, `%%` has no meaning.
     """
     is_open = False
     for text in texts:
@@ -139,9 +141,11 @@ def _backticks_by_length(text: str) -> defaultdict[int, list[int]]:
 
 
 def _needs_blank_line(note: Note, added: str) -> bool:
-    """Return whether only a blank line keeps the addition from joining the last block of the note.
+    """Return whether a blank line has to be put between the note and the addition.
 
-    An addition that is meant to continue the last block needs none.
+    None is needed if the note has no content, if either side has a blank line there, if a fence is
+    open, or if the addition is meant to continue the last block. `added` has the line ends of the
+    note.
     """
     if not note.text[note.content_start :].strip():
         return False
@@ -162,7 +166,11 @@ def _needs_blank_line(note: Note, added: str) -> bool:
 
 
 def _is_indented_as_more(scan: BlockScanner, added: str) -> bool:
-    """Return whether the addition is indented as more of the last item, code block or paragraph."""
+    """Return whether the addition is indented as more of what the note ends with.
+
+    That is the last list item, code block or paragraph. Below a paragraph, a line that would begin
+    a list, quote, heading or code does not count.
+    """
     if added[0] not in " \t":
         return False
     if scan.stack or scan.open == "code":
@@ -177,7 +185,10 @@ def _is_indented_as_more(scan: BlockScanner, added: str) -> bool:
 
 
 def _continues_list(scan: BlockScanner, added: str) -> bool:
-    """Return whether the addition begins with an item of a list that is open at the end."""
+    """Return whether the addition begins with an item of a list that is open at the end.
+
+    The item must have the same kind of marker as the list. Lists within quotes do not count.
+    """
     line = _split_lines(added)[0]
     marker = _LIST_MARKER.match(line)
     if marker is None or _RULE.match(line):
@@ -197,7 +208,9 @@ def _continues_list(scan: BlockScanner, added: str) -> bool:
 def _continues_table(scan: BlockScanner, added: str) -> bool:
     """Return whether the addition begins with a row of the table that the note ends with.
 
-    An addition that begins with a table of its own does not.
+    A line that begins with a bar is a row. Without it, a line must have as many bars as the last
+    row, which must not begin with one either. An addition that is a table of its own does not
+    count.
     """
     if scan.open != "table" or scan.stack:
         return False
@@ -222,7 +235,10 @@ def _scan_body(note: Note) -> BlockScanner:
 
 
 def _split_lines(text: str) -> list[str]:
-    """Return the lines of a text without their ends. The end of the last line begins no line."""
+    """Return the lines of a text without their ends; at least one, which may be "".
+
+    The end of the last line begins no further line.
+    """
     lines = LINE_END.split(text)
     if len(lines) > 1 and not lines[-1]:
         lines.pop()
@@ -230,10 +246,14 @@ def _split_lines(text: str) -> list[str]:
 
 
 def _ends_line(text: str) -> bool:
+    """Return whether a text ends with a line end. An empty text does not."""
     return text.endswith(("\n", "\r"))
 
 
 def _indent_columns(line: str) -> int:
-    """Return how many columns of spaces and tabs a line begins with."""
+    """Return how many columns of spaces and tabs a line begins with.
+
+    A tab goes to the next multiple of four.
+    """
     indent = line[: len(line) - len(line.lstrip(" \t"))]
     return len(indent.expandtabs(_TAB_COLUMNS))

@@ -18,9 +18,11 @@ MAX_CONTAINERS = 50
 
 
 class Leaf(NamedTuple):
-    """A block that holds text and no blocks: the lines from `first` up to, not including, `end`.
+    """A block that holds text and no blocks: the lines from `first` up to, not including `end`.
 
-    Lines are counted from 0. `level` is that of a heading, and 0 for other kinds.
+    `kind` is "paragraph", "item" (a paragraph that begins a list item), "quote" (one directly in a
+    quote), "heading", "table", "code", "math", "html", "definition" or "rule". Lines are counted
+    from 0. `level` is that of a heading, from 1 to 6, and 0 for other kinds.
     """
 
     kind: str
@@ -30,9 +32,10 @@ class Leaf(NamedTuple):
 
 
 def trim_leaf(lines: Sequence[str], leaf: Leaf) -> Leaf:
-    """Return a leaf without the blank lines at its end.
+    """Return a leaf without the lines at its end that are blank or have only quote marks.
 
-    A fence or HTML block that is never closed runs to the end of its container.
+    Needed for a fence or HTML block that is never closed: it runs to the end of its container. The
+    first line always stays.
     """
     end = leaf.end
     while end - 1 > leaf.first and not lines[end - 1].strip(" \t>"):
@@ -99,13 +102,17 @@ class BlockScanner:
         self.next_line = 0  # the lines before are read already
 
     def read(self) -> list[Leaf]:
-        """Return the leaves of all lines, in order."""
+        """Read all lines and return the leaves, in order. To be called once for each scanner."""
         self.read_lines()
         self._close(len(self.lines))
         return self.leaves
 
     def read_lines(self) -> None:
-        """Read all lines, but leave open what is open at their end."""
+        """Read all lines, but leave open what is open at their end.
+
+        The open leaf is then not in `leaves`; `open`, `kind`, `first`, `stack` and `marks` describe
+        it.
+        """
         for number, line in enumerate(self.lines):
             if number >= self.next_line:
                 self._read_line(number, line)
@@ -132,6 +139,7 @@ class BlockScanner:
             self._begin_blocks()
 
     def _read_plain_text(self) -> None:
+        """Begin a paragraph with the line, or continue the open one. No containers may be open."""
         if not self.open:
             self.open = "paragraph"
             self.kind = "paragraph"
@@ -167,6 +175,11 @@ class BlockScanner:
         self.matched = matched
 
     def _read_blank_line(self) -> None:
+        """Close what a blank line ends.
+
+        It ends containers that do not go on, paragraphs, tables, list items without content, and
+        HTML of the kinds that have no end mark. Fenced and indented code goes on.
+        """
         if self.matched < len(self.stack):
             self._close_unmatched()
             return
@@ -182,7 +195,10 @@ class BlockScanner:
             self.item_is_empty = False
 
     def _continue_leaf(self) -> bool:
-        """Return whether the line belongs to open code or HTML, in which nothing else can begin."""
+        """Return whether the line belongs to open code or HTML, in which nothing else can begin.
+
+        Closes the leaf if the line is its last one, or if the line no longer belongs to it.
+        """
         if self.open in ("", "paragraph"):
             return False
         if self.matched < len(self.stack):
@@ -205,6 +221,10 @@ class BlockScanner:
         return False
 
     def _closes_fence(self) -> bool:
+        """Return whether the line closes the open fence.
+
+        It has at least as many of the same marks, and nothing else.
+        """
         character = self.fence[0]
         if self.indent >= _CODE_INDENT or self.line[self.offset] != character:
             return False
@@ -241,7 +261,7 @@ class BlockScanner:
         self._read_text()
 
     def _read_indented_line(self) -> None:
-        """Read a line that is indented like code. Code cannot interrupt a paragraph."""
+        """Read a line that is indented like code: as more of an open paragraph, else as code."""
         if self.open == "paragraph":
             self.text_offset = self.offset
             self.text_indent = self.indent
@@ -251,7 +271,11 @@ class BlockScanner:
         self._open_leaf("code", self.number)
 
     def _read_text(self) -> None:
-        """Read a line of a table or paragraph, a link definition, or the first of a paragraph."""
+        """Read a line in which no block begins.
+
+        It is more of an open table or paragraph, a whole link definition, or the first line of a
+        new paragraph.
+        """
         if self.open == "table" and self.line[self.offset :].strip(SPACES):
             return
 
@@ -271,7 +295,11 @@ class BlockScanner:
         return self.open == "paragraph" and self.matched < len(self.stack)
 
     def _enter_container(self, mark: str) -> bool:
-        """Open the quote or list item that begins at the cursor. Return whether there is one."""
+        """Open the quote or list item that begins at the cursor. Return whether there is one.
+
+        The cursor moves to its content. Nothing changes if `mark` begins none, because it begins a
+        rule or text, or a list that may not interrupt the open paragraph.
+        """
         if mark == ">":
             self.offset, self.indent = _skip_quote_mark(self.line, self.offset)
             self._open_container(_QUOTE_WIDTH, mark)
@@ -314,6 +342,11 @@ class BlockScanner:
         return number is None or int(number) == 1
 
     def _open_container(self, width: int, mark: str) -> None:
+        """Open a container within those that go on in the line.
+
+        Closes the other containers and the open leaf. `width` is the indentation of an item's
+        content, or -1 for a quote; `mark` is the last character of the marker.
+        """
         self._close_unmatched()
         self.stack.append(width)
         self.marks.append(mark)
@@ -322,7 +355,10 @@ class BlockScanner:
         self.entered_line = self.number
 
     def _close_unmatched(self) -> None:
-        """Close the open leaf, and the containers that do not go on in the line."""
+        """Close the open leaf, and the containers that do not go on in the line.
+
+        The leaf is closed even if all containers go on.
+        """
         self._close(self.number)
         if self.matched < len(self.stack):
             self.item_is_empty = False
@@ -330,7 +366,10 @@ class BlockScanner:
             del self.marks[self.matched :]
 
     def _open_leaf(self, name: str, number: int) -> None:
-        """Open a leaf that begins in a line."""
+        """Open a leaf that begins in line `number`, and derive its kind.
+
+        `name` is a value of `open`. Does not close the leaf that is open: callers do that first.
+        """
         self.open = name
         self.kind = "code" if name == "fence" else name
         if name == "paragraph" and self.stack:
@@ -343,7 +382,11 @@ class BlockScanner:
         self.item_is_empty = False
 
     def _close(self, number: int) -> None:
-        """Close the open leaf, if there is one, before a line."""
+        """Append the open leaf, if there is one, to the leaves. It ends before line `number`.
+
+        Indented code ends with its last line of code instead, so blank lines behind it are left
+        out.
+        """
         if not self.open:
             return
 
@@ -360,7 +403,10 @@ class BlockScanner:
         self.item_is_empty = False
 
     def _begin_leaf(self, mark: str) -> bool:
-        """Open or add the leaf that begins at the cursor. Return False if the line is text."""
+        """Open or add the leaf that begins at the cursor. Return False if the line is text.
+
+        `mark` is the character at the cursor. Tables and underlined headings are not tried here.
+        """
         if mark == "#":
             return self._add_heading()
         if mark in "`~":
@@ -376,6 +422,7 @@ class BlockScanner:
         return False
 
     def _add_heading(self) -> bool:
+        """Add the heading that begins with `#` at the cursor. Return False if there is none."""
         heading = _ATX.match(self.line, self.offset)
         if heading is None:
             return False
@@ -384,7 +431,10 @@ class BlockScanner:
         return True
 
     def _end_setext_heading(self, mark: str) -> bool:
-        """Turn the open paragraph into a heading if the line underlines it. Return whether so."""
+        """Turn the open paragraph into a heading if the line underlines it. Return whether so.
+
+        `mark` is the character at the cursor: `=` gives level 1, `-` level 2.
+        """
         if self.open != "paragraph" or self._is_lazy():
             return False
         if not _SETEXT.match(self.line, self.offset):
@@ -396,6 +446,7 @@ class BlockScanner:
         return True
 
     def _open_fence(self) -> bool:
+        """Open the fenced code that begins at the cursor. Return False if there is none."""
         fence = _FENCE.match(self.line, self.offset)
         if fence is None:
             return False
@@ -422,6 +473,11 @@ class BlockScanner:
         return False
 
     def _open_html(self) -> bool:
+        """Open the HTML block that begins at the cursor, or add it if it ends in the same line.
+
+        Returns False if there is none, or if one of its kind cannot interrupt the open paragraph or
+        table.
+        """
         rest = self.line[self.offset :]
         kind = next((kind for kind in _HTML_KINDS if kind.begin.match(rest)), None)
         if kind is None:
@@ -440,7 +496,8 @@ class BlockScanner:
     def _begin_table(self) -> bool:
         """Open a table if the line is its delimiter row. Return whether it is.
 
-        The line before is the header. `markdown-it-py` looks for tables before anything else.
+        The line before, which belongs to the open paragraph, becomes the header; earlier lines of
+        the paragraph stay one. `markdown-it-py` looks for tables before anything else.
         """
         if not self._may_be_delimiter_row():
             return False
@@ -472,7 +529,11 @@ class BlockScanner:
         return _DELIMITERS.match(self.line, self.offset) is not None
 
     def _is_definition(self) -> bool:
-        """Return whether the line is a whole link definition. A footnote `[^1]:` is none."""
+        """Return whether the line is a whole link definition.
+
+        A definition whose title may begin on the next line is not whole. A footnote `[^1]:` is
+        none.
+        """
         if self.line.startswith("[^", self.offset):
             return False
         definition = _DEFINITION.match(self.line, self.offset)
@@ -486,12 +547,16 @@ class BlockScanner:
 
 
 def _skip_spaces(line: str, offset: int) -> int:
-    """Return the offset of the first character that is no space or tab."""
+    """Return the offset of the first character from `offset` on that is no space or tab."""
     return len(line) - len(line[offset:].lstrip(" \t"))
 
 
 def _skip_quote_mark(line: str, offset: int) -> tuple[int, int]:
-    """Return where the content behind a `>` and one space begins, and how far it is indented."""
+    """Return where the content behind a `>` and one space begins, and how far it is indented.
+
+    `offset` is that of the `>`. The indent is the number of further spaces and tabs before the
+    content.
+    """
     start = offset + 1
     if line.startswith(" ", start):
         start += 1
@@ -500,7 +565,7 @@ def _skip_quote_mark(line: str, offset: int) -> tuple[int, int]:
 
 
 def _count_columns(blanks: str, column: int) -> int:
-    """Return the width of spaces and tabs that begin in a column."""
+    """Return the width of the spaces and tabs `blanks`, which begin in `column` of their line."""
     start = column % _TAB_COLUMNS
     return len((" " * start + blanks).expandtabs(_TAB_COLUMNS)) - start
 
@@ -516,7 +581,10 @@ def _split_delimiters(row: str) -> list[str]:
 
 
 def _count_cells(header: str) -> int:
-    """Return the number of cells in the header of a table. A bar at either end is a border."""
+    """Return the number of cells in the header of a table. A bar at either end is a border.
+
+    An escaped bar does not separate cells.
+    """
     count = len(_BAR.findall(header)) + 1
     if header.startswith("|"):
         count -= 1

@@ -73,7 +73,10 @@ class Link(NamedTuple):
     scalar: Scalar | None  # the value that a property link is, None in the body
 
     def kind(self) -> str:
-        """Return "property", "embed", or the form of a link that is neither."""
+        """Return "property", "embed", or for any other link its form: "wiki" or "markdown".
+
+        An embed in a property counts as "property".
+        """
         if self.property is not None:
             return "property"
         if self.is_embed:
@@ -84,7 +87,8 @@ class Link(NamedTuple):
 def read_value_link(value: str) -> Link | None:
     """Return the link that a property's value consists of, apart from white space, or None.
 
-    The link's places are offsets in the value without that white space; its line is 0.
+    A value with other text, with two links or with a link to the web gives None. The link's places
+    are offsets in the value without the white space around it; its line is 0.
     """
     value = value.strip()
     if not (value.startswith("[") and value.endswith(("]]", ")"))):
@@ -116,7 +120,7 @@ def _decode_destination(destination: str) -> str:
 def _lookup_name(path: str) -> str:
     """Return a link's path as Obsidian looks it up: NFC, no-break spaces as spaces, trimmed.
 
-    A path in ASCII is returned as it is; callers have trimmed it.
+    A path in ASCII is returned as it is: callers have trimmed it.
     """
     if path.isascii():
         return path
@@ -133,15 +137,22 @@ class _Bracket(NamedTuple):
 
 
 class InlineScanner:
-    """Collects the links and tags of a text, one region after another.
+    """Collects the links and tags of a text, one region after another, in `links` and `tags`.
 
     A region is the text of a block or of a table's cell: no construct reaches beyond it. What was
-    looked for in vain in a region is not looked for again, so the time stays linear.
+    looked for in vain in a region is not looked for again, so the time stays linear. `tags` has
+    pairs of the offset of the hash and the name. A link may come before one that begins earlier, if
+    it is within that one.
 
     Methods that read a construct return the offset at which reading goes on.
     """
 
     def __init__(self, text: str, line_starts: Sequence[int], first_line: int) -> None:
+        """Begin with no links and tags; nothing is read yet.
+
+        `line_starts` are the offsets in `text` at which lines begin, in order; the first of them is
+        the line with the number `first_line`.
+        """
         self.text = text
         self.line_starts = line_starts
         self.first_line = first_line
@@ -152,6 +163,7 @@ class InlineScanner:
         self._begin_region(0, 0)
 
     def _begin_region(self, start: int, end: int) -> None:
+        """Forget the brackets and searches of the last region, and begin text[start:end]."""
         self.start = start
         self.end = end
 
@@ -168,9 +180,9 @@ class InlineScanner:
         self.no_math_before = -1  # the end of a line that has no "$" that ends math
 
     def read_row(self, start: int, end: int) -> None:
-        """Collect the links and tags of a table row, cell by cell.
+        """Collect the links and tags of the table row text[start:end], cell by cell.
 
-        A bar within a link such as `[[a|b]]` does not end its cell.
+        A bar within a link such as `[[a|b]]` does not end its cell; an escaped bar does not either.
         """
         cell_start = start
         for match in _CELL_END.finditer(self.text, start, end):
@@ -180,7 +192,7 @@ class InlineScanner:
         self.read(cell_start, end)
 
     def read(self, start: int, end: int) -> None:
-        """Collect the links and tags of a region."""
+        """Collect the links and tags of the region text[start:end], which is one block or cell."""
         text = self.text
         if text.find("[", start, end) < 0 and text.find("#", start, end) < 0:
             return
@@ -192,10 +204,14 @@ class InlineScanner:
             token = _TOKEN.search(text, position, end)
 
     def line_of(self, offset: int) -> int:
-        """Return the number of the line that an offset is in."""
+        """Return the number of the line that an offset is in, counted from `first_line`."""
         return bisect_right(self.line_starts, offset) - 1 + self.first_line
 
     def _read_token(self, match: re.Match[str]) -> int:
+        """Read the construct that a match of `_TOKEN` begins.
+
+        It is collected if it is a link or tag, else skipped: as a whole, or only its mark.
+        """
         token = match[0]
         start, end = match.span()
         mark = token[0]
@@ -221,12 +237,16 @@ class InlineScanner:
         return self._open_bracket(start, end, is_image)
 
     def _skip_to(self, end: int) -> int:
-        """Skip a construct that ends at an offset. Text begins again behind it."""
+        """Note that text begins again at `end`, where a tag may begin, and return `end`."""
         self.text_start = end
         return end
 
     def _skip_past(self, mark: str, content_start: int, otherwise: int) -> int:
-        """Skip to behind the next of these marks, or return `otherwise` if the region has none."""
+        """Skip to behind the next `mark` in the region, or return `otherwise` if there is none.
+
+        The search begins at `content_start`. A mark that was not found is not searched again in the
+        region.
+        """
         if mark in self.missing_marks:
             return otherwise
 
@@ -239,14 +259,20 @@ class InlineScanner:
     # Tags
 
     def _read_tag(self, start: int) -> int:
-        """Collect the tag that begins with the hash at `start`, if there is one."""
+        """Collect the tag that begins with the hash at `start`, if there is one.
+
+        Returns the offset behind the tag, or behind the hash if it begins none.
+        """
         tag = _TAG.match(self.text, start, self.end)
         if tag is None or not self._may_begin_tag(start):
             return start + 1
         return self._add_tag(start, tag["name"])
 
     def _add_tag(self, start: int, name: str) -> int:
-        """Collect a tag. A slash at its end is not part of it, and a number is no tag."""
+        """Collect a tag, and return where it ends. A slash at its end is not part of it.
+
+        `start` is the offset of the hash. A number, or nothing but slashes, is no tag.
+        """
         name = name.rstrip("/")
         end = start + 1 + len(name)
         is_number = name.isascii() and name.isdigit()
@@ -275,7 +301,11 @@ class InlineScanner:
         return text[start - 1] == ">" and self._is_behind_quote_marks(start)
 
     def _opens_emphasis(self, start: int, end: int) -> bool:
-        """Return whether a run of marks opens emphasis, strikethrough (~~) or a highlight (==)."""
+        """Return whether a run of marks opens emphasis, strikethrough (~~) or a highlight (==).
+
+        The run is text[start:end] in front of a hash. It opens only where text begins, or behind a
+        space or punctuation.
+        """
         single_marks = self.text[start:end].replace("==", "").replace("~~", "")
         if single_marks.strip("*_"):
             return False
@@ -296,7 +326,10 @@ class InlineScanner:
     # Code, math and HTML, which hide links and tags
 
     def _skip_code(self, start: int, end: int) -> int:
-        """Skip code up to the next run of as many backticks, or else only these backticks."""
+        """Skip code up to the next run of as many backticks, or else only these backticks.
+
+        `start` and `end` are the offsets of the opening run.
+        """
         if self.backticks is None:
             self.backticks = {}
             for run in _BACKTICKS.finditer(self.text, self.start, self.end):
@@ -327,7 +360,7 @@ class InlineScanner:
         return self._skip_to(math_end.end())
 
     def _skip_html(self, start: int) -> int:
-        """Skip a comment, a tag or an <autolink>, or only the "<"."""
+        """Skip a comment, a tag or an <autolink> that begins at `start`, or else only the "<"."""
         text = self.text
         if not text.startswith("<!--", start):
             tag = _TAG_OR_AUTOLINK.match(text, start, self.end)
@@ -341,11 +374,15 @@ class InlineScanner:
     # Links
 
     def _open_bracket(self, start: int, content_start: int, is_image: bool) -> int:
+        """Remember a "[" or "![" as open, and return `content_start`, at which its text begins."""
         self.brackets.append(_Bracket(start, content_start, is_image))
         return content_start
 
     def _read_wikilink(self, start: int, content_start: int, is_embed: bool) -> int:
-        """Collect the wikilink that begins at `start`, or open its first bracket if it is none."""
+        """Collect the wikilink that begins at `start`, or open its first bracket if it is none.
+
+        `content_start` is the offset behind the "[[". A link without any name or heading is none.
+        """
         text = self.text
         content_end = self._wikilink_content_end(content_start)
         if content_end is None or not text[content_start:content_end].strip():
@@ -404,7 +441,11 @@ class InlineScanner:
         return match.start()
 
     def _close_bracket(self, start: int) -> int:
-        """Close the innermost bracket. It is a Markdown link if a destination follows."""
+        """Close the innermost bracket with the "]" at `start`.
+
+        It is collected as a Markdown link if a destination follows. A bracket around a link cannot
+        become a link itself, except that of an image.
+        """
         if not self.brackets:
             return start + 1
 
@@ -437,7 +478,10 @@ class InlineScanner:
         display_end: int,
         destination: re.Match[str],
     ) -> None:
-        """Collect a Markdown link, unless it leads to the web or nowhere."""
+        """Collect a Markdown link, unless it leads to the web or nowhere.
+
+        `display_end` is the offset of its "]"; `destination` matched from the "(" on.
+        """
         is_angle = destination["angle"] is not None
         group = "angle" if is_angle else "plain"
         address_start, address_end = destination.span(group)
@@ -518,9 +562,11 @@ class Body(NamedTuple):
 
 
 def read_body(text: str, start: int) -> Body:
-    """Return the contents of the body that begins at `start`, with places in the whole text.
+    """Return the contents of the body that begins at the offset `start` of a note's text.
 
-    Any text is a body: this never raises. The time is proportional to the length of the text.
+    Offsets count from the start of the whole text, lines from 1 at its first line. Rules (`---`)
+    are not among the blocks. Any text is a body: this never raises. The time is proportional to the
+    length of the text.
     """
     if start == 0 and text.startswith(BYTE_ORDER_MARK):
         start = 1
@@ -587,7 +633,10 @@ def _read_inline(
     leaf: Leaf,
     block_end: int,
 ) -> None:
-    """Collect the links and tags of a block, whose last line has its text up to `block_end`."""
+    """Collect the links and tags of a block, whose last line has its text up to `block_end`.
+
+    Blocks of code, HTML and definitions have none. In tables, each row is read cell by cell.
+    """
     kind, first, end, level = leaf
     if kind in _KINDS_WITH_TEXT:
         # For speed: most blocks have neither brackets nor hashes, except those of a heading.
@@ -602,7 +651,10 @@ def _read_inline(
 
 
 def _find_block_id(kind: str, last_line: str) -> str | None:
-    """Return the id at the end of a block, without its caret; None if it has none."""
+    """Return the id (`^id`) at the end of a block, without its caret; None if it has none.
+
+    `kind` is that of the block. Headings and paragraphs of any sort and tables can have an id.
+    """
     if "^" not in last_line or kind not in _KINDS_WITH_IDS:
         return None
     block_id = _BLOCK_ID.search(last_line)
@@ -612,9 +664,9 @@ def _find_block_id(kind: str, last_line: str) -> str | None:
 
 
 def _split_lines(text: str, start: int) -> tuple[list[str], list[int]]:
-    """Return the lines from `start` on, without their ends, and where each of them begins.
+    """Return the lines from `start` on, without their ends, and the offset of each of them.
 
-    As in CommonMark, lines end at LF, CRLF or a lone CR.
+    As in CommonMark, lines end at LF, CRLF or a lone CR. The offsets are those in the whole text.
     """
     if text.find("\r", start) < 0:  # for speed
         lines = text[start:].split("\n")
@@ -632,7 +684,10 @@ def _split_lines(text: str, start: int) -> tuple[list[str], list[int]]:
 
 
 def _heading_text(lines: Sequence[str], leaf: Leaf) -> str:
-    """Return the text of a heading without its own marks and those of its containers."""
+    """Return the text of a heading without its own marks and those of its containers.
+
+    `leaf` is the heading among `lines`. The lines of an underlined heading are joined by spaces.
+    """
     line = lines[leaf.first]
     if leaf.end == leaf.first + 1:
         atx_start = _ATX_START.match(line)

@@ -24,7 +24,7 @@ _MIN_YEAR: Final = 1000  # years of fewer digits would not sort as texts
 def now() -> datetime:
     """Return the current time with its offset, or the time that `SIMPLEMEM_NOW` names.
 
-    Raise Invalid if `SIMPLEMEM_NOW` is not a time.
+    The variable, which tests and demos set, is read once. Raises Invalid if it is not a time.
     """
     return _fixed() or datetime.now(UTC)
 
@@ -32,14 +32,17 @@ def now() -> datetime:
 def local_now() -> datetime:
     """Return the current time in the local time zone without an offset, as notes have it.
 
-    Raise Invalid if `SIMPLEMEM_NOW` is not a time.
+    Raises Invalid if `SIMPLEMEM_NOW` is not a time.
     """
     return now().astimezone().replace(tzinfo=None)
 
 
 @cache
 def _fixed() -> datetime | None:
-    """Return the time that `SIMPLEMEM_NOW` names, which is read once; None if it is not set."""
+    """Return the time that `SIMPLEMEM_NOW` names, which is read once; None if it is not set.
+
+    Raises Invalid if it is not a time.
+    """
     text = os.environ.get("SIMPLEMEM_NOW", "")
     if not text:
         return None
@@ -54,24 +57,34 @@ def _fixed() -> datetime | None:
 
 
 def format_moment(moment: datetime) -> str:
-    """Return a moment in UTC as frontmatter and answers have it: `2026-01-24T09:00:00Z`."""
+    """Return a moment in UTC as frontmatter and answers have it: `2026-01-24T09:00:00Z`.
+
+    A moment without an offset is taken as local time. Fractions of a second are cut off.
+    """
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def format_log_time(moment: datetime) -> str:
-    """Return a moment in UTC as the history has it: `2026-01-24T09:00:00.000Z`."""
+    """Return a moment in UTC as the history has it: `2026-01-24T09:00:00.000Z`.
+
+    A moment without an offset is taken as local time.
+    """
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def format_local_time(moment: datetime) -> str:
-    """Return a moment in local time as notes have it: `2026-01-24T09:00:00`."""
+    """Format a moment that is in local time already, as notes have it: `2026-01-24T09:00:00`.
+
+    Converts nothing: an offset is left out, and so are fractions of a second.
+    """
     return moment.strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def parse_moment(text: str) -> datetime | None:
     """Return the moment that a text in ISO 8601 names, in UTC; None if it names none.
 
-    A moment without an offset is in local time.
+    A text without an offset is in local time; one without a time is the beginning of that day.
+    Never raises.
     """
     try:
         return datetime.fromisoformat(text.strip()).astimezone(UTC)
@@ -82,7 +95,9 @@ def parse_moment(text: str) -> datetime | None:
 def sortable_time(text: str | None) -> str | None:
     """Return a date or time of a note in the form that sorts: `2026-01-24T12:00:00`.
 
-    It is in local time, to the second. None for a text that is no date and no time.
+    It is in local time, to the second; a date is the beginning of its day. Returns None for None,
+    for a text that is no ISO date or time, for one of more than 40 characters, and for years before
+    1000, which would not sort. Never raises.
     """
     if not text or len(text) > _MAX_TIME_CHARACTERS:
         return None
@@ -112,7 +127,10 @@ def file_time(mtime_ns: int) -> str:
 
 
 def date_in_name(name: str) -> str:
-    """Return the last date in a name, as `2026-01-24`; "" if there is none."""
+    """Return the last date in a name, as `2026-01-24`; "" if there is none.
+
+    A name may also have it as `20260124`. Digits that are no date of the calendar are skipped.
+    """
     for year, month, day in reversed(_DATE.findall(name)):
         try:
             return date(int(year), int(month), int(day)).isoformat()
@@ -170,9 +188,13 @@ class _Period(NamedTuple):
 
 
 def read_when(text: str, now: datetime, *, end: bool = False) -> str:
-    """Return the moment a text means, or with `end` the end of its period, as notes are sorted.
+    """Return the moment that a date given by a user means: local time, as in `sortable_time`.
 
-    Raises Invalid for a text that is no date.
+    `text` is an ISO date or time, a month, a year, or words such as "last week" and "3 days ago",
+    in any case of letters. A period gives its first moment; with `end`, the first moment behind it.
+    `now` is the local time that words refer to. Years before 1000 sort before all notes that can
+    have a date, so they give the year 1000; a period that reaches beyond the year 9999 ends with
+    it. Raises Invalid for a text that is no date.
     """
     period = _period_of(" ".join(text.casefold().split()), now)
     if period is None:
@@ -187,7 +209,10 @@ def read_when(text: str, now: datetime, *, end: bool = False) -> str:
 
 
 def _period_of(text: str, now: datetime) -> _Period | None:
-    """Return the period that a text in small letters names; None if it is no date."""
+    """Return the period that a text in small letters names; None if it is no date.
+
+    Its spaces must be single. `now` is the local time that words such as "today" refer to.
+    """
     named_periods = _named_periods(now)
     if text in named_periods:
         return named_periods[text]
@@ -204,6 +229,10 @@ def _period_of(text: str, now: datetime) -> _Period | None:
 
 
 def _named_periods(now: datetime) -> dict[str, _Period]:
+    """Return the periods that are named by words, such as "now", "this week" and "last year".
+
+    Weeks begin on Monday.
+    """
     today = datetime.combine(now, time.min)
     monday = today - today.weekday() * _DAY
     month = today.replace(day=1)
@@ -222,13 +251,14 @@ def _named_periods(now: datetime) -> dict[str, _Period]:
 
 
 def _next_month(month: datetime) -> datetime:
+    """Return the first day of the month after the one that `month`, a first day, begins."""
     return (month + _MORE_THAN_A_MONTH).replace(day=1)
 
 
 def _period_ago(count: int, unit: str, now: datetime) -> _Period:
-    """Return the day so long ago, or the moment if the unit is an hour or a minute.
+    """Return the day that was so many units ago, or the moment for hours and minutes.
 
-    Raises OverflowError for a moment before the year 1.
+    A month counts as 30 days, a year as 365. Raises OverflowError for a moment before the year 1.
     """
     moment = now - count * _UNITS[unit]
     if unit in _MOMENT_UNITS:
@@ -253,7 +283,7 @@ def _year_or_month(text: str) -> _Period:
 def _day_or_second(text: str) -> _Period:
     """Return the day of an ISO date, or the second of an ISO date with a time.
 
-    Raises ValueError or OverflowError for any other text.
+    Raises ValueError or OverflowError for any other text, and for years before 1000.
     """
     start = datetime.fromisoformat(sortable_time(text.upper()) or "")
     length = _DAY if len(text) == len("2026-01-24") else timedelta(seconds=1)
@@ -263,7 +293,10 @@ def _day_or_second(text: str) -> _Period:
 def days_in(text: str, now: datetime) -> tuple[str, ...]:
     """Return the days, months and years that a text speaks of, as beginnings of ISO days.
 
-    A month or day without a year is `-06` or `-06-03`: June, or 3 June, of any year.
+    `2026` is a year, `2026-06` a month, `2026-06-03` a day. A month or day without a year is `-06`
+    or `-06-03`: June, or 3 June, of any year. "Last week" gives each of its days. Dates that only
+    limit a period ("before May") and words that are no dates in their context ("may") are left out.
+    `now` is the local time.
     """
     text = " ".join(text.casefold().split())
     days: list[str] = []
@@ -293,7 +326,7 @@ def _days_of_match(match: re.Match[str], previous_word: str, now: datetime) -> l
 
 
 def _days_of_month(match: re.Match[str], follows_preposition: bool) -> list[str]:
-    """Return the beginning of the ISO day that the name of a month means.
+    """Return the beginning of the ISO day that the name of a month means, as the only item.
 
     Returns nothing if the name is another word, such as the verb "may".
     """
@@ -311,7 +344,8 @@ def _days_of_month(match: re.Match[str], follows_preposition: bool) -> list[str]
 def full_day_in(title: str) -> str:
     """Return the first full day in a title as an ISO day; "" if there is none.
 
-    A full day is `8 May, 2023` or `2023-05-08`.
+    A full day has day, month and year: `8 May, 2023` or `2023-05-08`. Words such as "yesterday"
+    mean a day around 2000-01-01, so titles with them should not be passed.
     """
     if not any(map(str.isdigit, title)):
         return ""

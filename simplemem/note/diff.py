@@ -52,8 +52,10 @@ def unified_diff(
 ) -> str:
     """Return the unified diff of two texts, cut after `most` characters.
 
-    Returns "" if the texts are equal, if there is no old text, or if one of them is too large. With
-    `most` None, no text is too large, and nothing is cut.
+    `names` are those of the old and the new text in its header. Returns "" if the texts are equal,
+    if there is no old text, or if one of them has more than 200,000 bytes. A cut diff ends with a
+    whole line and the line `... (shortened)`. With `most` None, no text is too large, and nothing
+    is cut.
     """
     if old is None or old == new:
         return ""
@@ -76,6 +78,10 @@ def unified_diff(
 
 
 def _end_line(line: str) -> str:
+    """Return a line of a diff with a line end.
+
+    A line without one, which is the last of its file, gets git's remark about that too.
+    """
     if line.endswith("\n"):
         return line
     return line + _NO_NEWLINE
@@ -126,14 +132,15 @@ def _hunk_lines(
 
 
 def _prefix_lines(prefix: str, lines: _Lines) -> Iterator[str]:
+    """Yield each line behind a prefix."""
     return (prefix + line for line in lines)
 
 
 def _format_range(start: int, end: int) -> str:
-    """Return a range of lines as the header of a hunk names it.
+    """Return the range of lines start:end, counted from 0, as the header of a hunk names it.
 
-    Lines are counted from 1. A range of one line has no length; an empty one is named by the line
-    before it.
+    There, lines are counted from 1. A range of one line has no length; an empty one is named by the
+    line before it.
     """
     length = end - start
     if length == 0:
@@ -144,7 +151,11 @@ def _format_range(start: int, end: int) -> str:
 
 
 def changed_regions(old: _Lines, new: _Lines) -> Iterator[_Change]:
-    """Yield what differs between two texts, in order: which lines became which."""
+    """Yield what differs between two sequences of texts, in order: which items became which.
+
+    One side of a change is empty if items were only added or only removed. Equal sequences yield
+    nothing.
+    """
     old_start = 0
     new_start = 0
     new_ends = [*match_lines(old, new), len(new)]
@@ -158,7 +169,10 @@ def changed_regions(old: _Lines, new: _Lines) -> Iterator[_Change]:
 
 
 def lines_of(data: bytes) -> list[str]:
-    r"""Return the lines of a text with their ends. Only `\n` ends a line."""
+    """Return the lines of a text with their ends. Only LF ends a line.
+
+    The last line has no end if the text has none. Bytes that are not UTF-8 become U+FFFD.
+    """
     text = data.decode("utf-8", "replace")
     *lines, last_line = text.split("\n")
     ended_lines = [line + "\n" for line in lines]
@@ -172,12 +186,13 @@ def blame(
     states: Sequence[_State[_Author]],
     text_of: Callable[[str], bytes | None],
 ) -> list[_Author | None]:
-    """Return the author of each line of a text.
+    """Return the author of each line of a text, as many as `lines_of` gives lines.
 
     `states` are the states of the note, newest first, the text `now` among them as the first: the
     hash of its text (None: there was no note) and the author. `text_of` returns the text with a
-    hash, or None if it is no longer kept. If several authors could have written a line, because a
-    text is not kept, its author is None.
+    hash, or None if it is no longer kept. An author is None if several could have written the line,
+    because a text between is not kept, or if no state explains it. Spaces at line ends have no
+    author.
     """
     lines = _stripped_lines(now)
     authors: list[_Author | None] = [None] * len(lines)
@@ -218,7 +233,7 @@ def _previous_kept_text(
     index: int,
     text_of: Callable[[str], bytes | None],
 ) -> tuple[int, bytes]:
-    """Return the first state after an index whose text is kept, and the text.
+    """Return the index of the first state after `index` whose text is kept, and the text.
 
     If there is none, returns the number of states and an empty text. A note that did not exist has
     an empty text too.
@@ -232,7 +247,7 @@ def _previous_kept_text(
 
 
 def _only_author(states: Sequence[_State[_Author]]) -> _Author | None:
-    """Return the author of some states; None if they have more than one."""
+    """Return the author of some states, at least one; None if they have more than one."""
     _, author = states[0]
     authors = {author for _, author in states}
     if len(authors) > 1:
@@ -243,7 +258,8 @@ def _only_author(states: Sequence[_State[_Author]]) -> _Author | None:
 def match_lines(one: _Lines, other: _Lines) -> list[int]:
     """Return for each line of `one` the index of the same line of `other`, or -1.
 
-    The indexes rise, so no two matches cross.
+    The indexes rise, so no two matches cross. The work is bounded: between large texts that differ
+    much, equal lines may stay unmatched. Lines that differ are never matched.
     """
     matcher = _Matcher(one, other)
     matcher.match_all()
@@ -251,7 +267,10 @@ def match_lines(one: _Lines, other: _Lines) -> list[int]:
 
 
 class _Matcher:
-    """Guards the matches of two texts, and how much work may still be done for more of them."""
+    """Guards the matches of two texts, and how much work may still be done for more of them.
+
+    `matched` has, for each line of `one`, the index of its match in `other`, or -1.
+    """
 
     def __init__(self, one: _Lines, other: _Lines) -> None:
         self._one = one
@@ -261,6 +280,7 @@ class _Matcher:
         self.matched = [-1] * len(one)
 
     def match_all(self) -> None:
+        """Match the lines of both texts, until no region is left or the work is too much."""
         whole = (0, len(self._one), 0, len(self._other))
         regions = [whole]
         while regions:
@@ -297,7 +317,10 @@ class _Matcher:
         return start, end, other_start, other_end
 
     def _match_anchors(self, region: _Region, anchors: list[_LinePair]) -> list[_Region]:
-        """Match pairs of equal lines in a region; return the regions between them."""
+        """Match pairs of equal lines in a region; return the regions between them.
+
+        Regions that are empty on one side are left out.
+        """
         matched = self.matched
         regions = []
         start, end, other_start, other_end = region
@@ -333,7 +356,11 @@ def _find_anchors(
     other: _Lines,
     region: _Region,
 ) -> list[_LinePair]:
-    """Return equal lines that occur once on each side of a region, as many as do not cross."""
+    """Return pairs of equal lines that occur once on each side of a region and do not cross.
+
+    A pair has the index in `one` and the index in `other`. As many as possible are returned, in
+    order.
+    """
     start, end, other_start, other_end = region
     indexes = _unique_lines(one, start, end)
     other_indexes = _unique_lines(other, other_start, other_end)
@@ -355,8 +382,8 @@ def _unique_lines(lines: _Lines, start: int, end: int) -> dict[str, int]:
 def _longest_rising(pairs: list[_LinePair]) -> list[_LinePair]:
     """Return the longest selection of pairs whose second numbers rise, in their order.
 
-    The algorithm is patience sorting: for each length, it keeps the selection that ends with the
-    smallest number.
+    The first numbers of `pairs` must rise already. The algorithm is patience sorting: for each
+    length, it keeps the selection that ends with the smallest number.
     """
     smallest_ends: list[int] = []  # by the length of a selection, from 1
     last_pairs: list[int] = []  # the index of the pair with that end

@@ -80,7 +80,10 @@ class Node(NamedTuple):
     children: tuple[Node, ...] = ()  # the items of a list; key, value, key, value ... of a map
 
     def pairs(self) -> Iterator[tuple[Node, Node]]:
-        """Iterate over the keys and values of a map."""
+        """Iterate over the key nodes and value nodes of a map.
+
+        Must not be called for a list.
+        """
         nodes = iter(self.children)
         return zip(nodes, nodes, strict=True)
 
@@ -93,7 +96,11 @@ class YamlDocument(NamedTuple):
 
 
 def parse_plain_scalar(text: str) -> CoreValue:
-    """Return the value of a plain scalar in YAML 1.2 core; dates, `yes` and `12:30` are text."""
+    """Return the value of a scalar without quotes, by the rules of YAML 1.2 core.
+
+    An empty text is None. Dates, `yes` and `12:30` are text, and so are numbers of more than 3,000
+    digits. Never raises.
+    """
     if not text:
         return None
     if text[0] not in _CORE_FIRST:
@@ -116,7 +123,7 @@ def parse_plain_scalar(text: str) -> CoreValue:
 
 
 def equal_in_yaml(one: object, other: object) -> bool:
-    """Return whether two values are equal in YAML.
+    """Return whether two values are equal in YAML, and not only in Python.
 
     1, 1.0 and true differ, .nan equals itself, and the order of keys counts.
     """
@@ -150,7 +157,8 @@ _ITEM: Final = re.compile(rf"(?P<indent> *)- +{_VALUE}\n")
 def read_plain_yaml(text: str, start: int, end: int) -> YamlDocument | None:
     """Read text[start:end] as a block map of plain texts and lists of such texts.
 
-    Returns None if it is empty or may be more than that; then `read_yaml` has to read it.
+    Returns None if it is empty or may be more than that, has a key twice, or is long; then
+    `read_yaml` has to read it. Never raises.
     """
     if end - start > _MAX_PLAIN_CHARACTERS:
         return None
@@ -178,7 +186,11 @@ def read_plain_yaml(text: str, start: int, end: int) -> YamlDocument | None:
 
 
 def _read_value(text: str, entry: re.Match[str], end: int) -> tuple[Node, int]:
-    """Return the value of an entry, and the offset of the line behind the entry."""
+    """Return the value of an entry, and the offset of the line behind the entry.
+
+    `entry` is a match of `_ENTRY`. Without a value on its line, the value is the list below it,
+    else None.
+    """
     if entry.lastgroup != "key":
         return _plain_scalar(entry), entry.end()
 
@@ -190,7 +202,10 @@ def _read_value(text: str, entry: re.Match[str], end: int) -> tuple[Node, int]:
 
 
 def _match_items(text: str, position: int, end: int) -> list[re.Match[str]]:
-    """Match the lines of a block list at a position, as far as their indentation is the same."""
+    """Match the lines of a block list at a position, as far as their indentation is the same.
+
+    Returns no matches if there is no list.
+    """
     items: list[re.Match[str]] = []
     item = _ITEM.match(text, position, end)
     while item is not None and (not items or item["indent"] == items[0]["indent"]):
@@ -200,6 +215,7 @@ def _match_items(text: str, position: int, end: int) -> list[re.Match[str]]:
 
 
 def _plain_list(items: Sequence[re.Match[str]]) -> Node:
+    """Return the node of a block list from the matches of its lines, at least one."""
     first_dash = items[0].end("indent")
     nodes = tuple([_plain_scalar(item) for item in items])
     values = [node.value for node in nodes]
@@ -207,7 +223,7 @@ def _plain_list(items: Sequence[re.Match[str]]) -> Node:
 
 
 def _plain_scalar(match: re.Match[str]) -> Node:
-    """Return the value that a line of an entry or an item has, in quotes or without."""
+    """Return the node of the scalar on the line of an entry or an item, quoted or not."""
     if match.lastgroup == "quoted":
         start, end = match.span("quoted")
         source = match["quoted"]
@@ -236,7 +252,12 @@ _BLANKS: Final = re.compile(r"(?:[ \t\r\n]+|(?<![^ \t\r\n])#[^\r\n]*)*+")
 
 
 def read_yaml(text: str, start: int, end: int) -> YamlDocument:
-    """Read text[start:end] as one YAML document. Raises RefusedError, and nothing else."""
+    """Read text[start:end] as one YAML document. Raises RefusedError, and nothing else.
+
+    It is raised for YAML with an error, with anchors, tags, or a key twice, and for one that is too
+    long, too deep or has too many values. Its offset and those of the nodes count from the start of
+    `text`.
+    """
     import yaml  # imported late: `read_plain_yaml` reads nearly all headers without it
 
     if end - start > MAX_HEADER_CHARACTERS:
@@ -254,7 +275,10 @@ def read_yaml(text: str, start: int, end: int) -> YamlDocument:
 
 
 def skip_blanks(text: str, at: int, end: int) -> int:
-    """Return the first place in text[at:end] that is neither white space nor comment, or `end`."""
+    """Return the first place in text[at:end] that is neither white space nor comment, or `end`.
+
+    Line ends count as white space.
+    """
     blanks = _BLANKS.match(text, at, end)
     assert blanks is not None  # the pattern matches an empty text
     return blanks.end()
@@ -285,6 +309,10 @@ class _YamlReader:
     """
 
     def __init__(self, text: str, start: int, end: int) -> None:
+        """Prepare text[start:end] for libyaml.
+
+        Raises RefusedError for characters that a header must not have.
+        """
         self.text = text
         self.base = start  # of the offsets that PyYAML counts
         self.source = text[start:end]
@@ -294,7 +322,11 @@ class _YamlReader:
         self._replace_characters()
 
     def read_document(self, events: Iterator[Any], end: int) -> YamlDocument:
-        """Return the only document; `end` is where it ends unless a line of dots ends it before."""
+        """Return the only document; `end` is where it ends unless a line of dots ends it before.
+
+        Raises RefusedError for a second document, and for what `_node` refuses. Errors of PyYAML
+        pass through.
+        """
         import yaml
 
         root: Node | None = None
@@ -312,13 +344,18 @@ class _YamlReader:
         return YamlDocument(root, end)
 
     def _check_characters(self) -> None:
+        """Raise RefusedError for the first NUL or half of a surrogate pair in the source."""
         match = _FORBIDDEN.search(self.source)
         if match is not None:
             code = f"U+{ord(match[0]):04X}"
             raise RefusedError(f"it contains the character {code}", self.base + match.start())
 
     def _replace_characters(self) -> None:
-        """Replace the characters that libyaml does not take for ordinary ones."""
+        """Replace the characters that libyaml does not take for ordinary ones, in `source` only.
+
+        Each is replaced by one character that the text does not have, noted in `originals`, so that
+        all offsets stay. Raises RefusedError if no such character is left.
+        """
         characters = set(_REPLACED.findall(self.source))
         if not characters:
             return
@@ -342,13 +379,19 @@ class _YamlReader:
                 yield code
 
     def _start(self, event: Event) -> int:
+        """Return where an event begins, as an offset in the whole text."""
         return self.base + event.start_mark.index  # type: ignore[union-attr]  # always set
 
     def _end(self, event: Event) -> int:
+        """Return where an event ends, as an offset in the whole text."""
         return self.base + event.end_mark.index  # type: ignore[union-attr]  # always set
 
     def _node(self, event: _ValueEvent, events: Iterator[Any], levels: int) -> Node:
-        """Return the node that begins with an event; `levels` is how deep it may be nested."""
+        """Return the node that begins with an event, and consume the events up to its end.
+
+        `levels` is how deep it may still be nested. Raises RefusedError if it is deeper, or has
+        what a header must not have.
+        """
         import yaml
 
         start = self._start(event)
@@ -363,6 +406,7 @@ class _YamlReader:
         return self._list(event, events, levels)
 
     def _check_value(self, event: _ValueEvent, start: int) -> None:
+        """Count a value. Raise RefusedError if there are too many, or for an anchor or tag."""
         self.value_count += 1
         if self.value_count > MAX_VALUES:
             raise RefusedError(f"it has more than {MAX_VALUES:,} values", start)
@@ -370,6 +414,10 @@ class _YamlReader:
             raise RefusedError("anchors (&), aliases (*) and tags (!) are not supported", start)
 
     def _scalar(self, event: ScalarEvent, start: int) -> Node:
+        """Return the node of a scalar. A block scalar ends with its last line that is not blank.
+
+        Raises RefusedError for an escape that gives half a surrogate.
+        """
         style = event.style or ""
         value = event.value.translate(self.originals)
         end = self._end(event)
@@ -385,6 +433,7 @@ class _YamlReader:
         return Node(style, value, start, end)
 
     def _list(self, event: CollectionStartEvent, events: Iterator[Any], levels: int) -> Node:
+        """Return the node of a list, and consume the events up to its end."""
         import yaml
 
         items: list[Node] = []
@@ -410,6 +459,10 @@ class _YamlReader:
         )
 
     def _map(self, event: CollectionStartEvent, events: Iterator[Any], levels: int) -> Node:
+        """Return the node of a map, and consume the events up to its end.
+
+        Raises RefusedError for a key with `?` before it, a key that occurs twice, and `[a: b]`.
+        """
         import yaml
 
         nodes: list[Node] = []
@@ -442,10 +495,11 @@ class _YamlReader:
         )
 
     def _key(self, event: _ValueEvent, names: Mapping[str, object]) -> Node:
-        """Return the node of a key; raise RefusedError if the map has that key already.
+        """Return the node of a key. Raise RefusedError for one that `names` has already.
 
-        Obsidian shows no properties at all if a key occurs twice. The message does not quote the
-        key, because text of a note must not look like a message of this program.
+        It is also raised for a key that is no text. Obsidian shows no properties at all if a key
+        occurs twice. The message does not quote the key, because text of a note must not look like
+        a message of this program.
         """
         import yaml
 
@@ -511,7 +565,10 @@ class Header:
         return tuple(_scalars(self.text, self.root, ()))
 
     def get(self, key: str) -> Any:
-        """Return the value of a property, whatever the case of its name; None without one."""
+        """Return the value of a property, whatever the case of its name; None without one.
+
+        None may also be the value of an empty property.
+        """
         return find_value(self.properties, key)
 
 
@@ -532,7 +589,11 @@ def find_key(properties: Properties, key: str) -> str | None:
 
 
 def find_value(properties: Properties, key: str) -> Any:
-    """Return the value of a property, whatever the case of its name; None without one."""
+    """Return the value of a property, whatever the case of its name; None without one.
+
+    None may also be the value of an empty property. Of two names that differ in case, the exact one
+    wins.
+    """
     name = find_key(properties, key)
     if name is None:
         return None
@@ -541,7 +602,12 @@ def find_value(properties: Properties, key: str) -> Any:
 
 @lru_cache(maxsize=1)  # a change of a note asks several times for the header of the same text
 def read_header(text: str) -> Header:
-    """Return the header of a note. Never raises and never stalls."""
+    """Return the header of a note. Never raises and never stalls.
+
+    `style` is "none" without a header, and "broken" with one that cannot be read, which then has no
+    properties but a `problem`. JSON in braces is read, but has a problem too, because it must not
+    be rewritten.
+    """
     fences = _find_fences(text)
     if fences is None:
         return Header("none", {}, None, 0)
@@ -571,7 +637,10 @@ def read_header(text: str) -> Header:
 
 
 def content_start(text: str, header: Header) -> int:
-    """Return where the content starts: after the header and the blank lines below it."""
+    """Return the offset at which the content starts, below the header and blank lines.
+
+    It is 0 without a header. Lines with only spaces are not blank here.
+    """
     position = header.body_start
     if position == 0:
         return 0
@@ -590,7 +659,10 @@ class _Fences(NamedTuple):
 
 
 def _find_fences(text: str) -> _Fences | None:
-    """Find the fences of a header: only a BOM may stand before the first, and both are required."""
+    """Return where the fences of the header are; None if the text has no header.
+
+    Only a BOM may stand before the first fence, and both are required.
+    """
     opening = _OPENING.match(text)
     if opening is None:
         return None
@@ -603,7 +675,10 @@ def _find_fences(text: str) -> _Fences | None:
 
 
 def _read_properties(text: str, start: int, end: int) -> YamlDocument:
-    """Read text[start:end] as a map, or as nothing at all; raise RefusedError."""
+    """Read text[start:end] as a map, or as nothing at all, by the faster reader if it can.
+
+    Raises RefusedError for YAML that is no map, or that `read_yaml` refuses.
+    """
     document = read_plain_yaml(text, start, end)
     if document is None:
         document = read_yaml(text, start, end)
@@ -615,6 +690,7 @@ def _read_properties(text: str, start: int, end: int) -> YamlDocument:
 
 
 def _problem_at(text: str, message: str, offset: int) -> HeaderProblem:
+    """Return a problem at an offset as one with line and column, which count from 1."""
     line_feed = text.rfind("\n", 0, offset)
     carriage_return = text.rfind("\r", 0, offset)
     line_start = max(line_feed, carriage_return) + 1
@@ -629,7 +705,10 @@ def _scalars(
     path: tuple[str, ...],
     flow: bool = False,
 ) -> Iterator[Scalar]:
-    """Yield the texts in a node. `path` is that of the node, `flow` that of the node around it."""
+    """Yield the texts in a node, in order; numbers, dates in other types and keys are left out.
+
+    `path` is that of the node, `flow` whether the node around it is in brackets or braces.
+    """
     is_flow = flow or node.style in ("[", "{")
     value = node.value
     if isinstance(value, dict):
@@ -653,7 +732,10 @@ def _scalars(
 
 
 def _find_verbatim(text: str, node: Node) -> int:
-    """Return where the text of a scalar stands letter for letter, -1 if it does so nowhere."""
+    """Return the offset at which the value of a scalar stands letter for letter, -1 if nowhere.
+
+    Escapes, folding and block scalars give -1.
+    """
     style = node.style
     if style in ("|", ">"):
         return -1

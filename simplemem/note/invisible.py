@@ -47,10 +47,11 @@ _COMMENT: Final = re.compile(r"<!--|%%(?:[^%]|%(?!%))*+(?:%%)?")
 
 
 def find_unseen(text: str, first_line: int = 1) -> list[tuple[str, int]]:
-    """Return what a person who reads this text does not see, and the line of the first occurrence.
+    """Return what a person who reads this text does not see, each with its first line.
 
-    For example `("3 characters that readers do not see", 7)`. Characters that the writing needs and
-    comments in fenced code do not count. `first_line` is the number of the text's first line.
+    There are at most two findings, one for characters and one for comments, such as `("3 characters
+    that readers do not see", 7)`. Characters that the writing needs and comments in fenced code do
+    not count. `first_line` is the number of the text's first line.
     """
     findings = []
     runs = _find_unseen_characters(text)
@@ -79,7 +80,10 @@ def _find_unseen_characters(text: str) -> list[re.Match[str]]:
 
 
 def _find_comments(text: str) -> list[re.Match[str]]:
-    """Return the comments outside of fenced code. Their offsets are not those of the text."""
+    """Return the comments outside of fenced code.
+
+    Their offsets are those of the text without its code, but their lines are those of the text.
+    """
     if "<!--" not in text and "%%" not in text:
         return []
     without_code = _FENCED_CODE.sub(_newlines_of, text)
@@ -87,10 +91,10 @@ def _find_comments(text: str) -> list[re.Match[str]]:
 
 
 def _newlines_of(match: re.Match[str]) -> str:
-    """Return the newlines within a match, so that the lines below keep their numbers."""
+    """Return only the newlines of a match, so that the lines below keep their numbers."""
     return "\n" * match[0].count("\n")
 
 
 def _line_index(match: re.Match[str]) -> int:
-    """Return the number of newlines before a match."""
+    """Return the number of newlines before a match in the text that was searched."""
     return match.string.count("\n", 0, match.start())

@@ -45,7 +45,11 @@ class _Cut(NamedTuple):
 
 
 def take_only_change(base: str | None, current: str, other: str) -> str | None:
-    """Return the changed text if at most one side changed it, or both alike; else None."""
+    """Return the changed text if at most one side changed it, or both did alike.
+
+    Returns None if the sides changed it differently. `base` is None if it is not known; then only
+    two equal texts give a text.
+    """
     if other in (current, base):
         return current
     if current == base:
@@ -61,10 +65,12 @@ def merge_lines(
     *,
     both: bool,
 ) -> Merged:
-    """Merge texts line by line.
+    """Merge the current and the other text line by line. Never raises.
 
     Lines are compared without their ends, so a side that was saved with other line ends has not
-    changed every line.
+    changed every line. Without a base, nothing counts as deleted. `names` of the current and the
+    other side are written into the conflict marks. With `both` and a base, lines that the two sides
+    added in the same place are kept from both, without a conflict.
     """
     only_change = take_only_change(base, current, other)
     if only_change is not None:
@@ -88,7 +94,11 @@ def merge_lines(
 
 
 def _choose_newline(base: str | None, current: str, other: str) -> str:
-    """Return the line end of the merged text: that of the side that changed it, else the lesser."""
+    """Return the line end of the merged text: that of the side that changed it.
+
+    If both or no side did, the lesser of the two in the order of their characters is returned, so
+    that the result does not depend on which side is the current one.
+    """
     base_newline = newline_of(base) if base else None
     current_newline = newline_of(current)
     other_newline = newline_of(other)
@@ -111,13 +121,17 @@ def _join_lines(lines: Sequence[str], newline: str) -> str:
 
 
 def _end_line(line: str, newline: str) -> str:
+    """Return a line with a line end: its own, or `newline` if it has none."""
     if line.endswith(("\n", "\r")):
         return line
     return line + newline
 
 
 def _merge_chunk(chunk: _MergeRegion, *, keeps_additions: bool) -> list[str] | None:
-    """Return the merged lines of a chunk; None if the sides conflict."""
+    """Return the merged lines of a chunk; None if the sides conflict.
+
+    With `keeps_additions`, lines that both sides added where the base has none do not conflict.
+    """
     base = _without_ends(chunk.base)
     current = _without_ends(chunk.current)
     other = _without_ends(chunk.other)
@@ -135,7 +149,7 @@ def _merge_chunk(chunk: _MergeRegion, *, keeps_additions: bool) -> list[str] | N
 
 
 def _join_additions(current: list[str], other: list[str]) -> list[str]:
-    """Return the lines of both sides, those that both have only once."""
+    """Return the lines of both sides, the current ones first; those that both have only once."""
     lines: list[str] = []
     for chunk in _cut_into_chunks(None, current, other):
         lines += chunk.current
@@ -149,7 +163,7 @@ def _cut_into_chunks(
     current: list[str],
     other: list[str],
 ) -> Iterator[_MergeRegion]:
-    """Yield the chunks of three texts in order.
+    """Yield the chunks of three texts in order; together they have all lines.
 
     Chunks of lines that all three texts share alternate with chunks of the lines between. Without a
     base, the lines that both sides share take its place: nothing else of it is certain.
@@ -178,6 +192,7 @@ def _cut_into_chunks(
 
 
 def _shared_lines(one: list[str], other: list[str]) -> list[str]:
+    """Return the lines of `one` that `other` has too, in the order that both share."""
     positions = match_lines(one, other)
     return [line for line, position in zip(one, positions, strict=True) if position >= 0]
 
@@ -187,7 +202,11 @@ def _end_of_shared_lines(
     in_current: Sequence[int],
     in_other: Sequence[int],
 ) -> _Cut:
-    """Return the cut after the lines that follow `start` in all three texts."""
+    """Return the cut after the lines that follow `start` in all three texts.
+
+    It is `start` if they share none there. `in_current` and `in_other` have for each line of the
+    base its index in that text, or -1.
+    """
     to_current = start.current - start.base
     to_other = start.other - start.base
     end = start.base
@@ -206,7 +225,10 @@ def _next_shared_line(
     in_other: Sequence[int],
     last: _Cut,
 ) -> _Cut:
-    """Return the cut before the next line that all three texts share; `last` if there is none."""
+    """Return the cut before the next line that all three texts share; `last` if there is none.
+
+    `in_current` and `in_other` have for each line of the base its index in that text, or -1.
+    """
     for line in range(start.base, last.base):
         if in_current[line] >= 0 and in_other[line] >= 0:
             return _Cut(line, in_current[line], in_other[line])
@@ -219,7 +241,10 @@ def mark_conflict(
     names: tuple[str, str],
     newline: str,
 ) -> list[str]:
-    """Return the lines of both sides between conflict marks."""
+    """Return the lines of both sides between conflict marks, all with this line end.
+
+    `names` are those of the current and the other side, as they stand behind the marks.
+    """
     lines = [
         f"<<<<<<< {names[0]}",
         *_without_ends(current),
@@ -231,4 +256,5 @@ def mark_conflict(
 
 
 def _without_ends(lines: list[str]) -> list[str]:
+    """Return the lines without their line ends."""
     return [line.rstrip("\r\n") for line in lines]

@@ -29,11 +29,13 @@ def merge(
     *,
     both: bool = False,
 ) -> Merged:
-    """Merge the current and the other text of a note that began as `base`.
+    """Merge the current and the other text of a note that began as `base`. Never raises.
 
-    Without a base, nothing counts as deleted. `names` are written into the conflict marks. With
-    `both`, if the two sides added different lines in the same place, the result has the lines of
-    both, one after the other, and there is no conflict. Never raises.
+    The headers are merged property by property. If one of them cannot be read or changed safely, or
+    none exists, the whole texts are merged line by line. Without a base, nothing counts as deleted.
+    `names` of the two sides are written into the conflict marks. With `both`, if the two sides
+    added different lines in the same place, the result has the lines of both, one after the other,
+    and there is no conflict.
     """
     headers = [read_header(text or "") for text in (base, current, other)]
     has_problem = any(header.problem for header in headers)
@@ -60,19 +62,26 @@ class _NoteParts(NamedTuple):
 
 
 def _split(text: str) -> _NoteParts:
+    """Return the header with its fences, "" if there is none, and the rest of a note."""
     body_start = read_header(text).body_start
     return _NoteParts(text[:body_start], text[body_start:])
 
 
 def _merge_header(base: str | None, current: str, other: str) -> MergedHeader:
-    """Merge headers. One that a side removed is removed; raises as `merge_headers` does."""
+    """Merge headers. One that a side removed, and the other did not change, is removed.
+
+    Raises SimplememError if a property cannot be changed without changing something else.
+    """
     if is_only_removed(base, current, other):
         return MergedHeader("", {}, {})
     return merge_headers(base, current, other)
 
 
 def _join(header: MergedHeader, body: Merged, names: tuple[str, str], newline: str) -> Merged:
-    """Return the merged note, with the properties in conflict at the top of its body."""
+    """Return the merged note, with the properties in conflict at the top of its body.
+
+    Each property in conflict counts as one conflict.
+    """
     content = mark_properties(header, names, newline) + body.text
     header_text = header.text
     ends_line = header_text.endswith(("\n", "\r"))

@@ -45,9 +45,10 @@ _HEADING: Final = re.compile(r"(?<=\S)#(?=[^\s.])")
 
 
 def check_name(name: str) -> str:
-    """Return the name as a new note may have it: in NFC, with `/` between folders, without `.md`.
+    """Return the name as a new note may have it: NFC, `/` between folders, without `.md`.
 
-    Raise TooLong or Invalid if no new note may have it; the hint proposes a legal name.
+    An illegal name is never repaired: raises TooLong or Invalid if no new note may have it; the
+    hint proposes a legal name. Does not look whether a note of this name exists.
     """
     normalized = unicodedata.normalize("NFC", name)
     # `x.md.md` becomes `x`, because the name `x.md` would refer to the note `x`.
@@ -75,12 +76,19 @@ def check_name(name: str) -> str:
 
 
 def is_device(segment: str) -> bool:
-    """Return whether Windows takes a file name for a device, as it does with `nul.txt`."""
+    """Return whether Windows takes a file name for a device, as it does with `nul.txt`.
+
+    `segment` is one part of a path. The answer is the same on every system.
+    """
     return _DEVICE.fullmatch(segment) is not None
 
 
 def legal_name(title: str) -> str:
-    """Return the legal name most similar to a title, without folders. Keep a legal name."""
+    """Return the legal name most similar to a title, for one file or folder.
+
+    Slashes are replaced too. A legal name stays as it is. Returns "Untitled" if nothing of the
+    title can be used. Never raises.
+    """
     name = title
     better = _usable_name(unicodedata.normalize("NFC", title))
     while better != name:
@@ -90,7 +98,10 @@ def legal_name(title: str) -> str:
 
 
 def _usable_name(name: str) -> str:
-    """Return a name that is closer to a legal one; one change can make another necessary."""
+    """Return a name that is closer to a legal one; one change can make another necessary.
+
+    Returns a legal name unchanged. `legal_name` calls it until nothing changes.
+    """
     name = "".join(char for char in name if unicodedata.category(char) != "Cf")
     name = _FORBIDDEN.sub(_replace_forbidden, name)
     name = _PERCENT.sub("", name)
@@ -128,9 +139,10 @@ def _trim(name: str) -> str:
 
 
 def _cut(name: str) -> str:
-    """Return the beginning of a name that has too many bytes.
+    """Return the beginning of a name that has more than `MAX_SEGMENT_BYTES`.
 
-    The cut is between words if that costs less than a third, and never within a character.
+    A shorter name stays as it is. The cut is between words if that costs less than a third, and
+    never within a character.
     """
     encoded = name.encode()
     if len(encoded) <= MAX_SEGMENT_BYTES:
@@ -182,9 +194,10 @@ def clean_reference(name: str) -> str:
 
 
 def compare_key(path_or_name: str) -> str:
-    """Return the key by which paths and names are compared: those that any system takes for one.
+    """Return the key by which paths and names are compared, which is not for display.
 
-    It ignores letter case and the normal form of Unicode.
+    Names that any system takes for the same one have the same key: it ignores letter case and the
+    normal form of Unicode. It keeps slashes and `.md`.
     """
     if path_or_name.isascii():
         return path_or_name.lower()
@@ -219,7 +232,7 @@ def base_name(path: str) -> str:
 
 
 def _propose(name: str) -> str:
-    """Return the hint for an illegal name: the most similar legal one."""
+    """Return the hint for an illegal name: a sentence with the most similar legal one."""
     segments = name_of(name).replace("\\", "/").split("/")
     segments = [segment for segment in segments if segment.strip(" .~")]
     legal = "/".join(map(legal_name, segments)) or NAMELESS
@@ -251,7 +264,9 @@ _NOT_ON_WINDOWS = frozenset('<>:"|?*') | _CONTROL_CHARACTERS
 def check_path(path: str, *, windows: bool = sys.platform == "win32") -> Parts:
     """Return the components of the path of a note or attachment.
 
-    Raises Invalid if the path could lead out of the vault, or to a hidden file.
+    Raises Invalid if the path could lead out of the vault, or to a hidden file, or has more than
+    128 parts. With `windows`, also if Windows would read it as something else. Reads no file:
+    whether it exists does not matter.
     """
     parts = tuple(path.split("/"))
     problem = _problem_with(path, parts, windows)
@@ -283,19 +298,22 @@ def _problem_with(path: str, parts: Parts, windows: bool) -> str:
 
 
 def _is_windows_name(name: str) -> bool:
-    """Return whether Windows takes a name for exactly the file of this name."""
+    """Return whether Windows takes a name for exactly the file of this name.
+
+    `name` is one part of a path, not empty.
+    """
     ends_well = name[-1] not in ". "
     return ends_well and _NOT_ON_WINDOWS.isdisjoint(name) and not is_device(name)
 
 
 def is_path(path: str) -> bool:
-    """Return whether `check_path` accepts a path."""
+    """Return whether `check_path` accepts a path on this system. Never raises."""
     parts = tuple(path.split("/"))
     return not _problem_with(path, parts, sys.platform == "win32")
 
 
 def parent(path: str) -> Parts:
-    """Return the folder of a vault path, () for the root."""
+    """Return the folder of a vault path as its components, () for the root."""
     return tuple(path.split("/")[:-1])
 
 
@@ -332,7 +350,7 @@ class ConflictName(NamedTuple):
 def is_copy_reason(hidden: str | None) -> bool:
     """Return whether a note is hidden from search because it is a conflict copy.
 
-    `hidden` is the reason why it is hidden; None if it is not.
+    `hidden` is the reason why it is hidden, as the index has it; None if it is not.
     """
     return hidden is not None and hidden.startswith(COPY_REASON)
 
@@ -424,7 +442,11 @@ _GIT_COPY: Final = re.compile(r"(?P<original>.+\.md)(?:~[^~]+|\.orig)", re.IGNOR
 
 
 def parse_conflict_name(path: str) -> ConflictName | None:
-    """Return what the path of a conflict copy tells; None if the path is an ordinary one."""
+    """Return what the path of a conflict copy tells; None if the path is an ordinary one.
+
+    Only the path is looked at. If the result is not `certain`, people give such names too, so the
+    caller has to compare the texts.
+    """
     folder, slash, file_name = path.rpartition("/")
     stem = file_name[:-3]
     extension = file_name[-3:]
@@ -449,9 +471,11 @@ def parse_conflict_name(path: str) -> ConflictName | None:
 
 
 def are_similar(one: str, other: str) -> bool:
-    """Return whether two texts are versions of one: three quarters of their bodies are the same.
+    """Return whether two texts are versions of one note.
 
-    Frontmatter does not count, because notes of one template share it.
+    They are if three quarters of the characters of their bodies are in lines that both have, in any
+    order and without the blanks around them. Frontmatter does not count, because notes of one
+    template share it. Two empty bodies are not similar.
     """
     lines = _count_body_lines(one)
     other_lines = _count_body_lines(other)
@@ -467,5 +491,5 @@ def _count_body_lines(text: str) -> Counter[str]:
 
 
 def _count_characters(lines: Counter[str]) -> int:
-    """Return the number of characters in counted lines."""
+    """Return the number of characters in all lines, each as often as it was counted."""
     return sum(len(line) * count for line, count in lines.items())
