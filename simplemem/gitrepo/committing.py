@@ -56,11 +56,14 @@ def commit_patches(
     when: int,
     allowed: Sequence[str] = (),
 ) -> None:
-    """Commit changes of notes, all or none.
+    """Commit changes of notes to the branch that is checked out, all or none.
 
-    `when` is the author's time, in seconds since 1970. Never commits what the user has staged or
-    edited: raises Unavailable if that is in the way, or if the repository cannot be used, and
-    NotFound if there is none.
+    `subject` is the first line of the message; `trailers` become its lines "Simplemem-<key>:
+    <value>". `when` is the author's time, in seconds since 1970. `allowed` is that of
+    `open_repository`. Nothing is committed if the last commit has the changes already. Files in the
+    working tree are never touched. Never commits what the user has staged or edited: raises
+    Unavailable if that is in the way, or if the repository cannot be used, and NotFound if there is
+    none.
     """
     message = _compose_message(subject, trailers)
     with open_repository(root, allowed) as (repo, checkout), lock_index(repo, checkout) as index:
@@ -73,7 +76,7 @@ def commit_patches(
         if not isinstance(branch, str) or repo.head_is_unborn:
             raise Unavailable("no branch with a commit is checked out")
 
-        draft = _Draft(repo, checkout, index)
+        draft = _CommitDraft(repo, checkout, index)
         for patch in patches:
             draft.apply(patch)
         changed_files = draft.changed()
@@ -101,7 +104,7 @@ def _compose_message(subject: str, trailers: Mapping[str, str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-class _Draft:
+class _CommitDraft:
     """Collects the files that a commit will change, on top of the last commit."""
 
     def __init__(self, repo: pygit2.Repository, checkout: Checkout, index: pygit2.Index) -> None:
@@ -112,7 +115,7 @@ class _Draft:
         self._files: TreeEntries = {}
 
     def changed(self) -> TreeEntries:
-        """Return the files that differ from those of the last commit.
+        """Return the files that differ from those of the last commit, None for deleted ones.
 
         Raises Unavailable if the user has staged a change of one of the files.
         """
@@ -129,7 +132,7 @@ class _Draft:
         return changed
 
     def apply(self, patch: Patch) -> None:
-        """Add a change of a note.
+        """Add a change of a note, after those that were added before. Writes no commit.
 
         A move to a path that git ignores counts as a deletion, one from such a path as a creation.
         Raises Unavailable if the user has changes of the note that are not committed.
@@ -183,9 +186,10 @@ class _Draft:
             self._files[target] = pygit2.IndexEntry(target, new_id, mode)
 
     def _is_ignored(self, path: str) -> bool:
-        """Return whether git is configured to ignore a note.
+        """Return whether git is configured to ignore a note that it does not track yet.
 
-        Raises Unavailable if the note could not be committed as git would.
+        Raises Unavailable if the note could not be committed as git would, because it has a filter
+        or an encoding, is marked as unchanged, or has rules outside of the repository.
         """
         self._check_rule_files(path)
         if self._repo.path_is_ignored(path) and path not in self._index:
@@ -201,7 +205,10 @@ class _Draft:
         return False
 
     def _check_rule_files(self, path: str) -> None:
-        """Raise Unavailable if rules for a path could be read from outside of the repository."""
+        """Raise Unavailable if a file with rules for a path is a link or not regular.
+
+        Such rules could be read from outside of the repository.
+        """
         rule_files = []
         top = self._checkout.top
         for folder in (top / path).parents:
@@ -225,7 +232,10 @@ class _Draft:
         return bool(is_assumed_unchanged or is_skipped)
 
     def _store_text(self, path: str, text: bytes | None) -> pygit2.Oid | None:
-        """Store a text in the repository, with the line ends that its attributes ask for."""
+        """Store a text in the repository and return its id; None for no text.
+
+        It gets the line ends that the attributes of its path ask for.
+        """
         if text is None:
             return None
         if text and b"\0" not in text:
@@ -237,10 +247,10 @@ class _Draft:
 
 @contextmanager
 def lock_index(repo: pygit2.Repository, checkout: Checkout) -> Iterator[pygit2.Index]:
-    """Lock the user's index, as git does, and yield a copy of it.
+    """Lock the user's index, as git does, and yield a copy of it; unlock it at the end.
 
-    Meanwhile no other git changes or commits the index. Raises Unavailable if another git has the
-    lock.
+    Meanwhile no other git changes or commits the index. A change of the copy has no effect until
+    `replace_index`. Raises Unavailable if another git has the lock for two seconds.
     """
     len(repo.index)  # raises an error if libgit2 cannot read the index
     lock = checkout.git_dir / "index.lock"
@@ -264,6 +274,7 @@ def lock_index(repo: pygit2.Repository, checkout: Checkout) -> Iterator[pygit2.I
 
 
 def _index_copy(checkout: Checkout) -> Path:
+    """Return the path of our copy of the index, beside the index itself."""
     return checkout.git_dir / "index.simplemem"
 
 
@@ -275,7 +286,8 @@ def write_tree(
 ) -> pygit2.Oid:
     """Write `tree` with some files replaced, and return the id of the result.
 
-    The files are replaced in `index` too.
+    `files` has None for a file that is deleted. The files are replaced in `index` too, in memory
+    only. No branch is moved.
     """
     tree_index = pygit2.Index()
     tree_index.read_tree(tree)
@@ -317,7 +329,7 @@ def advance_branch(
 
 
 def replace_index(index: pygit2.Index, checkout: Checkout) -> None:
-    """Replace the user's index with our copy of it.
+    """Replace the user's index with our copy of it, which `index` is; it must be locked.
 
     This comes before the branch is moved. A crash between the two then leaves our change staged; in
     the other order, the undoing of our change would be staged.
@@ -332,7 +344,11 @@ def replace_index(index: pygit2.Index, checkout: Checkout) -> None:
 
 
 def finish_interrupted_commit(repo: pygit2.Repository, checkout: Checkout) -> None:
-    """Finish a commit that a crash interrupted after the user's index was replaced."""
+    """Finish a commit that a crash interrupted after the user's index was replaced.
+
+    The branch is moved only if it is where it was, and our change is still staged. Otherwise the
+    mark of the interruption is removed, and nothing else happens.
+    """
     mark = _interrupted_mark(checkout)
     old_id, _, new_id = read_pointer(mark).partition(" ")
     old_commit = _commit_with_id(repo, old_id)
@@ -357,6 +373,7 @@ def _interrupted_mark(checkout: Checkout) -> Path:
 
 
 def _commit_with_id(repo: pygit2.Repository, commit_id: str) -> pygit2.Commit | None:
+    """Return the commit with an id; None if the text is no id, or none of a commit here."""
     if not _COMMIT_ID.fullmatch(commit_id):
         return None
     match = repo.get(commit_id)
@@ -378,4 +395,5 @@ def _is_staged(index: pygit2.Index, old_tree: pygit2.Tree, new_tree: pygit2.Tree
 
 
 def _committer(repo: pygit2.Repository) -> pygit2.Signature:
+    """Return the user as git knows them, else simplemem."""
     return user_signature(repo) or pygit2.Signature("simplemem", "simplemem@localhost")

@@ -62,9 +62,10 @@ class TreeChange(NamedTuple):
 
 @contextmanager
 def open_exchange(root: Path, allowed: Sequence[str]) -> Iterator[Exchange]:
-    """Open the repository of a vault for one exchange with its remote.
+    """Open the repository of a vault for one exchange with its remote; contacts nobody yet.
 
-    Raises NotFound if there is no repository, and Unavailable if nothing can be exchanged.
+    `allowed` is that of `open_repository`. Raises NotFound if there is no repository, and
+    Unavailable if nothing can be exchanged.
     """
     with (
         open_repository(root, allowed) as (repo, checkout),
@@ -74,10 +75,14 @@ def open_exchange(root: Path, allowed: Sequence[str]) -> Iterator[Exchange]:
 
 
 class Exchange:
-    """One attempt to exchange commits. Guards the newest commit of either side."""
+    """One attempt to exchange commits. Guards the newest commit of either side.
+
+    `ours` is the newest commit of the branch here. `theirs` is that of the remote, None before
+    `fetch` and if the remote has no such branch.
+    """
 
     def __init__(self, repo: pygit2.Repository, checkout: Checkout, git_dir: Path) -> None:
-        """Prepare an exchange through an empty temporary folder, `git_dir`.
+        """Prepare an exchange through an empty temporary folder, `git_dir`; contact nobody.
 
         Raises Unavailable if the state of the repository, its remote or git's configuration does
         not allow an exchange.
@@ -113,7 +118,10 @@ class Exchange:
         self.theirs: pygit2.Commit | None = None
 
     def _address(self, url: str | None) -> str:
-        """Return the URL of the remote; for a folder, its path. Raises Unavailable for others."""
+        """Return the URL of the remote; for a folder, its absolute path.
+
+        Raises Unavailable if there is none, or for an address that git is not given.
+        """
         if not url:
             raise Unavailable(
                 "the repository has no remote", hint="Add one with `git remote add origin URL`."
@@ -200,9 +208,10 @@ class Exchange:
             raise Unavailable(f"the history of {self.remote} was rewritten", hint=hint)
 
     def push(self, commit: pygit2.Oid) -> None:
-        """Push a commit to the branch of the remote.
+        """Push a commit to the branch of the remote, and record it as the remote's newest.
 
-        Raises PushRejected if somebody else pushed first, and Unavailable.
+        Raises PushRejected if somebody else pushed first, and Unavailable if the remote cannot be
+        reached. Never overwrites commits of others.
         """
         refspec = f"{commit}:{self.their_branch}"
         no_hooks = self._without_hooks()
@@ -229,15 +238,25 @@ class Exchange:
         return [f"--receive-pack={command}"]
 
     def record_remote_commit(self, commit: pygit2.Oid) -> None:
-        """Record a commit as the newest of the remote, in the reference that git uses for that."""
+        """Record a commit as the newest of the remote, in the repository's tracking branch.
+
+        Contacts nobody.
+        """
         self.repo.references.create(self._tracking_ref, commit, force=True)
 
     def _git(self, *arguments: str) -> str:
+        """Run the user's git in the temporary git directory; return what it prints.
+
+        Raises Unavailable if it fails.
+        """
         return run_git(self._git_dir, self._checkout.top, self.remote, *arguments)
 
     @property
     def base(self) -> pygit2.Commit | None:
-        """The last common commit of both sides; None if there is none."""
+        """The last common commit of both sides; None if there is none.
+
+        It is `ours` if the remote has no such branch.
+        """
         if self.theirs is None:
             return self.ours
         base_id = self.repo.merge_base(self.ours.id, self.theirs.id)
@@ -252,6 +271,7 @@ class Exchange:
         return [self._read_change(delta) for delta in diff.deltas]
 
     def _read_change(self, delta: pygit2.DiffDelta) -> TreeChange:
+        """Return a change of a diff with the contents of its files."""
         status = delta.status_char()
         old_file = None
         new_file = None
@@ -262,6 +282,7 @@ class Exchange:
         return TreeChange(old_file, new_file)
 
     def _read_file(self, file: pygit2.DiffFile) -> CommittedFile:
+        """Return a file of a diff with its content, which is b"" for links and submodules."""
         blob = self.repo.get(file.id)
         is_regular = file.mode in REGULAR_FILE_MODES
         data = b""
@@ -274,15 +295,17 @@ class Exchange:
         return CommittedFile(path if is_ours else file.path, data, is_ours)
 
     def text_in_last_commit(self, path: str) -> bytes | None:
-        """Return the text at a path of the vault in our newest commit; None if there is none."""
+        """Return the content of a path of the vault in our newest commit; None if there is none."""
         name = self._checkout.prefix + path
         return read_blob(self.repo, self.ours.tree, name)
 
     def commit_merge(self, files: Mapping[str, bytes | None]) -> pygit2.Oid:
-        """Commit merged files, None for deleted ones; return the new commit of our branch.
+        """Commit merged files, and return the new commit, to which our branch then points.
 
-        Its parents are the commits of both sides. If our side has nothing of its own, our branch
-        moves on to their commit instead.
+        `files` has by path in the vault the content, or None for a deleted file; all other files
+        are those of our side. The parents are the commits of both sides. If our side has nothing of
+        its own, our branch moves on to their commit instead. Writes no file of the working tree.
+        `fetch` must have set `theirs`. Raises Unavailable if the index or the branch is locked.
         """
         assert self.theirs is not None
         entries: TreeEntries = {}
@@ -302,6 +325,7 @@ class Exchange:
         return new_commit
 
     def _create_merge(self, tree: pygit2.Oid, their_id: pygit2.Oid) -> pygit2.Oid:
+        """Write a merge commit of both sides with this tree; return its id. Moves no branch."""
         user = user_signature(self.repo)
         assert user is not None
         message = "simplemem: sync\n"
@@ -331,7 +355,10 @@ def _checked_out_branch(repo: pygit2.Repository) -> str:
 
 
 def read_blob(repo: pygit2.Repository, tree: pygit2.Tree, path: str) -> bytes | None:
-    """Return the bytes of the file at a path of a tree; None if there is no file."""
+    """Return the bytes of the file at a path of a tree; None if there is no file.
+
+    `path` is one in the repository.
+    """
     if path not in tree:
         return None
     blob = repo.get(tree[path].id)

@@ -53,7 +53,8 @@ _NamedFile: TypeAlias = tuple[str | None, pygit2.IndexEntry | None]
 def read_history(repository: OpenRepository, path: str, limit: int = 20) -> list[NoteCommit]:
     """Return the commits that changed a note, newest first, also under its former paths.
 
-    Raises Unavailable if git is too slow or reports an error.
+    At most `limit` are returned. Returns [] for a note that was never committed. Raises NotFound if
+    there is no repository, and Unavailable if git is too slow or reports an error.
     """
     with repository as (repo, checkout):
         return list(islice(_commits_of(repo, checkout, path), limit))
@@ -63,8 +64,8 @@ def read_text_at(repository: OpenRepository, path: str, commit: str) -> tuple[st
     """Return the path and the text that a note had at a commit.
 
     `commit` is the beginning of its id, of at least seven digits. The note is found under its
-    former paths too. Raises NotFound if there is no such commit, or if it does not contain the
-    note.
+    former paths too. Raises NotFound if there is no repository or no such commit, or if it does not
+    contain the note, and Unavailable if git is too slow.
     """
     with repository as (repo, checkout):
         match = _find_commit(repo, checkout, commit)
@@ -107,9 +108,10 @@ def _find_commit(repo: pygit2.Repository, checkout: Checkout, name: str) -> pygi
 
 
 def _commits_of(repo: pygit2.Repository, checkout: Checkout, path: str) -> Iterator[NoteCommit]:
-    """Yield the commits that changed a file, newest first. Follows the file to its former paths.
+    """Yield the commits that changed a file, newest first.
 
-    A merge counts only if the file differs from that of each parent.
+    Follows the file to its former paths. A merge counts only if the file differs from that of each
+    parent. Raises Unavailable after ten seconds.
     """
     tip = _tip_of(repo, checkout)
     if tip is None:
@@ -137,7 +139,7 @@ def _commits_of(repo: pygit2.Repository, checkout: Checkout, path: str) -> Itera
 
 
 def _tip_of(repo: pygit2.Repository, checkout: Checkout) -> pygit2.Oid | str | None:
-    """Return the newest commit of the branch; None if it has none yet."""
+    """Return the id of the newest commit of the branch; None if it has none yet."""
     branch = repo.references.get(checkout.ref)
     if branch is None:
         return None
@@ -147,6 +149,7 @@ def _tip_of(repo: pygit2.Repository, checkout: Checkout) -> pygit2.Oid | str | N
 
 
 def _too_slow() -> Unavailable:
+    """Return the error for a walk through the commits that takes too long."""
     return Unavailable(
         f"git did not answer within {_MAX_WALK_SECONDS:g} s",
         hint="To leave git commits out of the history, set git.history = false.",
@@ -187,7 +190,10 @@ def _describe(
     old: _NamedFile,
     new: tuple[str, pygit2.IndexEntry | None],
 ) -> NoteCommit:
-    """Return what a commit did to a file. The old name is that before a rename, else None."""
+    """Return what a commit did to a file. Each side is a name in the repository and a file.
+
+    The old name is None unless the commit renamed the file; a file is None where there is none.
+    """
     old_name, old_file = old
     new_name, new_file = new
     old_path = None
@@ -215,6 +221,7 @@ def _operation(
     old_file: pygit2.IndexEntry | None,
     new_file: pygit2.IndexEntry | None,
 ) -> str:
+    """Return "move", "create", "delete" or "update" for the files before and after a commit."""
     if old_name is not None:
         return "move"
     if old_file is None:

@@ -57,11 +57,11 @@ OpenRepository: TypeAlias = AbstractContextManager[tuple[pygit2.Repository, Chec
 def open_repository(
     root: Path, allowed: Sequence[str]
 ) -> Iterator[tuple[pygit2.Repository, Checkout]]:
-    """Open the repository that a vault is in.
+    """Open the repository that a vault is in, or that a folder above the vault is.
 
-    `allowed` are folders outside the working tree that parts of the repository may be in. Raises
-    NotFound if there is no repository, and Unavailable if it is refused, or if libgit2 reports an
-    error inside the `with` block.
+    Yields the repository and where it is. `allowed` are folders outside the working tree that parts
+    of the repository may be in. Raises NotFound if there is no repository, and Unavailable if it is
+    refused, or if libgit2 reports an error inside the `with` block.
     """
     checkout = _find_checkout(root, allowed)
     for folder in {checkout.git_dir, checkout.common}:
@@ -122,7 +122,10 @@ def _real_path(path: str | Path) -> Path:
 
 
 def _resolve_git_dir(dot_git: Path) -> Path:
-    """Return the git directory that `.git` is, or to which the file `.git` points."""
+    """Return the git directory that `.git` is, or to which the file `.git` points.
+
+    It need not exist.
+    """
     git_dir = dot_git
     if dot_git.is_file():
         target = read_pointer(dot_git).removeprefix("gitdir:").strip()
@@ -133,7 +136,7 @@ def _resolve_git_dir(dot_git: Path) -> Path:
 def _check_inside(folder: Path, top: Path, allowed: Sequence[str], relation: str) -> None:
     """Raise Unavailable if a folder is neither in the working tree nor in an allowed folder.
 
-    Such a folder may belong to anybody.
+    Such a folder may belong to anybody. `relation` is the verb of the message, such as "is in".
     """
     if folder.is_relative_to(top):
         return
@@ -153,7 +156,8 @@ def _check_inside(folder: Path, top: Path, allowed: Sequence[str], relation: str
 def _check_borrowed(objects: Path, top: Path, allowed: Sequence[str], depth: int = 0) -> None:
     """Raise Unavailable if objects are read from folders that are not allowed.
 
-    They may be borrowed by links, or through `objects/info/alternates`.
+    They may be borrowed by links, or through `objects/info/alternates`, from folder to folder.
+    `depth` is how many have been followed already.
     """
     _check_regular(objects)
     alternates = objects / "info" / "alternates"
@@ -188,7 +192,8 @@ def read_pointer(file: Path) -> str:
 def _check_regular(folder: Path, only: Collection[str] = ()) -> None:
     """Raise Unavailable if something in a git directory is neither a folder nor a regular file.
 
-    With `only`, just the entries with these names are looked at.
+    Its folders are looked at too. With `only`, just the entries of `folder` with these names, in
+    small letters, are looked at. A folder that does not exist is no error.
     """
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
@@ -227,7 +232,10 @@ def _check_working_tree(repo: pygit2.Repository, checkout: Checkout) -> None:
 
 
 def find_file(tree: pygit2.Tree, path: str) -> pygit2.IndexEntry | None:
-    """Return the entry of a file in a tree; None if there is none, or a folder."""
+    """Return the entry of a file in a tree; None if there is none, or a folder.
+
+    `path` is one in the repository. The entry may be a link or a submodule.
+    """
     if path not in tree:
         return None
     entry = tree[path]
@@ -237,7 +245,10 @@ def find_file(tree: pygit2.Tree, path: str) -> pygit2.IndexEntry | None:
 
 
 def read_text(repo: pygit2.Repository, file: pygit2.IndexEntry | None) -> bytes | None:
-    """Return the text of a file; None if it is too large, or if this clone does not have it."""
+    """Return the bytes of a file of a commit; None for no file.
+
+    None too if it is over 10 MB, or if this clone does not have it.
+    """
     if file is None:
         return None
     blob = repo.get(file.id)
@@ -269,7 +280,8 @@ def one_line(text: str, max_characters: int = 300) -> str:
 def retry(action: Callable[[], object], failure: type[Exception]) -> None:
     """Call a function until it does not raise `failure`, for about two seconds.
 
-    Then the exception is raised. Another git at work holds its locks for less time.
+    Then the exception is raised. Other exceptions are raised at once. Another git at work holds its
+    locks for less time.
     """
     deadline = time.monotonic() + _MAX_RETRY_SECONDS
     while time.monotonic() < deadline:

@@ -34,7 +34,8 @@ class UncommittedFile(NamedTuple):
 def list_uncommitted(root: Path, allowed: Sequence[str]) -> list[UncommittedFile]:
     """Return the files of a vault that differ from those of the last commit, sorted by path.
 
-    Raises NotFound if there is no repository, and Unavailable if it cannot be used.
+    New files are among them, files that git ignores are not. Paths are those in the vault. Raises
+    NotFound if there is no repository, and Unavailable if it cannot be used.
     """
     with open_repository(root, allowed) as (repo, checkout):
         finish_interrupted_commit(repo, checkout)
@@ -54,10 +55,10 @@ def list_uncommitted(root: Path, allowed: Sequence[str]) -> list[UncommittedFile
 
 
 def ahead_behind(root: Path, allowed: Sequence[str]) -> tuple[str, int, int] | None:
-    """Return the remote, and how many commits only we have, and only the remote.
+    """Return the remote, how many commits only we have, and how many only the remote has.
 
-    The numbers are as of the last exchange. Returns None if the branch has no remote. Raises
-    NotFound if there is no repository, and Unavailable if it cannot be used.
+    The numbers are as of the last exchange: nobody is contacted. Returns None if the branch has no
+    remote. Raises NotFound if there is no repository, and Unavailable if it cannot be used.
     """
     with open_repository(root, allowed) as (repo, _):
         if repo.head_is_unborn or repo.head_is_detached:

@@ -57,8 +57,9 @@ class PushRejected(Exception):
 def run_git(git_dir: Path, top: Path, remote: str, *arguments: str) -> str:
     """Run the user's git in a git directory of ours; return what it prints.
 
-    No program in the folder `top` is run, nor any hook. Raises Unavailable if git is not installed,
-    fails, or takes too long; its message names the remote.
+    `arguments` begin with the command. No program in the folder `top` is run, nor any hook, and no
+    question is asked. Raises Unavailable if git is not installed, fails, or takes over five
+    minutes; its message names the remote.
     """
     program = find_git(top)
     environment = _environment(git_dir)
@@ -88,7 +89,10 @@ def run_git(git_dir: Path, top: Path, remote: str, *arguments: str) -> str:
 
 
 def _environment(git_dir: Path) -> dict[str, str]:
-    """Return the environment that git runs in."""
+    """Return the environment that git runs in, without variables that could redirect git.
+
+    Messages are in English, because `Exchange.push` reads them.
+    """
     environment = {
         name: value
         for name, value in os.environ.items()
@@ -108,7 +112,10 @@ def _summarize_error(output: str) -> str:
 
 
 def find_git(top: Path) -> str:
-    """Return the path of the user's git. One in the vault is never used."""
+    """Return the path of the user's git. One in the folder `top` is never used.
+
+    Raises Unavailable if there is none.
+    """
     real_top = os.path.realpath(top)
     folders = []
     for folder in os.get_exec_path():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import MAXYEAR, UTC, date, datetime, time, timedelta
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -148,6 +148,7 @@ _MONTHS = (
 _AMBIGUOUS_MONTHS = ("march", "may")
 
 _DAY = timedelta(days=1)
+_LAST_MOMENT = datetime.max  # noqa: DTZ901  (local time, as notes are)
 # From the first day of any month, this leads into the next one.
 _MORE_THAN_A_MONTH = 32 * _DAY
 
@@ -191,13 +192,13 @@ def read_when(text: str, now: datetime, *, end: bool = False) -> str:
     """Return the moment that a date given by a user means: local time, as in `sortable_time`.
 
     `text` is an ISO date or time, a month, a year, or words such as "last week" and "3 days ago",
-    in any case of letters. A period gives its first moment; with `end`, the first moment behind it.
-    `now` is the local time that words refer to. Years before 1000 sort before all notes that can
-    have a date, so they give the year 1000; a period that reaches beyond the year 9999 ends with
-    it. Raises Invalid for a text that is no date.
+    in any case of letters. A period gives its first moment; with `end`, the first moment behind it,
+    or for a period that reaches the end of the calendar, 9999-12-31T23:59:59. `now` is the local
+    time that the words refer to. Raises Invalid for a text that is no date, and for years before
+    1000, which do not sort.
     """
     period = _period_of(" ".join(text.casefold().split()), now)
-    if period is None:
+    if period is None or period.start.year < _MIN_YEAR:
         raise Invalid(
             f"{text!r} is not a valid date",
             hint='Use 2026-01-24, 2026-01, 2026-01-24T12:00, "yesterday", "last week", '
@@ -245,14 +246,25 @@ def _named_periods(now: datetime) -> dict[str, _Period]:
         "last week": _Period(monday - 7 * _DAY, monday),
         "this month": _Period(month, _next_month(month)),
         "last month": _Period((month - _DAY).replace(day=1), month),
-        "this year": _Period(year, year.replace(year=year.year + 1)),
+        "this year": _Period(year, _next_year(year)),
         "last year": _Period(year.replace(year=year.year - 1), year),
     }
 
 
 def _next_month(month: datetime) -> datetime:
-    """Return the first day of the month after the one that `month`, a first day, begins."""
+    """Return the first day of the month after the one whose first day is given.
+
+    After the last month that a calendar has, in the year 9999, this is the end of that month.
+    """
+    if month.year == MAXYEAR and month.month == len(_MONTHS):
+        return _LAST_MOMENT
     return (month + _MORE_THAN_A_MONTH).replace(day=1)
+
+
+def _next_year(year: datetime) -> datetime:
+    """Return the first day of the next year; `year` is a first day. The year 9999 ends itself."""
+    december = year.replace(month=len(_MONTHS))
+    return _next_month(december)
 
 
 def _period_ago(count: int, unit: str, now: datetime) -> _Period:
@@ -271,32 +283,34 @@ def _period_ago(count: int, unit: str, now: datetime) -> _Period:
 def _year_or_month(text: str) -> _Period:
     """Return the year or month of `2026` or `2026-01`.
 
-    Raises ValueError or OverflowError if there is no such year or month.
+    Raises ValueError if there is no such year or month.
     """
     month = int(text[5:] or 1)
     start = datetime(int(text[:4]), month, 1)  # noqa: DTZ001  (local time, as notes are)
     if len(text) == len("2026"):
-        return _Period(start, start.replace(year=start.year + 1))
+        return _Period(start, _next_year(start))
     return _Period(start, _next_month(start))
 
 
 def _day_or_second(text: str) -> _Period:
     """Return the day of an ISO date, or the second of an ISO date with a time.
 
-    Raises ValueError or OverflowError for any other text, and for years before 1000.
+    Raises ValueError for any other text, and for years before 1000.
     """
     start = datetime.fromisoformat(sortable_time(text.upper()) or "")
     length = _DAY if len(text) == len("2026-01-24") else timedelta(seconds=1)
-    return _Period(start, start + length)
+    is_last = start > _LAST_MOMENT - length
+    end = _LAST_MOMENT if is_last else start + length
+    return _Period(start, end)
 
 
-def days_in(text: str, now: datetime) -> tuple[str, ...]:
+def days_in(text: str, now: datetime | None) -> tuple[str, ...]:
     """Return the days, months and years that a text speaks of, as beginnings of ISO days.
 
     `2026` is a year, `2026-06` a month, `2026-06-03` a day. A month or day without a year is `-06`
     or `-06-03`: June, or 3 June, of any year. "Last week" gives each of its days. Dates that only
     limit a period ("before May") and words that are no dates in their context ("may") are left out.
-    `now` is the local time.
+    `now` is the local time that "yesterday" refers to; if it is None, such words are left out.
     """
     text = " ".join(text.casefold().split())
     days: list[str] = []
@@ -307,8 +321,15 @@ def days_in(text: str, now: datetime) -> tuple[str, ...]:
     return tuple(days)
 
 
-def _days_of_match(match: re.Match[str], previous_word: str, now: datetime) -> list[str]:
-    """Return the beginnings of ISO days that a match means; none if it is no date."""
+def _days_of_match(
+    match: re.Match[str],
+    previous_word: str,
+    now: datetime | None,
+) -> list[str]:
+    """Return the beginnings of ISO days that a match of `_DATE_PHRASE` means.
+
+    Returns none if it is no date, or if it is relative to the current time and `now` is None.
+    """
     follows_preposition = previous_word in _DATE_PREPOSITIONS
     if match["month"]:
         return _days_of_month(match, follows_preposition)
@@ -318,7 +339,7 @@ def _days_of_match(match: re.Match[str], previous_word: str, now: datetime) -> l
         # Any other number of four digits is a number: "2000 seats".
         return [match["only_year"]] if follows_preposition else []
 
-    period = _period_of(match["relative"], now)
+    period = None if now is None else _period_of(match["relative"], now)
     if period is None:
         return []
     day_count = (period.end - period.start).days
@@ -344,12 +365,20 @@ def _days_of_month(match: re.Match[str], follows_preposition: bool) -> list[str]
 def full_day_in(title: str) -> str:
     """Return the first full day in a title as an ISO day; "" if there is none.
 
-    A full day has day, month and year: `8 May, 2023` or `2023-05-08`. Words such as "yesterday"
-    mean a day around 2000-01-01, so titles with them should not be passed.
+    A full day has day, month and year, and is in the calendar: `8 May, 2023` or `2023-05-08`. Words
+    such as "yesterday" do not count.
     """
     if not any(map(str.isdigit, title)):
         return ""
 
-    any_moment = datetime(2000, 1, 1)  # noqa: DTZ001
-    days = days_in(title, any_moment)
-    return next((day for day in days if len(day) == len("2023-05-08")), "")
+    days = days_in(title, now=None)
+    return next(filter(_is_full_day, days), "")
+
+
+def _is_full_day(day: str) -> bool:
+    """Return whether the beginning of an ISO day is a whole day, and one that the calendar has."""
+    try:
+        date.fromisoformat(day)
+    except ValueError:
+        return False
+    return True

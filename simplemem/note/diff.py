@@ -31,8 +31,8 @@ _NO_NEWLINE: Final = "\n\\ No newline at end of file\n"
 _Lines = Sequence[str]
 _Region = tuple[int, int, int, int]  # start and end in one text, start and end in the other
 _LinePair = tuple[int, int]  # the indexes of equal lines
-_Author = TypeVar("_Author")
-_State = tuple[str | None, _Author]  # the hash of a text, None if there was no note
+_AuthorT = TypeVar("_AuthorT")
+_TextState = tuple[str | None, _AuthorT]  # the hash of a text, None if there was no note
 
 
 class _Change(NamedTuple):
@@ -183,9 +183,9 @@ def lines_of(data: bytes) -> list[str]:
 
 def blame(
     now: bytes,
-    states: Sequence[_State[_Author]],
+    states: Sequence[_TextState[_AuthorT]],
     text_of: Callable[[str], bytes | None],
-) -> list[_Author | None]:
+) -> list[_AuthorT | None]:
     """Return the author of each line of a text, as many as `lines_of` gives lines.
 
     `states` are the states of the note, newest first, the text `now` among them as the first: the
@@ -195,7 +195,7 @@ def blame(
     author.
     """
     lines = _stripped_lines(now)
-    authors: list[_Author | None] = [None] * len(lines)
+    authors: list[_AuthorT | None] = [None] * len(lines)
     oldest_index = {sha: index for index, (sha, _) in enumerate(states)}
     # Where the lines whose author is not determined yet are in the older text.
     positions = {line: line for line in range(len(lines))}
@@ -229,7 +229,7 @@ def _stripped_lines(data: bytes) -> list[str]:
 
 
 def _previous_kept_text(
-    states: Sequence[_State[_Author]],
+    states: Sequence[_TextState[_AuthorT]],
     index: int,
     text_of: Callable[[str], bytes | None],
 ) -> tuple[int, bytes]:
@@ -246,7 +246,7 @@ def _previous_kept_text(
     return len(states), b""
 
 
-def _only_author(states: Sequence[_State[_Author]]) -> _Author | None:
+def _only_author(states: Sequence[_TextState[_AuthorT]]) -> _AuthorT | None:
     """Return the author of some states, at least one; None if they have more than one."""
     _, author = states[0]
     authors = {author for _, author in states}

@@ -52,6 +52,7 @@ def bare_tag(name: str) -> str:
     """Return a tag without spaces around it, `#` before it and slashes behind it.
 
     Obsidian accepts the `#` in a property, and does not count a trailing slash as part of a tag.
+    The result may be "".
     """
     return name.strip().lstrip("#").rstrip("/")
 
@@ -62,15 +63,18 @@ def hyphenate(text: str) -> str:
 
 
 def is_tag_item(item: object) -> TypeGuard[str]:
-    """Return whether an item of a tag list is a tag: a text with neither spaces within nor blank.
+    """Return whether an item of a tag list is a tag: a text without spaces within it.
 
-    Obsidian ignores the other items, too.
+    Blank texts, numbers and other values are none. Obsidian ignores them, too.
     """
     return isinstance(item, str) and len(item.split()) == 1
 
 
 def is_within(item: object, name: str) -> bool:
-    """Return whether an item is this tag or one below it: `status/done` is within `status`."""
+    """Return whether an item is this tag or one below it: `status/done` is within `status`.
+
+    Letter case does not matter. `name` has no `#`. An item that is no tag is within none.
+    """
     if not is_tag_item(item):
         return False
 
@@ -80,7 +84,10 @@ def is_within(item: object, name: str) -> bool:
 
 
 def is_tag(item: object, name: str) -> bool:
-    """Return whether an item is this tag, in any case of letters."""
+    """Return whether an item is exactly this tag, in any case of letters.
+
+    `name` has no `#`. A tag below it is not meant.
+    """
     if not is_tag_item(item):
         return False
 
@@ -89,9 +96,10 @@ def is_tag(item: object, name: str) -> bool:
 
 
 def tag_items(tags: object) -> list[Any]:
-    """Return the value of a tags property as a list.
+    """Return the value of a tags property as a list; nothing is filtered out.
 
-    A text is split at commas and spaces. Any other value, such as a map, is the only item.
+    A text is split at commas and spaces. None gives []. Any other value, such as a map, is the only
+    item. A list is returned itself, not copied.
     """
     if tags is None:
         return []
@@ -106,7 +114,7 @@ def value_in_property(properties: Properties, name: str) -> TagValue | None:
     """Return the value of a tag that is stored in the property of the same name, else None.
 
     With `tags: [due]` and `due: 2026-12-01`, the tag `due` has that date as its value. Only texts
-    and numbers count, and no reserved property.
+    and numbers count, and no reserved property. Whether the note has the tag is not checked.
     """
     if name.lower() in RESERVED_KEYS:
         return None
@@ -135,7 +143,11 @@ def read_tags(properties: Properties, inline: Sequence[str]) -> tuple[Tag, ...]:
 
 
 def _read_tag_property(key: str, value: object) -> list[Tag]:
-    """Return the tags in a property, of which `key` is the usual spelling."""
+    """Return the tags in a property. `key` is its usual spelling: "tags", "tag" or "keywords".
+
+    Their source is "map" for a map in `tags`, "property" for a list or a single tag in `tags`, and
+    "legacy" for what Obsidian no longer reads.
+    """
     if isinstance(value, Mapping) and key == "tags":
         return [Tag(name, "map") for _, name, _ in map_entries(value)]
 
@@ -163,7 +175,10 @@ def map_entries(entries: Mapping[str, Any]) -> Iterator[tuple[str, str, TagValue
 
 
 def nested_tag(name: str, value: object) -> str | None:
-    """Return the tag `name/value`, with hyphens for spaces; None if a tag cannot have the value."""
+    """Return the tag `name/value`, with hyphens for spaces; None if no tag can have the value.
+
+    True, lists, maps, and texts with a slash or punctuation cannot be in a tag.
+    """
     if value is True or not isinstance(value, SCALAR_TYPES):
         return None
 
@@ -179,9 +194,10 @@ def filter_pairs(
 ) -> tuple[tuple[str, str], ...]:
     """Return the pairs (key, value) by which filters find tags, with keys in lower case.
 
-    (key, "") says that the note has the tag, (key, value) that the tag has this value. `a/b/c`
-    gives (a, ""), (a/b, ""), (a/b/c, ""), (a, b/c) and (a/b, c). A value outside the tag's name,
-    such as an entry of a map, is also returned as it is written.
+    `properties` are those of the note that has the tags. (key, "") says that the note has the tag,
+    (key, value) that the tag has this value. `a/b/c` gives (a, ""), (a/b, ""), (a/b/c, ""), (a,
+    b/c) and (a/b, c). A value outside the tag's name, such as an entry of a map, is also returned
+    as it is written.
     """
     pairs: dict[tuple[str, str], None] = {}  # a dict keeps the order and has each pair once
     for tag in tags:
@@ -203,9 +219,11 @@ def filter_pairs(
 
 
 def tag_map(tags: Sequence[Tag], properties: Properties) -> dict[str, TagValue]:
-    """Return the tags as a map: `{"todo": True, "status": "done"}`.
+    """Return the tags as a map: `todo` and `status/done` give {"todo": True, "status": "done"}.
 
-    If a key has several values, only the first is its value; the other tags keep their full names.
+    `properties` are those of the note that has the tags, in which values of tags may be. If a key
+    has several values, only the first is its value; the other tags keep their full names, with
+    True.
     """
     spellings: dict[str, str] = {}  # by the case-folded key, as are the values
     values: dict[str, TagValue] = {}
@@ -274,12 +292,12 @@ class Note:
 
     @cached_property
     def body(self) -> Body:
-        """Return the headings, blocks, links and tags below the frontmatter."""
+        """Return the headings, blocks, links and tags below the frontmatter, read on first use."""
         return read_body(self.text, self.header.body_start)
 
     @cached_property
     def links(self) -> tuple[Link, ...]:
-        """Return all links, those in properties first.
+        """Return all links and embeds, those in properties first; links to the web are none.
 
         As in Obsidian, the value of a property is a link only if it is one link and nothing else.
         """
@@ -287,7 +305,7 @@ class Note:
 
     @cached_property
     def tags(self) -> tuple[Tag, ...]:
-        """Return the tags of the frontmatter and of the body."""
+        """Return the tags of the frontmatter and of the body, each once, without `#`."""
         return read_tags(self.header.properties, self.body.tags)
 
     @cached_property
@@ -313,7 +331,10 @@ class Note:
 
     @property
     def open_tasks(self) -> list[tuple[int, str]]:
-        """Return the line and the text of each open task, written `- [ ] text` as in Obsidian."""
+        """Return line and text of each open task, written as the list item `- [ ] text`.
+
+        Lines count from 1 at the first line of the file.
+        """
         if "[ ]" not in self.text:
             return []
 
@@ -327,21 +348,27 @@ class Note:
         return tasks
 
     def text_property(self, key: str) -> str | None:
-        """Return a property as text; None if it is missing, blank, a list or a map."""
+        """Return a property as text without spaces around it, whatever the case of its name.
+
+        Numbers become text too. Returns None if it is missing, blank, a list or a map.
+        """
         value = self.header.get(key)
         if value is None or isinstance(value, (Mapping, list)):
             return None
         return str(value).strip() or None
 
     def in_table(self, offset: int) -> bool:
-        """Return whether an offset lies in a table, where a bar would end the cell."""
+        """Return whether an offset of the text lies in a table, where a bar would end the cell."""
         for block in self.body.blocks:
             if block.kind == "table" and block.start <= offset < block.end:
                 return True
         return False
 
     def check_editable(self, path: str) -> None:
-        """Raise Unreadable if the note has a problem, because a rewrite could destroy its text."""
+        """Raise Unreadable if the note has a problem, because a rewrite could destroy its text.
+
+        `path` only names the note in the message.
+        """
         if self.problem is None:
             return
 
@@ -368,7 +395,10 @@ class Note:
 
 
 def _place_link(link: Link, text: str, scalar: Scalar) -> Link:
-    """Return the link that a value of a property is, with its offsets in the whole text."""
+    """Return a link that was read from a value, with its offsets and line in the whole note.
+
+    `link` has the offsets of `read_value_link`; `scalar` is the value in the header of `text`.
+    """
     property_path = ".".join(scalar.path)
     line = 1 + count_lines(text, 0, scalar.start)
     if scalar.verbatim < 0:
@@ -408,7 +438,10 @@ def _place_link(link: Link, text: str, scalar: Scalar) -> Link:
 
 
 def decode_text(data: bytes) -> tuple[str, str | None]:
-    """Return the text of a file, and why it is not UTF-8; None if it is. Never raises."""
+    """Return the text of a file, and why it is not UTF-8; None if it is. Never raises.
+
+    In the text, U+FFFD replaces what is not UTF-8. A byte order mark stays.
+    """
     try:
         return data.decode("utf-8"), None
     except UnicodeDecodeError as error:

@@ -28,15 +28,19 @@ _MAX_PIECE_CHARACTERS = 100_000  # a list of all words of a long text would take
 
 
 def text_hash(text: str) -> bytes:
-    """Return 16 bytes that tell whether a text is still the one that a vector was computed from."""
+    """Return the first 16 bytes of the SHA-256 of a text, by which changes of it are noticed.
+
+    The index stores it beside the vector that was computed from the text.
+    """
     data = text.encode("utf-8", "surrogatepass")
     return hashlib.sha256(data).digest()[:16]
 
 
 def text_key(text: str) -> int | None:
-    """Return a number that is equal for two blocks that read the same, or None without words.
+    """Return a number that is equal for two blocks that read the same; None without words.
 
-    Addresses, HTML tags and white space make no difference. The number has 64 bits and a sign.
+    Addresses, HTML tags and white space make no difference; letter case and marks do. The number
+    has 64 bits and a sign.
     """
     if "](" in text or "<" in text or "://" in text:
         text = _ADDRESS_OR_TAG.sub(" ", text)
@@ -57,7 +61,10 @@ def text_key(text: str) -> int | None:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield a text in pieces that end at white space, as far as it has any."""
+    """Yield a long text in pieces of about 100,000 characters that end at white space.
+
+    A text without white space is one piece. Joined, the pieces are the text.
+    """
     start = 0
     while len(text) - start > _MAX_PIECE_CHARACTERS:
         blank = _BLANK.search(text, start + _MAX_PIECE_CHARACTERS)
@@ -77,7 +84,8 @@ _ASCII_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 def heading_paths(body: Body) -> list[tuple[str, ...]]:
     """Return the path of each heading, outermost heading first, and an empty path behind them.
 
-    The empty path is for text above the first heading, whose heading has the index -1.
+    A path has the texts of the headings, with that of the heading itself as the last. The empty
+    path is for text above the first heading, whose heading has the index -1.
     """
     paths: list[tuple[str, ...]] = []
     open_headings: list[Heading] = []
@@ -92,11 +100,12 @@ def heading_paths(body: Body) -> list[tuple[str, ...]]:
 
 
 def find_section(text: str, body: Body, section: str) -> Span | None:
-    """Return the start and end of a section or block, or None if the note has none of that name.
+    """Return the start and end of a section or block, or None if the note has no such one.
 
-    A section is named by its heading or by a part of the heading's path: "Heading",
-    "#Heading#Sub" or "Heading > Sub". A block is named by its id: "^id", also below a heading:
-    "Heading > ^id".
+    A section is named by its heading or by a part of the heading's path: "Heading", "#Heading#Sub"
+    or "Heading > Sub". It goes from its heading to the next one of the same or a higher rank. A
+    block is named by its id: "^id", also below a heading: "Heading > ^id". Of several with the
+    name, the first is returned. Letter case and punctuation do not matter.
     """
     # A heading may contain " > " itself, so the name is first looked up as it is.
     for name in (section, section.replace(" > ", "#")):
@@ -121,7 +130,10 @@ def _find_block_below(
     headings: Sequence[str],
     block_id: str,
 ) -> Span | None:
-    """Return the span of the block with an id, if it is in the section that headings name."""
+    """Return the span of the block with an id, if it is in the section that headings name.
+
+    Without headings, the whole note is searched. Returns None if there is no such block or section.
+    """
     block = _find_block(text, body, block_id)
     if block is None or not headings:
         return block
@@ -138,7 +150,10 @@ def _find_block_below(
 
 
 def _find_block(text: str, body: Body, block_id: str) -> Span | None:
-    """Return the span of the block with an id, in any case of letters."""
+    """Return the span of the block with an id, in any case of letters; None if there is none.
+
+    If the id stands alone in a block, the span also has the block before it, which the id names.
+    """
     line = _line_of_block_id(body, block_id)
     if line is None:
         return None
@@ -155,6 +170,7 @@ def _find_block(text: str, body: Body, block_id: str) -> Span | None:
 
 
 def _line_of_block_id(body: Body, block_id: str) -> int | None:
+    """Return the line of the first block id that is equal but for case; None if there is none."""
     key = block_id.casefold()
     for other_id, line in body.block_ids:
         if other_id.casefold() == key:
@@ -201,7 +217,7 @@ def _section_end(text: str, body: Body, index: int) -> int:
 
 
 def _heading_key(heading: str) -> str:
-    """Return what is equal for headings that a link does not distinguish.
+    """Return a key that is equal for headings that a link does not distinguish.
 
     As in Obsidian, case, ASCII punctuation and repeated spaces make no difference. Neither do HTML
     comments: answers do not quote them, so an agent does not know them.
@@ -212,7 +228,10 @@ def _heading_key(heading: str) -> str:
 
 
 def section_span(text: str, section: str) -> Span | None:
-    """Return the start and end of a section of a note, or None. See `find_section` for its name."""
+    """Return the start and end of a section or block of a note, or None if it has none.
+
+    `section` is its name, as in `find_section`.
+    """
     body_start = read_header(text).body_start
     return find_section(text, read_body(text, body_start), section)
 
@@ -223,9 +242,11 @@ def add_line(
     line: str,
     at: int | None = None,
 ) -> str:
-    """Return the note with a line added to a section: at an offset in it, or at its end.
+    """Return the note with a line added to a section: at the offset `at`, or at its end.
 
-    A section that does not exist is added at the end of the note, with the line; `at` is not used.
+    `at` is an offset of the whole text, at the beginning of a line in the section; it is not
+    checked. A section that does not exist is added at the end of the note as a heading of level 2,
+    with the line; `at` is then not used.
     """
     newline = newline_of(text)
     span = section_span(text, section)
@@ -251,7 +272,10 @@ def _gap_before_heading(text: str, newline: str) -> str:
 
 
 def _add_line_at_end(text: str, span: Span, line: str, newline: str) -> str:
-    """Return the text with a line behind the last text of a section."""
+    """Return the text with a line behind the last text of a section.
+
+    Blank lines at the end of the section stay below the new line.
+    """
     start, end = span
     section_text = text[start:end].rstrip()
     insert_at = start + len(section_text)
@@ -298,7 +322,11 @@ class _TextPiece(NamedTuple):
 
 
 def cut_passages(text: str, body: Body) -> tuple[Passage, ...]:
-    """Return the passages of a body in order. A body without text has none."""
+    """Return the passages of a body in order: what searches find and vectors are made of.
+
+    A passage has whole blocks with at most 200 tokens together; a longer block is cut. Neighbours
+    in one section overlap by up to 50 tokens. A body without text has no passages.
+    """
     pieces = _cut_pieces(text, body)
     paths = heading_paths(body)
     passages: list[Passage] = []
@@ -312,7 +340,11 @@ def cut_passages(text: str, body: Body) -> tuple[Passage, ...]:
 
 
 def _find_passage_end(pieces: Sequence[_TextPiece], first: int) -> int:
-    """Return the index behind the last piece of the passage that begins at index `first`."""
+    """Return the index behind the last piece of the passage that begins at index `first`.
+
+    A passage has at least one piece. Its last piece is no heading whose text would follow in the
+    next.
+    """
     tokens = pieces[first].tokens
     end = first + 1
     while end < len(pieces):
@@ -336,8 +368,8 @@ def _find_passage_end(pieces: Sequence[_TextPiece], first: int) -> int:
 def _find_next_start(pieces: Sequence[_TextPiece], first: int, end: int) -> int:
     """Return with which piece the passage after `pieces[first:end]` begins.
 
-    It repeats the last pieces of up to `OVERLAP_TOKENS`, but never so many that its first new
-    piece would not fit. Sections do not overlap.
+    It repeats the last pieces of up to `OVERLAP_TOKENS`, but never so many that its first new piece
+    would not fit. Sections do not overlap. Returns `end` at the end of the pieces.
     """
     if end == len(pieces) or pieces[end].opens_section:
         return end
@@ -354,7 +386,11 @@ def _join_pieces(
     pieces: Sequence[_TextPiece],
     paths: Sequence[tuple[str, ...]],
 ) -> Passage:
-    """Return the passage of some pieces. Its headings are those of its first text."""
+    """Return the passage of some pieces, which follow each other.
+
+    Its headings are those of its first text that is no heading. `paths` are those of
+    `heading_paths`.
+    """
     first = pieces[0]
     texts = (piece for piece in pieces if not piece.is_heading)
     first_text = next(texts, first)
@@ -455,7 +491,10 @@ def _line_spans(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _line_parts(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the line, or the parts of one that is too long: start, end, tokens."""
+    """Yield the line text[start:end], or its parts if it is too long: start, end, tokens.
+
+    The parts are sentences, or of a long sentence runs of words.
+    """
     tokens = count_tokens(text[start:end])
     if tokens <= MAX_TOKENS:
         yield start, end, tokens

@@ -48,7 +48,8 @@ _NESTING_GROUPS = frozenset({"marked", "words"})
 def plain_text(text: str, depth: int = 3) -> str:
     """Return the first 10,000 characters of Markdown as its reader sees them, on one line.
 
-    HTML comments are left out. Marks inside marks are resolved `depth` levels deep.
+    Markup is taken off, HTML comments are left out, and of a link the displayed text stays. Marks
+    inside marks are resolved `depth` levels deep.
     """
     source = without_html_comments(text[:_MAX_CHARACTERS])
     plain = _MARKUP.sub(lambda match: _visible_text(match, depth), source)
@@ -56,7 +57,7 @@ def plain_text(text: str, depth: int = 3) -> str:
 
 
 def _visible_text(match: re.Match[str], depth: int) -> str:
-    """Return what a reader sees of one piece of markup."""
+    """Return what a reader sees of one piece of markup, a match of `_MARKUP`; "" for nothing."""
     group = match.lastgroup
     if group is None:
         return ""
@@ -111,14 +112,20 @@ _BLANK_LINES: Final = re.compile(r"\n(?:[ \t]*+\r?\n){2,}+")
 
 
 def without_html_comments(text: str) -> str:
-    """Return the text with spaces in place of its HTML comments. Comments within code stay."""
+    """Return the text with spaces in place of its HTML comments. Comments within code stay.
+
+    Offsets and line numbers stay the same.
+    """
     if "<!--" not in text:
         return text
     return blank_spans(text, (span for is_html, span in _comments(text) if is_html))
 
 
 def without_unseen(text: str) -> str:
-    """Return the text with spaces in place of its HTML comments, Obsidian comments and badges."""
+    """Return the text with spaces in place of HTML comments, Obsidian comments and badges.
+
+    Comments within code stay. Offsets and line numbers stay the same.
+    """
     spans: list[Span] = []
     if "<!--" in text or "%%" in text:
         spans.extend(span for _, span in _comments(text))
@@ -128,7 +135,7 @@ def without_unseen(text: str) -> str:
 
 
 def blank_spans(text: str, spans: Iterable[Span]) -> str:
-    """Return the text with spaces in place of some spans, which may overlap.
+    """Return the text with spaces in place of some spans, in any order, which may overlap.
 
     Newlines stay, so that offsets and line numbers keep their meaning.
     """
@@ -145,14 +152,17 @@ def blank_spans(text: str, spans: Iterable[Span]) -> str:
 
 
 def without_gaps(text: str) -> str:
-    """Return a blanked text without the spaces and blank lines that its comments left."""
+    """Return a text without the runs of spaces and blank lines that blanked comments left.
+
+    Indentation and single blank lines stay. Offsets change.
+    """
     text = _TRAILING_BLANKS.sub("", text)
     text = _GAP_IN_LINE.sub(" ", text)
     return _BLANK_LINES.sub("\n\n", text)
 
 
 def _badges(text: str) -> Iterator[Span]:
-    """Yield the spans of the badges: web images whose address is that of a badge."""
+    """Yield the spans of the badges: images from the web whose address is that of a badge."""
     for image in _WEB_IMAGE.finditer(text):
         if _BADGE.search(image["address"]):
             yield image.span()

@@ -121,6 +121,7 @@ def _replace_at_path(
     path: Sequence[str],
     value: str,
 ) -> None:
+    """Replace the value at a path within properties, in place. The path must exist."""
     *parents, last = path
     collection: Any = properties
     for step in parents:
@@ -132,7 +133,10 @@ def _replace_at_path(
 
 
 def _index_of_step(collection: object, step: str) -> str | int:
-    """Return a step of a path as an index of a list, or as a key of a map."""
+    """Return a step of a path as an index of a list, or as a key of a map.
+
+    Paths have all steps as texts: "0" is the first item of a list.
+    """
     if isinstance(collection, list):
         return int(step)
     return step
@@ -182,7 +186,7 @@ def _verify_edit(
 
 
 def _find_entry(node: Node | None, name: str) -> tuple[Node, Node]:
-    """Return the nodes of the key and the value of an entry that a map has."""
+    """Return the nodes of the key and the value of an entry. The map `node` must have it."""
     assert node is not None
     pairs = node.pairs()
     return next((key, value) for key, value in pairs if key.value == name)
@@ -197,6 +201,7 @@ class _LineEnd(NamedTuple):
 
 
 def _line_start(text: str, position: int) -> int:
+    """Return the offset at which the line of a position starts."""
     line_feed = text.rfind("\n", 0, position)
     carriage_return = text.rfind("\r", 0, position)
     return max(line_feed, carriage_return) + 1
@@ -216,7 +221,10 @@ def _indent_at(text: str, position: int) -> int:
 
 
 def _add_property(text: str, header: Header, key: str, value: object) -> str:
-    """Return a text with one more property at the end of its header, or in a new header."""
+    """Return a text with one more property at the end of its header, or in a new header.
+
+    Does not check whether the header has the property already.
+    """
     if header.style == "none":
         return _add_header(text, key, value)
 
@@ -235,7 +243,10 @@ def _add_property(text: str, header: Header, key: str, value: object) -> str:
 
 
 def _add_header(text: str, key: str, value: object) -> str:
-    """Return a text with a header of one property, which begins after a byte order mark."""
+    """Return a text with a header of one property, which begins after a byte order mark.
+
+    The text must have no header. The body follows as it was.
+    """
     body = text.removeprefix(_BOM)
     bom_length = len(text) - len(body)
     bom = text[:bom_length]
@@ -279,7 +290,11 @@ def _set_entry(
 
 
 def _find_comment(text: str, value_start: int, value: Node) -> str:
-    """Return the comment behind a value, or behind its key if the value begins on a later line."""
+    """Return the comment behind a value, with the blanks before it; "" if there is none.
+
+    If the value begins on a later line than its key, the comment behind the key is meant.
+    `value_start` is the offset behind the colon.
+    """
     line_break = _LINE_END.search(text, value_start, value.start)
     if line_break is not None:
         comment = text[value_start : line_break.start()]
@@ -290,7 +305,10 @@ def _find_comment(text: str, value_start: int, value: Node) -> str:
 
 
 def _replace_inline(value_start: int, old: Node, source: str) -> Edit:
-    """Return the edit that replaces a value on the line of its key by another on that line."""
+    """Return the edit that replaces a value on the line of its key by another on that line.
+
+    `value_start` is the offset behind the colon. An empty `source` removes the value.
+    """
     if not source:
         return (value_start, old.end, "")
     if old.start == value_start:
@@ -308,7 +326,11 @@ class _BlockItems(NamedTuple):
     newline: str
 
     def replace(self, start: int, end: int, sources: Iterable[str]) -> list[Edit]:
-        """Return the edits that delete the lines of items start:end and insert new items there."""
+        """Return the edits that delete the lines of items start:end and insert new items there.
+
+        `sources` are the new items as YAML, without indentation and dash. Comments on the deleted
+        lines are deleted too.
+        """
         edits: list[Edit] = []
         for index in range(start, end):
             line_start = _line_start(self.text, self.starts[index])
@@ -332,7 +354,11 @@ def _change_collection(
     old: Node,
     value: list[object] | dict[str, object],
 ) -> list[Edit]:
-    """Return the edits that change what differs between a list or map and its new value."""
+    """Return the edits that change what differs between a list or map and its new value.
+
+    Both are lists, or both are maps, and neither is empty. Raises Unreadable if a comment in
+    brackets would be lost.
+    """
     if old.style in ("[", "{"):
         return [_change_flow(text, old, value)]
 
@@ -372,7 +398,8 @@ def _change_block_list(
 def _replace_items_on_lines(items: Sequence[Node], values: Sequence[object]) -> list[Edit]:
     """Return the edits that give items other values, as far as there are items and values.
 
-    An item that takes the place of another keeps its line, with the comment on it.
+    An item that takes the place of another keeps its line, with the comment on it. As many edits
+    are returned as the shorter of the two has items.
     """
     edits: list[Edit] = []
     for item, value in zip(items, values, strict=False):

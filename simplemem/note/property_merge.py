@@ -31,7 +31,10 @@ class MergedHeader(NamedTuple):
 
 
 def is_only_removed(base: str | None, current: str, other: str) -> bool:
-    """Return whether one side removed the header, and the other did not change it."""
+    """Return whether one side removed the header, and the other did not change it, or both did.
+
+    "" stands for no header. Without a base, nothing was removed.
+    """
     if not base or (current and other):
         return False
     left = current or other
@@ -39,9 +42,11 @@ def is_only_removed(base: str | None, current: str, other: str) -> bool:
 
 
 def merge_headers(base: str | None, current: str, other: str) -> MergedHeader:
-    """Merge headers property by property. A property in conflict keeps its current value.
+    """Merge headers, with their fences, property by property. "" stands for no header.
 
-    Raises a SimplememError if a property cannot be changed without changing something else.
+    A property in conflict keeps its current value in the merged header, and both values are
+    returned with it. Comments that the other side added are kept. Raises a SimplememError if a
+    property cannot be changed without changing something else.
     """
     only_change = take_only_change(base, current, other)
     if only_change is not None:
@@ -71,7 +76,10 @@ def merge_headers(base: str | None, current: str, other: str) -> MergedHeader:
 
 
 def _union_of_keys(current: Properties, other: Properties) -> list[str]:
-    """Return the names of the properties of both sides, those that differ only in case once."""
+    """Return the names of the properties of both sides, the current ones first.
+
+    Of names that differ only in case, the current one is returned.
+    """
     added_keys = [key for key in other if find_key(current, key) is None]
     return [*current, *added_keys]
 
@@ -85,11 +93,15 @@ def _value_of(properties: Properties, key: str) -> object:
 
 
 def _none_if_absent(value: object) -> object:
+    """Return a value, or None for the mark of a property that a side does not have."""
     return None if value is _ABSENT else value
 
 
 def _add_comments(header: str, base: str | None, other: str) -> str:
-    """Add the comments that the other side added, which are part of no property, to a header."""
+    """Return a header with the comment lines that the other side added above its last fence.
+
+    If they would become part of a property there, the header is returned without them.
+    """
     lines = LINE.findall(header)
     old_lines = {*lines, *LINE.findall(base or "")}
     comments = [
@@ -111,10 +123,10 @@ def _add_comments(header: str, base: str | None, other: str) -> str:
 
 
 def _merge_values(key: str, base: object, current: object, other: object) -> object:
-    """Merge the values of a property; _CONFLICT if both sides changed it and no rule decides.
+    """Return the merged value of a property; _CONFLICT if no rule decides between two changes.
 
-    Lists are merged as sets. Of two times of a change the later is taken, of two times of a
-    creation the earlier.
+    A value is _ABSENT where a side does not have the property. Lists are merged as sets. Of two
+    times of a change the later is taken, of two times of a creation the earlier.
     """
     if equal_in_yaml(current, other) or equal_in_yaml(other, base):
         return current
@@ -172,7 +184,10 @@ def _contains(items: list[object], item: object) -> bool:
 
 
 def _merge_times(name: str, current: object, other: object) -> object:
-    """Return the later time of "modified", the earlier of "created"; _CONFLICT if not both are."""
+    """Return the later time of "modified", the earlier one of "created".
+
+    Returns _CONFLICT if one of the values is no time.
+    """
     current_time = _parse_time(current)
     other_time = _parse_time(other)
     if current_time is None or other_time is None:
@@ -197,7 +212,10 @@ def mark_properties(
     names: tuple[str, str],
     newline: str,
 ) -> str:
-    """Return the properties in conflict with the values of both sides between conflict marks."""
+    """Return the properties in conflict, with the values of both sides between conflict marks.
+
+    `names` are those of the sides, `newline` ends each line. Returns "" if there is no conflict.
+    """
     if not header.current_values:
         return ""
     current_lines = _property_lines(header.current_values)
@@ -206,7 +224,10 @@ def mark_properties(
 
 
 def _property_lines(properties: Properties) -> list[str]:
-    """Return the lines of a header with these properties, without the `---` around them."""
+    """Return the lines of a header with these properties, without the `---` around them.
+
+    Values that YAML cannot have are written as Python shows them: the lines are only for a person.
+    """
     try:
         header = render_header(properties)
     except SimplememError:

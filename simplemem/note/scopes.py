@@ -28,10 +28,10 @@ _FAILED_PRIVATE_HEADER: Final = re.compile(
 
 
 def is_private_by_rule(path: str, rules: Sequence[str]) -> bool:
-    """Return whether one of the rules matches a path.
+    """Return whether one of the rules matches a path, in any case of letters.
 
     A rule is a folder (`journal/`), a note or folder (`plans/will`), or a pattern for the whole
-    path, in which `*` also matches across folders.
+    path, in which `*` also matches across folders. "/" matches every path, "" none.
     """
     path_key = compare_key(path)
     rule_keys = (compare_key(rule.strip().replace("\\", "/")) for rule in rules)
@@ -54,7 +54,10 @@ def _matches_rule(path: str, rule: str) -> bool:
 
 
 def _matches_pattern(path: str, pattern: str) -> bool:
-    """Return whether a pattern matches a path, its name or one of its folders."""
+    """Return whether a pattern matches a path, the path without `.md`, or one of its folders.
+
+    `*` also matches slashes. Brackets in the pattern are ordinary characters.
+    """
     # As elsewhere, `**/` also stands for no folder at all.
     if pattern.startswith("**/") and _matches_rule(path, pattern.removeprefix("**/")):
         return True
@@ -123,7 +126,11 @@ class _Claim:
 
 
 def check_scope(scope: str) -> str:
-    """Return the scope in NFC. Raise Invalid or TooLong if it cannot be one."""
+    """Return the scope in NFC. Raise Invalid or TooLong if it cannot be one.
+
+    It must have 1 to 200 characters, no spaces around it and no control characters. Does not look
+    whether anything belongs to it.
+    """
     name = _to_nfc(scope)
     if len(name) > _MAX_SCOPE_CHARACTERS:
         raise TooLong(f"the scope has {len(name)} characters; the limit is {_MAX_SCOPE_CHARACTERS}")
@@ -141,7 +148,8 @@ def check_scope(scope: str) -> str:
 def folder_of(scope: str) -> str:
     """Return the folder of a scope, relative to `atoms/` or `documents/`.
 
-    Two scopes share a folder only if they differ in nothing but letter case.
+    Each part between slashes becomes a legal folder name, with a hash where its letters had to
+    change. Two scopes share a folder only if they differ in nothing but letter case.
     """
     return "/".join(_folder_of_part(part) for part in scope.split("/"))
 
@@ -202,7 +210,8 @@ def check_move_keeps_scope(
 ) -> None:
     """Raise Invalid if a move puts a note into a scope whose folder is hidden from the writer.
 
-    A move that leaves the note in its scope is accepted. So is one into a folder that decides the
+    `properties` are those of the note; `hides` returns whether a path is hidden from the writer. A
+    move that leaves the note in its scope is accepted. So is one into a folder that decides the
     scope, whatever the frontmatter names.
     """
     claim = _read_claim(new_path, properties)
@@ -252,7 +261,10 @@ def _plain_text(value: object) -> str:
 
 
 def _scoped_folder(path: str) -> str:
-    """Return in NFC the folder of a note below `atoms/` or `documents/`, or "" elsewhere."""
+    """Return in NFC the folder of a note below `atoms/` or `documents/`, without that folder.
+
+    Returns "" for a note elsewhere, or directly in `atoms/` or `documents/`.
+    """
     folder = path.rpartition("/")[0]
     top_folder, _, scoped_folder = folder.partition("/")
     if top_folder not in SCOPED_FOLDERS:
@@ -263,8 +275,8 @@ def _scoped_folder(path: str) -> str:
 def _folder_of_part(part: str) -> str:
     """Return one part of a scope as a folder: the part itself, or its beginning and a hash.
 
-    The hash keeps parts apart whose legal names are the same, and those that look like a folder of
-    this module's own.
+    The hash keeps parts apart whose legal names are the same, and those that look like a folder
+    that this module makes: `files`, or one with a hash.
     """
     name = legal_name(part)
     is_files_folder = compare_key(name) == _FILES_FOLDER

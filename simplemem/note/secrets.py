@@ -223,7 +223,10 @@ def _find_passwords_in_addresses(text: str) -> Iterator[_Candidate]:
 
 
 def _find_labelled(text: str) -> Iterator[_Candidate]:
-    """Yield the values that follow a label, such as `password:` or `api_key =`."""
+    """Yield the values that follow a label, such as `password:` or `api_key =`.
+
+    Only values that look like a secret are yielded; prose and placeholders are not.
+    """
     # The letter İ is the only one whose lower case is longer, which would move all offsets.
     lowered = text.replace("İ", "i").lower()
     for kind, labels in _LABELS.items():
@@ -256,7 +259,8 @@ def _read_labelled(text: str, label_end: int, kind: str) -> _Candidate | None:
 def _is_secret(value: str, form: str) -> bool:
     """Return whether a value is a secret and not a word about one.
 
-    `form` is the kind of its label, or "prose" for a password after `is` instead of a colon.
+    `form` is the kind of its label ("password", "key" or "token"), or "prose" for a password after
+    `is` instead of a colon.
     """
     if len(value) < _MIN_VALUE_CHARACTERS or _NO_VALUE.match(value):
         return False
@@ -291,7 +295,10 @@ def _is_key(value: str) -> bool:
 
 
 def _is_random(value: str, min_entropy: float) -> bool:
-    """Return whether a value has letters, digits and enough entropy, and is not a placeholder."""
+    """Return whether a value has letters, digits and enough entropy, and is not a placeholder.
+
+    The entropy is that of its characters, in bits for each.
+    """
     has_digit = any(map(str.isdigit, value))
     has_letter = any(map(str.isalpha, value))
     if not has_digit or not has_letter or _PLACEHOLDER.search(value):

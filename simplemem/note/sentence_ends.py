@@ -58,7 +58,9 @@ _NEXT_WORD: Final = re.compile(r"\s*+[\"'“‘«(\[]*+(?P<word>\w*+)")
 def sentence_ends(text: str, start: int, stop: int) -> Iterator[int]:
     """Yield the offset behind each sentence of the paragraph `text[start:stop]`.
 
-    The end of the last sentence is yielded only if white space or a mark such as `。` shows it.
+    The offset is behind the mark and the quotes or brackets that close it. Points of abbreviations
+    and initials end no sentence. The end of the last sentence is yielded only if white space or a
+    mark such as `。` shows it.
     """
     for mark in find_end_marks(text, start, stop):
         end = mark.end()
@@ -67,12 +69,18 @@ def sentence_ends(text: str, start: int, stop: int) -> Iterator[int]:
 
 
 def find_end_marks(text: str, start: int, stop: int) -> Iterator[re.Match[str]]:
-    """Yield the marks in `text[start:stop]` that end sentences, and the points of abbreviations."""
+    """Yield a match for each mark in `text[start:stop]` that may end a sentence.
+
+    The points of abbreviations are among them; `sentence_ends` leaves those out.
+    """
     return _MARK.finditer(text, start, stop)
 
 
 def _is_abbreviation(text: str, start: int, end: int, stop: int) -> bool:
-    """Return whether the point before `end` abbreviates a word and the sentence goes on."""
+    """Return whether the point before `end` abbreviates a word and the sentence goes on.
+
+    `start` and `stop` are those of the paragraph. At the end of a paragraph it is False.
+    """
     following = _NEXT_WORD.match(text, end, stop)
     if following is None or not following["word"]:
         return False

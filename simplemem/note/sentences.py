@@ -54,7 +54,8 @@ class Sentence:
 def sentence_spans(text: str) -> list[tuple[int, int]]:
     """Return the start and end of each sentence of some Markdown, without blanks around it.
 
-    Each list item and table row is at least one sentence. Headings are left out.
+    Each list item and table row is at least one sentence, without its marker. Headings are left
+    out. Code is not recognised: callers leave it out.
     """
     spans: list[tuple[int, int]] = []
     for run_start, run_end in _text_runs(text):
@@ -69,7 +70,10 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _text_runs(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the span of each paragraph, list item and table row, without its marker."""
+    """Yield the span of each paragraph, list item and table row, without its marker.
+
+    Headings and blank lines are left out.
+    """
     start: int | None = None
     end = 0
     offset = 0
@@ -94,7 +98,10 @@ def _text_runs(text: str) -> Iterator[tuple[int, int]]:
 
 
 def sentences(text: str) -> list[Sentence]:
-    """Return the sentences of a passage that have words, without its headings."""
+    """Return the sentences of a passage that have words, without its headings.
+
+    Each has its words sorted by role, so that `contradicts` can compare it with others.
+    """
     result: list[Sentence] = []
     for start, end in sentence_spans(text):
         sentence = _read_sentence(text[start:end], start)
@@ -138,6 +145,7 @@ def _split_values(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _carries_meaning(word: str) -> bool:
+    """Return whether a word is part of the frame: no negation, and no stop word unless a value."""
     if word in _NEGATIONS:
         return False
     return word not in STOP_WORDS or _is_value(word)
@@ -151,8 +159,9 @@ def _is_value(word: str) -> bool:
 def contradicts(one: Sentence, other: Sentence, about_one: str, about_other: str) -> bool:
     """Return whether two sentences with one frame differ in a negation or in one value.
 
-    `about_one` and `about_other` say what the notes of the sentences are about. A differing value
-    that is mentioned there does not count.
+    If both differ, or more than one value, it is False. `about_one` and `about_other` say what the
+    notes of the sentences are about, such as their titles. A differing value that is mentioned
+    there does not count. Sentences with too few words never contradict each other.
     """
     if one.frame != other.frame or not one.says_enough():
         return False
@@ -169,7 +178,10 @@ def contradicts(one: Sentence, other: Sentence, about_one: str, about_other: str
 
 
 def _differing_values(one: Sentence, other: Sentence) -> list[tuple[str, str]]:
-    """Return the pairs of values that differ in more than spaces; both frames must be equal."""
+    """Return the pairs of values, of `one` and of `other`, that differ in more than spaces.
+
+    Both sentences must have the same frame.
+    """
     pairs = zip(one.values, other.values, strict=True)
     return [
         (value, other_value)

@@ -29,8 +29,9 @@ def similar_names(typed: str, names: Iterable[str], limit: int = 5) -> list[str]
     """Return the names that are most similar to `typed`, the best first, at most `limit`.
 
     A name is similar as a whole path, by its last part, or by as many neighbouring words as were
-    typed: `flihgt 2` finds `flights/Flight 2 Dipper`. If none is similar, return the names that
-    contain all typed words.
+    typed: `flihgt 2` finds `flights/Flight 2 Dipper`. Case does not matter, and names much less
+    similar than the best one are left out. If none is similar, returns the names that contain all
+    typed words, which may be none.
     """
     all_names = list(names)
     typed_name = _TypedName(typed)
@@ -62,7 +63,11 @@ class _TypedName:
         self._has_enough_letters = len(self.last_part) >= _MIN_LETTERS_FOR_WORDS
 
     def similarity(self, name: str, *, compares_words: bool) -> float:
-        """Return how similar a name is, from 0 to 1; with `compares_words`, by some words too."""
+        """Return how similar a name is, from 0 to 1: the best of its path and its last part.
+
+        With `compares_words`, runs of its words count too, a little less. A similarity too low to
+        be suggested may be returned as 0.
+        """
         name_key = compare_key(name)
         name_part = _last_part(name_key)
         by_path = _similarity(self._path_matcher, name_key)

@@ -35,9 +35,10 @@ _STEMMER_LOCK: Final = threading.Lock()  # a stemmer stores the word that it wor
 
 
 def stems_of(text: str, language: str) -> str:
-    """Return the stems of the words of a text in their order.
+    """Return the stems of the words of a text in their order, separated by spaces.
 
-    Stop words of the language and words with other characters than letters are left out.
+    `language` is one of LANGUAGES, or "" for English. Stop words of the language and words with
+    other characters than letters are left out.
     """
     stems = []
     for word in split_words(text):
@@ -52,8 +53,8 @@ def stems_of(text: str, language: str) -> str:
 def stem(word: str, language: str) -> str:
     """Return the stem of a word in lower case, followed by the mark of its language.
 
-    The mark comes last, so that the tokenizer of the index takes no further ending off. English,
-    the language "", has no mark.
+    `language` is one of LANGUAGES, or "" for English, which has no mark. The mark comes last, so
+    that the tokenizer of the index takes no further ending off.
     """
     with _STEMMER_LOCK:
         bare_stem = str(_stemmer(language).stemWord(word))

@@ -33,7 +33,7 @@ _NOT_ONLY_A_NUMBER: Final = re.compile(r"[^0-9/]")
 
 
 def nearest_tag(name: str) -> str:
-    """Return the valid tag that is most like a name."""
+    """Return the valid tag that is most like a name. Never raises; "tag" if nothing is left."""
     tag = NOT_IN_TAG.sub("-", name)
     tag = re.sub(r"/+", "/", tag).strip("-/")
     if not tag:
@@ -67,8 +67,8 @@ def _is_key_of(key: str, name: str) -> bool:
 def tags_for_new_note(request: object) -> tuple[list[str], dict[str, Any]]:
     """Return the tags of a new note, and properties for the values that no tag can contain.
 
-    Raises Invalid for a request that cannot be parsed, and for names and values that a note
-    cannot store.
+    `request` is in one of the forms of `parse_tag_request`. Raises Invalid for a request that
+    cannot be parsed, and for names and values that a note cannot store.
     """
     tags: list[str] = []
     properties: dict[str, Any] = {}
@@ -92,8 +92,10 @@ def tags_for_new_note(request: object) -> tuple[list[str], dict[str, Any]]:
 def change_tags(text: str, changes: Mapping[str, RequestedValue]) -> str:
     """Return a note with tags set and removed in its header, in the notation that the note has.
 
-    A value replaces the other values of its key. Raises Invalid for names and values that the note
-    cannot store, and Unreadable for a header that cannot be changed.
+    `changes` has by tag its value, True for a tag without one, None or False to remove it and the
+    tags below it; in a map of tags, False is a value. A value replaces the other values of its key.
+    Tags in the body are never changed. Raises Invalid for names and values that the note cannot
+    store, and Unreadable for a header that cannot be changed.
     """
     properties = read_header(text).properties
     tags = find_value(properties, "tags")
@@ -117,6 +119,10 @@ def _change_map(
     tags: Mapping[str, Any],
     changes: Mapping[str, RequestedValue],
 ) -> dict[str, Any]:
+    """Return the entries of a map of tags after some changes, in their old order.
+
+    A key keeps its spelling. False is stored as a value; only None removes.
+    """
     entries = dict(tags)
 
     for key, value in changes.items():
@@ -156,7 +162,11 @@ def _change_list(
     tags: object,
     changes: Mapping[str, RequestedValue],
 ) -> str:
-    """Return a note whose tags are a list or a text, with these changes."""
+    """Return a note whose tags are a list, a text or missing, with these changes.
+
+    `tags` is the value of its property `tags`. Raises Invalid for names and values that the note
+    cannot store.
+    """
     old_items = tag_items(tags)
     items = old_items
 
@@ -186,7 +196,10 @@ def _remove_from_legacy_keys(
     properties: Mapping[str, Any],
     removed_names: Sequence[str],
 ) -> str:
-    """Remove tags from `tag` and `keywords` too, because searches would still find them there."""
+    """Return a note without some tags in `tag` and `keywords`, in which searches find them too.
+
+    `properties` are those before any change.
+    """
     for key in LEGACY_KEYS:
         value = find_value(properties, key)
         old_items = tag_items(value)
@@ -270,9 +283,10 @@ def _replace_values(items: list[Any], name: str, new_tag: str) -> list[Any]:
 
 
 def _with_type_of(old_value: object, value: RequestedValue) -> RequestedValue:
-    """Return a value as a number if the old value is one and the new one can be.
+    """Return a value as a number if the old value is one and the new one can be read as one.
 
-    Values arrive as text, and Obsidian gives every property one type.
+    Any other value is returned as it is. Values arrive as text, and Obsidian gives every property
+    one type.
     """
     if isinstance(old_value, bool) or not isinstance(old_value, (int, float)):
         return value

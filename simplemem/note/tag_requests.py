@@ -29,7 +29,12 @@ _HEADER_START: Final = re.compile(r"---\s*[\w-]+:\s")
 
 
 def parse_tag_request(value: object) -> TagRequest:
-    """Parse a map, a list, a text like "a, status=b", or one of these as JSON; or raise Invalid."""
+    """Parse a map, a list, a text like "a, status=b", or one of these as JSON.
+
+    Returns the values by the names of tags, without `#` and with hyphens for spaces: True for a tag
+    without a value, None or False to remove it. A list as a value gives one nested tag for each
+    item. Raises Invalid for anything else.
+    """
     request: TagRequest = {}
 
     for key, entry in read_entries(value):
@@ -50,7 +55,10 @@ def parse_tag_request(value: object) -> TagRequest:
 
 
 def read_entries(value: object) -> Iterator[tuple[Any, Any]]:
-    """Yield the keys and values of a request as the caller wrote them; raise Invalid."""
+    """Yield the keys and values of a request for tags as the caller wrote them.
+
+    A tag without a value has True. Raises Invalid, while it is iterated, for what is no request.
+    """
     if isinstance(value, str):
         value = _parse_text(value)
 
@@ -72,7 +80,10 @@ def read_entries(value: object) -> Iterator[tuple[Any, Any]]:
 
 
 def _parse_text(text: str) -> object:
-    """Return the value of a JSON text, or the parts of a text like "a b, status=c"."""
+    """Return the value of a JSON text, or the parts of a text like "a b, status=c".
+
+    A text is JSON if it begins with a bracket or brace. Raises Invalid if it cannot be parsed then.
+    """
     if not text.lstrip().startswith(("{", "[")):
         return _split(text)
 
@@ -118,6 +129,7 @@ def parse_tag_name(key: object) -> str:
 
 
 def _invalid_request(value: object) -> Invalid:
+    """Return the error for a value that is no request for tags, which quotes its beginning."""
     return Invalid(
         f"{str(value)[:80]!r} is not a valid set of tags",
         hint='Give {"todo": true, "status": "done"} or ["todo", "status/done"].',
@@ -127,7 +139,8 @@ def _invalid_request(value: object) -> Invalid:
 def respelling_warnings(value: object, written: Mapping[str, Any]) -> list[str]:
     """Return a warning for each tag of a request that a note could not store as requested.
 
-    `written` is the map of the tags that the note has now.
+    `value` is the request as the caller wrote it, `written` is the map of the tags that the note
+    has now. Raises Invalid if `value` is no request.
     """
     warnings: list[str] = []
 
@@ -155,8 +168,9 @@ def respelling_warnings(value: object, written: Mapping[str, Any]) -> list[str]:
 def tags_left_in_text(changed: Note, changes: TagRequest) -> list[str]:
     """Return a warning for each tag in the text that a request removes or replaces.
 
-    A tag in the text is part of a sentence that somebody wrote, so it does not change together
-    with the tags of the frontmatter. Each warning names the tag and its lines.
+    `changed` is the note after the request. A tag in the text is part of a sentence that somebody
+    wrote, so it does not change together with the tags of the frontmatter. Each warning names the
+    tag and its lines.
     """
     body = changed.body
     lines_by_tag: dict[str, list[int]] = {}
@@ -181,6 +195,7 @@ def _contradicts(tag: str, name: str, value: RequestedValue) -> bool:
 
 
 def _tag_stays_warning(tag: str, lines: Sequence[int]) -> str:
+    """Return the warning for a tag of the text, with the first of the lines that have it."""
     first_lines = lines[:_MAX_LINE_NUMBERS]
     more_count = len(lines) - len(first_lines)
     noun = "line" if len(lines) == 1 else "lines"
@@ -199,11 +214,11 @@ def without_header(
     content: str | None,
     metadata: Mapping[str, Any] | None,
 ) -> tuple[Any, dict[str, Any], list[str]]:
-    """Move a block of YAML at the start of a content to its metadata.
+    """Return a content without the YAML block at its start, and the metadata with its values.
 
-    Returns the content, the metadata and a warning if there was such a block. The values in
-    `metadata` take precedence, but tags of both are combined. Raises Invalid if the content begins
-    with a block of properties that cannot be read.
+    The third result has a warning that names the properties, if there was such a block. The values
+    in `metadata` take precedence, but tags of both are combined. Raises Invalid if the content
+    begins with a block of properties that cannot be read.
     """
     text = (content or "").lstrip()
     header = _read_leading_header(text)
@@ -231,7 +246,10 @@ def _read_leading_header(text: str) -> Header:
 
 
 def _merge_metadata(header: Header, explicit: dict[str, Any]) -> dict[str, Any]:
-    """Return the explicit metadata with the properties of a header that it does not have."""
+    """Return the explicit metadata with the properties of a header that it does not have.
+
+    Letter case of names is ignored, and None counts as not there. Tags of both are combined.
+    """
     values: dict[str, Any] = {}
     for key, value in explicit.items():
         if value is not None:

@@ -8,7 +8,10 @@ Edit = tuple[int, int, str]  # replace text[start:end] by the string
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """Return a text with edits applied, in any order; the edits must not overlap."""
+    """Return a text with edits applied, which may come in any order but must not overlap.
+
+    All offsets are those of the unchanged text. Overlaps are not noticed.
+    """
     pieces: list[str] = []
     position = 0
     for start, end, replacement in sorted(edits):

@@ -21,7 +21,7 @@ from typing import Final
 
 
 def format_count(number: int, thing: str, things: str = "") -> str:
-    """Return a number with its noun: `1 note`, `1,200 notes`.
+    """Return a number with its noun, for a message: `1 note`, `1,200 notes`.
 
     `things` is the plural, if it is not formed by adding an s: `2 entities`.
     """
@@ -32,7 +32,10 @@ def format_count(number: int, thing: str, things: str = "") -> str:
 
 
 def shorten(text: str, max_characters: int) -> str:
-    """Return a text on one line, cut at a word with `…` if it has more than `max_characters`."""
+    """Return a text on one line, cut with `…` if it has more than `max_characters`.
+
+    It is cut between words if it can be. The `…` is not counted.
+    """
     line = " ".join(text.split())
     if len(line) <= max_characters:
         return line
@@ -58,20 +61,23 @@ _NOT_BLANK: Final = re.compile(r"\S")
 
 
 def count_lines(text: str, start: int, end: int) -> int:
-    """Return how many lines end between two offsets."""
+    """Return how many line ends are in text[start:end]. CRLF is one."""
     if text.find("\r", start, end) < 0:
         return text.count("\n", start, end)
     return sum(1 for _ in LINE_END.finditer(text, start, end))
 
 
 def newline_of(text: str) -> str:
-    """Return the first line end of a text, or a line feed if it has none."""
+    """Return the first line end of a text (LF, CRLF or CR), or LF if it has none."""
     line_end = LINE_END.search(text)
     return line_end[0] if line_end else "\n"
 
 
 def skip_blank(text: str, start: int) -> int:
-    """Return the offset of the first character from `start` on that is no white space."""
+    """Return the offset of the first character from `start` on that is no white space.
+
+    It is the length of the text if there is none.
+    """
     match = _NOT_BLANK.search(text, start)
     return match.start() if match else len(text)
 
@@ -113,13 +119,15 @@ _VOWEL_SIGNS: Final = (
 
 
 class _LetterTable(dict[int, str]):
-    """A table for `str.translate`: folds letters and turns what is not part of a word into a space.
+    """A table for `str.translate` that folds letters and puts spaces between words.
 
-    The Unicode categories are those of Python. The tokenizer knows an older version of Unicode, and
-    would take a recent emoji for a letter.
+    What is not part of a word becomes a space. The table fills itself. The Unicode categories are
+    those of Python. The tokenizer knows an older version of Unicode, and would take a recent emoji
+    for a letter.
     """
 
     def __missing__(self, code: int) -> str:
+        """Return and keep what a character becomes that no rule folds: itself, or a space."""
         character = chr(code)
         is_part_of_word = unicodedata.category(character) in _WORD_CATEGORIES
         self[code] = character if is_part_of_word else " "
@@ -147,17 +155,21 @@ _LETTERS: Final = _build_letter_table()
 
 
 def fold_letters(text: str) -> str:
-    """Return one form of a text, however its accents, syllables or ligatures are written."""
+    """Return one form of a text, however its accents, syllables or ligatures are written.
+
+    Everything that is not part of a word becomes a space. Latin accents and letter case stay: the
+    tokenizer of the index folds those.
+    """
     return unicodedata.normalize("NFKC", text).translate(_LETTERS)
 
 
 def is_unspaced(word: str) -> bool:
-    """Return whether a word consists of characters of scripts without spaces."""
+    """Return whether a word consists only of characters of scripts without spaces."""
     return not word.isascii() and UNSPACED_RUN.fullmatch(word) is not None
 
 
 def without_accents(text: str) -> str:
-    """Return a text without combining marks and with ss for the sharp s."""
+    """Return a text without combining marks and with ss for ß; letter case stays."""
     if text.isascii():
         return text
     decomposed = unicodedata.normalize("NFD", text)
@@ -214,7 +226,10 @@ def may_contain_names(text: str) -> bool:
 
 
 def _split_names(text: str) -> list[list[str]]:
-    """Return the parts of each compound name in a text, with each name once."""
+    """Return the parts of each compound name in a text, such as ["get", "User", "Name"].
+
+    Each name counts once. Long runs of letters, and names whose parts are no words, are left out.
+    """
     parts_by_name = []
     for name in dict.fromkeys(_COMPOUND_NAME.findall(text)):
         if len(name) > _MAX_NAME_CHARACTERS:
@@ -234,10 +249,11 @@ def _are_words(parts: list[str]) -> bool:
 
 
 def sequences_in(text: str) -> list[tuple[str, ...]]:
-    """Return the words of each part of a query that is one expression but several indexed words.
+    """Return the words of each expression in a query that is several words in the index.
 
-    Such expressions are `path/to/file.py`, `v1.2.3` and `getUserName`. `and/or` is one only if it
-    is the whole query. A web address is none in a longer query, which only refers to it.
+    Such expressions are `path/to/file.py`, `v1.2.3` and `getUserName`; a search prefers their words
+    side by side. `and/or` is one only if it is the whole query. A web address is none in a longer
+    query, which only refers to it.
     """
     if not (_JOINED_BY_ANY_MARK.search(text) or may_contain_names(text)):
         return []
@@ -252,7 +268,10 @@ def sequences_in(text: str) -> list[tuple[str, ...]]:
 
 
 def _sequences_of_token(token: str, is_alone: bool) -> list[tuple[str, ...]]:
-    """Return the sequences of words in one token of a query."""
+    """Return the sequences of words in one token of a query, in lower case.
+
+    `is_alone` says that the token is the whole query: then any mark may join its words.
+    """
     sequences: list[tuple[str, ...]] = []
     for parts in _split_names(token):
         words_of_name = tuple(map(str.lower, parts))
@@ -276,7 +295,10 @@ def _sequences_of_token(token: str, is_alone: bool) -> list[tuple[str, ...]]:
 
 
 def parts_of_names(text: str) -> str:
-    """Return the parts of the names in a text as further words to index; "" if there are none."""
+    """Return the parts of the names in a text as further words to index; "" if there are none.
+
+    Each name has a line: `getUserName` gives "get User Name", `C++` gives "cplusplus cpp".
+    """
     if not may_contain_names(text):
         return ""
 
@@ -415,7 +437,8 @@ def find_stop_words(words: Iterable[str], languages: Collection[str]) -> frozens
     """Return the stop words of a query, if the query is in one of the `languages`.
 
     The language is the one that most words of the query belong to. If more of them are English stop
-    words, or none belongs to any of the languages, the result is empty.
+    words, or none belongs to any of the languages, the result is empty. `words` are in lower case;
+    English stop words are never returned as such.
     """
     plain_words = {word: without_accents(word) for word in words}
     scores: Counter[str] = Counter()
@@ -452,10 +475,10 @@ _find_ascii_words: Final = re.compile("[a-z0-9]+").findall
 
 
 def searchable(text: str) -> str:
-    """Return a text as it is indexed.
+    """Return a text as it is indexed: the words that the tokenizer of the index finds.
 
     Letters are folded. A run of an unspaced script becomes its pairs of neighbouring characters,
-    then its single characters.
+    then its single characters. A text in ASCII stays as it is.
     """
     if text.isascii():
         return text
@@ -482,11 +505,11 @@ def split_words(text: str) -> list[str]:
 
 
 def phrase_segments(text: str) -> list[list[str]]:
-    """Return the words of a phrase in segments.
+    """Return the words of a phrase in lower case, in segments of neighbouring words.
 
     In the `searchable` form of a text that contains the phrase, the words of a segment are
-    neighbours. A run of an unspaced script ends a segment, because its single characters follow its
-    pairs there.
+    neighbours. A run of an unspaced script, as its pairs of characters, ends a segment, because its
+    single characters follow its pairs there. Returns [] for a phrase without words.
     """
     words = split_words(text)
     if not words:
@@ -518,14 +541,17 @@ def _append_word(segments: list[list[str]], word: str) -> None:
 
 
 def words_in_order(text: str) -> list[str]:
-    """Return the words of a query in their order, repeated ones included."""
+    """Return the words of a query in lower case and in their order, repeated ones included.
+
+    A run of an unspaced script gives its pairs of neighbouring characters.
+    """
     if text.isascii():
         return split_words(text)
     return [word for segment in phrase_segments(text) for word in segment]
 
 
 def unique_words(text: str) -> list[str]:
-    """Return the words of a text in their order, each of them once."""
+    """Return the words of a text, as `words_in_order` does, but each of them once."""
     return list(dict.fromkeys(words_in_order(text)))
 
 
@@ -543,13 +569,19 @@ def words_key(name: str) -> str:
 
 
 def neighbouring_words(words: list[str]) -> list[tuple[str, str]]:
-    """Return each pair of neighbouring words once, but no pair of two stop words."""
+    """Return each pair of neighbouring words once, in order, but no pair of two stop words.
+
+    Only English stop words count.
+    """
     pairs = dict.fromkeys(pairwise(words))
     return [pair for pair in pairs if not STOP_WORDS.issuperset(pair)]
 
 
 def content_words(words: list[str]) -> list[str]:
-    """Return the words without stop words, or all of them if nothing else is left."""
+    """Return the words without English and Japanese, Chinese and Korean stop words.
+
+    If nothing else is left, all words are returned. The words must be in lower case.
+    """
     content = [
         word for word in words if word not in STOP_WORDS and word not in _UNSPACED_STOP_PAIRS
     ]
@@ -557,7 +589,10 @@ def content_words(words: list[str]) -> list[str]:
 
 
 def without_stop_words(text: str) -> str:
-    """Return a text for the embedder: stop words add nothing to a mean of word vectors."""
+    """Return a text without English stop words, for an embedder that averages word vectors.
+
+    The words keep their case and marks, with one space between them. The result may be "".
+    """
     words = [word for word in text.split() if word.lower() not in STOP_WORDS]
     return " ".join(words)
 

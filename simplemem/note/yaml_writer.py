@@ -64,20 +64,33 @@ def render_header(properties: Mapping[str, object], newline: str = "\n") -> str:
 
 @cache
 def yaml_handler() -> BaseHandler:
-    """Return the handler with which `python-frontmatter` reads and writes YAML 1.2."""
+    """Return the handler with which `python-frontmatter` reads and writes YAML 1.2.
+
+    Reading raises RefusedError, writing Invalid, for what a header must not have.
+    """
     from frontmatter.default_handlers import BaseHandler
 
     class CoreYaml(BaseHandler):
+        """Reads and writes headers by the rules of this package instead of PyYAML's.
+
+        Has no state.
+        """
+
         FM_BOUNDARY = re.compile(r"^---[ \t]*$", re.MULTILINE)
         START_DELIMITER = END_DELIMITER = "---"
 
         def load(self, fm: str) -> dict[str, Any]:
+            """Return the properties of some YAML; none if it is no map. Raises RefusedError."""
             root, _ = read_yaml(fm, 0, len(fm))
             if root is None or not isinstance(root.value, dict):
                 return {}
             return dict(root.value)
 
         def export(self, metadata: dict[str, object], **_: object) -> str:
+            """Return properties as lines of YAML without the fences.
+
+            Raises Invalid for what it cannot write.
+            """
             lines: list[str] = []
             for key, value in metadata.items():
                 lines += format_property(key, value)
@@ -115,6 +128,7 @@ def _is_on_calendar(date: str) -> bool:
 
 
 def _is_text_in_yaml_1_1(value: str) -> bool:
+    """Return whether readers of YAML 1.1 take a text without quotes for a text."""
     import yaml
 
     if _NOT_TEXT_IN_YAML_1_1.fullmatch(value):
@@ -124,7 +138,11 @@ def _is_text_in_yaml_1_1(value: str) -> bool:
 
 
 def format_property(key: str, value: object, indent: int = 0) -> list[str]:
-    """Return the lines of a property; items are indented by two spaces, as Obsidian writes them."""
+    """Return the lines of a property, which all begin with `indent` spaces.
+
+    Items are indented by two more spaces, as Obsidian writes them. Raises Invalid for a key or
+    value that a header cannot contain.
+    """
     name = " " * indent + _format_key(key) + ":"
     inline = format_inline(value)
     if inline is None:
@@ -133,9 +151,10 @@ def format_property(key: str, value: object, indent: int = 0) -> list[str]:
 
 
 def format_inline(value: object, style: str = "") -> str | None:
-    """Return a value as it stands on the line of its key; None for a list or map that is not empty.
+    """Return a value as it stands on the line of its key; None if it needs lines of its own.
 
-    `style` is that of the node that the value replaces.
+    That is a list or map that is not empty. `style` is that of the node that the value replaces.
+    None gives "". Raises Invalid for a type that YAML does not have.
     """
     if value is None:
         return ""
@@ -149,7 +168,10 @@ def format_inline(value: object, style: str = "") -> str | None:
 
 
 def format_block(value: object, indent: int) -> list[str]:
-    """Return the lines of the items of a list or map whose key has this indentation."""
+    """Return the lines of the items of a list or map whose key has this indentation.
+
+    The value must not be empty. Raises Invalid for an item that is no scalar.
+    """
     item_indent = " " * (indent + 2)
     if isinstance(value, list):
         return [f"{item_indent}- {format_scalar(item)}" for item in value]
@@ -159,7 +181,11 @@ def format_block(value: object, indent: int) -> list[str]:
 
 
 def format_entry(name: str, value: object, *, flow: bool = False) -> str:
-    """Return an entry of a map within a property."""
+    """Return an entry `name: value` of a map within a property; None becomes `null`.
+
+    With `flow`, it is for a map in braces. Raises Invalid for a name or value that it cannot
+    contain.
+    """
     if flow:
         key = format_text(name, flow=True)
     else:
@@ -198,6 +224,7 @@ def format_scalar(value: object, style: str = "", *, flow: bool = False) -> str:
 
 
 def _format_float(value: float) -> str:
+    """Return a number as YAML, as PyYAML writes it."""
     import yaml
 
     representer = yaml.representer.SafeRepresenter()
@@ -226,14 +253,15 @@ def format_text(value: str, style: str = "", *, flow: bool = False) -> str:
 
 
 def _escape(match: re.Match[str]) -> str:
+    """Return the escape of a character in double quotes: `\u2028`."""
     return f"\\u{ord(match[0]):04X}"
 
 
 def clean_value(value: object, old: object = None) -> object:
     """Return a value as it will read back: a scalar, or a flat list or map of scalars.
 
-    A list or map within it is accepted if the old value has the same one. Raises Invalid for
-    anything else.
+    A tuple becomes a list. A list or map within it is accepted if the old value, that of the
+    property so far, has the same one. Raises Invalid for anything else.
     """
     old_items = _items_of(old)
 

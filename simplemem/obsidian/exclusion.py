@@ -27,7 +27,12 @@ _REFUSALS: Final[dict[str, str]] = {}
 
 
 def is_excluded(entry: str, path: str, path_key: str) -> bool:
-    """Return whether a filter matches a path, of which `path_key` is the compare key."""
+    """Return whether a filter matches a path, of which `path_key` is the compare key.
+
+    A filter is the beginning of a path, in any case of letters, or a regular expression between
+    slashes that is found anywhere in it. An expression that is refused matches nothing. Never
+    raises.
+    """
     if is_expression(entry):
         return _is_found(entry, path)
     beginning = compare_key(entry.lstrip("/")) or "/"
@@ -40,13 +45,20 @@ def is_expression(entry: str) -> bool:
 
 
 def refusal_of(entry: str) -> str | None:
-    """Return why a regular expression is not applied; None if it is."""
+    """Return why a regular expression is not applied; None if it is, as far as is known.
+
+    An expression that takes too long is only noticed when a path is matched with it.
+    """
     _is_found(entry, "")
     return _REFUSALS.get(entry)
 
 
 def _is_found(entry: str, path: str) -> bool:
-    """Return whether a regular expression is found in a path; refuse it if that takes too long."""
+    """Return whether a regular expression is found in a path; refuse it if that takes too long.
+
+    It is also refused if it is not valid or too large. A refused one is never tried again in this
+    process.
+    """
     if entry in _REFUSALS:
         return False
 
@@ -70,6 +82,7 @@ def _is_found(entry: str, path: str) -> bool:
 
 
 def _is_too_large(pattern: str) -> bool:
+    """Return whether a pattern is too long, or repeats its parts too often for memory."""
     if len(pattern) > _MAX_PATTERN_CHARACTERS:
         return True
     counts = [max(1, int(count)) for count in _COUNT.findall(pattern)]

@@ -44,7 +44,10 @@ class Moves(NamedTuple):
     created: tuple[str, ...] = ()
 
     def after(self, path: str) -> str:
-        """Return the path that a file has after the moves."""
+        """Return the path that a file has after the moves, given that before them.
+
+        A file that is not moved keeps its path.
+        """
         return self.new_paths.get(path, path)
 
     def paths(self) -> list[str]:
@@ -76,12 +79,14 @@ def rewrite_links(
     *,
     is_unseen: Callable[[str], bool] = lambda _path: False,
 ) -> str:
-    """Return the text of a note in which every link means the same file after the moves as before.
+    """Return the text of a note in which every link means the same file after the moves.
 
-    `source` is the path of the note before the moves. `files_before` and `files_after` lack the
-    files that the reader may not see, and which links are rewritten must not tell which of these
-    exist. So if `is_unseen` is true of the path that a relative link states, the link keeps that
-    path, whether or not there is a file.
+    `source` is the path of the note before the moves. Links that have no file, or whose target
+    still means the same one, stay as they are, and so does one that no spelling can lead to its
+    file. `files_before` and `files_after` lack the files that the reader may not see, and which
+    links are rewritten must not tell which of these exist. So if `is_unseen` is true of the path
+    that a relative link states, the link keeps that path, whether or not there is a file. Raises
+    Unreadable if a link in a property cannot be changed safely.
     """
     new_source = moves.after(source)
     keeps_folder = posixpath.dirname(new_source) == posixpath.dirname(source)
@@ -113,8 +118,10 @@ def redirect_links(
 ) -> str:
     """Return the text of a note in which unresolved links lead to the files in `targets`.
 
-    The keys of `targets` are the targets of the links. If a file had another name, a display text
-    that was that name follows. If the target never was the name of a file, it stays displayed.
+    The keys of `targets` are the targets of the links; links that mean a file stay as they are. If
+    a file had another name, a display text that was that name follows. If the target never was the
+    name of a file, it stays displayed. Raises Unreadable if a link in a property cannot be changed
+    safely.
     """
 
     def find_target(link: Link) -> LinkTarget | None:
@@ -203,9 +210,11 @@ def _rewrite(
     files_named: FilesNamed,
     link_format: LinkFormat,
 ) -> str:
-    """Return the text of a note whose links lead where `find_target` says, where this is possible.
+    """Return the text of a note whose links lead where `find_target` says.
 
-    `source` is the path that the note will have, and `files_named` knows the files of that time.
+    A link stays as it is if there is no spelling that leads there. `source` is the path that the
+    note will have, and `files_named` knows the files of that time. Raises Unreadable if a property
+    cannot be changed safely.
     """
     edits: list[Edit] = []
     values: list[tuple[Scalar, str]] = []
@@ -253,10 +262,10 @@ def _choose_spelling(
     files_named: FilesNamed,
     link_format: LinkFormat,
 ) -> str | None:
-    """Return the best target that means the file `path` in `source`; None if there is none.
+    """Return the best target by which a link in `source` means the file `path`.
 
-    The extension of a note is written if the link had it, or if the name without it means another
-    file.
+    Returns None if there is none. The extension of a note is written if the link had it, or if the
+    name without it means another file.
     """
     spellings = [path]
     has_extension = link.target.casefold().endswith(".md")
@@ -279,7 +288,7 @@ def _possible_targets(
     files_named: FilesNamed,
     link_format: LinkFormat,
 ) -> list[str]:
-    """Return the targets that could mean a path, the preferred ones first.
+    """Return the targets that could mean a path, the preferred ones first. None is checked.
 
     A relative target stays relative, one that begins with a slash keeps it, and a bare name stays
     bare if it is the name of one file only.
@@ -352,7 +361,10 @@ def _display_old_target(link: Link, *, is_in_table: bool) -> Edit | None:
 
 
 def _display_new_name(text: str, link: Link, target: LinkTarget) -> Edit | None:
-    """Return the edit that replaces a display text that was the old name of the file."""
+    """Return the edit that displays the new name of a file if the old one was displayed.
+
+    Returns None if another text is displayed, or if the new name cannot stand there.
+    """
     old_name = _displayed_name(target.old_path)
     new_name = _displayed_name(target.path)
     display = text[link.display_start : link.display_end]
@@ -374,7 +386,8 @@ def _display_name_of_path(
 ) -> Edit | None:
     """Return the edit by which a wikilink that was a bare name does not display its path.
 
-    In a table the path is displayed, because a bar would end the cell.
+    Returns None if it displays no path. In a table the path is displayed, because a bar would end
+    the cell.
     """
     has_new_folder = "/" in written and "/" not in link.target
     if link.form != "wiki" or not has_new_folder or link.is_embed or is_in_table:
@@ -392,7 +405,10 @@ def _displayed_name(path: str) -> str:
 
 
 def _insert_display(link: Link, display: str) -> Edit:
-    """Return the edit that inserts a display text, with the heading of the link."""
+    """Return the edit that inserts `display`, a bar and a text, before the end of a wikilink.
+
+    The heading of the link, if it has one, follows.
+    """
     position = link.end - len(_BRACKETS)
     return (position, position, display + _displayed_heading(link))
 

@@ -23,11 +23,15 @@ _ORDINAL_ENDINGS: Final = {1: "st", 21: "st", 31: "st", 2: "nd", 22: "nd", 3: "r
 
 
 def format_date(pattern: str, moment: datetime) -> str:
-    """Return a moment in a format of Moment.js. Text in brackets and unknown letters stay."""
+    """Return a moment in a format of Moment.js, such as `YYYY-MM-DD`.
+
+    Text in brackets stays, without the brackets, and so do letters that are no token. Never raises.
+    """
     return _TOKEN.sub(lambda match: _format_token(match[0], moment), pattern)
 
 
 def _format_token(name: str, moment: datetime) -> str:
+    """Return what one token, or a text in brackets, of a format stands for."""
     if name.startswith("["):
         return name[1:-1]
     if name == "Do":

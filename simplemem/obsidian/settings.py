@@ -55,14 +55,18 @@ class ObsidianSettings(NamedTuple):
     time_format: str = _DEFAULT_TIME_FORMAT  # of `{{time}}` in a template
 
     def daily_note(self, moment: datetime) -> str:
-        """Return the name of the daily note of a day."""
+        """Return the name of the daily note of a day: its path without `.md`.
+
+        Whether the note exists is not looked at.
+        """
         name = format_date(self.daily_format, moment)
         return f"{self.daily_folder}/{name}".lstrip("/")
 
     def hidden_reason(self, path: str) -> str | None:
-        """Return why a note is hidden from search; None if it is not.
+        """Return why a note is hidden from search, as a text to show; None if it is not.
 
-        Links are resolved to hidden notes as to any other.
+        It is hidden by the user's excluded files, as a template, or because programs make such
+        files. Only the path is looked at. Links are resolved to hidden notes as to any other.
         """
         if self.ignore_filters or self.templates_folder or self.daily_template:
             reason = self._excluded_reason(path)
@@ -71,7 +75,10 @@ class ObsidianSettings(NamedTuple):
         return _stray_file_reason(path)
 
     def unread_filters(self) -> dict[str, str]:
-        """Return the regular expressions that are not applied, with the reasons."""
+        """Return the regular expressions among the excluded files that are not applied.
+
+        Their reasons are the values.
+        """
         refusals = {}
         for entry in self.ignore_filters:
             refusal = refusal_of(entry) if is_expression(entry) else None
@@ -121,7 +128,11 @@ def _stray_folder_reason(folders: str) -> str | None:
 def parse_obsidian_settings(
     app: Mapping[str, object], templates: Mapping[str, object], daily: Mapping[str, object]
 ) -> ObsidianSettings:
-    """Return the settings that the contents of the three settings files state."""
+    """Return the settings that the contents of the three settings files state.
+
+    They are `app.json`, `templates.json` and `daily-notes.json`. A value that is missing or of the
+    wrong form has Obsidian's default. Never raises.
+    """
     link_format = _parse_link_format(app.get("newLinkFormat"))
     uses_obsidian_trash = app.get("trashOption") == "local"
     return ObsidianSettings(
@@ -138,6 +149,7 @@ def parse_obsidian_settings(
 
 
 def _parse_link_format(value: object) -> LinkFormat:
+    """Return how new links are written; "shortest" for a value that is unknown."""
     if value == "relative":
         return "relative"
     if value == "absolute":
@@ -146,6 +158,7 @@ def _parse_link_format(value: object) -> LinkFormat:
 
 
 def _parse_filters(value: object) -> tuple[str, ...]:
+    """Return the filters of a list, without items that are no text, at most 200."""
     if not isinstance(value, list):
         return ()
     filters = map(_parse_text, value[:_MAX_FILTERS])
@@ -192,7 +205,7 @@ class Resolution(NamedTuple):
 
 
 def name_key(path: str) -> str:
-    """Return the key by which a file is found: that of the last part of its path."""
+    """Return the key by which a file is found: the compare key of the last part of its path."""
     return compare_key(path.rsplit("/", 1)[-1])
 
 
@@ -208,7 +221,11 @@ def lookup_keys(path: str) -> tuple[str, ...]:
 
 
 def resolve_link(target: str, source: str, files_named: FilesNamed) -> Resolution:
-    """Return which file a link with this target means in the note `source`."""
+    """Return which file a link with this target means in the note `source`.
+
+    `target` is the path of the link without heading. An empty one means the note itself. Whether
+    the file that it means is a note is not looked at.
+    """
     if not target:
         return Resolution(source)
 
@@ -227,7 +244,10 @@ def resolve_link(target: str, source: str, files_named: FilesNamed) -> Resolutio
 
 
 def find_candidates(target: str, files_named: FilesNamed) -> Sequence[str]:
-    """Return the files whose name is the last part of a target, else those with `.md` behind it."""
+    """Return the files that have the name of a target, else those with `.md` behind it.
+
+    The name is the last part of the target; its folders are not looked at.
+    """
     key = name_key(target)
     return files_named(key) or files_named(key + ".md")
 
@@ -253,7 +273,8 @@ def _find_path(path: str, candidates: Sequence[str]) -> str | None:
 def _find_nearest(target: str, source: str, candidates: Sequence[str]) -> Resolution:
     """Return the nearest of the candidates whose path ends with the target.
 
-    Those below the folder of the source are nearest, then those with shorter paths.
+    Those below the folder of the source are nearest, then those with shorter paths. The equally
+    near ones are `ambiguous`.
     """
     if "/" in target:
         ending = f"/{compare_key(target)}"

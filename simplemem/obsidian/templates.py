@@ -15,11 +15,13 @@ _FIELD: Final = re.compile(r"\{\{\s*(?P<name>title|date|time)\s*(?::(?P<format>[
 def fill_template(template: str, title: str, moment: datetime, settings: ObsidianSettings) -> str:
     """Return the text of a template with its title, dates and times filled in.
 
-    A field may have a format, such as `{{date:D.M.}}`; the others have those of the settings.
+    A field is `{{title}}`, `{{date}}` or `{{time}}`. A field may have a format, such as
+    `{{date:D.M.}}`; the others have those of the settings. Any other field stays as it is.
     """
     default_formats = {"date": settings.date_format, "time": settings.time_format}
 
     def fill_field(field: re.Match[str]) -> str:
+        """Return what a field stands for."""
         name = field["name"]
         if name == "title":
             return title

@@ -35,6 +35,12 @@ NOW = datetime(2026, 11, 18, 15, 30)  # noqa: DTZ001  (a Wednesday; local, as no
         ("3 days ago", "2026-11-15T00:00:00", "2026-11-16T00:00:00"),
         ("2 hours ago", "2026-11-18T13:30:00", "2026-11-18T13:30:00"),
         ("10 minutes ago", "2026-11-18T15:20:00", "2026-11-18T15:20:00"),
+        ("1000", "1000-01-01T00:00:00", "1001-01-01T00:00:00"),
+        ("9998-12", "9998-12-01T00:00:00", "9999-01-01T00:00:00"),
+        ("9999", "9999-01-01T00:00:00", "9999-12-31T23:59:59"),
+        ("9999-12", "9999-12-01T00:00:00", "9999-12-31T23:59:59"),
+        ("9999-12-31", "9999-12-31T00:00:00", "9999-12-31T23:59:59"),
+        ("9999-12-31T23:59:59", "9999-12-31T23:59:59", "9999-12-31T23:59:59"),
     ],
 )
 def test_a_date_means_a_span(text: str, start: str, end: str) -> None:
@@ -43,7 +49,20 @@ def test_a_date_means_a_span(text: str, start: str, end: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "soon", "2026-13", "2026-02-30", "99999999999 days ago", "9999 years ago", "0000"]
+    "text",
+    [
+        "",
+        "soon",
+        "2026-13",
+        "2026-02-30",
+        "99999999999 days ago",
+        "9999 years ago",
+        "0000",
+        "0999",
+        "0999-12",
+        "0999-12-31",
+        "1500 years ago",
+    ],
 )
 def test_what_is_no_date_is_said_to_be_none(text: str) -> None:
     with pytest.raises(Invalid):
@@ -81,6 +100,9 @@ def test_a_title_is_of_a_day_when_it_says_it_in_full() -> None:
     assert full_day_in("c00-s01 (1:56 pm on 8 May, 2023)") == "2023-05-08"
     assert full_day_in("2023-05-08") == "2023-05-08"
     assert [full_day_in(title) for title in ("May 2023", "8 May", "Launch")] == ["", "", ""]
+    assert full_day_in("What 2 people said yesterday") == "", "no day is known for such words"
+    assert full_day_in("99 May, 2023") == full_day_in("2023-02-30") == "", "no calendar has it"
+    assert full_day_in("30 February 2023, or 1 March 2023") == "2023-03-01"
 
 
 def names(store: EnhancedStore, question: str, **asked: object) -> list[str]:
