@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import field
+from functools import cache
 from typing import Any, Literal, TypedDict, dataclass_transform
 
 from simplemem.errors import Invalid
@@ -27,19 +28,20 @@ class Value:
         dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
 
     def __init__(self, *positional: object, **named: object) -> None:
-        fields = _fields_of(self)
-        names = [item.name for item in fields]
-        values = dict(zip(names, positional, strict=False))
+        fields = _fields_by_name(type(self))  # type: ignore[arg-type]
+        values = dict(zip(fields, positional, strict=False))
         is_surplus = len(positional) > len(fields)
-        is_unknown = not named.keys() <= set(names)
+        is_unknown = not named.keys() <= fields.keys()
         is_repeated = not values.keys().isdisjoint(named)
         if is_surplus or is_unknown or is_repeated:
-            raise TypeError(f"{type(self).__name__} has the fields {', '.join(names)}")
+            raise TypeError(f"{type(self).__name__} has the fields {', '.join(fields)}")
 
         values |= named
-        for item in fields:
-            value = values[item.name] if item.name in values else self._default_of(item)
-            object.__setattr__(self, item.name, value)
+        for name, item in fields.items():
+            if name not in values:
+                values[name] = self._default_of(item)
+        # `__setattr__` refuses every change.
+        self.__dict__.update(values)
 
     def _default_of(self, item: dataclasses.Field[Any]) -> object:
         if item.default_factory is not dataclasses.MISSING:
@@ -74,6 +76,13 @@ class Value:
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
         return {item.name: _as_json(getattr(self, item.name)) for item in _fields_of(self)}
+
+
+@cache
+def _fields_by_name(cls: type[Value]) -> dict[str, dataclasses.Field[Any]]:
+    """Return the fields of a class of values, in their order."""
+    fields = dataclasses.fields(cls)  # type: ignore[arg-type]  # `Value` makes dataclasses
+    return {item.name: item for item in fields}
 
 
 def _fields_of(value: Value) -> tuple[dataclasses.Field[Any], ...]:

@@ -219,20 +219,27 @@ class IndexQuery:
     rescore_depth: int = 100  # the number of best notes whose blocks and pairs are searched
 
 
+NoteScores = Mapping[NoteId, float]
+"""The BM25 score of each note that matches (higher is better), best first."""
+
+
 class Match(NamedTuple):
-    """A note or a place in it, with its BM25 score (higher is better). Place 0: the note."""
+    """A block that matches, with its BM25 score (higher is better)."""
 
     note: NoteId
     place: PlaceId
     score: float
 
 
-class Nearness(NamedTuple):
-    """The cosine similarity of a note to a vector. A passage of one block counts as both."""
+class Similarities(NamedTuple):
+    """The cosine similarities of notes to a vector. A passage of one block counts as both.
 
-    passage: float  # its best passage
-    block: float  # its best block
-    score: float  # the mean of the two, at least 0
+    The three mappings have the same notes.
+    """
+
+    passages: Mapping[NoteId, float]  # of each note's best passage
+    blocks: Mapping[NoteId, float]  # of each note's best block
+    scores: Mapping[NoteId, float]  # the mean of the two, at least 0
 
 
 # The number of best blocks of a note for which the notes with the same text are counted.
@@ -249,13 +256,13 @@ class BlockMatches(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """The answer to an `IndexQuery`. Matches by words are sorted, best first."""
+    """The answer to an `IndexQuery`. Notes and blocks by words are sorted, best first."""
 
-    notes: Sequence[Match]
+    notes: NoteScores
     blocks: BlockMatches | None
-    pairs: Sequence[Match]
-    vector_hits: Mapping[NoteId, Nearness] | None  # None if no vector can be compared
-    paths: Mapping[NoteId, str]  # of all notes that were found
+    pairs: NoteScores
+    similarities: Similarities | None  # None if no vector can be compared
+    paths: Mapping[NoteId, str]  # of all notes that were found, and perhaps of others
     passed: int | None = None  # the number of notes that pass the filter; None if all do
 
     # Notes with a name that is the whole query; a lower number is a more exact match.
@@ -369,6 +376,3 @@ class SyncReport:
 
 Ids = Sequence[NoteId] | None
 """The notes to search in; None for all."""
-
-Leg = list[Match]
-"""The notes or blocks that one retriever finds, best first."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -135,9 +135,8 @@ class DetailsReader:
         """Return the blocks that hold a term of the query, best first."""
         if not self._terms or not note_ids:
             return []
-        matches = self._get_words().rank_by_terms(
-            self._db, "block", self._terms, _MAX_BLOCKS, note_ids
-        )
+        words = self._get_words()
+        matches = words.rank_blocks(self._db, self._terms, _MAX_BLOCKS, note_ids)
         return sorted(matches, key=lambda match: (-round(match.score, 6), match.place))
 
     def _find_nearest_places(
@@ -309,11 +308,16 @@ def _select_positions(
 
 
 def _read_positions(rows: Iterable[DatabaseRow]) -> Iterator[tuple[PlaceId, Position]]:
-    """Yield places with their positions. Passages of one section share their headings."""
-    parse_headings = cache(lambda text: tuple(json.loads(text)))
+    """Yield places with their positions."""
     for place, start, stop, line, headings_as_json in rows:
-        headings = parse_headings(headings_as_json)
+        headings = _parse_headings(headings_as_json)
         yield place, Position(start, stop, line, headings)
+
+
+@lru_cache(maxsize=2_000)
+def _parse_headings(headings_as_json: str) -> tuple[str, ...]:
+    """Return the headings above a place. Passages of one section share them."""
+    return tuple(json.loads(headings_as_json))
 
 
 def select_tags(db: Connection, note_ids: Iterable[NoteId]) -> Iterable[tuple[NoteId, str]]:

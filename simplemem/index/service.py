@@ -198,17 +198,19 @@ class IndexService:
             ids = snapshot.ids(narrow)
 
         by_words, blocks, pairs = snapshot.terms().rank(db, question, ids)
-        word_ids = {match.note for match in by_words}
-        vector_hits = self._find_nearest(snapshot, question, ids, word_ids)
+        similarities = self._find_similar(snapshot, question, ids, by_words)
         title_matches, named = _match_names(name_rows, question, ids)
 
-        paths = snapshot.paths(word_ids.union(vector_hits or (), title_matches))
+        found = {*by_words, *title_matches}
+        if similarities is not None:
+            found.update(similarities.scores)
+        paths = snapshot.paths(found)
         named = {note_id: share for note_id, share in named.items() if note_id in paths}
         return Matches(
             notes=by_words,
             blocks=blocks,
             pairs=pairs,
-            vector_hits=vector_hits,
+            similarities=similarities,
             paths=paths,
             passed=None if ids is None else len(ids),
             title_matches=title_matches,
@@ -216,14 +218,17 @@ class IndexService:
             note_count=snapshot.progress.notes,
         )
 
-    def _find_nearest(
+    def _find_similar(
         self,
         snapshot: Snapshot,
         question: IndexQuery,
         ids: api.Ids,
-        also: set[NoteId],
-    ) -> Mapping[NoteId, api.Nearness] | None:
-        """Return the notes nearest to the query's vector, and those in `also`; None without one."""
+        also: Collection[NoteId],
+    ) -> api.Similarities | None:
+        """Return the similarities of the notes nearest to the query's vector, and those in `also`.
+
+        None if there is no vector that can be compared.
+        """
         vector = _comparable_vector(snapshot, question)
         if vector is None:
             return None
@@ -461,14 +466,13 @@ class Snapshot:
         return self._terms
 
     def paths(self, note_ids: Collection[NoteId]) -> Mapping[NoteId, str]:
-        """Return the paths of those notes that are there."""
+        """Return the paths of those notes that are there, and of others that were read before."""
         if len(self._paths) > _MAX_PATHS:
             self._paths = {}
-        unread_ids = [note_id for note_id in note_ids if note_id not in self._paths]
+        unread_ids = set(note_ids).difference(self._paths)
         if unread_ids:
             self._paths |= notes.paths_of(self.db, unread_ids)
-
-        return {note_id: self._paths[note_id] for note_id in note_ids if note_id in self._paths}
+        return self._paths
 
     def without_empty_archives(self, narrow: IndexFilter) -> IndexFilter:
         """Return a filter without its archive folders that have no note; most vaults have none."""

@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from simplemem.index.api import Ids, Nearness
+from simplemem.index.api import Ids, Similarities
 from simplemem.index.engine import Connection
 from simplemem.index.places import SHIFT
 
@@ -193,8 +193,11 @@ class NearestNotes:
         limit: int,
         also: Iterable[int],
         paths: Paths,
-    ) -> dict[int, Nearness]:
-        """Return the nearness of the `limit` nearest notes among `ids`, and of those in `also`."""
+    ) -> Similarities:
+        """Return the similarities of the `limit` nearest notes among `ids`, and of those in `also`.
+
+        Notes without a vector are left out.
+        """
         if db.vectors.is_indexed or not self._was_asked:
             candidates = db.vectors.nearest_notes(query, ids, limit)
             if candidates is not None:
@@ -207,7 +210,7 @@ class NearestNotes:
                 passages[~_marks(ids, len(passages))] = _FAR
 
             chosen = self._choose_notes(passages, limit, also, paths)
-            return self._nearness_of(db, query, passages, chosen)
+            return self._similarities_of(db, query, passages, chosen)
 
     def _choose_notes(
         self,
@@ -237,14 +240,14 @@ class NearestNotes:
             if self._blocks is not None:
                 self._blocks.forget(removed)
 
-    def _nearness_of(
+    def _similarities_of(
         self,
         db: Connection,
         query: bytes,
         passages: NDArray[np.float64],
         note_ids: set[int],
-    ) -> dict[int, Nearness]:
-        """Return the nearness of notes. `passages` has the cosine of each one's best passage."""
+    ) -> Similarities:
+        """Return the similarities of notes. `passages` has the cosine of each one's best passage."""
         import numpy as np
 
         blocks = self._blocks
@@ -259,14 +262,11 @@ class NearestNotes:
         best_blocks = np.maximum(best_passages, np.maximum(best_blocks, 0.0))
         scores = np.maximum((best_passages + best_blocks) / 2, 0.0)
 
-        rows = zip(
-            chosen,
-            best_passages.tolist(),
-            best_blocks.tolist(),
-            scores.tolist(),
-            strict=True,
+        return Similarities(
+            passages=dict(zip(chosen, best_passages.tolist(), strict=True)),
+            blocks=dict(zip(chosen, best_blocks.tolist(), strict=True)),
+            scores=dict(zip(chosen, scores.tolist(), strict=True)),
         )
-        return {note_id: Nearness(passage, block, score) for note_id, passage, block, score in rows}
 
     def _follow(self, db: Connection, state: _IndexState) -> None:
         """Bring what is in memory to this state of the index."""
@@ -320,7 +320,7 @@ def _compare(
     candidates: Collection[int],
     limit: int,
     also: set[int],
-) -> dict[int, Nearness]:
+) -> Similarities:
     """Return the nearest of some candidates, and the notes in `also`, by their stored vectors."""
     note_ids = sorted(also.union(candidates))
     best_passages = _best_of_notes(query, db.vectors.read_notes(note_ids, blocks=False))
@@ -329,14 +329,17 @@ def _compare(
     comparable.sort(key=lambda note_id: (-best_passages[note_id], note_id))
     chosen = also.union(comparable[:limit])
 
-    nearness = {}
+    passages = {}
+    blocks = {}
+    scores = {}
     for note_id, passage in best_passages.items():
         if note_id not in chosen:
             continue
         block = max(0.0, passage, best_blocks.get(note_id, 0.0))
-        score = max(0.0, (passage + block) / 2)
-        nearness[note_id] = Nearness(passage, block, score)
-    return nearness
+        passages[note_id] = passage
+        blocks[note_id] = block
+        scores[note_id] = max(0.0, (passage + block) / 2)
+    return Similarities(passages, blocks, scores)
 
 
 def _best_of_notes(query: bytes, rows: Iterable[tuple[int, bytes]]) -> dict[int, float]:

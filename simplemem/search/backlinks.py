@@ -171,8 +171,11 @@ class BacklinkFinder:
         matches = self._index.ask(question)
         paths = matches.paths
         similar: list[_Source] = []
-        for note, nearness in (matches.vector_hits or {}).items():
-            similarity = max(nearness.passage, nearness.score)
+        if matches.similarities is None:
+            return []
+        passages, _, scores = matches.similarities
+        for note, score in scores.items():
+            similarity = max(passages[note], score)
             if similarity >= _MIN_SIMILARITY and paths[note] != path:
                 similar.append(_Source(note, paths[note], similarity))
 

@@ -42,7 +42,7 @@ from simplemem.search.rerank import NoteReranker
 # Hits of one search, and backlinks of one note.
 MAX_LIMIT = 200
 
-_NO_MATCHES = Matches((), None, (), None, {})
+_NO_MATCHES = Matches({}, None, {}, None, {})
 
 # Marks around a query that is a title in quotation marks.
 _TITLE_EDGES = " \"'“”„«»"
@@ -206,7 +206,7 @@ class NoteRanker:
             mode: Mode = "text" if vector is None else request.mode
             question = _question_of(request, vector, mode, status)
             matches = self._index.ask(question)
-            has_lost_vectors = vector is not None and matches.vector_hits is None
+            has_lost_vectors = vector is not None and matches.similarities is None
             if not has_lost_vectors:
                 break
             # Another embedder has begun at this moment.
@@ -550,4 +550,7 @@ def _shows_authors(request: SearchRequest, ranking: Ranking) -> bool:
 def _with_falling_scores(hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits with scores of which none is higher than the one above."""
     scores = judgement.falling_scores(hit.score for hit in hits)
-    return [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
+    return [
+        hit if hit.score == score else replace(hit, score=score)
+        for hit, score in zip(hits, scores, strict=True)
+    ]

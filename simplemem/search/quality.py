@@ -311,8 +311,9 @@ class HitQuality:
     ) -> float:
         """Return the confidence that the best hit answers; below 0 it does not."""
         best = ranking.hits[0]
-        vector_hits = ranking.matches.vector_hits or {}
-        has_similarity = ranking.mode != "text" and best.note in vector_hits
+        similarities = ranking.matches.similarities
+        is_similarity_known = similarities is not None and best.note in similarities.scores
+        has_similarity = ranking.mode != "text" and is_similarity_known
         if not has_similarity:
             if share is None:
                 share = self.score(ranking, best, text)

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from simplemem.index.api import (
     BLOCKS_COUNTED,
     BlockMatches,
-    Match,
     Matches,
     NoteId,
+    NoteScores,
     PlaceId,
     Position,
 )
@@ -143,8 +143,9 @@ def signals_of(answer: Matches, mode: Mode = "hybrid", lexical_weight: float = 0
         words[note] += _BLOCK_WEIGHT * score
 
     phrases = _whole_note_scores(answer.pairs, own_shares, mean_share)
-    similarities = answer.vector_hits or {}
-    meaning = {note: similarity.score for note, similarity in similarities.items()}
+    meaning: Mapping[NoteId, float] = {}
+    if answer.similarities is not None:
+        meaning = answer.similarities.scores
 
     hybrid_share = lexical_weight if meaning else 1.0
     word_shares: dict[Mode, float] = {
@@ -162,16 +163,14 @@ def signals_of(answer: Matches, mode: Mode = "hybrid", lexical_weight: float = 0
 
 
 def _whole_note_scores(
-    matches: Sequence[Match],
+    matches: NoteScores,
     own_shares: Mapping[NoteId, float],
     mean_share: float,
 ) -> dict[NoteId, float]:
     """Return the scores of whole notes, without the share that text of many notes has in them."""
-    scores: dict[NoteId, float] = {}
-    for match in matches:
-        own_share = own_shares.get(match.note, mean_share)
-        scores[match.note] = match.score * own_share
-    return scores
+    if not own_shares:
+        return dict(matches)
+    return {note: score * own_shares.get(note, mean_share) for note, score in matches.items()}
 
 
 class _BestBlocks(NamedTuple):
@@ -372,7 +371,6 @@ def ordered(
 
     best_blocks = _best_blocks(answer)
     places = dict(zip(best_blocks.note_ids, best_blocks.places, strict=True))
-    notes_with_word = {match.note for match in answer.notes}
 
     ranking: list[Ranked] = []
     for _, _, path, note, score in rows:
@@ -382,7 +380,7 @@ def ordered(
             path=path,
             score=shown_score,
             place=places.get(note, 0),
-            has_word=note in notes_with_word,
+            has_word=note in answer.notes,
         )
         ranking.append(ranked)
     return ranking

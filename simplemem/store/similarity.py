@@ -118,16 +118,17 @@ class NoteSimilarity:
         )
         answer = self._index.ask(index_query)
 
-        best_score = _best_of([match.score for match in answer.notes])
+        best_score = _best_of(list(answer.notes.values()))
         words = {}
-        for match in answer.notes:
-            path = answer.paths[match.note]
-            words[path] = match.score / best_score
+        for note, score in answer.notes.items():
+            path = answer.paths[note]
+            words[path] = score / best_score
 
         meaning = {}
-        for note, nearness in (answer.vector_hits or {}).items():
-            path = answer.paths[note]
-            meaning[path] = nearness.block
+        if answer.similarities is not None:
+            for note, similarity in answer.similarities.blocks.items():
+                path = answer.paths[note]
+                meaning[path] = similarity
 
         missing = ""
         if not meaning:

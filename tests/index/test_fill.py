@@ -96,8 +96,8 @@ class Kept:
     def nearest(self, embedder: WordLlama, text: str) -> list[str]:
         """The notes by their nearness to a text, nearest first."""
         answer = self.index.ask(IndexQuery(vector=QueryVector(embedder.query(text), embedder.name)))
-        near = answer.vector_hits or {}
-        return [answer.paths[note] for note in sorted(near, key=lambda note: -near[note].score)]
+        near = answer.similarities.scores if answer.similarities else {}
+        return [answer.paths[note] for note in sorted(near, key=lambda note: -near[note])]
 
     def close(self) -> None:
         self.index.close()
@@ -163,17 +163,9 @@ def test_who_holds_vectors_in_memory_lets_the_old_ones_go(kept: Kept, vault: Pat
             db.vectors.write([(place, other) for place in places])
         assert reader.nearest(WHOLE, "honey bees") == []
         asked = QueryVector(OTHER.query("honey bees"), "other")
-        assert (
-            len(
-                {
-                    round(near.score, 5)
-                    for near in (
-                        reader.index.ask(IndexQuery(vector=asked)).vector_hits or {}
-                    ).values()
-                }
-            )
-            == 1
-        )
+        similarities = reader.index.ask(IndexQuery(vector=asked)).similarities
+        assert similarities is not None
+        assert len({round(score, 5) for score in similarities.scores.values()}) == 1
     finally:
         reader.close()
 

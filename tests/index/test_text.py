@@ -64,7 +64,9 @@ def found(
     db: Connection, question: str, leg: str = "note", ids: list[int] | None = None
 ) -> list[int]:
     terms = read_query(question).terms()
-    return [match.note for match in term_index(db).rank_by_terms(db, leg, terms, 50, ids)]
+    if leg == "note":
+        return list(term_index(db).best_notes(db, terms, 50, ids))
+    return [match.note for match in term_index(db).rank_blocks(db, terms, 50, ids)]
 
 
 @pytest.mark.parametrize("leg", ["note", "block"])

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from simplemem.errors import NotFound
 from simplemem.index import embeddings, notes, service, vectors
-from simplemem.index.api import IndexQuery, Nearness, Stat, Term
+from simplemem.index.api import IndexQuery, Similarities, Stat, Term
 from simplemem.index.notes import PendingRows
 from simplemem.index.places import BLOCK, SHIFT
 from simplemem.index.sqlite.engine import SqliteConnection, SqliteEngine, open_engine
@@ -74,7 +75,25 @@ def remove(db: SqliteConnection, note_id: int) -> None:
     notes.remove(db, note_id)
 
 
-def numbers(found: Mapping[int, Nearness]) -> dict[tuple[int, str], float]:
+class Near(NamedTuple):
+    """How near a note is: by its best passage, its best block, and both."""
+
+    passage: float
+    block: float
+    score: float
+
+
+def by_note(found: Similarities | None) -> dict[int, Near]:
+    if found is None:
+        return {}
+    assert found.passages.keys() == found.blocks.keys() == found.scores.keys()
+    return {
+        note: Near(passage, found.blocks[note], found.scores[note])
+        for note, passage in found.passages.items()
+    }
+
+
+def numbers(found: Mapping[int, Near]) -> dict[tuple[int, str], float]:
     return {
         (note, kind): cosine
         for note, near in found.items()
@@ -82,11 +101,11 @@ def numbers(found: Mapping[int, Nearness]) -> dict[tuple[int, str], float]:
     }
 
 
-def about(found: Mapping[int, Nearness]) -> object:
+def about(found: Mapping[int, Near]) -> object:
     return pytest.approx(numbers(found), abs=1e-5)
 
 
-def compared(db: SqliteConnection, query: bytes) -> dict[int, Nearness]:
+def compared(db: SqliteConnection, query: bytes) -> dict[int, Near]:
     """All of them compared, here. A passage of one block is both."""
     asked = np.frombuffer(query, np.int8).astype(np.float64)
     best: dict[tuple[int, bool], float] = {}
@@ -98,13 +117,13 @@ def compared(db: SqliteConnection, query: bytes) -> dict[int, Nearness]:
         best[key] = max(best.get(key, -1.0), cosine)
     passages = {note: cosine for (note, of_block), cosine in best.items() if not of_block}
     return {
-        note: Nearness(near, block, max(0.0, (near + block) / 2))
+        note: Near(near, block, max(0.0, (near + block) / 2))
         for note, near in passages.items()
         for block in [max(near, best.get((note, True), 0.0))]
     }
 
 
-def first(found: dict[int, Nearness], ids: list[int] | None, limit: int) -> list[int]:
+def first(found: dict[int, Near], ids: list[int] | None, limit: int) -> list[int]:
     passing = [note for note in found if ids is None or note in ids]
     return sorted(passing, key=lambda note: -found[note].passage)[:limit]
 
@@ -129,7 +148,7 @@ def test_few_notes_are_compared_exactly(
                 *first(every, ids, 12),
                 *(note for note in also if ids is None or note in ids),
             }
-            found = vectors_held.find(
+            similarities = vectors_held.find(
                 db,
                 (0, notes.newest_rev(db)),
                 query,
@@ -138,6 +157,7 @@ def test_few_notes_are_compared_exactly(
                 [note for note in also if ids is None or note in ids],
                 partial(notes.paths_of, db),
             )
+            found = by_note(similarities)
             assert wanted <= found.keys() and (ids is None or found.keys() <= set(ids))
             assert numbers(found) == about({note: every[note] for note in found})
 
@@ -207,7 +227,7 @@ def test_memory_follows_every_change_of_the_table(
             )
             store.sync()
         if chosen.random() < 0.4:  # else several changes between two questions
-            followed = index.ask(IndexQuery(vector=query)).vector_hits or {}
+            followed = by_note(index.ask(IndexQuery(vector=query)).similarities)
             with index.database.reading() as db:
                 assert numbers(followed) == about(compared(db, query)), step
 
@@ -263,8 +283,8 @@ def test_no_note_is_forgotten_when_more_paths_are_met_than_are_kept(
     monkeypatch.setattr(service, "_MAX_PATHS", 0)
     index, vector = store._parts.index, store._parts.embedding.embed_query("apple")[0]
     for terms, count in (((), 1), ((Term(("plum",)),), 2), ((), 1)):
-        near = index.ask(IndexQuery(terms, vector=vector, max_nearest=1)).vector_hits
-        assert near is not None and len(near) == count
+        near = index.ask(IndexQuery(terms, vector=vector, max_nearest=1)).similarities
+        assert len(by_note(near)) == count
 
 
 def test_the_id_of_a_block_is_in_no_vector_and_has_none() -> None:

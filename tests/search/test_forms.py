@@ -39,8 +39,7 @@ class Words:
 
     def found(self, terms: Sequence[Term]) -> list[int]:
         with self._database.reading() as db:
-            matches = term_index(db).rank_by_terms(db, "note", terms, 100, None)
-        return sorted(match.note for match in matches)
+            return sorted(term_index(db).best_notes(db, terms, 100, None))
 
 
 def meant(query: Query, words: Words) -> Query:

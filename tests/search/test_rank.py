@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from simplemem.errors import Invalid
-from simplemem.index.api import BlockMatches, Match, Matches
+from simplemem.index.api import BlockMatches, Matches
 from simplemem.models import Filter
 from simplemem.providers.wordllama import WordLlama
 from simplemem.search import rank
@@ -313,14 +313,14 @@ def test_a_name_that_differs_in_its_numbers_or_signs_is_another_name(
 
 
 def test_a_block_whose_text_many_notes_have_counts_less() -> None:
-    notes = [Match(1, 0, 2.0), Match(2, 0, 2.0)]
+    notes = {1: 2.0, 2: 2.0}
 
     def words_of(notes_with_text: dict[int, int]) -> dict[int, float]:
         counts = [notes_with_text.get(place, 1) for place in (11, 21)]
         blocks = BlockMatches(
             np.array([1, 2]), np.array([11, 21]), np.array([3.0, 3.0]), np.array(counts)
         )
-        answer = Matches(notes, blocks, [], None, {}, note_count=10_000)
+        answer = Matches(notes, blocks, {}, None, {}, note_count=10_000)
         return dict(rank.signals_of(answer)[0].values)
 
     same = words_of({11: 10, 21: 3})

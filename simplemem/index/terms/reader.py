@@ -18,9 +18,9 @@ from simplemem.index.api import (
     BlockMatches,
     Ids,
     IndexQuery,
-    Leg,
     Match,
     NoteId,
+    NoteScores,
     PlaceId,
     Term,
 )
@@ -371,32 +371,32 @@ class TermIndex:
         db: Connection,
         question: IndexQuery,
         ids: Ids,
-    ) -> tuple[Leg, BlockMatches | None, Leg]:
+    ) -> tuple[NoteScores, BlockMatches | None, NoteScores]:
         """Return the best notes by their words, and of these the best blocks and pairs of words.
 
         A pair is two words of the question that stand side by side in a note.
         """
         all_terms = question.terms
         if not all_terms:
-            return [], None, []
+            return {}, None, {}
 
         terms: Sequence[Term] = self._without_frequent(db, "note", all_terms)
-        notes = self.rank_by_terms(db, "note", terms, question.notes, ids)
+        notes = self.best_notes(db, terms, question.notes, ids)
         if len(notes) < question.notes and len(terms) < len(all_terms):
             # Then notes that hold only frequent words are wanted too.
             terms = all_terms
-            notes = self.rank_by_terms(db, "note", terms, question.notes, ids)
+            notes = self.best_notes(db, terms, question.notes, ids)
 
-        best_notes = [match.note for match in _first_with_ties(notes, question.rescore_depth)]
+        rescored = _first_with_ties(notes, question.rescore_depth)
         block_terms: Sequence[Term] = all_terms
-        if terms is not all_terms and best_notes:
+        if terms is not all_terms and rescored:
             block_terms = self._without_frequent(db, "block", all_terms)
-        blocks = self.best_blocks(db, block_terms, question.blocks, best_notes)
+        blocks = self.best_blocks(db, block_terms, question.blocks, rescored)
 
         pairs = _pairs_of_rare_words(question, terms)
-        pair_matches: Leg = []
+        pair_matches: NoteScores = {}
         if pairs:
-            pair_matches = self.rank_by_terms(db, "note", pairs, question.notes, best_notes)
+            pair_matches = self.best_notes(db, pairs, question.notes, rescored)
         return notes, blocks, pair_matches
 
     def _without_frequent(self, db: Connection, kind: str, terms: Sequence[Term]) -> Sequence[Term]:
@@ -425,19 +425,34 @@ class TermIndex:
             return terms
         return terms if len(rarer) == len(terms) else rarer
 
-    def rank_by_terms(
+    def best_notes(
         self,
         db: Connection,
-        kind: str,
         terms: Sequence[Term],
         limit: int,
         ids: Ids,
-    ) -> Leg:
-        """Return the best notes or blocks (`kind`) by their terms, among `ids`, the best first.
+    ) -> NoteScores:
+        """Return the scores of the best notes by their terms, among `ids`, the best first.
 
         Of the forms of a word only the best counts in a note, and none counts more than the word.
         """
-        best = self._rank(db, kind, terms, limit, ids)
+        best = self._rank(db, "note", terms, limit, ids)
+        if best is None:
+            return {}
+        return dict(zip(best.note_ids.tolist(), best.scores.tolist(), strict=True))
+
+    def rank_blocks(
+        self,
+        db: Connection,
+        terms: Sequence[Term],
+        limit: int,
+        ids: Ids,
+    ) -> list[Match]:
+        """Return the best blocks by their terms in the notes `ids`, the best first.
+
+        Forms of a word count as in `best_notes`.
+        """
+        best = self._rank(db, "block", terms, limit, ids)
         if best is None:
             return []
         note_ids = best.note_ids.tolist()
@@ -644,19 +659,21 @@ def _max_score(match_count: int, total: int) -> float:
     return idf(total, match_count) * (K1 + 1)
 
 
-def _first_with_ties(matches: Sequence[Match], count: int) -> Sequence[Match]:
-    """Return the first matches, and those that score as the last of them.
+def _first_with_ties(matches: NoteScores, count: int) -> Sequence[NoteId]:
+    """Return the first notes, and those that score as the last of them.
 
     Which of these comes first depends only on when the notes were indexed.
     """
-    if not 0 < count < len(matches):
-        return matches[:count]
+    note_ids = list(matches)
+    if not 0 < count < len(note_ids):
+        return note_ids[:count]
 
+    scores = list(matches.values())
     end = count
-    last_score = round(matches[count - 1].score, 9)
-    while end < len(matches) and round(matches[end].score, 9) == last_score:
+    last_score = round(scores[count - 1], 9)
+    while end < len(scores) and round(scores[end], 9) == last_score:
         end += 1
-    return matches[:end]
+    return note_ids[:end]
 
 
 def group_by_word(terms: Sequence[Term]) -> list[list[Term]]:

@@ -6,6 +6,7 @@ import itertools
 import threading
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import apsw
@@ -81,12 +82,15 @@ def phrases_of(terms: Iterable[Term]) -> list[Phrase]:
 
     Two different terms with the same tokens stay two phrases, so they count twice.
     """
-    phrases = []
-    for term in dict.fromkeys(terms):
-        tokens = tokenize(" ".join(term.words))
-        if tokens:
-            phrases.append(Phrase(tuple(tokens), term.beginning))
-    return phrases
+    phrases = map(_phrase_of, dict.fromkeys(terms))
+    return [phrase for phrase in phrases if phrase.tokens]
+
+
+@lru_cache(maxsize=2_000)
+def _phrase_of(term: Term) -> Phrase:
+    """Return a term as it stands in the index. A search asks for each of its terms five times."""
+    tokens = tokenize(" ".join(term.words))
+    return Phrase(tuple(tokens), term.beginning)
 
 
 class TextTokens(NamedTuple):

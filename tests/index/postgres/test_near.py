@@ -63,9 +63,12 @@ def indexes(store: EnhancedStore) -> list[str]:
 def nearest(store: EnhancedStore, note: str, narrow: IndexFilter) -> dict[str, tuple[float, float]]:
     """The notes nearest to one, and how near they are."""
     found = store._parts.index.ask(IndexQuery(like=note, narrow=narrow, max_nearest=20))
+    similarities = found.similarities
+    if similarities is None:
+        return {}
     return {
-        found.paths[id_]: (round(near.passage, 6), round(near.block, 6))
-        for id_, near in (found.vector_hits or {}).items()
+        found.paths[id_]: (round(passage, 6), round(similarities.blocks[id_], 6))
+        for id_, passage in similarities.passages.items()
     }
 
 

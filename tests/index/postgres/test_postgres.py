@@ -14,7 +14,7 @@ from index.terms.vault_of_words import term_index
 from postgres import PROGRAMS, differences_from_anew, needs_postgres, running
 
 from simplemem.errors import SimplememError
-from simplemem.index.api import IndexFilter, IndexQuery, Match, Term
+from simplemem.index.api import IndexFilter, IndexQuery, Match, Matches, NoteScores, Term
 from simplemem.index.engine import Connection, DatabaseRow, IntegerList, TextList
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
@@ -53,6 +53,10 @@ def engine(request: pytest.FixtureRequest) -> Iterator[str]:
 def server() -> Iterator[str]:
     with running() as url:
         yield url
+
+
+def _scores_by_path(found: Matches, scores: NoteScores) -> list[tuple[str, float]]:
+    return sorted((found.paths[note], round(score, 6)) for note, score in scores.items())
 
 
 class Both:
@@ -127,15 +131,13 @@ class Both:
         if found.blocks is not None:
             rows = zip(*(column.tolist() for column in found.blocks[:3]), strict=True)
             blocks = [Match(*row) for row in rows]
-        legs = [
-            sorted(
-                (found.paths[match.note], match.place & 0xFFFFF, round(match.score, 6))
-                for match in leg
-            )
-            for leg in (found.notes, blocks, found.pairs)
-        ]
         return [
-            *legs,
+            _scores_by_path(found, found.notes),
+            sorted(
+                (found.paths[block.note], block.place & 0xFFFFF, round(block.score, 6))
+                for block in blocks
+            ),
+            _scores_by_path(found, found.pairs),
             found.passed,
             sorted(found.paths[note] for note in found.title_matches if note in found.paths),
         ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 
@@ -19,10 +19,12 @@ from index.terms.vault_of_words import (
     term_index,
 )
 
-from simplemem.index.api import IndexQuery, Match, Term
+from simplemem.index.api import IndexQuery, Term
+from simplemem.index.engine import Connection
 from simplemem.index.sqlite.engine import SqliteEngine, open_engine
 from simplemem.index.terms import reader
 from simplemem.index.terms.merging import merge_segments
+from simplemem.index.terms.reader import TermIndex
 from simplemem.index.terms.writer import list_segments
 
 NOTES = 240
@@ -130,18 +132,22 @@ def test_notes_and_blocks_have_the_scores_of_full_text_search(
             terms = draw_terms(chance)
             few = chance.sample(filled.ids, 25)
             for kind, ids in (("note", None), ("note", few), ("block", few), ("block", [])):
-                matches = index.rank_by_terms(db, kind, terms, 10_000, ids)
+                scores = _scores(index, db, kind, terms, ids)
                 expected = filled.full_text.scores(kind, terms, ids)
-                assert _scores(matches) == pytest.approx(expected, rel=1e-6)
-                assert [match.score for match in matches] == sorted(
-                    (match.score for match in matches), reverse=True
-                )
-                compared += len(matches)
+                assert scores == pytest.approx(expected, rel=1e-6)
+                assert list(scores.values()) == sorted(scores.values(), reverse=True)
+                compared += len(scores)
     assert compared > 500
 
 
-def _scores(matches: list[Match]) -> dict[int, float]:
-    return {match.place or match.note: match.score for match in matches}
+def _scores(
+    index: TermIndex, db: Connection, kind: str, terms: list[Term], ids: list[int] | None
+) -> Mapping[int, float]:
+    """The score of each note or block, best first."""
+    if kind == "note":
+        return index.best_notes(db, terms, 10_000, ids)
+    matches = index.rank_blocks(db, terms, 10_000, ids)
+    return {match.place: match.score for match in matches}
 
 
 def test_counts_are_those_of_full_text_search(filled: Filled) -> None:
@@ -174,8 +180,8 @@ def test_a_limit_keeps_the_best(filled: Filled) -> None:
     terms = [Term((word,)) for word in WORDS[:5]]
     with filled.database.reading() as db:
         index = term_index(db, NOTES)
-        every = index.rank_by_terms(db, "note", terms, NOTES, None)
-        assert index.rank_by_terms(db, "note", terms, 30, None) == every[:30]
+        every = list(index.best_notes(db, terms, NOTES, None).items())
+        assert list(index.best_notes(db, terms, 30, None).items()) == every[:30]
 
 
 def test_the_best_form_of_a_word_counts_and_none_for_more_than_the_word(filled: Filled) -> None:
@@ -193,8 +199,8 @@ def test_the_best_form_of_a_word_counts_and_none_for_more_than_the_word(filled: 
             for note in by_word.keys() | by_stem.keys()
         }
         assert holders[0] > holders[1] > 0
-        matches = index.rank_by_terms(db, "note", [word, stem], NOTES, None)
-        assert _scores(matches) == pytest.approx(expected, rel=1e-6)
+        scores = index.best_notes(db, [word, stem], NOTES, None)
+        assert scores == pytest.approx(expected, rel=1e-6)
 
 
 def test_words_that_most_notes_hold_are_not_scored_and_no_note_is_passed_over(
@@ -211,7 +217,7 @@ def test_words_that_most_notes_hold_are_not_scored_and_no_note_is_passed_over(
             best, *_ = index.rank(db, IndexQuery(tuple(terms), notes=20, rescore_depth=10), None)
             every = filled.full_text.scores("note", terms)
             expected = sorted(every.values(), reverse=True)[:20]
-            assert [match.score for match in best] == pytest.approx(expected, abs=0.05)
+            assert list(best.values()) == pytest.approx(expected, abs=0.05)
 
 
 def test_a_phrase_is_found_though_one_of_its_words_is_in_most_notes(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from index.terms.vault_of_words import draw_note, open_index, put_notes, remove_notes, term_index
 
-from simplemem.index.api import Match, Term
+from simplemem.index.api import Term
 from simplemem.index.engine import Replaced
 from simplemem.index.sqlite.engine import SqliteEngine
 from simplemem.index.terms import merging, writer
@@ -35,8 +35,7 @@ def _put(database: SqliteEngine, *names: str, body: str = "plum pear") -> dict[s
 
 def _holders(database: SqliteEngine, term: Term = PLUM) -> set[int]:
     with database.reading() as db:
-        matches: list[Match] = term_index(db).rank_by_terms(db, "note", [term], 1000, None)
-    return {match.note for match in matches}
+        return set(term_index(db).best_notes(db, [term], 1000, None))
 
 
 def _segments(database: SqliteEngine) -> list[SegmentFacts]:
@@ -181,7 +180,7 @@ def test_a_rolled_back_write_leaves_nothing_in_memory(database: SqliteEngine) ->
     ids = _put(database, "a")
     with pytest.raises(KeyError), database.writing() as db:
         put_notes(db, {"b": "plum"})
-        assert len(term_index(db).rank_by_terms(db, "note", [PLUM], 10, None)) == 2
+        assert len(term_index(db).best_notes(db, [PLUM], 10, None)) == 2
         raise KeyError
     assert _holders(database) == set(ids.values())
 
