@@ -68,10 +68,12 @@ _SELECT_NOTES = """
 
 # A `vec0` table keeps its rows in chunks: ids and vectors in a row each, and a bit per place that is in
 # use. Reading its rows takes 15 times as long as reading whole chunks (bench/vectors.py).
-_SELECT_CHUNKS = """
-    SELECT c.validity, c.rowids, v.vectors
-    FROM vectors_chunks c JOIN vectors_vector_chunks00 v ON v.rowid = c.chunk_id
-    WHERE c.partition00 = $1 ORDER BY c.chunk_id"""
+# CROSS JOIN walks the vectors in their order: SQLite would else hold all of them in memory to sort them.
+_CHUNKS = """
+    FROM vectors_vector_chunks00 v CROSS JOIN vectors_chunks c ON c.chunk_id = v.rowid
+    WHERE c.partition00 = $1"""
+_SELECT_CHUNKS = f"SELECT c.validity, c.rowids, v.vectors {_CHUNKS} ORDER BY v.rowid"
+_SELECT_CHUNK_BYTES = f"SELECT sum(length(v.vectors)) {_CHUNKS}"
 
 
 @cache
@@ -181,10 +183,15 @@ class SqliteVectors:
         places, vectors = array("q"), bytearray()
         tables = self._tables()
         if "vectors_chunks" in tables:
+            # A buffer that grows would leave half its size unused in the memory of the process.
+            vectors = bytearray(self._raw.execute(_SELECT_CHUNK_BYTES, (int(blocks),)).get or 0)
+            size = 0
             for chunk in self._raw.execute(_SELECT_CHUNKS, (int(blocks),)):
                 chunk_places, chunk_vectors = _unpack_chunk(*chunk)
                 places.frombytes(chunk_places)
-                vectors += chunk_vectors
+                vectors[size : size + len(chunk_vectors)] = chunk_vectors
+                size += len(chunk_vectors)
+            del vectors[size:]
         elif tables:
             sql = f"SELECT id, vector FROM vectors WHERE (id & {BLOCK}) = $1 ORDER BY id"
             for place, vector in self._raw.execute(sql, (BLOCK if blocks else 0,)):
