@@ -61,7 +61,7 @@ class Occurrences:
     @property
     def size(self) -> int:
         """About how many bytes of memory it takes, with what is computed from it."""
-        size = 500 + 4 * self.ordinals.nbytes + self.counts.nbytes
+        size = 500 + 6 * self.ordinals.nbytes + self.counts.nbytes
         if self.positions is not None:
             size += self.positions.nbytes
         return size
@@ -151,16 +151,18 @@ def make_occurrences(
     positions: Integers | None,
 ) -> Occurrences:
     """Return the occurrences of postings. Raises Damaged if they do not fit the segment."""
-    ordinals = ordinals.astype(np.int64)
-    steps = np.diff(ordinals)
-    smallest_step = 1
-    if len(steps):
-        smallest_step = int(steps.min())
-    if smallest_step < 0 or int(ordinals[-1]) >= documents.ordinal_count:
+    later_ordinals = ordinals[1:]
+    earlier_ordinals = ordinals[:-1]
+    are_ascending = bool((later_ordinals > earlier_ordinals).all())
+    is_descending = not are_ascending and bool((later_ordinals < earlier_ordinals).any())
+    if is_descending or int(ordinals[-1]) >= documents.ordinal_count:
         raise Damaged("the postings of a term do not fit their segment")
 
-    if smallest_step == 0:  # a term with very many occurrences in one ordinal
-        is_first = np.concatenate([[True], steps > 0])
+    if ordinals.dtype == np.uint32:
+        ordinals = ordinals.view(np.int32)  # numbers fit, and arithmetic with others is signed
+    if not are_ascending:  # a term with very many occurrences in one ordinal
+        is_first = np.ones(len(ordinals), bool)
+        np.not_equal(later_ordinals, earlier_ordinals, out=is_first[1:])
         firsts = np.flatnonzero(is_first)
         counts = np.add.reduceat(counts, firsts, dtype=np.int64)
         ordinals = ordinals[is_first]
@@ -200,17 +202,14 @@ def side_by_side(documents: Documents, words: Sequence[Occurrences]) -> Occurren
         return nothing
 
     # Where the phrase would begin, by each of its words.
-    starts_by_word = []
-    for offset, word in enumerate(words):
-        keys_of_word = _keys(documents, word, notes)
-        starts_by_word.append(keys_of_word - offset)
+    keys_of_words = [_locate(documents, word, notes) for word in words]
+    starts_by_word = [word.keys - offset for offset, word in enumerate(keys_of_words)]
     keys = _intersect(starts_by_word)
     if not len(keys):
         return nothing
 
-    first_ordinals = _ordinals_at(documents, keys)
-    last_keys = keys + len(words) - 1
-    last_ordinals = _ordinals_at(documents, last_keys)
+    first_ordinals = keys_of_words[0].ordinals_at(keys)
+    last_ordinals = keys_of_words[-1].ordinals_at(keys + len(words) - 1)
     is_in_one_block = first_ordinals == last_ordinals
     ordinals, counts = np.unique(first_ordinals[is_in_one_block], return_counts=True)
     crossing = np.sort(first_ordinals[~is_in_one_block])
@@ -232,8 +231,20 @@ def _intersect(arrays: Sequence[Integers]) -> Integers:
     return numbers
 
 
-def _keys(documents: Documents, word: Occurrences, notes: Integers) -> Integers:
-    """Return where a word is in the row of all tokens of the segment, in some notes, ascending."""
+class _WordKeys(NamedTuple):
+    """Where a word is in the row of all tokens of a segment: its keys, ascending."""
+
+    keys: Integers
+    ordinals: Integers  # of each key
+
+    def ordinals_at(self, keys: Integers) -> Integers:
+        """Return the ordinals of some of the keys."""
+        rows = np.searchsorted(self.keys, keys)
+        return self.ordinals[rows]
+
+
+def _locate(documents: Documents, word: Occurrences, notes: Integers) -> _WordKeys:
+    """Return where a word is in some notes."""
     assert word.positions is not None
     chosen = word.postings_of(notes)
     counts = word.counts[chosen]
@@ -241,16 +252,13 @@ def _keys(documents: Documents, word: Occurrences, notes: Integers) -> Integers:
     positions = word.positions[indexes].astype(np.int64)
     ordinals = np.repeat(word.ordinals[chosen], counts)
 
-    word_counts = documents.word_counts[ordinals]
-    is_extra = positions >= word_counts
-    keys: Integers = documents.starts[ordinals] + positions
-    if is_extra.any():
-        starts_of_extras = documents.starts[ordinals + documents.ordinal_count]
-        keys_of_extras = starts_of_extras + positions - word_counts
-        keys = np.where(is_extra, keys_of_extras, keys)
-
-    # Nearly always they are in order already.
-    return np.sort(keys, kind="stable")
+    keys = documents.keys_of(ordinals, positions)
+    is_in_order = bool((keys[1:] > keys[:-1]).all())
+    if not is_in_order:
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        ordinals = ordinals[order]
+    return _WordKeys(keys, ordinals)
 
 
 def _count_blocks(documents: Documents, ordinals: Integers) -> int:
@@ -273,12 +281,6 @@ def _count_blocks(documents: Documents, ordinals: Integers) -> int:
     return block_count + int(blocks_of_titles.sum(dtype=np.int64))
 
 
-def _ordinals_at(documents: Documents, keys: Integers) -> Integers:
-    """Return the ordinals of places in the row of all tokens."""
-    ends = np.searchsorted(documents.starts, keys, side="right")
-    return (ends - 1) % documents.ordinal_count
-
-
 def _is_in(keys: Integers, sorted_keys: Integers) -> Any:
     if not len(sorted_keys):
         return np.zeros(len(keys), bool)
@@ -288,7 +290,7 @@ def _is_in(keys: Integers, sorted_keys: Integers) -> Any:
 
 # -- what a process keeps in memory
 
-_MAX_BYTES = 48_000_000  # of occurrences
+_MAX_BYTES = 32_000_000  # of occurrences
 
 
 class TermFacts(NamedTuple):
@@ -459,7 +461,7 @@ class Part:
     @cached_property
     def deleted_texts(self) -> tuple[Integers, Integers]:
         """The keys of the texts of deleted notes, and how many of these notes have each."""
-        return self.segment.documents.count_texts(~self.is_indexed)
+        return self.segment.documents.texts_of(~self.is_indexed)
 
     def select(self, note_ids: Integers | None) -> Integers | None:
         """Return the indexes of those of some notes that are still indexed, ascending.

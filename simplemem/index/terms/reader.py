@@ -129,7 +129,7 @@ def score_blocks(
     title_ordinals = titles[note_of_entry]
     numbers = entries.indexes - first_blocks[note_of_entry]
     ordinals = title_ordinals + FIRST_BLOCK + numbers
-    lengths = documents.lengths[ordinals] + documents.lengths[title_ordinals]
+    lengths = documents.lengths_of(ordinals) + documents.lengths_of(title_ordinals)
     norms = length_norms(lengths, average_length)
     scores = _sum_scores(words, entries, norms, len(note_of_block))
 
@@ -775,10 +775,18 @@ def _count_notes(parts: Sequence[Part], keys: Integers, owners: Integers) -> Int
         own_counts = _look_up(*documents.repeated_texts, keys[is_own])
         counts[is_own] += np.maximum(own_counts, 1)
         if not is_own.all():
-            counts[~is_own] += _look_up(*documents.notes_by_text, keys[~is_own])
+            counts[~is_own] += _count_notes_of_other(documents, keys[~is_own])
         if part.deleted_notes:
             counts -= _look_up(*part.deleted_texts, keys)
     return counts
+
+
+def _count_notes_of_other(documents: Documents, keys: Integers) -> Integers:
+    """Return how many notes of a segment have each of some texts of other segments."""
+    if not len(documents.text_keys_once):
+        return np.zeros(len(keys), np.int64)
+    _, is_there = find_sorted(documents.text_keys_once, keys)
+    return np.maximum(_look_up(*documents.repeated_texts, keys), is_there)
 
 
 def _look_up(sorted_keys: Integers, counts: Integers, keys: Integers) -> Integers:

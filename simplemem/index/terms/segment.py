@@ -105,7 +105,7 @@ class Documents:
             block_counts,
             word_counts,
             extra_counts,
-            text_keys.astype(np.uint64),
+            text_keys.astype(np.uint64, copy=False),
         )
 
         if len(note_ids) != len(block_counts) or len(word_counts) != len(extra_counts):
@@ -146,10 +146,14 @@ class Documents:
         notes = np.arange(len(sizes), dtype=np.int32)
         return np.repeat(notes, sizes)
 
-    @cached_property
+    @property
     def lengths(self) -> Integers:
-        """How many tokens each ordinal has."""
+        """How many tokens each ordinal has. Computed anew, because it is large."""
         return self.word_counts.astype(np.int64) + self.extra_counts
+
+    def lengths_of(self, ordinals: Integers) -> Integers:
+        """Return how many tokens some ordinals have."""
+        return self.word_counts[ordinals].astype(np.int64) + self.extra_counts[ordinals]
 
     @cached_property
     def note_lengths(self) -> Integers:
@@ -159,38 +163,56 @@ class Documents:
         lengths: Integers = np.add.reduceat(self.lengths, self.first_ordinals[:-1])
         return lengths
 
-    @cached_property
+    @property
     def block_lengths(self) -> Integers:
         """The number of tokens in all blocks of each note, each counted with the title."""
         first_ordinals = self.first_ordinals[:-1]
-        titles = self.lengths[first_ordinals]
-        summaries = self.lengths[first_ordinals + SUMMARY]
+        titles = self.lengths_of(first_ordinals)
+        summaries = self.lengths_of(first_ordinals + SUMMARY)
         own_lengths = self.note_lengths - titles - summaries
         lengths: Integers = own_lengths + titles * self.block_counts
         return lengths
 
-    @cached_property
-    def starts(self) -> Integers:
-        """Where the tokens of each ordinal begin in one row of all tokens of the segment.
+    def keys_of(self, ordinals: Integers, positions: Integers) -> Integers:
+        """Return where tokens are in one row of all tokens of the segment.
 
-        The words of a note's summary and blocks follow each other, so phrases across two of them
-        are found. There is a gap before and after each title. The extra tokens come after all
-        words: the second half of the array says where those of each ordinal begin, with a gap
-        between two ordinals.
+        A token is given by its ordinal and its position there. The words of a note's summary and
+        blocks follow each other, so phrases across two of them are found. There is a gap before and
+        after each title. The extra tokens come after all words, with a gap between two ordinals.
         """
-        ordinals = np.arange(self.ordinal_count)
-        is_title = np.zeros(self.ordinal_count, np.int64)
-        is_title[self.first_ordinals[:-1]] = 1
-        gaps_before_titles = np.cumsum(is_title)
-        gaps_after_titles = gaps_before_titles - is_title
-        gaps = gaps_before_titles + gaps_after_titles
-        words_before = np.cumsum(self.word_counts, dtype=np.int64) - self.word_counts
-        extras_before = np.cumsum(self.extra_counts, dtype=np.int64) - self.extra_counts
+        notes = self.note_indexes[ordinals].astype(np.int64)
+        is_title = ordinals == self.first_ordinals[notes]
+        gaps = 2 * notes + 2 - is_title
+        keys: Integers = self._words_before[ordinals] + gaps + positions
+
+        word_counts = self.word_counts[ordinals]
+        is_extra = positions >= word_counts
+        if is_extra.any():
+            numbers = positions[is_extra] - word_counts[is_extra].astype(np.int64)
+            keys[is_extra] = self._starts_of_extras(ordinals[is_extra]) + numbers
+        return keys
+
+    @cached_property
+    def _words_before(self) -> Integers:
+        """The number of words in all ordinals before each one."""
         word_count = int(self.word_counts.sum(dtype=np.int64))
-        end_of_words = word_count + 2 * len(self.note_ids) + 1
-        starts_of_words = words_before + gaps
-        starts_of_extras = extras_before + ordinals + end_of_words
-        return np.concatenate([starts_of_words, starts_of_extras])
+        kind = np.int32 if word_count < 2**31 else np.int64  # half the memory, in every real vault
+        ends: Any = np.cumsum(self.word_counts, dtype=kind)
+        return ends - self.word_counts.astype(kind)  # type: ignore[no-any-return]
+
+    def _starts_of_extras(self, ordinals: Integers) -> Integers:
+        """Return where the extra tokens of some ordinals begin in the row of all tokens."""
+        with_extras, extras_before = self._extras
+        end_of_words = int(self.word_counts.sum(dtype=np.int64)) + 2 * len(self.note_ids) + 1
+        rows = np.searchsorted(with_extras, ordinals)
+        return extras_before[rows] + ordinals + end_of_words
+
+    @cached_property
+    def _extras(self) -> tuple[Integers, Integers]:
+        """The ordinals that have extra tokens, and the number of extra tokens before each."""
+        with_extras = np.flatnonzero(self.extra_counts)
+        counts = self.extra_counts[with_extras]
+        return with_extras, np.cumsum(counts, dtype=np.int64) - counts
 
     @cached_property
     def first_blocks(self) -> Integers:
@@ -198,10 +220,10 @@ class Documents:
         ends = np.cumsum(self.block_counts, dtype=np.int64)
         return ends - self.block_counts
 
-    @cached_property
+    @property
     def notes_of_blocks(self) -> Integers:
-        """For each block the index of its note."""
-        return np.repeat(np.arange(len(self.note_ids)), self.block_counts)
+        """For each block the index of its note. Computed anew, because it is large."""
+        return np.repeat(np.arange(len(self.note_ids), dtype=np.int32), self.block_counts)
 
     @cached_property
     def note_order(self) -> Integers:
@@ -214,24 +236,36 @@ class Documents:
         return self.note_ids[self.note_order]
 
     @cached_property
-    def notes_by_text(self) -> tuple[Integers, Integers]:
-        """The keys of all texts, sorted, and how many notes have each."""
-        return self.count_texts(np.ones(len(self.note_ids), bool))
+    def text_keys_once(self) -> Integers:
+        """The keys of all texts, sorted, each once."""
+        keys: Integers = np.unique(self.text_keys)
+        return keys[keys != 0]  # type: ignore[no-any-return]
 
     @cached_property
     def repeated_texts(self) -> tuple[Integers, Integers]:
         """The keys of the texts that several notes have, sorted, and how many notes have each."""
-        keys, counts = self.notes_by_text
+        keys = np.sort(self.text_keys)
+        is_same = keys[1:] == keys[:-1]
+        keys_of_several_blocks = np.unique(keys[1:][is_same])
+        del keys
+        if not len(keys_of_several_blocks):
+            return keys_of_several_blocks, np.zeros(0, np.int64)
+
+        _, is_counted = find_sorted(keys_of_several_blocks, self.text_keys)
+        keys, counts = self._count_notes_by_text(is_counted)
         is_repeated = counts > 1
         return keys[is_repeated], counts[is_repeated]
 
-    def count_texts(self, is_counted: NDArray[np.bool_]) -> tuple[Integers, Integers]:
+    def texts_of(self, is_counted: NDArray[np.bool_]) -> tuple[Integers, Integers]:
         """Return the keys of the texts of some notes, sorted, and the number of notes per key."""
-        has_text = self.text_keys != 0
-        chosen = np.flatnonzero(is_counted[self.notes_of_blocks] & has_text)
+        return self._count_notes_by_text(is_counted[self.notes_of_blocks])
+
+    def _count_notes_by_text(self, is_counted: NDArray[np.bool_]) -> tuple[Integers, Integers]:
+        """Return the keys of the texts of some blocks, sorted, and the number of notes per key."""
+        chosen = np.flatnonzero(is_counted & (self.text_keys != 0))
         keys = self.text_keys[chosen]
         notes = self.notes_of_blocks[chosen]
-        order = np.lexsort((notes, keys))
+        order = np.argsort(keys, kind="stable")  # of a key, the notes stay in their order
         keys = keys[order]
         notes = notes[order]
 
