@@ -290,7 +290,7 @@ def _is_in(keys: Integers, sorted_keys: Integers) -> Any:
 
 # -- what a process keeps in memory
 
-_MAX_BYTES = 32_000_000  # of occurrences
+_MAX_BYTES = 24_000_000  # of occurrences
 
 
 class TermFacts(NamedTuple):
