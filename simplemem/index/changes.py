@@ -353,7 +353,7 @@ class ChangeTable:
         statement = "SELECT version, at FROM changes ORDER BY seq DESC"
         return self._ask(lambda db: last_before(db.execute(statement), when))
 
-    def may_tell(self, sha256: str) -> bool:
+    def may_show(self, sha256: str) -> bool:
         """Return whether a text may be shown: a visible change has replaced or written it."""
         if not self._vault.access.is_partial:
             return True

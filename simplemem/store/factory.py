@@ -107,7 +107,7 @@ class StoreParts:
         self.rows = self.sync_of(self.database)
         self.changes = ChangeTable(self.database, self.vault, self.index.with_retry)
         if self.vault.access.is_partial:
-            self.vault.history.may_tell = self.changes.may_tell
+            self.vault.history.may_show = self.changes.may_show
         self.embedding = Embedding(settings, self.vault, self.index)
         self.vectors = QuestionVectors(self.index, self.rows, self.embedding)
         self.listeners = Listeners(self.index, self.vault.access)

@@ -182,7 +182,9 @@ class NoteEditor:
         """Replace the text of a note, while the vault is locked, and index it."""
         path = current.path
         data = encoded(text)
-        self._access.check_gone(path, instead="Read the note, and change it with update_memory.")
+        self._access.check_deletable(
+            path, instead="Read the note, and change it with update_memory."
+        )
         if if_sha256 is not None:
             self._check_unchanged(current, if_sha256, data)
 

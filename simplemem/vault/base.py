@@ -72,6 +72,10 @@ class WriteOperation(ABC):
     """
 
     def __init__(self, root: DirHandles, history: History, changes: Sequence[FileChange]) -> None:
+        """Prepare an operation in the open vault `root`; reads nothing yet.
+
+        `changes` are made in their order. The vault's lock must be held until the operation ends.
+        """
         self._root = root
         self._history = history
         self._changes = changes
@@ -104,15 +108,24 @@ class WriteOperation(ABC):
 
     @abstractmethod
     def _read(self, path: str) -> bytes | None:
-        """Return the bytes of the file at a path, None if there is no file."""
+        """Return the bytes of the file at a path, None if there is no file.
+
+        Raises Unreadable or TooLong for what is there but cannot be read.
+        """
 
     @abstractmethod
     def _names(self, folder: str) -> list[str]:
-        """Return the names in a folder, written with a final slash; none if it does not exist."""
+        """Return the names in a folder, written with a final slash; none if it does not exist.
+
+        "" is the vault itself. The names are those of files and folders.
+        """
 
     @abstractmethod
     def _entry(self, path: str) -> Entry | None:
-        """Return the entry of a file as it is now, None if there is no file."""
+        """Return the entry of a file as it is now, None if there is no file.
+
+        After `_apply`, it is that of the new file.
+        """
 
     @abstractmethod
     def _check_writable(self, path: str) -> None:
@@ -123,23 +136,31 @@ class WriteOperation(ABC):
 
     @abstractmethod
     def _trash_path(self, path: str, number: int) -> str | None:
-        """Return where change `number` puts a deleted file, None if it is not kept as a file."""
+        """Return where change `number` puts a deleted file, None if it is not kept as a file.
+
+        `number` is that of the first version of the operation.
+        """
 
     @abstractmethod
     def _apply(self, versions: Sequence[Version]) -> None:
-        """Make the changes; `versions` are their lines of the log, in the same order.
+        """Make the changes, which were checked; `versions` are their lines of the log, in order.
 
-        Raises Conflict or AlreadyExists if another program changed a file at the same moment.
+        Logs them too. Either all are made or none. Raises Conflict or AlreadyExists if another
+        program changed a file at the same moment.
         """
 
     def _read_texts(self) -> None:
+        """Read the file at the path of each change, as far as there is one."""
         for change in self._changes:
             data = self._read(change.path)
             if data is not None:
                 self._texts[change.path] = Text(data, sha256(data))
 
     def _results_of_done(self) -> list[WriteResult]:
-        """Return the results of changes that had been made before, each with its version then."""
+        """Return the results of changes that had all been made before, each with its version then.
+
+        The version is "" if the newest change of the file is not the one that made it so.
+        """
         log = self._history.log
         newest_changes = [next(log.of(change.target), None) for change in self._changes]
 
@@ -159,6 +180,7 @@ class WriteOperation(ABC):
         *,
         changed: bool,
     ) -> WriteResult:
+        """Return the result of a change; `previous` is the hash of the file before it."""
         return WriteResult(
             path=change.target,
             sha256=change.new_sha256,
@@ -169,9 +191,10 @@ class WriteOperation(ABC):
         )
 
     def _is_done(self, change: FileChange) -> bool:
-        """Return whether a change was made already.
+        """Return whether a change was made already, so that nothing is left to do for it.
 
-        To repeat a write is no error: the reply to the first call may have been lost (F66).
+        To repeat a write is no error: the reply to the first call may have been lost (F66). A move
+        or deletion counts as made only if it is also the newest change in the log.
         """
         current = self._texts.get(change.path)
         if change.new_path is None and not change.is_deletion:
@@ -189,7 +212,11 @@ class WriteOperation(ABC):
         return last_change == (change.path, change.new_path, change.old_sha256, change.new_sha256)
 
     def _check_expected(self, change: FileChange) -> None:
-        """Raise unless the file at the change's path is the one that the change expects."""
+        """Raise unless the file at the change's path is the one that the change expects.
+
+        Raises Conflict for other bytes, AlreadyExists or NotFound if a file is there or missing
+        against the expectation, and ReadOnly if it is protected.
+        """
         current = self._texts.get(change.path)
         if current is None:
             self._check_absence_expected(change)
@@ -203,6 +230,7 @@ class WriteOperation(ABC):
             self._check_writable(change.path)
 
     def _check_absence_expected(self, change: FileChange) -> None:
+        """Raise NotFound or Conflict if a change expects a file at a path that has none."""
         if change.old_sha256 is None:
             return
         # A link, or a file in the place of a folder, has an error of its own.
@@ -228,7 +256,10 @@ class WriteOperation(ABC):
                 raise already_exists(path)
 
     def _similar_paths(self, path: str) -> list[str]:
-        """Return the paths that exist and equal this one but for case and accents."""
+        """Return the paths that exist and equal this one but for case and accents.
+
+        The path itself is among them if it exists.
+        """
         *folders, name = path.split("/")
         prefixes = [""]
         for folder in folders:
@@ -236,7 +267,10 @@ class WriteOperation(ABC):
         return self._similar_children(prefixes, name)
 
     def _similar_children(self, prefixes: Sequence[str], name: str) -> list[str]:
-        """Return the paths in some folders whose names equal `name` but for case and accents."""
+        """Return the paths in some folders whose names equal `name` but for case and accents.
+
+        `prefixes` are the folders, each with a final slash; "" is the vault itself.
+        """
         key = compare_key(name)
         children = list[str]()
         for prefix in prefixes:
@@ -261,7 +295,11 @@ class WriteOperation(ABC):
         return [name for name in listing.names if compare_key(name) == key]
 
     def _conflict(self, change: FileChange) -> Conflict:
-        """Return the error for an unexpected file, with a diff to its current text."""
+        """Return the error for an unexpected file, with a diff to its current text.
+
+        The diff is from the text that the caller expected, if it is still kept, else from the text
+        that the caller wants to write.
+        """
         path = change.path
         current = self._read(path)
         if current is None:
@@ -360,6 +398,11 @@ class VaultBase(ABC):
         file_lock: FileLock,
         history: History,
     ) -> None:
+        """Open the vault in the folder `root`, which must exist.
+
+        Raises Unavailable if it does not. The vault is read-only if the options say so, or if the
+        folder cannot be written.
+        """
         self.root = root
         self.access = options.access
         self.history = history
@@ -391,9 +434,10 @@ class VaultBase(ABC):
 
     @contextmanager
     def lock(self, timeout: float = 10.0) -> Iterator[None]:
-        """Exclude other writers for a block. A thread may take the lock again.
+        """Exclude other writers, in this and other processes, for a block.
 
-        Raises ReadOnly, and after `timeout` seconds Unavailable, which names the holder.
+        A thread may take the lock again. Raises ReadOnly at once in a read-only vault, and after
+        `timeout` seconds Unavailable, which names the holder.
         """
         if self.read_only:
             hint = "Open the vault without --read-only, and make its folder writable."
@@ -413,6 +457,7 @@ class VaultBase(ABC):
             self._thread_lock.release()
 
     def _take_file_lock(self, deadline: float, timeout: float) -> None:
+        """Wait for the lock between processes until `deadline`; raise Unavailable then."""
         while not self._file_lock.try_acquire():
             remaining = deadline - time.monotonic()
             if remaining <= 0:
@@ -426,11 +471,18 @@ class VaultBase(ABC):
 
     @abstractmethod
     def entry(self, path: str) -> Entry | None:
-        """Return the entry of a file as it is now, None if there is no file."""
+        """Return the entry of a file as it is now, None if there is no file or it is hidden.
+
+        Raises Invalid for a malformed path.
+        """
 
     @abstractmethod
     def read(self, path: str) -> File:
-        """Return a file with its bytes. Raises NotFound, Unreadable or TooLong."""
+        """Return a file with its bytes, which are never decoded.
+
+        Raises NotFound, also for a hidden file, Unreadable or TooLong, and Invalid for a malformed
+        path.
+        """
 
     def is_certainly_gone(self, path: str) -> bool:
         """Return whether a file was deleted, rather than being out of reach at the moment."""
@@ -448,22 +500,31 @@ class VaultBase(ABC):
         *,
         rewrites: Sequence[FileChange] = (),
     ) -> WriteResult:
-        """Create a file, and make some other changes with it.
+        """Create a file, and make some other changes with it, all or none; return its result.
 
-        Raises AlreadyExists if there is a file whose path differs at most in case or accents.
+        If the file has these bytes already, nothing is written. Raises AlreadyExists if there is
+        another file whose path differs at most in case or accents, and what `carry_out` raises.
         """
         creation = FileChange("create", path, data=data)
         results = self.carry_out([creation, *rewrites], author)
         return results[0]
 
     def replace(self, path: str, data: bytes, expected_sha256: str, author: Author) -> WriteResult:
-        """Replace the bytes of a file. Raises Conflict if they are not the expected ones."""
+        """Replace the bytes of a file; never creates one.
+
+        If it has the new bytes already, nothing is written. Raises Conflict if the file has others
+        than the expected ones, NotFound without a file, and what `carry_out` raises.
+        """
         change = FileChange.update(path, expected_sha256, data)
         results = self.carry_out([change], author)
         return results[0]
 
     def trash(self, path: str, expected_sha256: str | None, author: Author) -> WriteResult:
-        """Delete a file. `undo` restores it, even if the trash was emptied."""
+        """Delete a file. `undo` restores it, even if the trash was emptied.
+
+        With a hash, raises Conflict for another text. Without one, whatever text is there is
+        deleted. Raises NotFound if there is no file, and what `carry_out` raises.
+        """
         with self.lock():
             digest = expected_sha256 or self.read(path).sha256
             deletion = FileChange("delete", path, digest, is_deletion=True)
@@ -473,7 +534,9 @@ class VaultBase(ABC):
     def carry_out(self, changes: Sequence[FileChange], author: Author) -> list[WriteResult]:
         """Change several files as one operation: all of them, or none.
 
-        Every write passes through this method and is checked in it.
+        Return their results in order. Every write passes through this method and is checked in it.
+        `changes` must not be empty. A change that was made already counts as made. Raises Conflict,
+        NotFound, AlreadyExists, ReadOnly, Invalid, TooLong or Unavailable.
         """
         with self.lock():
             self._check_changes(changes)
@@ -486,7 +549,11 @@ class VaultBase(ABC):
         return results
 
     def _check_changes(self, changes: Sequence[FileChange]) -> None:
-        """Raise unless the rules permit all changes, and no file is changed twice."""
+        """Raise unless the rules permit all changes, and no file is changed twice.
+
+        Raises ReadOnly for what the rules forbid, Invalid for malformed paths or a path that is
+        changed twice, and TooLong for new bytes above the limit. Reads no file.
+        """
         changed_paths = set[str]()
         for number, change in enumerate(changes):
             is_named_by_caller = number == 0 and change.op != "undo"
@@ -498,20 +565,24 @@ class VaultBase(ABC):
                 changed_paths.add(path)
 
             if change.is_deletion:
-                self.access.check_gone(change.path)
+                self.access.check_deletable(change.path)
             if change.data is not None and len(change.data) > disk.MAX_FILE_BYTES:
                 limit = f"the limit is {disk.MAX_FILE_BYTES:,}"
                 raise TooLong(f"{change.path!r} would have {len(change.data):,} bytes; {limit}")
 
     @abstractmethod
     def _carry_out(self, changes: Sequence[FileChange], author: Author) -> list[WriteResult]:
-        """Make changes that were checked. The lock is held."""
+        """Make changes that were checked by `_check_changes`. The lock is held.
+
+        Returns their results in the same order, and raises as `carry_out` does.
+        """
 
     def undo(self, version: str, author: Author) -> list[WriteResult]:
-        """Reverse a whole operation; an undo can be undone.
+        """Reverse the whole operation that a version belongs to; an undo can be undone.
 
-        Raises Conflict if one of its files has changed since, and NotFound if a text is no longer
-        kept.
+        The changes are reversed as new changes in the log. Raises Conflict if one of its files has
+        changed since, NotFound if there is no such version or a text is no longer kept, and Invalid
+        for a recovered text.
         """
         with self.lock():
             first = self.history.log.find(version)
@@ -526,7 +597,7 @@ class VaultBase(ABC):
             return self.carry_out(reversed_changes, author)
 
     def _reverse(self, change: Version) -> FileChange:
-        """Return what takes a change back. Raises NotFound if the text before it is not kept."""
+        """Return the change that takes another back. Raises NotFound if its text is not kept."""
         if change.before is None:
             return FileChange("undo", change.path, change.after, is_deletion=True)
 
@@ -551,7 +622,8 @@ class VaultBase(ABC):
     def store_text(self, data: bytes) -> None:
         """Keep a text that no change has written, so that its hash finds it.
 
-        Does nothing if it cannot be kept at the moment.
+        `history.content` returns it until it is pruned. Does nothing if it cannot be kept at the
+        moment.
         """
         with suppress(SimplememError, OSError), self.lock(), self._open_root() as handles:
             digest = sha256(data)
@@ -559,8 +631,11 @@ class VaultBase(ABC):
             self.history.unwritten_texts.add(digest)
 
     def prune_history(self) -> list[str]:
-        """Remove earlier texts that need not be kept any longer; return their hashes."""
-        with self._maintaining("thin") as handles:
+        """Remove earlier texts that need not be kept any longer; return their hashes.
+
+        Finishes an interrupted write first. The notes, and the log itself, stay as they are.
+        """
+        with self._maintaining("prune") as handles:
             # What a crash interrupted has to be in the log first: its texts are needed.
             self._resume(handles)
             return pruning.prune(self.history, handles)
@@ -571,7 +646,10 @@ class VaultBase(ABC):
 
     @contextmanager
     def _maintaining(self, task: str) -> Iterator[DirHandles]:
-        """Hold the lock, and yield the open root, for a block that changes files of our own."""
+        """Hold the lock, and yield the open root, for a block that changes files of our own.
+
+        `task` is a verb for the message of an error. An OSError becomes an error of simplemem.
+        """
         with (
             self.lock(),
             self._open_root() as handles,
@@ -580,11 +658,15 @@ class VaultBase(ABC):
             yield handles
 
     def _open_root(self) -> DirHandles:
+        """Return handles of the folders below the root, to be closed by a `with` block."""
         return DirHandles(str(self.root))
 
 
 def create_own_folder(root: Path) -> Path:
-    """Create `.simplemem` in a folder if it does not exist; return it."""
+    """Create `.simplemem` in a folder if it does not exist; return its path.
+
+    Raises Unavailable if there is no such folder, and ReadOnly if it cannot be written.
+    """
     with (
         DirHandles(str(root)) as handles,
         translating_os_errors("make", OWN_FOLDER, writing=True),
@@ -594,5 +676,6 @@ def create_own_folder(root: Path) -> Path:
 
 
 def _busy(holder: str, timeout: float) -> Unavailable:
+    """Return the error for a lock that somebody else still has."""
     hint = "Try again, or end that process if it hangs."
     return Unavailable(f"the vault is still locked by {holder} after {timeout:g} s", hint=hint)

@@ -16,7 +16,10 @@ _MAX_SETTINGS_BYTES: Final = 1_000_000
 
 
 def read_obsidian_settings(root: Path) -> ObsidianSettings:
-    """Return the settings of a vault, with defaults for what its files do not state."""
+    """Return the settings of the vault in a folder; defaults for what its files do not state.
+
+    Files that are missing or broken count as empty. Raises Unavailable if there is no such folder.
+    """
     with DirHandles(str(root)) as handles:
         app, templates, daily = [_read_settings(handles, path) for path in SETTINGS_FILES]
     return parse_obsidian_settings(app, templates, daily)

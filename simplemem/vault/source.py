@@ -28,8 +28,9 @@ class Watcher(Protocol):
     """Seconds between two looks at all notes, where changes are not reported by anyone."""
 
     def paths(self, seconds: float) -> set[str]:
-        """Return the paths that may have changed since the last call.
+        """Return the paths that may have changed since the last call, or `EVERYTHING`.
 
+        A path may be that of a note, a folder or a file of settings, and need not exist any more.
         Waits up to `seconds` for a change. Returns an empty set if the time is over or `wake` was
         called.
         """
@@ -38,7 +39,7 @@ class Watcher(Protocol):
         """End the wait of `paths`, or the next one. Any thread may call it."""
 
     def close(self) -> None:
-        """Stop watching."""
+        """Stop watching. `wake` may still be called after this, `paths` may not."""
 
 
 class Revisions(Protocol):
@@ -49,9 +50,9 @@ class Revisions(Protocol):
     """
 
     def current(self) -> str:
-        """Return the newest revision that is here, "" if there is none.
+        """Return the id of the newest revision that is here, "" if there is none.
 
-        Raises Unavailable if the source cannot be read at the moment.
+        Fetches nothing. Raises Unavailable if the source cannot be read at the moment.
         """
 
     def fetch(self, revision: str) -> bool:
@@ -61,10 +62,13 @@ class Revisions(Protocol):
         """
 
     def is_ancestor(self, revision: str, other: str) -> bool:
-        """Return whether `other` is the same revision, or was made on top of it."""
+        """Return whether `other` is the same revision as `revision`, or was made on top of it.
+
+        False if one of them is not here.
+        """
 
     def changed_paths(self, since: str, until: str) -> set[str] | None:
-        """Return the files that differ between two revisions.
+        """Return the paths of the files that differ between the revisions `since` and `until`.
 
         Returns None if all may: `until` does not continue `since`, or Obsidian's settings differ.
         """
@@ -106,16 +110,22 @@ class NoteSource(Protocol):
     # Read
 
     def scan(self) -> list[Entry]:
-        """Return all visible files, sorted by path, and set `problems`."""
+        """Return all visible files, notes and attachments, sorted by path, and set `problems`.
+
+        Files and folders whose names begin with a dot are not among them.
+        """
 
     def paths(self) -> list[str]:
         """Return the paths that `scan` would find, sorted. This is faster."""
 
     def entries_below(self, folder: str) -> list[Entry]:
-        """Return the files in a folder and its subfolders; none if it does not exist."""
+        """Return the files in a folder and its subfolders; none if it does not exist.
+
+        "" is the vault itself. Hidden files are left out.
+        """
 
     def entry(self, path: str) -> Entry | None:
-        """Return the entry of a file as it is now, None if there is no file."""
+        """Return the entry of a file as it is now, None if there is no file or it is hidden."""
 
     def is_certainly_gone(self, path: str) -> bool:
         """Return whether nothing is at a path.
@@ -124,7 +134,10 @@ class NoteSource(Protocol):
         """
 
     def read(self, path: str) -> File:
-        """Return a file with its bytes. Raises NotFound, Unreadable or TooLong."""
+        """Return a file with its bytes, which are never decoded.
+
+        Raises NotFound, also for a hidden file, Unreadable or TooLong.
+        """
 
     def reading(self) -> AbstractContextManager[Callable[[str], File]]:
         """Return a function that reads files, for many files in a row.
@@ -149,13 +162,18 @@ class NoteSource(Protocol):
         *,
         rewrites: Sequence[FileChange] = (),
     ) -> WriteResult:
-        """Create a file, and make some other changes with it.
+        """Create a file, and make some other changes with it, all or none; return its result.
 
-        Raises AlreadyExists if there is a file whose path differs at most in case or accents.
+        If the file has these bytes already, nothing is written. Raises AlreadyExists if there is
+        another file whose path differs at most in case or accents, and what `carry_out` raises.
         """
 
     def replace(self, path: str, data: bytes, expected_sha256: str, author: Author) -> WriteResult:
-        """Replace the bytes of a file. Raises Conflict if they are not the expected ones."""
+        """Replace the bytes of a file; never creates one.
+
+        If it has the new bytes already, nothing is written. Raises Conflict if the file has others
+        than the expected ones, NotFound without a file, and what `carry_out` raises.
+        """
 
     def trash(self, path: str, expected_sha256: str | None, author: Author) -> WriteResult:
         """Delete a file, which stays in the trash, and log it.
@@ -167,12 +185,16 @@ class NoteSource(Protocol):
     def carry_out(self, changes: Sequence[FileChange], author: Author) -> list[WriteResult]:
         """Change several files as one operation: all of them, or none.
 
-        A change that was made already counts as made. Raises Conflict, NotFound, AlreadyExists,
-        ReadOnly, Invalid, TooLong or Unavailable.
+        Return their results in order. A change that was made already counts as made. Each change is
+        logged. Raises Conflict, NotFound, AlreadyExists, ReadOnly, Invalid, TooLong or Unavailable.
         """
 
     def undo(self, version: str, author: Author) -> list[WriteResult]:
-        """Reverse a whole operation. Raises Conflict if one of its files has changed since."""
+        """Reverse the whole operation that a version belongs to, as a new operation in the log.
+
+        Raises Conflict if one of its files has changed since, NotFound if there is no such version
+        or a text is no longer kept, and Invalid for a recovered text.
+        """
 
     def store_text(self, data: bytes) -> None:
         """Store a text that no change has yet, so that the history can return it.
@@ -183,9 +205,10 @@ class NoteSource(Protocol):
     # Maintenance
 
     def recover(self) -> tuple[int, list[Entry] | None]:
-        """Finish what a crash interrupted.
+        """Finish what a crash interrupted, and bring the notes here up to date.
 
-        Returns how much there was, and the files of a scan if one was made on the way.
+        Returns how much there was to finish, and the files of a scan if one was made on the way,
+        else None. Called when a server starts.
         """
 
     def finish_interrupted(self) -> None:
@@ -210,10 +233,10 @@ class NoteSource(Protocol):
         poll_seconds: float = 2.0,
         warn: Callable[[str], None],
     ) -> Watcher:
-        """Return what reports changes from now on.
+        """Return what reports changes from now on. The caller closes it.
 
-        With `poll`, all notes are looked at every `poll_seconds`. `warn` is called if that is
-        necessary although it was not requested.
+        With `poll`, all notes are looked at every `poll_seconds`. `warn` is called with a message
+        if that is necessary although it was not requested.
         """
 
     def is_in_git(self) -> bool:
@@ -222,5 +245,6 @@ class NoteSource(Protocol):
     def git_repository(self, trusted_folders: Sequence[str]) -> OpenRepository:
         """Return the git repository that has the history of the notes, not opened yet.
 
-        A repository of another user is read only if its folder is trusted.
+        Parts of it outside of the working tree are used only if they are in `trusted_folders`. To
+        open it raises NotFound if there is none, and Unavailable if it cannot be used.
         """

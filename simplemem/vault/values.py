@@ -23,7 +23,7 @@ Op = Literal["create", "update", "move", "delete", "undo", "restore", "recovered
 
 
 def sha256(data: bytes) -> str:
-    """Return the SHA-256 hash by which a text is identified."""
+    """Return the SHA-256 hash by which a text is identified, as 64 hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -70,9 +70,10 @@ class WriteResult(NamedTuple):
 
 @dataclass(frozen=True)
 class FileChange:
-    """What one note shall become.
+    """What one file is to become, and what it must be before. Making one changes nothing.
 
-    Without `old_sha256`, the note must not exist. Without `data`, it keeps its text.
+    Without `old_sha256`, the file must not exist. Without `data`, it keeps its text. With
+    `new_path`, it is moved.
     """
 
     op: Op
@@ -86,7 +87,7 @@ class FileChange:
 
     @staticmethod
     def update(path: str, old_sha256: str | None, data: bytes | None) -> FileChange:
-        """Return the wish for new bytes in the file whose hash is `old_sha256`.
+        """Return the change to new bytes of the file whose hash must be `old_sha256`.
 
         Without `old_sha256`, the file is created. Without `data`, it goes to the trash.
         """
@@ -146,7 +147,7 @@ class Version(NamedTuple):
 
     @property
     def number(self) -> int:
-        """The position in the order of all changes."""
+        """The position in the order of all changes: 42 for "v000042"."""
         return number_of(self.id)
 
     @property
@@ -177,7 +178,7 @@ class Version(NamedTuple):
 
 
 def format_version(number: int) -> str:
-    """Return the id of a version by its number."""
+    """Return the id of a version by its number: "v000042" for 42."""
     return f"v{number:06d}"
 
 
@@ -199,16 +200,17 @@ def no_version(version: str) -> NotFound:
 
 
 def format_line(version: Version) -> bytes:
-    """Return a change as a line of the log."""
+    """Return a change as a line of the log, with its line end."""
     line = json.dumps(version._asdict(), separators=(",", ":"))
     return line.encode() + b"\n"
 
 
 def last_before(times: Iterable[tuple[int, str]], when: str) -> int:
-    """Return the number of the last change before a moment in UTC, 0 if there is none.
+    """Return the number of the last change before a moment, 0 if there is none.
 
-    `times` has the number and the time of each change, newest first. A clock may have been wrong
-    for a while, so the log is cut where the fewest changes are on the wrong side.
+    `times` has the number and the time of each change, newest first; `when` and the times are in
+    UTC as the log writes them. A clock may have been wrong for a while, so the log is cut where the
+    fewest changes are on the wrong side.
     """
     cut: int | None = None
     score = 0  # changes after the moment, less changes before it, of those above the cut
@@ -229,7 +231,10 @@ def versions_in(lines: Iterable[bytes]) -> Iterator[Version]:
 
 
 def read_version(fields: object) -> Version | None:
-    """Return the version that an object from JSON describes, None if it describes none."""
+    """Return the version that an object from JSON describes, None if it describes none.
+
+    Fields that old lines may lack are "". Never raises.
+    """
     if not isinstance(fields, dict):
         return None
 
@@ -249,6 +254,7 @@ def read_version(fields: object) -> Version | None:
 
 
 def _parse_line(line: bytes) -> Version | None:
+    """Return the version that a line of the log describes, None for an empty or damaged one."""
     # A line that a crash cut off is no change: the journal has it, or it never happened.
     if not line:
         return None
@@ -281,7 +287,7 @@ class Access(NamedTuple):
         return bool(self.hidden or self.only)
 
     def hides(self, path: str) -> bool:
-        """Return whether nothing of a file may be shown."""
+        """Return whether nothing of a file may be shown, not even that it exists."""
         if self._is_outside(path):
             return True
         if not self.hidden:
@@ -296,7 +302,7 @@ class Access(NamedTuple):
         return bool(self.only) and not any(_is_in(path, visible) for visible in self.only)
 
     def check(self, path: str, *, is_named_by_caller: bool) -> None:
-        """Raise ReadOnly if a path may not be changed.
+        """Raise ReadOnly if a path is hidden, outside of the visible paths, or read-only.
 
         The message names the path only if `is_named_by_caller`: else it may be a hidden note.
         """
@@ -313,20 +319,27 @@ class Access(NamedTuple):
             raise ReadOnly(message, hint=_FORBIDDEN_HINT)
 
     def may_change(self, path: str) -> bool:
-        """Return whether a path that is not hidden may be changed."""
+        """Return whether a path that is not hidden may be changed.
+
+        Whether it is hidden is not looked at: `check` does both.
+        """
         return not (self.read_only and is_private_by_rule(path, self.read_only))
 
-    def check_gone(
+    def check_deletable(
         self, path: str, *, instead: str = "Tag it instead, for example as archived, or move it."
     ) -> None:
-        """Raise ReadOnly if no note may be deleted, nor its text be replaced unread."""
+        """Raise ReadOnly if the settings forbid to delete notes, or to replace a text unread.
+
+        `path` only names the note in the message; `instead` is the hint. Whether the path may be
+        changed is not looked at: `check` does that.
+        """
         if self.no_delete:
             message = f"deleting is not allowed here, and {name_of(path)!r} was not changed"
             raise ReadOnly(message, hint=instead)
 
 
 def _list_paths(paths: Sequence[str]) -> str:
-    """Return the first three paths, and how many more there are."""
+    """Return the first three paths for a message, and how many more there are."""
     text = ", ".join(paths[:3])
     more = len(paths) - 3
     if more > 0:

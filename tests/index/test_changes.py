@@ -81,7 +81,7 @@ def test_grown_line_by_line_it_is_what_it_is_read_at_once(
         shown = growing.recent()
         assert not any(RULES.hides(name) for v in shown for name in (v.path, v.new_path or v.path))
         hashes = {text for v in shown for text in (v.before, v.after) if text is not None}
-        assert {text for n in range(1, 13) if growing.may_tell(text := f"{n:064x}")} == hashes
+        assert {text for n in range(1, 13) if growing.may_show(text := f"{n:064x}")} == hashes
     afresh = table(root, RULES, "afresh.db")
     assert ids(growing) == ids(afresh) and rows(growing) == rows(afresh)
 

@@ -170,10 +170,10 @@ def test_displaced_files_rest_for_a_while_and_go_when_their_text_is_kept(vault: 
     versions = grow(opened, "n.md", b"one", b"two")
     object_of(vault, b"one").write_bytes(b"")  # as a power cut may leave what was not synced
     with DirHandles(str(vault)) as here:
-        opened.history.settle(here)
+        opened.history.check_displaced(here)
         assert len(displaced(vault)) == 1
         time.sleep(0.01)
-        opened.history.settle(here, seconds=0.0)
+        opened.history.check_displaced(here, seconds=0.0)
     assert displaced(vault) == []
     opened.undo(versions[-1], CHANGE)
     assert (vault / "n.md").read_bytes() == b"one"

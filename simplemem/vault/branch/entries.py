@@ -36,9 +36,10 @@ class EntryReader:
         return None if blob is None else self.entry_of(path, blob)
 
     def entry_of(self, path: str, blob: pygit2.Object) -> Entry:
-        """Return the entry of a file whose blob is known.
+        """Return the entry of a file whose blob is known, by the commits that the log has read.
 
-        Its time is that of the last commit that changed it, made unique by the id of the blob.
+        Its time is that of the last commit that changed it, made unique by the id of the blob. Its
+        inode is 0.
         """
         _, size = self._branch.repo.odb.read_header(blob.id)
         seconds = self._log.dates.get(path, 0)
@@ -47,7 +48,11 @@ class EntryReader:
         return Entry(path, size, time_ns, time_ns, 0)
 
     def entries_below(self, commit: str, folder: str) -> tuple[list[Entry], dict[str, str]]:
-        """Return the files below a folder of a commit, sorted, and why other paths are left out."""
+        """Return the files below a folder of a commit, sorted, and why other paths are left out.
+
+        The reasons are by path. "" is the whole branch. A folder that does not exist has no files.
+        Files that begin with a dot, and links, are left out without a reason.
+        """
         tree = at(self._branch.tree(commit), folder)
         prefix = f"{'/'.join(check_path(folder))}/" if folder else ""
         problems: dict[str, str] = {}
@@ -65,6 +70,11 @@ class EntryReader:
         problems: dict[str, str],
         turns: Iterator[None],
     ) -> Iterator[Entry]:
+        """Yield the entries of the files in a tree and its folders, and add to `problems`.
+
+        `prefix` is the path of the tree with a final slash, or "". `turns` raises Unavailable after
+        too many entries.
+        """
         for item in tree:
             next(turns)
             name = (item.raw_name or b".").decode("utf-8", "surrogateescape")

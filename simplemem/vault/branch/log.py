@@ -47,6 +47,10 @@ class BranchLog(Log):
     """
 
     def __init__(self, root: str, branch: Branch, **kind: Any) -> None:
+        """Begin with nothing read.
+
+        `kind` is that of `Log`: who makes the changes of this process.
+        """
         super().__init__(root, **kind)
         self.branch = branch
         self.dates: dict[str, int] = {}  # of the last change of each file, in seconds
@@ -57,9 +61,10 @@ class BranchLog(Log):
         self._guard = threading.RLock()
 
     def follow(self) -> str:
-        """Add the changes of new commits to the log; return the newest commit.
+        """Add the changes of new commits here to the log; return the newest commit.
 
-        Raises Unavailable if another process holds the lock of the log for too long.
+        Fetches nothing. Raises Unavailable if another process holds the lock of the log for too
+        long, or if the branch cannot be read.
         """
         with self._guard:
             newest = self.branch.newest()
@@ -74,6 +79,10 @@ class BranchLog(Log):
             return newest
 
     def _follow_locked(self, newest: str) -> None:
+        """Bring both files up to the commit `newest`. The lock of `dates.jsonl` is held.
+
+        Files that do not fit the branch are built again from all commits.
+        """
         self._read_dates()
         with super()._opened() as (_, size):
             is_cut = size < self._log_size
@@ -89,11 +98,15 @@ class BranchLog(Log):
             self._add_commits(newest)
 
     def refresh(self) -> bool:
-        """Fetch the branch if it is on another computer; return whether it has new commits."""
+        """Fetch the branch if it is on another computer; return whether it has new commits.
+
+        Raises Unavailable if the network fails. The log is brought up to date when it is read.
+        """
         return self.branch.fetch()
 
     @contextmanager
     def _opened(self, root: DirHandles | None = None) -> Iterator[tuple[int, int]]:
+        """Yield the descriptor of the log and its size, after following the branch."""
         self.follow()
         with super()._opened(root) as opened:
             yield opened
@@ -111,6 +124,7 @@ class BranchLog(Log):
                 self.dates |= state["dates"]
 
     def _forget(self) -> None:
+        """Forget what was read of both files, so that they are read from the beginning."""
         self._last_commit = ""
         self._log_size = 0
         self.dates.clear()
@@ -177,9 +191,9 @@ def _changed_paths(branch: Branch, commit: pygit2.Commit) -> frozenset[str]:
 def _versions_of(commit: pygit2.Commit, last_number: int) -> list[Version]:
     """Return the changes that a commit of ours made, without their hashes.
 
-    Returns none for a merge, for a commit that somebody else made, and for one that only pretends
-    to be ours: its trailers must state valid changes, whose numbers follow the last one closely
-    enough that they do not use the numbers up.
+    `last_number` is that of the last change in the log. Returns none for a merge, for a commit that
+    somebody else made, and for one that only pretends to be ours: its trailers must state valid
+    changes, whose numbers follow the last one closely enough that they do not use the numbers up.
     """
     if len(commit.parent_ids) > 1:
         return []
@@ -250,13 +264,14 @@ def _log_line(branch: Branch, commit: pygit2.Commit, version: Version) -> bytes:
 
 
 def _identify(blob: pygit2.Blob | None) -> tuple[str, str] | tuple[None, None]:
-    """Return the hash of a text and the id of its blob."""
+    """Return the hash of a text and the id of its blob; None and None without a blob."""
     if blob is None:
         return None, None
     return sha256(blob.data), str(blob.id)
 
 
 def _json_line(fields: dict[str, Any]) -> bytes:
+    """Return some fields as one line of JSON, with its line end."""
     text = json.dumps(fields, separators=(",", ":"))
     return text.encode() + b"\n"
 
@@ -271,9 +286,10 @@ class BranchHistory(History):
         super().__init__(root, log, keep_days=keep_days, keep_mb=keep_mb)
 
     def read_text(self, sha: str) -> bytes | None:
-        """Return the text with this hash; None if it is not kept.
+        """Return the text with this hash, of 64 digits; None if it is not kept.
 
         Texts that nobody committed are in the folder of the server: those that a conflict showed.
+        The text may be that of a hidden note, so it must not be shown to anyone.
         """
         if len(sha) == _HASH_LENGTH:
             blob_id = self._find_blob(sha)
@@ -283,13 +299,17 @@ class BranchHistory(History):
         return super().read_text(sha)
 
     def content(self, sha: str) -> bytes | None:
-        """Return the text whose hash is this, or the only one that begins so; None if not kept."""
+        """Return the text with a hash, or the only one in the log whose hash begins so.
+
+        Twelve digits are enough. Returns None if the text is not kept, or belongs to hidden notes
+        alone.
+        """
         if _MIN_HASH_PREFIX <= len(sha) < _HASH_LENGTH and sha.isalnum():
             sha = self._complete_hash(sha)
         return super().content(sha)
 
     def _find_blob(self, sha: str) -> str | None:
-        """Return the id of a blob with this hash that the log names."""
+        """Return the id of a blob with this hash that the log names, None if it names none."""
         for line in self._lines_with(sha):
             old_id, new_id = line["blobs"]
             if line["before"] == sha and old_id is not None:
@@ -323,7 +343,10 @@ class BranchHistory(History):
 
 
 def message_of(versions: Sequence[Version]) -> str:
-    """Return the message of a commit of some changes, from which `BranchLog` can read them."""
+    """Return the message of a commit of some changes, from which `BranchLog` can read them.
+
+    `versions` are those of one operation, in order.
+    """
     first = versions[0]
     trailers = {
         "Actor": first.who,
@@ -343,6 +366,7 @@ def message_of(versions: Sequence[Version]) -> str:
 
 
 def _subject_of(versions: Sequence[Version]) -> str:
+    """Return the first line of the message, such as "simplemem: move a to b and 2 more"."""
     first = versions[0]
     name = first.path.removesuffix(".md")
     subject = f"simplemem: {first.op} {name}"

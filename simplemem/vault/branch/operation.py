@@ -27,6 +27,7 @@ class BranchOperation(WriteOperation):
         entries: EntryReader,
         changes: Sequence[FileChange],
     ) -> None:
+        """Prepare an operation on top of the newest commit, up to which the log is brought."""
         super().__init__(root, history, changes)
         self._branch: Branch = history.log.branch
         self._entries = entries
@@ -34,19 +35,22 @@ class BranchOperation(WriteOperation):
         self._commit = ""  # the new one
 
     def _read(self, path: str) -> bytes | None:
+        """Return the bytes of a file in the commit that the changes are checked against.
+
+        Returns None if there is no file.
+        """
         blob = self._branch.file(self._parent, path)
         return None if blob is None else blob.data
 
     def _names(self, folder: str) -> list[str]:
+        """Return the names in a folder of that commit; none if it does not exist."""
         tree = at(self._branch.tree(self._parent), folder.rstrip("/"))
         if not isinstance(tree, pygit2.Tree):
             return []
         return [item.name or "" for item in tree]
 
     def _entry(self, path: str) -> Entry | None:
-        """Return the entry of a file in the commit of this operation, or in its parent before it is
-        made.
-        """
+        """Return the entry of a file in the new commit, or in its parent before it is made."""
         return self._entries.entry_in(self._commit or self._parent, path)
 
     def _check_writable(self, path: str) -> None:
@@ -57,6 +61,11 @@ class BranchOperation(WriteOperation):
         return
 
     def _apply(self, versions: Sequence[Version]) -> None:
+        """Commit the changes as one commit on the branch.
+
+        Raises PushRejected if another writer commits first, and AlreadyExists if a file or folder
+        is in the place of a new one.
+        """
         files: dict[str, bytes | None] = {}
         for change in self._changes:
             if change.is_deletion or change.new_path:

@@ -94,7 +94,10 @@ class Branch:
         return repo
 
     def newest(self) -> str:
-        """Return the newest commit, "" before the first. Raises Unavailable if the disk is gone."""
+        """Return the newest commit that is here, "" before the first. Fetches nothing.
+
+        Raises Unavailable if the disk is gone.
+        """
         reference, newest = self._read_reference()
         # Without this check, a disk that is not connected would look like a branch without notes.
         if reference is None and not (self.path / "HEAD").exists():
@@ -105,7 +108,7 @@ class Branch:
         return newest
 
     def _read_reference(self) -> tuple[pygit2.Reference | None, str]:
-        """Return the reference of the branch, if there is one, and its newest commit."""
+        """Return the reference of the branch and its newest commit; None and "" without one."""
         reference = self.repo.references.get(self.ref)
         if reference is None:
             return None, _NO_COMMIT
@@ -119,7 +122,7 @@ class Branch:
             reference.set_target(commit, "simplemem")
 
     def tree(self, commit: str) -> pygit2.Tree | None:
-        """Return the tree of a commit; None for ""."""
+        """Return the tree of a commit; None for "". The repository must have the commit."""
         if not commit:
             return None
         return self.repo[commit].peel(pygit2.Tree)
@@ -133,12 +136,16 @@ class Branch:
 
     @lru_cache(maxsize=8)  # noqa: B019  (a branch lives as long as the process)
     def changed_files(self, since: str, until: str) -> frozenset[str]:
-        """Return the paths of the files that differ between two commits."""
+        """Return the paths of the files that differ between two commits; "" is an empty one.
+
+        Hidden files are among them. Raises Unavailable for a branch that is far too large.
+        """
         old_id = self._tree_id(since)
         new_id = self._tree_id(until)
         return frozenset(_changed_paths(self.repo, old_id, new_id, bounded()))
 
     def _tree_id(self, commit: str) -> pygit2.Oid | None:
+        """Return the id of the tree of a commit; None for ""."""
         tree = self.tree(commit)
         return None if tree is None else tree.id
 
@@ -149,7 +156,10 @@ class Branch:
         return False
 
     def is_before(self, commit: str, other: str) -> bool:
-        """Return whether a commit is the other commit or one of its ancestors."""
+        """Return whether a commit is the other commit or one of its ancestors.
+
+        "" is before every commit. False if the repository lacks one of them.
+        """
         if commit in (other, _NO_COMMIT):
             return True
         if not self.holds(commit) or not self.holds(other):
@@ -159,7 +169,8 @@ class Branch:
     def fetch(self) -> bool:
         """Fetch the branch from the other computer; return whether it has new commits.
 
-        Does nothing if the repository is on this computer. Raises Unavailable.
+        The copy follows the remote even if somebody removed commits there. Does nothing if the
+        repository is on this computer. Raises Unavailable if the network fails.
         """
         if not self.url:
             return False
@@ -174,6 +185,7 @@ class Branch:
         return self.newest() != old_newest
 
     def _fetch_commits(self) -> None:
+        """Fetch the commits of the remote branch, without moving the branch here."""
         # Without a limit, git would store each commit of another server as a pack of its own.
         unpack_limit = ["-c", "fetch.unpackLimit=100"]
         self._git(*unpack_limit, "fetch", "--quiet", "--no-tags", "--", self.url, self.ref)
@@ -181,14 +193,18 @@ class Branch:
     def _is_to_be_followed(self, newest: str, remote_newest: str) -> bool:
         """Return whether the copy is to point to a commit that was the newest at the remote.
 
-        If it does not descend from our newest commit, we have pushed since it was read. But if it
-        is still the newest, somebody has removed our commit from the branch.
+        `newest` is the newest here. If the remote's does not descend from it, we have pushed since
+        it was read. But if it is still the newest, somebody has removed our commit from the branch.
         """
         if self.is_before(newest, remote_newest):
             return True
         return self._newest_at_remote() == remote_newest
 
     def _follow_remote(self, reference: pygit2.Reference | None, commit: str) -> None:
+        """Let the branch here point to a fetched commit, unless it was moved meanwhile.
+
+        Raises Unavailable if the branch is locked.
+        """
         try:
             # If another thread or process has moved the branch meanwhile, there is nothing to do.
             with suppress(pygit2.GitError, pygit2.AlreadyExistsError):
@@ -197,14 +213,17 @@ class Branch:
             raise self._locked(error) from error
 
     def _newest_at_remote(self) -> str:
+        """Return the newest commit of the branch at the remote, "" if it has none."""
         answer = self._git("ls-remote", "--heads", "--", self.url, self.ref)
         commit, _, _ = answer.partition("\t")
         return commit
 
     def commit(self, parent: str, files: Mapping[str, bytes | None], message: str) -> str:
-        """Commit files, None for deleted ones, as a child of a commit; return the new commit.
+        """Commit files as a child of a commit, put it on the branch, and return the new commit.
 
-        Raises PushRejected if the parent is no longer the newest commit, and Unavailable.
+        `files` has by path the bytes, None for a deleted file; all others stay as in the parent,
+        which is "" for the first commit. Raises PushRejected if the parent is no longer the newest
+        commit, AlreadyExists if a folder is in the place of a file, and Unavailable.
         """
         repo = self.repo
         blobs: dict[_PathParts, pygit2.Oid | None] = {}
@@ -223,7 +242,11 @@ class Branch:
         return commit
 
     def _advance(self, parent: str, commit: str) -> None:
-        """Let the branch point to a new commit, at the remote first."""
+        """Let the branch point to a new commit, at the remote first.
+
+        Raises PushRejected if `parent` is no longer the newest commit, and Unavailable. A lock that
+        a killed server left is removed.
+        """
         if self.url:
             self._push(parent, commit)
 
@@ -269,7 +292,10 @@ class Branch:
         return False
 
     def _is_stale(self, commit_id: str, age: float) -> bool:
-        """Return whether a lock was left: it names a commit of ours, or is empty and old."""
+        """Return whether a lock was left: it names a commit of ours, or is empty and old.
+
+        `commit_id` is the content of the lock file, `age` its age in seconds.
+        """
         if not commit_id:
             return age > _MAX_LOCK_SECONDS
         commit = self.repo.get(commit_id)
@@ -290,6 +316,10 @@ class Branch:
             raise PushRejected from error
 
     def _fetch_after_failed_push(self, push_error: Unavailable) -> None:
+        """Fetch, to see whether a push that failed reached the remote after all.
+
+        Raises Unavailable, with a hint to look before repeating the change, if that fails too.
+        """
         try:
             self.fetch()
         except Unavailable:
@@ -300,9 +330,14 @@ class Branch:
             ) from push_error
 
     def _locked(self, error: Exception) -> Unavailable:
+        """Return the error for a branch that another git keeps locked."""
         return Unavailable(f"the branch cannot be updated: {error}", hint=_LOCK_HINT)
 
     def _git(self, *arguments: str) -> str:
+        """Run the user's git in the folder of the copy; return what it prints.
+
+        Raises Unavailable if it fails.
+        """
         return run_git(self.path, self.path, self._shown_address, *arguments)
 
 
@@ -312,7 +347,10 @@ def redact_address(repository: str) -> str:
 
 
 def at(tree: pygit2.Tree | None, path: str) -> pygit2.Object | None:
-    """Return what a tree has at a path, the tree itself at ""; None if there is nothing."""
+    """Return what a tree has at a path: a file or folder; None if there is nothing.
+
+    The path "" is the tree itself.
+    """
     if tree is None or not path:
         return tree
     with suppress(KeyError, ValueError):  # also for a path below a file
@@ -323,7 +361,8 @@ def at(tree: pygit2.Tree | None, path: str) -> pygit2.Object | None:
 def bounded() -> Iterator[None]:
     """Yield once for each entry that a branch may have, then raise Unavailable.
 
-    A folder that contains itself, which git's format allows, has no end.
+    A walk through a branch calls `next` for each entry. A folder that contains itself, which git's
+    format allows, has no end.
     """
     yield from repeat(None, _MAX_ENTRIES)
     raise Unavailable(
@@ -339,9 +378,11 @@ def _changed_paths(
     turns: Iterator[None],
     prefix: str = "",
 ) -> Iterator[str]:
-    """Yield the paths of the files that differ between two trees.
+    """Yield the paths of the files that differ between two trees; None is an empty tree.
 
-    Folders with the same id on both sides are skipped; libgit2 would read every file in them.
+    `prefix` is the path of both trees with a final slash, or "". `turns` is an iterator of
+    `bounded`. Folders with the same id on both sides are skipped; libgit2 would read every file in
+    them.
     """
     old_entries = _read_entries(repo, old_id)
     new_entries = _read_entries(repo, new_id)
@@ -372,7 +413,7 @@ def _changed_paths(
 def _read_entries(
     repo: pygit2.Repository, tree_id: pygit2.Oid | None
 ) -> set[tuple[bytes, bytes, bytes]]:
-    """Return the mode, name and id of each entry of a tree."""
+    """Return mode, name and id of each entry of a tree; nothing for None."""
     if tree_id is None:
         return set()
     _, data = repo.odb.read(tree_id)
@@ -382,10 +423,11 @@ def _read_entries(
 def _write_tree(
     repo: pygit2.Repository, tree: pygit2.Tree | None, blobs: _Blobs
 ) -> pygit2.Oid | None:
-    """Write a tree with these files into the repository; return None if no file is left.
+    """Write a tree with these files changed into the repository; return its id.
 
-    Only folders that contain one of the files are written again. Raises AlreadyExists if a folder
-    is in the place of a file, or a file in the place of a folder.
+    `tree` is the old one, None for an empty one; `blobs` has None for a file to be deleted. Returns
+    None if no file is left. Only folders that contain one of the files are written again. Raises
+    AlreadyExists if a folder is in the place of a file, or a file in the place of a folder.
     """
     builder = repo.TreeBuilder()
     if tree is not None:
@@ -425,7 +467,10 @@ def _put_file(
     name: str,
     blob: pygit2.Oid | None,
 ) -> None:
-    """Put a file into a tree, or remove it. It keeps its mode."""
+    """Put a file into a tree, or remove it. A file that was there keeps its mode.
+
+    Raises AlreadyExists if a folder is in its place.
+    """
     if blob is None:
         if old_entry is not None:
             builder.remove(name)

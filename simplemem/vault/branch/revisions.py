@@ -27,11 +27,17 @@ class BranchRevisions:
         self._branch = log.branch
 
     def current(self) -> str:
-        """Return the newest commit, and bring the log up to it."""
+        """Return the newest commit that is here, "" if there is none, and bring the log up to it.
+
+        Fetches nothing. Raises Unavailable if the branch cannot be read.
+        """
         return self._log.follow()
 
     def fetch(self, revision: str) -> bool:
-        """Return whether the branch includes a commit, after fetching if it does not yet."""
+        """Return whether the branch includes a commit, after fetching if it does not yet.
+
+        Raises Unavailable if the network fails.
+        """
         if self.is_ancestor(revision, self.current()):
             return True
         return self._branch.fetch() and self.is_ancestor(revision, self.current())
@@ -41,7 +47,7 @@ class BranchRevisions:
         return self._branch.is_before(revision, other)
 
     def changed_paths(self, since: str, until: str) -> set[str] | None:
-        """Return the files that differ between two commits.
+        """Return the paths of the files that differ between two commits; fetches if necessary.
 
         Returns None if all may: the branch does not continue the first commit, or Obsidian's
         settings, on which every note depends, are among the changes.
@@ -76,7 +82,11 @@ class BranchWatcher:
         """Do nothing: no file is open."""
 
     def paths(self, seconds: float) -> set[str]:
-        """Return the files that commits have changed, at the latest after so many seconds."""
+        """Return the files that new commits have changed, or `EVERYTHING`; wait up to `seconds`.
+
+        Returns an empty set if the time is over or `wake` was called. Never raises for a branch
+        that is out of reach: it is tried again.
+        """
         deadline = time.monotonic() + seconds
         interval = _REMOTE_SECONDS if self._branch.url else _LOCAL_SECONDS
         while True:
@@ -91,7 +101,10 @@ class BranchWatcher:
                 return set()
 
     def _changed_paths(self) -> set[str]:
-        """Return what changed since the last reported commit; nothing if it is the newest."""
+        """Return what changed since the last reported commit; nothing if it is the newest.
+
+        Fetches if that is due. May raise Unavailable.
+        """
         if time.monotonic() - self._last_fetch > _REMOTE_SECONDS:
             self._last_fetch = time.monotonic()
             self._branch.fetch()

@@ -33,9 +33,14 @@ _PAUSE_SECONDS = 0.01
 
 
 class BranchVault(VaultBase):
-    """A branch of notes. `root` is the folder of this server."""
+    """A branch of notes. `root` is the folder of this server, which has no notes."""
 
     def __init__(self, root: Path, options: VaultOptions, *, repository: str, name: str) -> None:
+        """Open the branch `name` of a repository: a path, or the address of one elsewhere.
+
+        A copy of a repository elsewhere is kept in `root`. Raises Unavailable if the repository
+        cannot be used.
+        """
         self.location = f"{redact_address(repository)}, branch {name}"
         folder = Path(os.path.abspath(root))
         clone = create_own_folder(folder) / "branch"
@@ -57,11 +62,17 @@ class BranchVault(VaultBase):
         return self.entries_below("")
 
     def paths(self) -> list[str]:
-        """Return the paths that `scan` would find, sorted."""
+        """Return the paths that `scan` would find, sorted.
+
+        It takes as long as a scan, and sets `problems` as well.
+        """
         return [entry.path for entry in self.scan()]
 
     def entries_below(self, folder: str) -> list[Entry]:
-        """Return the files in a folder and its subfolders; none if it does not exist."""
+        """Return the visible files in a folder and its subfolders; none if it does not exist.
+
+        "" is the whole branch; then `problems` is set.
+        """
         hides = self.access.hides
         commit = self.revisions.current()
         entries, problems = self._entries.entries_below(commit, folder)
@@ -78,7 +89,10 @@ class BranchVault(VaultBase):
         return self._entries.entry_in(commit, path)
 
     def read(self, path: str) -> File:
-        """Return a file of the newest commit. Raises NotFound."""
+        """Return a file of the newest commit.
+
+        Raises NotFound, also for a hidden file, and Invalid for a malformed path.
+        """
         with self.reading() as read:
             return read(path)
 
@@ -89,6 +103,7 @@ class BranchVault(VaultBase):
         yield lambda path: self._read_file(commit, path)
 
     def _read_file(self, commit: str, path: str) -> File:
+        """Return a file of a commit. Raises NotFound, also for a hidden file, or Invalid."""
         check_path(path)
         if self.access.hides(path):
             raise no_such_file(path)
@@ -103,6 +118,10 @@ class BranchVault(VaultBase):
     # Write
 
     def _carry_out(self, changes: Sequence[FileChange], author: Author) -> list[WriteResult]:
+        """Commit changes; check them again on top of each commit of another writer.
+
+        Raises Unavailable if other writers are faster too often.
+        """
         for number in range(_MAX_TRIES):
             with suppress(PushRejected), self._open_root() as handles:
                 operation = BranchOperation(handles, self._branch_history, self._entries, changes)
@@ -117,7 +136,10 @@ class BranchVault(VaultBase):
     # Maintenance
 
     def recover(self) -> tuple[int, None]:
-        """Fetch new commits. There is nothing to recover: a commit is made as a whole, or not."""
+        """Fetch new commits, if there is a connection. Returns 0 and no files.
+
+        There is nothing to recover: a commit is made as a whole, or not.
+        """
         with suppress(Unavailable):  # without a connection, the commits that are here are served
             self._branch.fetch()
         return 0, None
@@ -136,7 +158,10 @@ class BranchVault(VaultBase):
         return True
 
     def git_repository(self, trusted_folders: Sequence[str]) -> OpenRepository:  # noqa: ARG002
-        """Return the repository of the branch, which was opened already."""
+        """Return a context with the repository of the branch, which was opened already.
+
+        `trusted_folders` do not matter.
+        """
         path = self._branch.path
         checkout = Checkout(path, path, path, "", self._branch.ref)
         return nullcontext((self._branch.repo, checkout))

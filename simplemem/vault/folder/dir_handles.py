@@ -86,7 +86,8 @@ _MEANINGS = {
 def translating_os_errors(doing: str, path: str, *, writing: bool = False) -> Iterator[None]:
     """Turn an OSError of a block into the error of simplemem that explains it.
 
-    `doing` is a verb for the message, such as "read".
+    `doing` is a verb for the message, such as "read". With `writing`, a missing folder or
+    permission is explained as one of a write. Other exceptions pass through.
     """
     try:
         yield
@@ -95,13 +96,17 @@ def translating_os_errors(doing: str, path: str, *, writing: bool = False) -> It
 
 
 def explain(error: OSError, doing: str, path: str, *, writing: bool) -> SimplememError:
-    """Return the error that says what `error` means for a user who wanted to `doing` `path`."""
+    """Return the error that says what `error` means for a user who wanted to `doing` `path`.
+
+    `doing` is a verb, such as "read". With `writing`, it was a write. Raises nothing itself.
+    """
     meaning = _meaning_of(error, writing=writing)
     message = f"could not {doing} {path!r}: {meaning.cause}"
     return meaning.error(message, hint=meaning.hint)
 
 
 def _meaning_of(error: OSError, *, writing: bool) -> _Meaning:
+    """Return what an OSError means, for a read or a write; a failing disk if it is unknown."""
     code = error.errno
     if getattr(error, "winerror", None) in _OPEN_ELSEWHERE:
         return _IN_USE
@@ -153,7 +158,10 @@ _RETRY_PAUSE_SECONDS = 0.02
 
 
 def as_long_path(path: str) -> str:
-    """Return an absolute Windows path in the form that may be long and is taken literally."""
+    """Return an absolute Windows path in the form that may be long and is taken literally.
+
+    A path in this form stays as it is. For Windows only.
+    """
     if path.startswith(("\\\\?\\", "\\\\.\\")):
         return path
     if path.startswith("\\\\"):
@@ -196,7 +204,8 @@ class Folder(NamedTuple):
     def open(self, child: str, flags: int) -> int:
         """Open a file of the folder, but never through a link; return its descriptor.
 
-        If folders have no handles, the file is checked first.
+        `flags` are those of `os.open`. If folders have no handles, the file is checked first.
+        Raises OSError, with ELOOP for a link.
         """
         if self.fd is None and _is_link(self.name(child)):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), child)
@@ -232,6 +241,7 @@ class DirHandles:
     """
 
     def __init__(self, root: str) -> None:
+        """Begin with no open folder. `root` is an absolute path, which need not exist yet."""
         self.root = as_long_path(root) if sys.platform == "win32" else root
         self.made: list[Parts] = []
         self._by_path = BY_PATH
@@ -254,7 +264,11 @@ class DirHandles:
                 os.close(folder.fd)
 
     def folder(self, parts: Parts) -> Folder:
-        """Return the folder with these components. It is opened without following any link."""
+        """Return the folder with these components. It is opened without following any link.
+
+        () is the root. Raises Unavailable if there is no root, OSError if the folder does not exist
+        or a link is in its place, and Invalid for a component such as "..".
+        """
         folder = self._folders.get(parts)
         if folder is None:
             if parts:
@@ -266,15 +280,20 @@ class DirHandles:
         return folder
 
     def locate(self, path: str) -> tuple[Folder, str]:
-        """Return the folder of a path, and the name in it.
+        """Return the open folder of a path, and the name in it, which need not exist.
 
         The path may lead to simplemem's own folders, but never out of the root: that is Invalid.
+        Raises OSError if the folder does not exist.
         """
         *parts, name = path.split("/")
         return self.folder(tuple(parts)), _checked(name)
 
     def locate_both(self, source: str, target: str) -> tuple[int | None, str, int | None, str]:
-        """Return the folder descriptors and names of two paths, for a system call on two files."""
+        """Return the folder descriptors and names of two paths, for a system call on two files.
+
+        They are the descriptor and name of `source`, then those of `target`. A descriptor is None
+        where folders have no handles; the name is then a full path.
+        """
         source_folder, old_name = self.locate(source)
         target_folder, new_name = self.locate(target)
         return (
@@ -285,12 +304,15 @@ class DirHandles:
         )
 
     def stat(self, path: str) -> os.stat_result:
-        """Return the stat of what is at a path; of a link, the link's own."""
+        """Return the stat of what is at a path; of a link, the link's own. Raises OSError."""
         folder, name = self.locate(path)
         return os.stat(folder.name(name), dir_fd=folder.fd, follow_symlinks=False)
 
     def names(self, path: str) -> list[str]:
-        """Return the sorted names in one of simplemem's own folders; none if it does not exist."""
+        """Return the sorted names in one of simplemem's own folders; none if it does not exist.
+
+        `path` is that from the root on.
+        """
         parts = tuple(path.split("/"))
         try:
             names = self.folder(parts).names()
@@ -299,12 +321,18 @@ class DirHandles:
         return sorted(names)
 
     def opened(self, path: str, flags: int) -> _Opened:
-        """Open a file for a block; the block gets its descriptor."""
+        """Open a file for a `with` block, which gets its descriptor and closes it at the end.
+
+        `flags` are those of `os.open`; a link is never followed. Raises OSError.
+        """
         folder, name = self.locate(path)
         return _Opened(folder.open(name, flags))
 
     def make(self, parts: Parts) -> None:
-        """Create a folder, and the missing folders above it."""
+        """Create a folder, and the missing folders above it; add them to `made`.
+
+        A folder that exists is no error. Raises OSError if a file or a link is in its place.
+        """
         for path in self.missing(parts):
             folder, name = self.locate(path)
             with suppress(FileExistsError):
@@ -320,7 +348,11 @@ class DirHandles:
         return []
 
     def prune(self, parts: Parts, *, keep: int) -> None:
-        """Remove a folder if it is empty, then those above it, except the outermost `keep`."""
+        """Remove a folder if it is empty, then those above it, except the outermost `keep`.
+
+        Stops at the first folder that is not empty. Never raises for a folder that cannot be
+        removed.
+        """
         for depth in range(len(parts), keep, -1):
             # Windows does not remove a folder that is open, and elsewhere a removed one stays open.
             self.close_all()
@@ -333,6 +365,10 @@ class DirHandles:
                 return
 
     def _open_root(self) -> Folder:
+        """Open the root.
+
+        Raises Unavailable if there is no folder, as on a disk that was removed.
+        """
         try:
             if not self._by_path:
                 return Folder(self.root, os.open(self.root, _FOLDER))
@@ -344,6 +380,7 @@ class DirHandles:
             raise Unavailable(f"no folder at {self.root!r}", hint=hint) from error
 
     def _open_child(self, outer: Folder, name: str) -> Folder:
+        """Open a folder within an open one, but never through a link. Raises OSError."""
         path = f"{outer.path}{os.sep}{_checked(name)}"
         if outer.fd is not None:
             return Folder(path, os.open(name, _FOLDER | _NOFOLLOW, dir_fd=outer.fd))
@@ -381,4 +418,5 @@ def _checked(name: str) -> str:
 
 
 def _invalid_name(name: str) -> Invalid:
+    """Return the error for a name that does not lead to a child of its folder."""
     return Invalid(f"{name[:80]!r} is not a valid name of a file or folder")

@@ -49,6 +49,7 @@ if sys.platform == "win32":
     _kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
 
     def _call_kernel(name: str, *arguments: object) -> None:
+        """Call a function of Windows that returns 0 for an error. Raises OSError then."""
         function = getattr(_kernel32, name)
         if not function(*arguments):
             raise ctypes.WinError(ctypes.get_last_error())
@@ -121,7 +122,11 @@ else:
 
 
 def copy_attributes(source: int, target: int) -> None:
-    """Give a file the owner, mode and extended attributes of another, as far as is permitted."""
+    """Give an open file the owner, mode and extended attributes of another.
+
+    `source` and `target` are descriptors. What is not permitted is left out. On Windows, this does
+    nothing: the swap keeps them.
+    """
     if sys.platform == "win32":
         return
 
@@ -146,7 +151,11 @@ def copy_attributes(source: int, target: int) -> None:
 
 
 def sync_file(fd: int, *, last: bool = False) -> None:
-    """Wait until the bytes of a file are on the disk. `last`: the write is reported after this."""
+    """Wait until the bytes of an open file are on the disk.
+
+    With `last`, the write is reported to the user after this, so even the cache of the drive is
+    emptied. Raises OSError.
+    """
     if sys.platform == "darwin":
         # On macOS, fsync leaves the bytes in the cache of the drive, which a power cut may write in
         # any order. A barrier keeps the order, which is enough until the last sync; F_FULLFSYNC
@@ -165,7 +174,8 @@ def read_file(
 
     If another program writes to the file, it is read again (F30). A file that never rests is
     returned as it was last seen: its hash protects a write that is based on it. Raises Unreadable
-    for a folder or a device, and TooLong.
+    for a folder or a device, TooLong for more than `limit` bytes, and OSError if it cannot be
+    opened, such as for a missing file or a link.
     """
     with root.opened(path, READ) as fd:
         for attempt in range(1, _MAX_READS + 1):
@@ -186,7 +196,10 @@ def read_file(
 
 
 def read_at(fd: int, start: int, size: int) -> bytes:
-    """Return up to `size` bytes of an open file, from `start` on."""
+    """Return up to `size` bytes of an open file, from the offset `start` on.
+
+    Fewer are returned only at the end of the file.
+    """
     data = b""
     if size > 0:
         os.lseek(fd, start, os.SEEK_SET)
@@ -210,7 +223,10 @@ def entry_of(path: str, file_stat: os.stat_result) -> Entry:
 
 
 def entry_at(root: DirHandles, path: str) -> Entry | None:
-    """Return the entry of a regular file, None if there is none."""
+    """Return the entry of a regular file, None if there is none.
+
+    None also for a link or a folder. Raises other errors of the disk as OSError.
+    """
     try:
         file_stat = root.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -221,7 +237,10 @@ def entry_at(root: DirHandles, path: str) -> Entry | None:
 
 
 def hash_of(root: DirHandles, path: str) -> str | None:
-    """Return the hash of the file at a path, None if there is none."""
+    """Return the SHA-256 hash of the file at a path, None if there is none.
+
+    Raises as `read_file` does for what is there but cannot be read.
+    """
     try:
         data, _ = read_file(root, path)
     except (FileNotFoundError, NotADirectoryError):
@@ -251,9 +270,10 @@ def stage(
     sync: bool,
     at: float | None = None,
 ) -> str:
-    """Write `data` to a new staged file in a folder; return its path.
+    """Write `data` to a new staged file in a folder; return its path from the root on.
 
-    The file gets the attributes of the note `like`, and the modification time `at` in seconds.
+    The file gets the attributes of the note `like`, and the modification time `at` in seconds. With
+    `sync`, it is on the disk afterwards. If that fails, the file is removed and the error raised.
     """
     name = f".simplemem-{os.getpid()}-{secrets.token_hex(12)}.tmp"
     path = "/".join((*folder, name))
@@ -282,7 +302,10 @@ def staged(
     like: str | None = None,
     sync: bool = True,
 ) -> Iterator[str]:
-    """Stage a file for a block that puts it in place at `path`; remove it if the block fails."""
+    """Stage a file for a block that puts it in place at `path`; yield the path of the file.
+
+    The file is beside `path`. If the block fails, it is removed; otherwise the block has moved it.
+    """
     temp = stage(root, parent(path), data, like=like, sync=sync)
     try:
         yield temp
@@ -294,9 +317,10 @@ def staged(
 def swap(root: DirHandles, temp: str, path: str, *, expected: str, replacement: str) -> None:
     """Swap the staged file `temp` with the file at `path`, whose hash must be `expected`.
 
-    `replacement` is the hash of the staged file. If another program saved the file just before, its
-    text goes back, and ConcurrentWrite is raised. If it saves again meanwhile, the later text stays
-    at `path`, and the earlier one is left at `temp`.
+    `replacement` is the hash of the staged file. Afterwards, the old file is at `temp`. If another
+    program saved the file just before, its text goes back, and ConcurrentWrite is raised, as it is
+    if there is no file any more. If it saves again meanwhile, the later text stays at `path`, and
+    the earlier one is left at `temp`.
     """
     try:
         _swap_files(root, temp, path)
@@ -322,7 +346,11 @@ def swap(root: DirHandles, temp: str, path: str, *, expected: str, replacement: 
 
 
 def move_file(root: DirHandles, source: str, target: str) -> None:
-    """Move a file, or copy it to another disk. Raises FileExistsError if the target exists."""
+    """Move a file within a vault, or copy it to another disk and remove it.
+
+    Never overwrites: raises FileExistsError if the target exists, FileNotFoundError if there is no
+    source. Raises Unavailable if the file changed while it was copied; it is then in both places.
+    """
     try:
         _move_new(root, source, target)
         return
@@ -333,6 +361,10 @@ def move_file(root: DirHandles, source: str, target: str) -> None:
 
 
 def _move_to_other_disk(root: DirHandles, source: str, target: str) -> None:
+    """Copy a file to its target on another disk, and remove the source if it did not change.
+
+    Raises FileExistsError if the target exists, and Unavailable if the file changed meanwhile.
+    """
     data, _ = read_file(root, source)
     with staged(root, target, data, like=source) as temp:
         _move_new(root, temp, target)
@@ -345,23 +377,30 @@ def _move_to_other_disk(root: DirHandles, source: str, target: str) -> None:
 
 
 def write_own_file(root: DirHandles, path: str, data: bytes, *, sync: bool) -> None:
-    """Write a file of simplemem's own in one step. An existing file is replaced."""
+    """Write a file of simplemem's own in one step. An existing file is replaced.
+
+    With `sync`, its bytes are on the disk before it is in place. The folder must exist.
+    """
     with staged(root, path, data, sync=sync) as temp:
         rename_over(root, temp, path)
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file that is no note. If it is interrupted, the old file stays, or there is none."""
+    """Write a file that is no note, synced and in one step; replace one that exists.
+
+    If it is interrupted, the old file stays, or there is none. The folder must exist.
+    """
     folder = os.path.abspath(path.parent)
     with DirHandles(folder) as root:
         write_own_file(root, path.name, data, sync=True)
 
 
 def change_file(path: Path, old_data: bytes | None, data: bytes, keep: str) -> None:
-    """Write a file that is no note, in place of the one with the bytes `old_data` (None: no file).
+    """Write a file that is no note, in place of the one with the bytes `old_data`.
 
-    The new file gets the attributes of the old one, which stays beside it under the name `keep`, if
-    there is one. Raises ConcurrentWrite or FileExistsError if the file has other bytes by now.
+    With None, there must be no file. The new file gets the attributes of the old one, which stays
+    beside it under the name `keep`; with "" it is removed. Raises ConcurrentWrite or
+    FileExistsError if the file has other bytes by now.
     """
     folder = os.path.abspath(path.parent)
     name = path.name
@@ -386,7 +425,10 @@ def change_file(path: Path, old_data: bytes | None, data: bytes, keep: str) -> N
 
 
 def _swap_files(root: DirHandles, temp: str, path: str) -> None:
-    """Swap two files. On a disk without an exchange, the old file has a backup name meanwhile."""
+    """Swap two files without looking at their texts.
+
+    On a disk without an exchange, the old file has a backup name meanwhile.
+    """
     try:
         exchange(*root.locate_both(temp, path))
         return
@@ -443,7 +485,7 @@ def _link(root: DirHandles, source: str, target: str) -> bool:
 
 
 def rename_over(root: DirHandles, source: str, target: str) -> None:
-    """Rename a file of simplemem's own. An existing target is replaced."""
+    """Rename a file of simplemem's own. An existing target is replaced without a check."""
     source_folder, old_name, folder, new_name = root.locate_both(source, target)
     retry(
         lambda: os.replace(
@@ -468,7 +510,7 @@ def remove(root: DirHandles, path: str) -> None:
 
 
 def sync_paths(root_path: str, paths: Sequence[str]) -> None:
-    """Sync some files to the disk.
+    """Sync some files below a root to the disk. Raises OSError if one of them fails.
 
     Many files are synced in threads: the journal of the disk is written once for all that wait.
     """
@@ -486,12 +528,16 @@ def sync_paths(root_path: str, paths: Sequence[str]) -> None:
 
 
 def _sync_path(root_path: str, path: str) -> None:
+    """Sync one file below a root to the disk."""
     with DirHandles(root_path) as root, root.opened(path, SYNC) as fd:
         sync_file(fd)
 
 
 def append_lines(fd: int, lines: bytes) -> None:
-    """Append whole lines to an open file, all or none; first close a line that a crash cut off."""
+    """Append whole lines to an open file, all or none; first close a line that a crash cut off.
+
+    `lines` have their line ends. Raises OSError, with the file as it was, if the disk is full.
+    """
     size = os.lseek(fd, 0, os.SEEK_END)
     if size:
         last_byte = read_at(fd, size - 1, 1)

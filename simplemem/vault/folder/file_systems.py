@@ -36,7 +36,7 @@ SHARED = frozenset(
 def file_system(path: str) -> str:
     """Return the type of the disk that a path is on, by Linux's list of mounts.
 
-    Returns "" if it is not known, as on other systems.
+    Returns "" if it is not known, as on other systems. Never raises.
     """
     with (
         suppress(OSError),

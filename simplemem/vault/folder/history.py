@@ -54,20 +54,25 @@ class Log:
     """
 
     def __init__(self, root: str, *, kind: Kind = "agent") -> None:
+        """Begin with the log of the vault in the folder `root`, which need not exist."""
         self.root = root
         self.kind = kind
 
     def whole_lines(self, start: int = 0) -> bytes:
-        """Return the bytes from `start` to the end of the last complete line."""
+        """Return the bytes of the log from the offset `start` to the end of the last whole line.
+
+        A line that is still being written is left out. Returns b"" without a log.
+        """
         with self._opened() as (fd, size):
             data = disk.read_at(fd, start, size - start)
         end = data.rfind(b"\n") + 1
         return data[:end]
 
     def backwards(self, mark: bytes = b"", root: DirHandles | None = None) -> Iterator[Version]:
-        """Yield the changes whose lines contain `mark`, newest first.
+        """Yield the changes whose lines contain the bytes `mark`, newest first.
 
-        `root` is the vault's root, if the caller has it open.
+        Without a mark, all are yielded. Damaged lines are skipped. `root` is the vault's root, if
+        the caller has it open. The log is read when the first change is asked for.
         """
         with self._opened(root) as (fd, size):
             start = max(size - _TAIL_BYTES, 0)
@@ -81,14 +86,20 @@ class Log:
             yield from _newest_first(lines, mark)
 
     def of(self, path: str) -> Iterator[Version]:
-        """Yield the changes that name a path, newest first."""
+        """Yield the changes that name a path as that before or after, newest first.
+
+        Moves are not followed: what happened to a note under a former path is not yielded.
+        """
         mark = json.dumps(path).encode()
         for version in self.backwards(mark):
             if path in (version.path, version.new_path):
                 yield version
 
     def find(self, version: str) -> Version:
-        """Return the change with an id, written in any way. Raises NotFound."""
+        """Return the change with an id, written as people do: "v42", "42" or "v000042".
+
+        Raises NotFound if the log has none, or for a text that is no id.
+        """
         match = self.with_id(format_version(number_of(version)))
         if match is None:
             raise no_version(version)
@@ -108,7 +119,7 @@ class Log:
         return [version for version in versions if version.group == group]
 
     def since(self, number: int) -> list[Version]:
-        """Return the changes from a number on, oldest first."""
+        """Return the changes with a number or a greater one, oldest first."""
         versions = []
         for version in self.backwards():
             if version.number < number:
@@ -118,7 +129,10 @@ class Log:
         return versions
 
     def next_number(self, root: DirHandles | None = None) -> int:
-        """Return the number that follows the last change in the log."""
+        """Return the number that follows the last change in the log, 1 for an empty one.
+
+        `root` is the vault's root, if the caller has it open.
+        """
         newest = next(self.backwards(root=root), None)
         if newest is None:
             return 1
@@ -128,7 +142,8 @@ class Log:
     def _opened(self, root: DirHandles | None = None) -> Iterator[tuple[int, int]]:
         """Yield the descriptor of the log and its size, which is 0 if there is no regular file.
 
-        The size of a pipe is 0 too: reading it would block.
+        The descriptor is -1 if there is no file. The size of a pipe is 0 too: reading it would
+        block.
         """
         with ExitStack() as stack, translating_os_errors("read", LOG):
             fd = -1
@@ -158,7 +173,8 @@ class Log:
         """Return the changes of one operation, numbered from `first`; they are not logged yet.
 
         Each step has the fields `path` and `op`, and what it has of `new_path`, `before`, `after`
-        and `trash`.
+        and `trash`. The time is now. Secrets in `who` and `reason` are masked, and long texts are
+        cut.
         """
         # Secrets are hidden: the log is never pruned, and git may contain it too.
         author = _without_secrets(who)
@@ -182,7 +198,11 @@ class Log:
         return versions
 
     def append(self, root: DirHandles, versions: Sequence[Version]) -> None:
-        """Add lines to the log, all or none. A half line that a crash left is closed off first."""
+        """Add changes to the log, all or none; create it if needed.
+
+        The vault's lock must be held. A half line that a crash left is closed off first. Nothing is
+        synced to the disk.
+        """
         lines = b"".join(map(format_line, versions))
         root.make(parent(LOG))
         with root.opened(LOG, OVERWRITE | os.O_APPEND) as fd:
@@ -202,7 +222,10 @@ def _without_secrets(text: str) -> str:
 
 
 def format_time(moment: datetime) -> str:
-    """Return a moment in UTC as the log writes it."""
+    """Return a moment that is in UTC already as the log writes it.
+
+    For example `2026-01-24T09:00:00.000Z`.
+    """
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -248,13 +271,17 @@ class History:
     can_be_rebuilt = False  # whether it is derived from something that is kept elsewhere
 
     def __init__(self, root: str, log: Log, *, keep_days: int, keep_mb: int) -> None:
+        """Begin with the texts of the vault in the folder `root`. Reads nothing.
+
+        `keep_days` and `keep_mb` are the limits of `prune`.
+        """
         self.log = log
         self.keep_days = keep_days
         self.keep_bytes = keep_mb * 1_000_000
         self._root_path = root
 
         # Whether a text may be shown: some hashes are those of hidden notes alone.
-        self.may_tell: Callable[[str], bool] = lambda _sha: True
+        self.may_show: Callable[[str], bool] = lambda _sha: True
         # The hashes of texts that no change has written, kept for a caller of this process.
         self.unwritten_texts = set[str]()
 
@@ -266,7 +293,7 @@ class History:
         is_prefix = _MIN_PREFIX_DIGITS <= len(sha) < SHA256_DIGITS
         if is_prefix and sha.isascii() and sha.isalnum():
             sha = self._complete_hash(sha)
-        if sha in self.unwritten_texts or self.may_tell(sha):
+        if sha in self.unwritten_texts or self.may_show(sha):
             return self.read_text(sha)
         return None
 
@@ -280,9 +307,9 @@ class History:
         return matches[0]
 
     def read_text(self, sha: str) -> bytes | None:
-        """Return the text with a hash, None if it is not kept or is damaged.
+        """Return the text with a hash of 64 digits, None if it is not kept or is damaged.
 
-        The text may be that of a hidden note, so it must not be shown to anyone.
+        The text may be that of a hidden note, so it must not be shown to anyone: `content` asks.
         """
         is_hash = len(sha) == SHA256_DIGITS and sha.isascii() and sha.isalnum()
         if not is_hash:
@@ -323,10 +350,11 @@ class History:
         return data
 
     def keep(self, root: DirHandles, data: bytes, sha: str) -> None:
-        """Keep a text in a file named by its hash. A file that is there and undamaged stays.
+        """Keep a text in a file named by its hash `sha`.
 
-        The file is not synced: until it is on the disk, the displaced file or the trash has the
-        text. It is staged in a folder that each start checks.
+        A file that is there and undamaged stays. The vault's lock must be held. The file is not
+        synced: until it is on the disk, the displaced file or the trash has the text. It is staged
+        in a folder that each start checks.
         """
         path = object_path(sha)
         if disk.hash_of(root, path) == sha:
@@ -338,9 +366,10 @@ class History:
             disk.rename_over(root, temp, path)
 
     def set_aside(self, root: DirHandles, temp: str, version: str, sha: str) -> None:
-        """Move a file that an editor may have open out of the notes' folders.
+        """Move a file that an editor may have open into the folder of displaced files.
 
-        For a day, it is watched for a late save. If the file is gone, a recovery that was
+        `temp` is its path, `version` the id of the change that displaced it, `sha` the hash of its
+        text. For a day, it is watched for a late save. If the file is gone, a recovery that was
         interrupted has moved it already.
         """
         root.make(DISPLACED_FOLDER)
@@ -359,8 +388,10 @@ class History:
     ) -> list[Version]:
         """Set a staged or displaced file aside; a text that is kept nowhere becomes a version.
 
-        Returns that version of the note `path`, if there is one. An empty file, and one that has
-        another name, is removed.
+        `file` is its path, `version` the id of the change that displaced it. Returns the new
+        version of the note `path`, with this reason, or nothing if the text is kept already. An
+        empty file, and one that has another name, is removed. Raises FileNotFoundError if the file
+        does not exist.
         """
         data, file_stat = disk.read_file(root, file)
         if not data or file_stat.st_nlink > 1:
@@ -383,7 +414,10 @@ class History:
         digest: str,
         reason: str,
     ) -> list[Version]:
-        """Keep a text that another program saved, and log it as a version of the note `path`."""
+        """Keep a text that another program saved, and log it as a version of the note `path`.
+
+        The note is not changed. Returns that version, as the only item.
+        """
         self.keep(root, data, digest)
         step = {"path": path, "op": "recovered", "after": digest}
         number = self.log.next_number()
@@ -399,17 +433,18 @@ class History:
 
     # Displaced files
 
-    def settle(
+    def check_displaced(
         self,
         root: DirHandles,
         seconds: float = A_DAY,
         *,
         thorough: bool = False,
     ) -> list[Version]:
-        """Check the displaced files; return the versions that late saves became.
+        """Check the displaced files for late saves; return the versions that these became.
 
         Files that have not changed for `seconds` are removed. With `thorough`, files are read even
-        if their times show no late save: a program may have set the time back.
+        if their times show no late save: a program may have set the time back. The vault's lock
+        must be held.
         """
         saved = list[Version]()
         for name in root.names(DISPLACED):
@@ -417,10 +452,10 @@ class History:
                 disk.remove(root, f"{DISPLACED}/{name}")  # `keep` was interrupted
                 continue
             with suppress(FileNotFoundError):
-                saved += self._settle_file(root, name, seconds, thorough=thorough)
+                saved += self._check_displaced_file(root, name, seconds, thorough=thorough)
         return saved
 
-    def _settle_file(
+    def _check_displaced_file(
         self,
         root: DirHandles,
         name: str,
@@ -428,6 +463,10 @@ class History:
         *,
         thorough: bool,
     ) -> list[Version]:
+        """Check one displaced file; return the version that a late save became, if there was one.
+
+        Removes a file that is no longer needed. Raises FileNotFoundError if it is gone.
+        """
         file = f"{DISPLACED}/{name}"
         file_stat = root.stat(file)
         is_old = abs(time.time() - file_stat.st_ctime) > seconds
@@ -450,7 +489,11 @@ class History:
         return []
 
     def _rescue_late_save(self, root: DirHandles, name: str) -> list[Version]:
-        """Make the text of a displaced file a version of the note that the file belonged to."""
+        """Make the text of a displaced file a version of the note that the file belonged to.
+
+        `name` is that in the folder of displaced files. Returns the version, or nothing if the text
+        is kept already.
+        """
         file = f"{DISPLACED}/{name}"
         version_id = name.partition("-")[0]
         version = self.log.with_id(version_id)
@@ -464,7 +507,10 @@ class History:
     # Pruning
 
     def is_pruning_due(self) -> bool:
-        """Return whether the history was last pruned hours ago, or never."""
+        """Return whether the history was last pruned over six hours ago, or never.
+
+        A vault without any changes never needs it.
+        """
         with DirHandles(self._root_path) as root:
             last_time = entry_at(root, LAST_PRUNED)
             log = entry_at(root, LOG)

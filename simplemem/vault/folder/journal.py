@@ -39,7 +39,7 @@ class Step(NamedTuple):
 
     @property
     def target(self) -> str:
-        """The path of the note's file afterwards."""
+        """The path of the note's file afterwards: in the trash for a deleted one."""
         version = self.version
         new_path = version.trash if version.after is None else version.new_path
         return new_path or version.path
@@ -53,7 +53,10 @@ class Step(NamedTuple):
 
     @property
     def operations(self) -> list[FileOperation]:
-        """What is done: a new file is put in place; or the note is moved, or rewritten, or both."""
+        """The operations on files that make the change, in order: one or two.
+
+        A new file is put in place; or the note is moved, or its text swapped, or both.
+        """
         version = self.version
         temp = self.temp or ""
         if version.before is None:
@@ -107,7 +110,7 @@ def operations_of(steps: Sequence[Step]) -> list[FileOperation]:
 
 
 def format_plan(plan: JournalPlan) -> bytes:
-    """Return a plan as a line of JSON, after a line with its hash."""
+    """Return a plan as it is written: a line of JSON, after a line with the hash of that line."""
     items = []
     for step in plan.steps:
         item = step.version._asdict()
@@ -122,8 +125,9 @@ def format_plan(plan: JournalPlan) -> bytes:
 def read_plan(data: bytes) -> JournalPlan | None:
     """Return the plan in the journal, None if it is damaged or was not written by simplemem.
 
-    A journal may come with a vault from anywhere. It must never reach a hidden file, such as a
-    hook of git.
+    Text behind the two lines of the plan is ignored. A journal may come with a vault from anywhere,
+    so None is also returned if the plan could reach a hidden file, such as a hook of git. Never
+    raises.
     """
     digest, _, rest = data.partition(b"\n")
     line = rest.partition(b"\n")[0]
@@ -137,6 +141,10 @@ def read_plan(data: bytes) -> JournalPlan | None:
 
 
 def _parse_plan(line: bytes) -> JournalPlan | None:
+    """Return the plan in a line of JSON, None if it may not be carried out.
+
+    Raises ValueError, KeyError, TypeError, AttributeError or RecursionError for a malformed one.
+    """
     plan = json.loads(line)
     folders: list[str] = plan["folders"]
     items = plan["steps"]
@@ -170,6 +178,7 @@ def _is_allowed(step: Step) -> bool:
 
 
 def _has_allowed_target(step: Step) -> bool:
+    """Return whether a step leads to a note or, if it deletes one, to the trash."""
     is_deletion = step.version.after is None
     if is_deletion:
         return is_trash(step.target) and step.temp is None
@@ -177,6 +186,7 @@ def _has_allowed_target(step: Step) -> bool:
 
 
 def _has_allowed_source(step: Step) -> bool:
+    """Return whether the new text of a step, if it has one, is in a staged file or the trash."""
     if step.temp is None:
         return bool(step.version.before)
 
@@ -203,12 +213,14 @@ _NOT_BEGUN = ("pending", "foreign")
 
 
 def _state_of(root: DirHandles, operation: FileOperation) -> OperationState:
+    """Return how far an operation came, by the hashes of its files. Changes nothing."""
     if operation.new_sha256 is None:
         return _state_of_move(root, operation)
     return _state_of_swap(root, operation)
 
 
 def _state_of_swap(root: DirHandles, swap: FileOperation) -> OperationState:
+    """Return how far a swap came. It must be that of an exchange: see `Journal._place_backup`."""
     displaced = _hash_at(root, swap.source)
     current = _hash_at(root, swap.target)
 
@@ -224,6 +236,7 @@ def _state_of_swap(root: DirHandles, swap: FileOperation) -> OperationState:
 
 
 def _state_of_move(root: DirHandles, move: FileOperation) -> OperationState:
+    """Return how far a move came, on any file system, also one that ignores case."""
     if _hash_at(root, move.third_name) is not None:
         return "at third name"
 
@@ -246,7 +259,7 @@ def _state_of_move(root: DirHandles, move: FileOperation) -> OperationState:
 
 
 def _is_same_file(root: DirHandles, path: str, other: str) -> bool:
-    """Return whether two paths are names of one file."""
+    """Return whether two paths, in exactly these spellings, are names of one file."""
     for name in (path, other):
         if _listed_hash_at(root, name) is None:
             return False
@@ -294,14 +307,16 @@ class Journal:
     """Carries out steps. The vault's lock must be held while any of the methods runs."""
 
     def __init__(self, history: History, *, durable: bool) -> None:
+        """Begin without reading the journal. With `durable`, changes are synced to the disk."""
         self._history = history
         self._durable = durable
 
     def perform(self, root: DirHandles, steps: Sequence[Step]) -> None:
-        """Carry out all steps or none, and log them.
+        """Carry out all steps or none, log them, and put the displaced files away.
 
-        After ConcurrentWrite, FileExistsError or another OSError, the notes are as they were.
-        Raises Unavailable if the change was written, but the disk did not confirm it.
+        After ConcurrentWrite, FileExistsError or another OSError, the notes are as they were, and
+        nothing is logged. Raises Unavailable if the change was written, but the disk did not
+        confirm it.
         """
         done: int | None = None  # the operations carried out; None until the plan is written
         new_folders = list[str]()
@@ -325,7 +340,11 @@ class Journal:
         self._conclude(root, steps)
 
     def resume(self, root: DirHandles) -> bool:
-        """Complete or drop the change that a crash interrupted; return whether there was one."""
+        """Complete or drop the change that a crash interrupted; return whether there was one.
+
+        A completed change is logged. Called before each write, and when a server starts. A plan
+        that is damaged is dropped.
+        """
         data = b""
         with suppress(FileNotFoundError):
             data, _ = disk.read_file(root, PLAN)
@@ -371,10 +390,11 @@ class Journal:
             self._sync_folders(root, folders)
 
     def _overwrite_plan(self, root: DirHandles, text: bytes, *, sync: bool = False) -> None:
-        """Write over the beginning of the journal, which never becomes shorter.
+        """Write `text` over the beginning of the journal, which never becomes shorter.
 
-        To create or to empty a file costs more than the rest of a write. The text after the line
-        of the plan belongs to older plans.
+        To create or to empty a file costs more than the rest of a write. The text after the line of
+        the plan belongs to older plans. With `sync`, and in a durable vault, it is on the disk
+        afterwards.
         """
         with root.opened(PLAN, OVERWRITE) as fd:
             disk.write_all(fd, text)
@@ -382,9 +402,10 @@ class Journal:
                 disk.sync_file(fd)
 
     def _apply(self, root: DirHandles, operation: FileOperation) -> None:
-        """Carry out one operation.
+        """Carry out one operation that was not begun.
 
-        Raises ConcurrentWrite if another program changed the note first.
+        Raises ConcurrentWrite if another program changed the note first, and FileExistsError if a
+        file is in the place of a moved one.
         """
         if operation.new_sha256 is None:
             self._move(root, operation)
@@ -409,6 +430,11 @@ class Journal:
             raise
 
     def _move(self, root: DirHandles, move: FileOperation) -> None:
+        """Move a file, and check that it has the expected text; create missing folders.
+
+        Raises ConcurrentWrite, with the file back at its place, if it has another text or is gone,
+        and FileExistsError if the target exists.
+        """
         root.make(parent(move.target))
         path = move.step.version.path
         try:
@@ -437,7 +463,10 @@ class Journal:
     # Conclude a change
 
     def _conclude(self, root: DirHandles, steps: Sequence[Step]) -> None:
-        """Put the displaced files of a logged change away, sync all of it, and clear the plan."""
+        """Put the displaced files of a logged change away, sync all of it, and clear the plan.
+
+        Raises Unavailable if the disk does not confirm the change, which stays.
+        """
         is_tidy = self._put_displaced_away(root, steps)
         try:
             self._sync(root, steps)
@@ -472,7 +501,7 @@ class Journal:
         return True
 
     def _sync(self, root: DirHandles, steps: Sequence[Step]) -> None:
-        """Sync the folders of a change, and then the log.
+        """Sync the folders of a change, and then the log, in a durable vault. Raises OSError.
 
         All renames come before the first sync: it makes the file system write its own journal,
         which contains all of them, and the other syncs find little to do.
@@ -514,6 +543,10 @@ class Journal:
         done: int | None,
         new_folders: Sequence[str],
     ) -> None:
+        """Roll back a change that failed with an error, and clear its plan. Never raises.
+
+        If this fails too, the error gets a note, and the plan stays for the next start.
+        """
         try:
             self._roll_back(root, steps, done, new_folders)
             self._overwrite_plan(root, _NO_PLAN)
@@ -542,21 +575,26 @@ class Journal:
 
         tried_steps = {operation.step for operation in completed + interrupted}
         for step in steps:
-            self._clear(root, step, was_in_place=step in tried_steps)
+            self._remove_staged(root, step, was_in_place=step in tried_steps)
 
         for folder in reversed(new_folders):
             parts = folder.split("/")
             root.prune(tuple(parts), keep=len(parts) - 1)
 
     def _was_begun(self, root: DirHandles, operation: FileOperation) -> bool:
-        """Return whether an operation changed anything.
+        """Return whether an operation that failed has changed anything.
 
-        On a disk that lacks calls, an operation takes several, and may stop between them.
+        On a disk that lacks calls, an operation takes several, and may stop between them. The old
+        file gets its place back, if it has a backup name.
         """
-        self._gather(root, operation.step)
+        self._place_backup(root, operation.step)
         return _state_of(root, operation) not in _NOT_BEGUN
 
     def _undo(self, root: DirHandles, operation: FileOperation) -> None:
+        """Take back an operation that was carried out, unless the note was saved since.
+
+        Then the other program's text stays, and the text before is kept.
+        """
         # If somebody has saved over our text since, theirs stays, and the text before is kept.
         with suppress(ConcurrentWrite):
             digest = _hash_at(root, operation.target)
@@ -575,17 +613,18 @@ class Journal:
                 )
 
     def _move_back(self, root: DirHandles, move: FileOperation) -> None:
+        """Take back a move, also one that stopped at the third name."""
         is_at_third_name = bool(_hash_at(root, move.third_name))
         if is_at_third_name:
             _complete_move(root, move.third_name, move.source)
         else:
             _complete_move(root, move.target, move.source)
 
-    def _clear(self, root: DirHandles, step: Step, *, was_in_place: bool) -> None:
+    def _remove_staged(self, root: DirHandles, step: Step, *, was_in_place: bool) -> None:
         """Remove the staged file of a step, and the backup that a disk without exchange needs.
 
-        What was a note's file is never just removed: it may contain what another program saved, or
-        be open in an editor.
+        With `was_in_place`, it was a note's file, which is never just removed: it may contain what
+        another program saved, or be open in an editor. It is set aside in the history instead.
         """
         if step.staged is None:
             return
@@ -599,6 +638,7 @@ class Journal:
             self._rescue(root, disk.backup_name(step.staged), step)
 
     def _rescue(self, root: DirHandles, file: str, step: Step) -> None:
+        """Set a file that was a note's aside; a text that is kept nowhere becomes a version."""
         note = step.version.path
         reason = "saved by another program while simplemem was writing the note"
         self._history.rescue(root, file, note, reason)
@@ -606,6 +646,10 @@ class Journal:
     # Complete a change after a crash
 
     def _resume_plan(self, root: DirHandles, plan: JournalPlan) -> None:
+        """Complete the change of a plan that was found, or roll it back if nothing was begun.
+
+        If the log has later changes, the change had ended, and nothing is done.
+        """
         own = {step.version for step in plan.steps}
         logged = self._logged_since(own)
         has_later_changes = not logged <= own
@@ -614,7 +658,7 @@ class Journal:
             return
 
         for step in plan.steps:
-            self._gather(root, step)
+            self._place_backup(root, step)
         if not logged and self._is_untouched(root, plan.steps):
             self._roll_back(root, plan.steps, 0, plan.new_folders)
         else:
@@ -622,7 +666,10 @@ class Journal:
             self._finish(root, plan.steps, logged_ids)
 
     def _logged_since(self, versions: Set[Version]) -> set[Version]:
-        """Return the changes in the log from the first of some versions on."""
+        """Return the changes in the log from the first of some versions on.
+
+        Recovered texts are left out.
+        """
         first_number = min(version.number for version in versions)
         logged = self._history.log.since(first_number)
         return {version for version in logged if version.op != "recovered"}
@@ -651,11 +698,14 @@ class Journal:
         if new_versions:
             self._history.log.append(root, new_versions)
         for step in steps:
-            self._clear(root, step, was_in_place=True)
+            self._remove_staged(root, step, was_in_place=True)
         self._sync(root, steps)
 
     def _complete(self, root: DirHandles, operation: FileOperation) -> bool:
-        """Complete an interrupted operation; return False if the note has changed since."""
+        """Complete an interrupted operation; return False if the note has changed since.
+
+        A note that has changed is left as it is.
+        """
         with suppress(ConcurrentWrite, FileNotFoundError, FileExistsError):
             for _ in range(_MAX_TRANSITIONS):
                 state = _state_of(root, operation)
@@ -667,7 +717,10 @@ class Journal:
         return False
 
     def _advance(self, root: DirHandles, operation: FileOperation, state: OperationState) -> None:
-        """Bring an operation from a state that is neither done nor foreign to the next one."""
+        """Bring an operation from a state that is neither done nor foreign to the next one.
+
+        Raises ConcurrentWrite, FileNotFoundError or FileExistsError if the files changed meanwhile.
+        """
         source = operation.source
         target = operation.target
         if state == "pending":
@@ -688,10 +741,11 @@ class Journal:
         else:
             _complete_move(root, operation.third_name, target)
 
-    def _gather(self, root: DirHandles, step: Step) -> None:
+    def _place_backup(self, root: DirHandles, step: Step) -> None:
         """Put the old file of an interrupted swap where an exchange would have put it.
 
-        On a disk without exchange, the file has a backup name between two renames.
+        On a disk without exchange, the file has a backup name between two renames. Does nothing if
+        there is no such file.
         """
         if step.staged is None:
             return
@@ -711,7 +765,7 @@ class Journal:
 
 
 def _complete_move(root: DirHandles, source: str, target: str) -> None:
-    """Complete a move that may have stopped after the file got its new name."""
+    """Move a file, or finish a move that stopped after the file got its new name."""
     if _is_same_file(root, source, target):
         disk.remove(root, source)
     else:

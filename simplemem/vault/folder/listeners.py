@@ -33,19 +33,21 @@ class FolderListener(Protocol):
     """Listens to one folder. After it has reported `EVERYTHING`, it has to be opened again."""
 
     def changed(self, seconds: float) -> set[str]:
-        """Return the paths where something happened; wait up to `seconds` for it.
+        """Return the paths where something happened, or `EVERYTHING` if events were lost.
 
-        Raises OSError or RuntimeError if more folders exist than the system can watch.
+        Waits up to `seconds` for it. Raises OSError or RuntimeError if more folders exist than the
+        system can watch.
         """
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening. `changed` may not be called after this."""
 
 
 def affected_paths(path: str) -> set[str]:
     """Return the paths that a change at a path may concern; none if it is hidden.
 
-    Of the hidden files, only the settings of Obsidian that we follow count.
+    Of the hidden files, only the settings of Obsidian that we follow count. A name that is no
+    Unicode stands for its folder.
     """
     if path == _OBSIDIAN:
         # If it was created or moved as a whole, its files are not reported one by one.
@@ -63,6 +65,10 @@ class WatchfilesListener:
     """Listens with watchfiles. Guards when to look at all, as lost events are not reported."""
 
     def __init__(self, root: str, woken: threading.Event) -> None:
+        """Begin to listen below the folder `root`. Setting `woken` ends the wait of `changed`.
+
+        Raises OSError or RuntimeError if the system does not allow it.
+        """
         from watchfiles._rust_notify import RustNotify
 
         self._prefix = root.rstrip(os.sep) + os.sep
@@ -75,7 +81,10 @@ class WatchfilesListener:
         self._native.close()
 
     def changed(self, seconds: float) -> set[str]:
-        """Return the paths where something happened; wait up to `seconds` for it."""
+        """Return the paths where something happened; wait up to `seconds` for it.
+
+        Returns `EVERYTHING` half a minute after an event, because lost events are not reported.
+        """
         batch_milliseconds = int(_MAX_BATCH_SECONDS * 1000)
         milliseconds = max(int(seconds * 1000), 1)
         events = self._native.watch(
@@ -120,6 +129,11 @@ class InotifyListener:
     """Listens with inotify. Guards which folder each watch belongs to, by the watch's number."""
 
     def __init__(self, root: str, wake_socket: socket.socket) -> None:
+        """Begin to listen to the folder `root` and all folders in it.
+
+        Data at `wake_socket` ends the wait of `changed`. Raises OSError if the system can watch no
+        more folders, or if the root cannot be read.
+        """
         self._root = root
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._folders: dict[int, str] = {}
@@ -138,10 +152,11 @@ class InotifyListener:
         os.close(self._fd)
 
     def changed(self, seconds: float) -> set[str]:
-        """Return the paths where something happened; wait up to `seconds` for it.
+        """Return the paths where something happened, or `EVERYTHING`; wait up to `seconds` for it.
 
         After an event, more are collected until none comes for a while. With 0 seconds, only what
-        has happened before this call is returned.
+        has happened before this call is returned. Raises OSError if new folders are more than the
+        system can watch.
         """
         paths: set[str] = set()
         quiet_milliseconds = _QUIET_MILLISECONDS if seconds > 0 else 0
@@ -159,6 +174,7 @@ class InotifyListener:
         return any(fd == self._fd for fd, _ in self._poll.poll(milliseconds))
 
     def _read_events(self) -> set[str]:
+        """Read the events that have happened, and return the paths that they concern."""
         paths: set[str] = set()
         events = os.read(self._fd, _READ_BYTES)
         offset = 0
@@ -171,6 +187,10 @@ class InotifyListener:
         return paths
 
     def _paths_of_event(self, watch: int, mask: int, name: str) -> set[str]:
+        """Return the paths that an event concerns, and watch a folder that arrived.
+
+        `watch` is the number of the watch, `mask` says what happened, `name` is that in the folder.
+        """
         folder = self._folders.get(watch)
         has_root_departed = mask & _FOLDER_DEPARTED and folder == EVERYTHING
         if mask & _OVERFLOW or has_root_departed:
@@ -220,7 +240,7 @@ class InotifyListener:
 
 
 def _checked(result: int) -> int:
-    """Return the result of a system call. Raises OSError if it is an error."""
+    """Return the result of a system call. Raises OSError, with its reason, if it is negative."""
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))

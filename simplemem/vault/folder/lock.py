@@ -41,6 +41,7 @@ if sys.platform == "win32":
     _ERROR_ACCESS_DENIED = 5
 
     def _try_lock(fd: int) -> bool:
+        """Lock an open file without waiting; return False if another process has it locked."""
         os.lseek(fd, _LOCKED_BYTE, os.SEEK_SET)
         try:
             msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
@@ -49,11 +50,12 @@ if sys.platform == "win32":
         return True
 
     def _unlock(fd: int) -> None:
+        """Release the lock on an open file."""
         os.lseek(fd, _LOCKED_BYTE, os.SEEK_SET)
         msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
 
     def is_alive(pid: int) -> bool:
-        """Return whether a process with this number runs."""
+        """Return whether a process with this number runs, of whatever user."""
         kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
         kernel32.OpenProcess.restype = ctypes.c_void_p
         handle = kernel32.OpenProcess(_PROCESS_QUERY_LIMITED_INFORMATION, False, pid)
@@ -68,6 +70,10 @@ else:
     _NO_LOCKS = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOLCK)
 
     def _try_lock(fd: int) -> bool:
+        """Lock an open file without waiting; return False if another process has it locked.
+
+        On a disk without locks, it returns True without one.
+        """
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -80,10 +86,11 @@ else:
         return True
 
     def _unlock(fd: int) -> None:
+        """Release the lock on an open file."""
         fcntl.flock(fd, fcntl.LOCK_UN)
 
     def is_alive(pid: int) -> bool:
-        """Return whether a process with this number runs."""
+        """Return whether a process with this number runs, of whatever user."""
         try:
             os.kill(pid, 0)
         except OSError as error:
@@ -99,6 +106,10 @@ class FileLock:
     """
 
     def __init__(self, root: str, path: str) -> None:
+        """Begin without the lock; the file is not opened yet.
+
+        `path` is that of the file in the vault or folder `root`.
+        """
         self.fd = -1
         self.holder = ""
         self._root_path = root
@@ -109,11 +120,15 @@ class FileLock:
 
     @property
     def is_taken(self) -> bool:
-        """Whether this object has the lock."""
+        """Whether this object has the lock, as far as it knows. Touches no file."""
         return self.fd >= 0
 
     def try_acquire(self) -> bool:
-        """Take the lock; return False if another process has it. This never waits."""
+        """Take the lock; return False if another process has it, which `holder` then names.
+
+        Never waits. This object must not have the lock. Creates the file if it does not exist.
+        Raises ReadOnly, Unavailable or Invalid if the file cannot be opened.
+        """
         fd = self._open()
         is_taken = False
         try:
@@ -126,6 +141,7 @@ class FileLock:
         return is_taken
 
     def _open(self) -> int:
+        """Open the file of the lock, and create it if it does not exist; return its descriptor."""
         with (
             translating_os_errors("lock", self._path, writing=True),
             DirHandles(self._root_path) as root,
@@ -150,9 +166,10 @@ class FileLock:
         return False
 
     def take_or_keep(self) -> bool:
-        """Return whether this process has the lock, after taking it if it is free.
+        """Return whether this process has the lock, after taking it if it is free. Never raises.
 
-        In this way, one of several servers leads until it ends.
+        A lock whose file was deleted or replaced is taken anew. In this way, one of several servers
+        leads until it ends.
         """
         if self.fd >= 0 and self._is_in_place(self.fd):
             return True
@@ -191,6 +208,7 @@ def _write_owner(fd: int) -> None:
 
 
 def _read_owner(fd: int) -> str:
+    """Return the number of the process that a lock file names, "" if it names none."""
     text = disk.read_at(fd, 0, _PID_BYTES)
     return text.decode("ascii", "replace").strip("\0 ")
 
@@ -207,12 +225,13 @@ _NOTHING_READ = _ReadPosition(0, 0, 0)
 
 
 class SideFile:
-    """A file in `.simplemem/` that several processes append lines to.
+    """A file in `.simplemem/` that several processes append lines to, each under its lock.
 
-    Its lock is held only while lines are written or read. `follow` remembers how far it has read.
+    The lock is held only while lines are written or read. `follow` remembers how far it has read.
     """
 
     def __init__(self, root: str, name: str) -> None:
+        """Begin at the start of the file `name` in `.simplemem/`, which need not exist."""
         stem = name.rsplit(".", 1)[0]
         self._root_path = root
         self._path = f"{OWN_FOLDER}/{name}"
@@ -221,7 +240,10 @@ class SideFile:
 
     @contextmanager
     def locked(self, patience: float) -> Iterator[bool]:
-        """Hold the lock for a block; yield False if it is not free within `patience` seconds."""
+        """Hold the lock for a block; yield False if it is not free within `patience` seconds.
+
+        The block is entered either way.
+        """
         is_taken = self._take_within(patience)
         try:
             yield is_taken
@@ -229,6 +251,7 @@ class SideFile:
             self._lock.release()
 
     def _take_within(self, seconds: float) -> bool:
+        """Wait up to some seconds for the lock; return whether it was taken."""
         deadline = time.monotonic() + seconds
         while not self._lock.try_acquire():
             if time.monotonic() >= deadline:
@@ -237,7 +260,11 @@ class SideFile:
         return True
 
     def append(self, lines: bytes, *, sync: bool = False) -> None:
-        """Append whole lines. The lock must be held. A line that a power cut cut off is closed."""
+        """Append whole lines, all or none; create the file if needed. The lock must be held.
+
+        A line that a power cut cut off is closed first. With `sync`, waits until they are on the
+        disk.
+        """
         with self._writing() as root, root.opened(self._path, OVERWRITE | os.O_APPEND) as fd:
             disk.append_lines(fd, lines)
             if sync:
@@ -246,8 +273,9 @@ class SideFile:
     def follow(self) -> tuple[bytes, bool]:
         """Return the whole lines since the last call, and whether they come from another file.
 
-        Another file is one that was replaced or became shorter: all of its lines are returned. A
-        file that cannot be read has no lines.
+        Needs no lock. Another file is one that was replaced or became shorter: all of its lines are
+        returned. A file that cannot be read has no lines, and is another file if lines were read
+        before. Never raises.
         """
         last = self._position
         try:
@@ -267,7 +295,7 @@ class SideFile:
         return data[:end], not is_continued
 
     def replace(self, data: bytes) -> Path:
-        """Replace the whole file; return its path."""
+        """Replace the whole file in one step; return its path. The lock must be held."""
         with self._writing() as root:
             disk.write_own_file(root, self._path, data, sync=True)
         return Path(self._root_path, *self._path.split("/"))
@@ -284,9 +312,10 @@ class SideFile:
 
 
 def make_own_folder(root: DirHandles, folder: Parts = ()) -> None:
-    """Create what is missing of `.simplemem`, its `.gitignore` for all of it, and a folder in it.
+    """Create what is missing of `.simplemem`, its `.gitignore`, and a folder in it.
 
-    Raises ReadOnly if there is a file or a link in the place of `.simplemem`.
+    `folder` has the components from the root on, `.simplemem` included. Raises ReadOnly if there is
+    a file or a link in the place of `.simplemem`, and OSError if nothing can be created.
     """
     try:
         root.make((OWN_FOLDER,))

@@ -49,11 +49,12 @@ class _LogSummary:
 def prune(history: History, root: DirHandles) -> list[str]:
     """Remove the texts beyond the configured days and megabytes; return their hashes.
 
-    The oldest are removed first. Days are counted back from the newest changes, so a vault that
-    does not change loses nothing. The texts before the last operation stay, so that it can be
-    undone. It is safe to interrupt this at any point.
+    Deleted files of that age are removed from simplemem's own trash, too. The oldest texts are
+    removed first. Days are counted back from the newest changes, so a vault that does not change
+    loses nothing. The texts before the last operation stay, so that it can be undone. The vault's
+    lock must be held. It is safe to interrupt this at any point.
     """
-    history.settle(root, thorough=True)
+    history.check_displaced(root, thorough=True)
     log = _summarize_log(history.log)
     needed = set[str | None]()
     if log.times:
@@ -74,6 +75,7 @@ def prune(history: History, root: DirHandles) -> list[str]:
 
 
 def _summarize_log(log: Log) -> _LogSummary:
+    """Read the whole log, and return what pruning needs of it."""
     summary = _LogSummary()
     lines = log.whole_lines().split(b"\n")
     for version in versions_in(lines):
@@ -129,7 +131,11 @@ def _expired_texts(
     max_bytes: int,
     needed: set[str | None],
 ) -> list[str]:
-    """Return the hashes of the texts to remove. `texts` are sorted, last used first."""
+    """Return the hashes of the texts to remove.
+
+    `texts` are sorted, last used first. Those up to the change number `last_expired` are too old.
+    Of the others, those that come after `max_bytes` are removed, unless they are `needed`.
+    """
     expired = list[str]()
     total = 0
     for text in texts:
@@ -147,7 +153,11 @@ def _empty_trash(
     expired: set[str],
     last_expired: int,
 ) -> None:
-    """Remove deleted files that expired from the trash, unless somebody changed them."""
+    """Remove deleted files that expired from the trash, unless somebody changed them.
+
+    `expired` are the hashes of removed texts, `last_expired` the number of the last change that is
+    too old.
+    """
     for version in deletions:
         is_expired = version.before in expired or version.number <= last_expired
         if not is_expired:
@@ -161,9 +171,10 @@ def _empty_trash(
 
 
 def _trusted_newest_day(times: Sequence[tuple[int, str]]) -> str:
-    """Return the middle one of the last three days with changes. Raises IndexError without one.
+    """Return the middle one of the last three days with changes, as `2026-01-24`.
 
-    In this way, a day under a wrong clock loses nothing. `times` has the oldest change first.
+    In this way, a day under a wrong clock loses nothing. `times` has the number and time of each
+    change, oldest first. Raises IndexError if there is none.
     """
     days = [when[:10] for _, when in reversed(times)]  # the newest first
     distinct_days = list(dict.fromkeys(days))

@@ -34,7 +34,11 @@ class Scan(NamedTuple):
 
 
 def scan_folder(handles: DirHandles, start: Parts = ()) -> Scan:
-    """Return all files below a folder, sorted by path."""
+    """Return all regular files below a folder, sorted by path, and what could not be read.
+
+    Files and folders that begin with a dot, and links, are left out. Hidden files of the access
+    rules are not: the vault filters them. A folder that does not exist has no files.
+    """
     scan = Scan([], {}, [])
     pending = [start]
     while pending:
@@ -58,7 +62,7 @@ def scan_folder(handles: DirHandles, start: Parts = ()) -> Scan:
 
 
 def list_paths(handles: DirHandles) -> list[str]:
-    """Return the sorted paths that `scan_folder` would find.
+    """Return the sorted paths that `scan_folder` would find from the root.
 
     No file is examined, which takes a tenth of the time. A folder that cannot be listed is left
     out.
@@ -82,14 +86,17 @@ def list_paths(handles: DirHandles) -> list[str]:
 
 @contextmanager
 def _listing(handles: DirHandles, parts: Parts) -> Iterator[Iterator[os.DirEntry[str]]]:
-    """Yield the items of a folder."""
+    """Yield an iterator over the items of a folder, which is open for the block."""
     folder = handles.folder(parts)
     with os.scandir(folder.path if folder.fd is None else folder.fd) as items:
         yield items
 
 
 def _is_valid(prefix: str, name: str) -> bool:
-    """Return whether a name in a folder makes a valid path. Most names are quick to judge."""
+    """Return whether a name in a folder makes a valid path. Most names are quick to judge.
+
+    `prefix` is the path of the folder with a final slash, or "".
+    """
     is_plain = name.isascii() and "\\" not in name and sys.platform != "win32"
     if is_plain and prefix.count("/") < MAX_PATH_PARTS:
         return True
@@ -97,7 +104,11 @@ def _is_valid(prefix: str, name: str) -> bool:
 
 
 def _add_item(item: os.DirEntry[str], prefix: str, scan: Scan) -> bool:
-    """Add a file to a scan; return whether the item is a folder to scan as well."""
+    """Add a file, or what is wrong with it, to a scan.
+
+    Return whether it is a folder to scan too. `prefix` is the path of its folder with a final
+    slash, or "".
+    """
     if item.name[0] == ".":
         if TEMP.fullmatch(item.name) and item.is_file(follow_symlinks=False):
             scan.staged_files.append(prefix + item.name)

@@ -63,6 +63,10 @@ class FolderOperation(WriteOperation):
         durable: bool,
         trash_kind: TrashKind,
     ) -> None:
+        """Prepare an operation in the open vault `root`; reads and stages nothing yet.
+
+        With `durable`, each write is synced to the disk. `trash_kind` says where deleted files go.
+        """
         super().__init__(root, history, changes)
         self._journal = journal
         self._is_durable = durable
@@ -70,7 +74,10 @@ class FolderOperation(WriteOperation):
         self._staged: dict[str, str] = {}  # the staged file of each change, by its path
 
     def _read(self, path: str) -> bytes | None:
-        """Return the bytes of the file at a path, None if there is no file."""
+        """Return the bytes of the file at a path, None if there is no file.
+
+        Raises Unreadable, TooLong or OSError for what cannot be read, such as a link.
+        """
         with suppress(FileNotFoundError, NotADirectoryError):
             data, _ = disk.read_file(self._root, path)
             return data
@@ -83,10 +90,14 @@ class FolderOperation(WriteOperation):
         return []
 
     def _entry(self, path: str) -> Entry | None:
+        """Return the entry of a regular file as it is now, None if there is none."""
         return entry_at(self._root, path)
 
     def _check_writable(self, path: str) -> None:
-        """Raise ReadOnly for a write-protected file, an OSError for a link or the like."""
+        """Raise ReadOnly for a write-protected file. A path at which nothing is raises none.
+
+        Raises an OSError if a part of the path is a link or a file.
+        """
         with suppress(FileNotFoundError):
             mode = self._root.stat(path).st_mode
             if not mode & _WRITE_BITS:
@@ -172,15 +183,17 @@ class FolderOperation(WriteOperation):
             disk.sync_paths(self._root.root, list(self._staged.values()))
 
     def _is_in_trash_unchanged(self, change: FileChange) -> bool:
+        """Return whether the file in the trash that a change restores still has the wanted text."""
         if change.trash is None:
             return False
         digest = disk.hash_of(self._root, change.trash)
         return digest == change.new_sha256
 
     def _stage_text(self, change: FileChange, data: bytes, *, sync: bool) -> str:
-        """Write one new text as close to its note as folders exist; return the staged file's path.
+        """Write one new text to a staged file; return the path of that file.
 
-        Missing folders are created when the change is carried out: until then, it may fail.
+        It is as close to its note as folders exist. Missing folders are created when the change is
+        carried out: until then, it may fail.
         """
         folder = parent(change.target)
         missing_count = len(self._root.missing(folder))
@@ -208,6 +221,10 @@ class FolderVault(VaultBase):
     revisions = None  # each file is changed on its own
 
     def __init__(self, root: Path, options: VaultOptions = _DEFAULT_OPTIONS) -> None:
+        """Open the vault in the folder `root`. Raises Unavailable if there is none.
+
+        Nothing is scanned, and an interrupted write is not finished yet.
+        """
         self.location = str(root)
         folder = os.path.abspath(root)
         history = History(
@@ -247,14 +264,21 @@ class FolderVault(VaultBase):
         return [path for path in paths if not self.access.hides(path)]
 
     def entries_below(self, folder: str) -> list[Entry]:
-        """Return the files in a folder and its subfolders; none if it does not exist."""
+        """Return the visible files in a folder and its subfolders; none if it does not exist.
+
+        "" is the whole vault. `problems` is not set.
+        """
         parts = check_path(folder) if folder else ()
         with DirHandles(str(self.root)) as handles:
             entries = scan_folder(handles, parts).entries
         return [entry for entry in entries if not self.access.hides(entry.path)]
 
     def entry(self, path: str) -> Entry | None:
-        """Return the entry of a file as it is now, None if there is no regular file."""
+        """Return the entry of a file as it is now, None if there is no regular file.
+
+        None also for a hidden file. Raises Invalid for a malformed path, and Unreadable or
+        Unavailable if the disk fails.
+        """
         check_path(path)
         if self.access.hides(path):
             return None
@@ -264,7 +288,9 @@ class FolderVault(VaultBase):
     def read(self, path: str) -> File:
         """Return a file with its bytes, all from one moment.
 
-        A file that another program is writing to is read again.
+        A file that another program is writing to is read again. Raises NotFound, also for a hidden
+        file, Unreadable for what is no regular file, TooLong, and Invalid for a malformed path or a
+        link.
         """
         with self.reading() as read:
             return read(path)
@@ -280,6 +306,7 @@ class FolderVault(VaultBase):
             yield lambda path: self._read_file(handles, path)
 
     def _read_file(self, handles: DirHandles, path: str) -> File:
+        """Return a file by its path; raises as `read` does."""
         check_path(path)
         if self.access.hides(path):
             raise no_such_file(path)
@@ -294,6 +321,7 @@ class FolderVault(VaultBase):
     # Write
 
     def _carry_out(self, changes: Sequence[FileChange], author: Author) -> list[WriteResult]:
+        """Finish an interrupted write, then make changes that were checked, on the disk."""
         with DirHandles(str(self.root)) as handles:
             self._journal.resume(handles)
             operation = FolderOperation(
@@ -311,7 +339,8 @@ class FolderVault(VaultBase):
     def recover(self) -> tuple[int, list[Entry]]:
         """Finish what a crash interrupted, and save texts that were left in staged files.
 
-        Returns how much there was to do, and the files of the scan that this needs.
+        Returns how much there was to do, and the visible files of the scan that this needs. In a
+        read-only vault, it only scans.
         """
         if self.read_only:
             return 0, self.scan()
@@ -324,12 +353,15 @@ class FolderVault(VaultBase):
                 with suppress(FileNotFoundError):
                     self.history.rescue(handles, path, path, "left by an interrupted write")
                 handles.close_all()
-            late_saves = self.history.settle(handles)
+            late_saves = self.history.check_displaced(handles)
             count = was_interrupted + len(scan.staged_files) + len(late_saves)
             return count, self._visible_entries(scan)
 
     def finish_interrupted(self) -> None:
-        """Complete or drop a write that a crash interrupted, as each write does before its own."""
+        """Finish a write that a crash interrupted, without a scan.
+
+        Does nothing in a read-only vault.
+        """
         if not self.read_only:
             with self._maintaining("recover") as handles:
                 self._journal.resume(handles)
@@ -344,21 +376,25 @@ class FolderVault(VaultBase):
         poll_seconds: float = 2.0,
         warn: Callable[[str], None],
     ) -> FolderWatcher:
-        """Return what reports changes from now on."""
+        """Return what reports changes from now on. The caller closes it."""
         return FolderWatcher(self.root, poll=poll, poll_seconds=poll_seconds, warn=warn)
 
     # Git
 
     def is_in_git(self) -> bool:
-        """Return whether the folder, or one that it is in, looks like a git repository."""
+        """Return whether the folder, or one that it is in, looks like a git repository.
+
+        Opens nothing: the repository may still be refused.
+        """
         folder = Path(os.path.realpath(self.root))
         candidates = (folder, *folder.parents)
         return any(os.path.lexists(candidate / ".git") for candidate in candidates)
 
     def git_repository(self, trusted_folders: Sequence[str]) -> OpenRepository:
-        """Return the git repository that the folder is in.
+        """Return the git repository that the folder is in, not opened yet.
 
-        To open it raises NotFound if none is.
+        `trusted_folders` may have parts of it outside of the working tree. To open it raises
+        NotFound if there is none, and Unavailable if it is refused.
         """
         from simplemem.gitrepo.repository import open_repository  # this loads libgit2
 

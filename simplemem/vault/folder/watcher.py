@@ -44,6 +44,10 @@ class FolderWatcher:
         poll_seconds: float = 2,
         warn: Callable[[str], None],
     ) -> None:
+        """Begin to watch a folder, which need not exist.
+
+        With `poll`, changes are not listened to, and `warn` is not called for that.
+        """
         self.polling = poll
         self.poll_seconds = poll_seconds
         self._root = root
@@ -56,7 +60,7 @@ class FolderWatcher:
         self._open()
 
     def wake(self) -> None:
-        """End the wait of `paths`, or the next one."""
+        """End the wait of `paths`, or the next one. Any thread may call it, also after `close`."""
         if not self._woken.is_set():
             self._woken.set()
             with suppress(OSError):  # the watcher was closed
@@ -71,10 +75,11 @@ class FolderWatcher:
         self._wake_sender.close()
 
     def paths(self, seconds: float) -> set[str]:
-        """Return the paths that may have changed since the last call.
+        """Return the paths that may have changed since the last call, or `EVERYTHING`.
 
-        If there are none, wait up to `seconds` for a change, and then until changes pause, though
-        not for long.
+        If there are none, wait up to `seconds` for a change, but at most one second, and then until
+        changes pause, though not for long. Returns an empty set if nothing happened or `wake` was
+        called. Never raises: if events were lost, it returns `EVERYTHING`.
         """
         wait_seconds = 0.0 if self._woken.is_set() else min(seconds, _ROOT_CHECK_SECONDS)
         if self._listener is None:
@@ -90,6 +95,10 @@ class FolderWatcher:
         return paths
 
     def _listen(self, listener: FolderListener, seconds: float) -> set[str]:
+        """Return the paths that the listener reports within some seconds.
+
+        Returns `EVERYTHING` if the system cannot watch all folders any more.
+        """
         try:
             return listener.changed(seconds)
         except (OSError, RuntimeError):
@@ -97,7 +106,10 @@ class FolderWatcher:
             return {EVERYTHING}
 
     def _wait_for_poll(self, seconds: float) -> set[str]:
-        """Wait until everything is to be looked at, or until the wait ends."""
+        """Return `EVERYTHING` if everything is to be looked at within some seconds, else nothing.
+
+        Waits until then, or until `wake` is called. Nothing is due while there is no folder.
+        """
         until_poll = float("inf")
         if self._identity is not None:
             until_poll = self._polled_at + self.poll_seconds - time.monotonic()
@@ -108,12 +120,17 @@ class FolderWatcher:
         return set()
 
     def _reset_wake(self) -> None:
+        """Forget that `wake` was called."""
         self._woken.clear()
         with suppress(OSError):
             self._wake_receiver.recv(1 << 12)
 
     def _open(self) -> None:
-        """Listen to the folder that is at the root now, or remember that there is none."""
+        """Listen to the folder that is at the root now, or remember that there is none.
+
+        Closes the listener before. If listening is not possible, calls `warn` and polls from now
+        on.
+        """
         if self._listener is not None:
             self._listener.close()
         self._listener = None
