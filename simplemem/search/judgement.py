@@ -11,10 +11,11 @@ reports the others. Pure: callers pass in what they measured.
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain, islice, pairwise
 from math import log, sqrt
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
@@ -46,6 +47,16 @@ _NAMELESS_SHARE = 0.3
 
 # From this cosine on, two words are forms of one word. Two different names are never that similar.
 _SAME_WORD = 0.9
+
+# Stand among the words of a passage, which have no such characters. They and the stop words have
+# numbers below 0, because they have no row in the table of `Coverage`.
+_LINE_END = "\n"
+_PASSAGE_END = "\n\n"
+_ROW_OF_STOP_WORD = -1
+_ROW_OF_MARK = {_LINE_END: -2, _PASSAGE_END: -3}
+
+# The words are those of `words_in_order`.
+_find_words_and_line_ends = re.compile("[a-z0-9]+|\n").findall
 
 # Limits of the cache of `Coverage`: 20 MB of vectors, and 6 MB of passages.
 _MAX_CACHED_WORDS = 20_000
@@ -131,15 +142,47 @@ class _PassageWords(NamedTuple):
     line_lengths: NDArray[np.int32]  # the number of words of each line; none if there is no word
 
 
+class _Comparison(NamedTuple):
+    """How similar some words are to each passage of some notes."""
+
+    words: Sequence[str]
+    by_passage: Mapping[Hashable, NDArray[np.float32]]  # one row per word, one column per passage
+
+    @classmethod
+    def of(
+        cls,
+        words: Sequence[str],
+        notes: Sequence[Passages],
+        by_passage: NDArray[np.float32],
+        passage_counts: Sequence[int],
+    ) -> _Comparison:
+        """Return the comparison of all notes, whose passages follow each other."""
+        first_passages = accumulate(passage_counts, initial=0)
+        keys = [tuple(note.passage_keys()) for note in notes]
+        by_note: dict[Hashable, NDArray[np.float32]] = {}
+        for key, (start, stop) in zip(keys, pairwise(first_passages), strict=True):
+            by_note[key] = by_passage[:, start:stop]
+        return cls(list(words), by_note)
+
+    def find(self, words: Sequence[str], passages: Passages) -> NDArray[np.float32] | None:
+        """Return how similar the words are to the passages of a note; None if it is not known."""
+        if words != self.words:
+            return None
+        key = tuple(passages.passage_keys())
+        return self.by_passage.get(key)
+
+
 class Coverage:
     """Measure how well notes cover the words of a question, by word vectors.
 
-    Guards a cache of the words of notes and of their vectors; threads may share it.
+    Guards a cache of the words of notes and of their vectors; threads may share it. The last
+    comparison is replaced as a whole, so it needs no lock.
     """
 
     def __init__(self, vectors: WordLlama) -> None:
         self.vectors = vectors
         self._lock = threading.Lock()
+        self._last_comparison = _Comparison((), {})
         self._clear()
 
     def _clear(self) -> None:
@@ -148,7 +191,8 @@ class Coverage:
         dimension = self.vectors.dimension or 0
         shape = (_MAX_CACHED_WORDS, dimension)
         self._table: NDArray[np.float32] = np.empty(shape, np.float32)
-        self._row_of: dict[str, int] = {}
+        self._size = 0  # the number of rows in use
+        self._row_of = dict.fromkeys(STOP_WORDS, _ROW_OF_STOP_WORD) | _ROW_OF_MARK
         self._words_of_passages: dict[_PassageKey, _PassageWords] = {}
 
     def of(
@@ -169,6 +213,8 @@ class Coverage:
             return [0.0] * len(passage_counts)
 
         by_passage = np.maximum.reduceat(by_line, first_lines, axis=1)
+        self._last_comparison = _Comparison.of(words, notes, by_passage, passage_counts)
+
         by_few_lines = self._with_following_lines(by_line, first_lines)
         best_lines = np.maximum.reduceat(by_few_lines.mean(axis=0), first_lines)
         coverage = by_passage.mean(axis=0) + best_lines
@@ -271,25 +317,41 @@ class Coverage:
             spans=[(0, len(label))],
             read=lambda: label,
         )
-        notes = (label_passages, passages)
-        by_line, first_lines, passage_counts = self._compare(words, notes)
-        if not by_line.size:
-            return by_line, passage_counts
+        by_label = self._by_passage(words, label_passages)
+        by_passage = self._by_passage(words, passages)
+        counts = [by_label.shape[1], by_passage.shape[1]]
+        if all(counts):
+            by_passage = np.maximum(by_passage, by_label)
 
-        by_passage = np.maximum.reduceat(by_line, first_lines, axis=1)
-        if all(passage_counts):
-            by_passage = np.maximum(by_passage, by_passage[:, :1])
-        return by_passage, passage_counts
+        with_words = [part for part in (by_label, by_passage) if part.size]
+        if not with_words:
+            return by_passage, counts
+        return np.concatenate(with_words, axis=1), counts
+
+    def _by_passage(self, words: Sequence[str], passages: Passages) -> NDArray[np.float32]:
+        """Return how similar each word is to each passage of a note, one column per passage.
+
+        The notes that are ranked are compared by `of`, and then quoted.
+        """
+        import numpy as np
+
+        known = self._last_comparison.find(words, passages)
+        if known is not None:
+            return known
+        by_line, first_lines, _ = self._compare(words, [passages])
+        if not by_line.size:
+            return by_line
+        return np.maximum.reduceat(by_line, first_lines, axis=1)
 
     def _compare(self, words: Sequence[str], notes: Sequence[Passages]) -> _LineSimilarities:
         """Return how similar each word is to each line of all notes."""
         import numpy as np
 
         with self._lock:
-            if len(self._row_of) > _MAX_CACHED_WORDS:
+            if self._size > _MAX_CACHED_WORDS:
                 self._clear()
             words_of_notes = self._read(notes)
-            table = self._table[: len(self._row_of)]
+            table = self._table[: self._size]
 
         passage_counts = [len(passages) for passages in words_of_notes]
         passages = list(chain.from_iterable(words_of_notes))
@@ -346,63 +408,83 @@ class Coverage:
     def _add_passages(self, notes: Iterable[Passages]) -> None:
         """Add the passages of notes to the cache. Reads a note only if one of them is missing."""
         cache = self._words_of_passages
-        lines_of_passages: dict[_PassageKey, list[list[str]]] = {}
+        missing_keys: list[_PassageKey] = []
+        tokens: list[str] = []
         for note in notes:
-            keys = note.passage_keys()
-            missing_keys = [key for key in keys if key not in cache]
-            if not missing_keys:
+            keys = [key for key in note.passage_keys() if key not in cache]
+            if not keys:
                 continue
 
             text = note.read()
-            for key in missing_keys:
-                _, span = key
-                lines_of_passages[key] = _split(text, span)
+            missing_keys += keys
+            for _, (start, stop) in keys:
+                tokens += _tokens_of(text[start:stop])
+                tokens.append(_PASSAGE_END)
 
-        # The vectors of all words are looked up at once: most passages have few new ones.
-        all_lines = chain.from_iterable(lines_of_passages.values())
-        self._add_vectors(chain.from_iterable(all_lines))
-        for key, lines in lines_of_passages.items():
-            cache[key] = self._rows_of(lines)
+        # All are taken together, because a passage has few words: calls of numpy would cost most.
+        if missing_keys:
+            self._add_vectors(tokens)
+            passages = self._passages_of(tokens)
+            cache.update(zip(missing_keys, passages, strict=True))
 
-    def _rows_of(self, lines: Sequence[Sequence[str]]) -> _PassageWords:
-        """Return the words of a passage as rows of the table."""
+    def _passages_of(self, tokens: Iterable[str]) -> Iterator[_PassageWords]:
+        """Yield the words of each passage as rows of the table. `tokens` are of many passages."""
         import numpy as np
 
-        words = chain.from_iterable(lines)
-        rows = [self._row_of[word] for word in words]
-        line_lengths = [len(words_of_line) for words_of_line in lines]
-        return _PassageWords(
-            words=np.array(rows, np.int32),
-            line_lengths=np.array(line_lengths, np.int32),
-        )
+        row_of_token = map(self._row_of.__getitem__, tokens)
+        rows = np.array(list(row_of_token), np.int32)
+        is_word = rows >= 0
+        words = rows[is_word]
+
+        # Each token is numbered by its line and by its passage.
+        passages = np.cumsum(rows == _ROW_OF_MARK[_PASSAGE_END])
+        lines = np.cumsum((rows < 0) & (rows != _ROW_OF_STOP_WORD))
+        lines = lines[is_word]
+        first_words = np.flatnonzero(np.diff(lines, prepend=-1))
+        line_lengths = np.diff(first_words, append=len(words)).astype(np.int32)
+
+        passage_of_word = passages[is_word]
+        passage_count = int(passages[-1])
+        numbers = np.arange(passage_count + 1)
+        word_bounds = np.searchsorted(passage_of_word, numbers).tolist()
+        line_bounds = np.searchsorted(passage_of_word[first_words], numbers).tolist()
+        for word_span, line_span in zip(pairwise(word_bounds), pairwise(line_bounds), strict=True):
+            # Copies, so that no passage keeps the others in memory.
+            yield _PassageWords(
+                words=words[slice(*word_span)].copy(),
+                line_lengths=line_lengths[slice(*line_span)].copy(),
+            )
 
     def _add_vectors(self, words: Iterable[str]) -> None:
         """Add the vectors of new words to the table."""
         import numpy as np
 
-        unique_words = dict.fromkeys(words)
-        new_words = [word for word in unique_words if word not in self._row_of]
+        new_words = list(set(words).difference(self._row_of))
         if not new_words:
             return
 
         vectors = self.vectors.words(new_words)
-        first = len(self._row_of)
-        for row, word in enumerate(new_words, first):
-            self._row_of[word] = row
+        first = self._size
+        self._size += len(new_words)
+        self._row_of.update(zip(new_words, range(first, self._size), strict=True))
 
-        end = len(self._row_of)
-        while end > len(self._table):
+        while self._size > len(self._table):
             free_rows = np.empty_like(self._table)
             self._table = np.concatenate([self._table, free_rows])
-        self._table[first:end] = vectors
+        self._table[first : self._size] = vectors
 
 
-def _split(text: str, span: tuple[int, int]) -> list[list[str]]:
-    """Return the words of each line of a passage, without lines that have none."""
-    start, stop = span
-    lines = text[start:stop].split("\n")
-    words_of_lines = map(_words, lines)
-    return [words for words in words_of_lines if words]
+def _tokens_of(text: str) -> list[str]:
+    """Return the words of a passage in small letters, with a mark after each line."""
+    if text.isascii() and len(text) <= _MAX_CHARACTERS:
+        return _find_words_and_line_ends(text.lower())
+
+    tokens: list[str] = []
+    for line in text.split("\n"):
+        lowered = line[:_MAX_CHARACTERS].lower()
+        tokens += words_in_order(lowered)
+        tokens.append(_LINE_END)
+    return tokens
 
 
 def _best_of_notes(values: Sequence[float], passage_counts: Sequence[int]) -> list[float]:

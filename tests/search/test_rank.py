@@ -229,6 +229,44 @@ def test_a_question_is_covered_better_by_a_few_lines_together_than_by_a_passage_
     assert Coverage(WordLlama()).of(["brush"], [_passages("", " \n"), _passages()]) == [0.0, 0.0]
 
 
+@pytest.mark.parametrize(
+    "others",
+    [
+        "Rain fell.",
+        "Rain fell … on the café.\n\nAnd the 東京タワー.",
+        "\n\n the\nof the\n",
+        "Rain. " * 800,
+    ],
+)
+def test_the_coverage_of_a_note_does_not_depend_on_the_notes_that_are_compared_with_it(
+    others: str,
+) -> None:
+    asked = ["brush", "hull", "painted"]
+    note = _passages("Ada took a brush.\nIt was the hull.", "She painted.", " ", "the\n")
+    (alone,) = Coverage(WordLlama()).of(asked, [note])
+    assert alone > 0
+
+    other = _passages(others)
+    both = Coverage(WordLlama()).of(asked, [other, note, other])
+    assert both[1] == pytest.approx(alone)
+    assert both[0] == both[2] < alone
+
+
+def test_what_a_note_covers_is_the_same_before_and_after_it_was_ranked() -> None:
+    weights = {"brush": 1.0, "hull": 2.0, "painted": 0.5}
+    note = _passages("Ada took a brush.\nIt was the hull.", "She rowed.")
+    label = "Painting"
+    coverage = Coverage(WordLlama())
+    share = coverage.share(weights, label, note)
+    by_word = coverage.by_word(weights, label, note)
+    coverage.of(list(weights), [_passages("Rain fell."), note])
+    assert coverage.share(weights, label, note) == pytest.approx(share)
+    after = coverage.by_word(weights, label, note)
+    assert after == (pytest.approx(by_word[0]), by_word[1])
+    assert coverage.share({"hull": 1.0}, "", note) == pytest.approx(1.0)
+    assert coverage.share(weights, "", _passages("Rain fell.")) < share
+
+
 STYLE = "---\naliases:\n- Style Settings\n---\nOffers controls for adjusting theme and snippet variables.\n"
 
 
