@@ -310,8 +310,9 @@ def advance_branch(
 ) -> None:
     """Replace the user's index, then let their branch point to a commit.
 
-    If a crash comes between the two, our change is staged, until `finish_interrupted_commit` moves
-    the branch. Raises Unavailable if the branch is locked.
+    `index` is the copy that `lock_index` yields, `branch` the full name of the reference. The
+    working tree stays as it is. If a crash comes between the two, our change is staged, until
+    `finish_interrupted_commit` moves the branch. Raises Unavailable if the branch is locked.
     """
     mark = _interrupted_mark(checkout)
     mark.write_text(f"{repo.head.target} {commit}")

@@ -142,7 +142,8 @@ class Exchange:
     def fetch(self) -> None:
         """Fetch the commits of the remote into the repository; set `theirs` if it has any.
 
-        Raises Unavailable if the remote cannot be reached, or if its history was rewritten.
+        Moves no branch. Raises Unavailable if the remote cannot be reached, or if its history was
+        rewritten.
         """
         self._create_git_dir()
         remote_branch = self._git("ls-remote", "--heads", "--", self.url, self.their_branch)
@@ -199,7 +200,10 @@ class Exchange:
         self.repo.odb.add_disk_alternate(str(fetched_objects))
 
     def _check_not_rewritten(self, fetched: pygit2.Commit) -> None:
-        """Raise Unavailable if the fetched commit does not descend from the one we saw last."""
+        """Raise Unavailable if the fetched commit does not descend from the one we saw last.
+
+        The first exchange is always accepted.
+        """
         last = self.repo.references.get(self._tracking_ref)
         if last is None or last.target == fetched.id:
             return
@@ -226,7 +230,7 @@ class Exchange:
     def _without_hooks(self) -> list[str]:
         """Return the options of a push that turn off the hooks of a remote on this computer.
 
-        They would run as the user of this process.
+        They would run as the user of this process. For a remote elsewhere, there are none.
         """
         is_folder = self.url.startswith("file:") or not ADDRESS.fullmatch(self.url)
         if not is_folder:
@@ -265,7 +269,10 @@ class Exchange:
         return self.repo[base_id].peel(pygit2.Commit)
 
     def changes_since(self, base: pygit2.Commit, side: pygit2.Commit) -> list[TreeChange]:
-        """Return what a side changed since the base, with files that it moved as one change."""
+        """Return what a side changed since the base, with files that it moved as one change.
+
+        Files outside of the vault are among them, as not `is_ours`.
+        """
         diff = base.tree.diff_to_tree(side.tree)
         diff.find_similar(flags=DiffFind.FIND_RENAMES, rename_threshold=_RENAME_THRESHOLD)
         return [self._read_change(delta) for delta in diff.deltas]
@@ -334,7 +341,7 @@ class Exchange:
 
 
 def _checked_out_branch(repo: pygit2.Repository) -> str:
-    """Return the branch that is checked out.
+    """Return the full name of the branch that is checked out, such as "refs/heads/main".
 
     Raises Unavailable if there is none, if it has no commit, or in the middle of a merge, say.
     """

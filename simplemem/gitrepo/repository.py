@@ -181,7 +181,10 @@ def _check_borrowed(objects: Path, top: Path, allowed: Sequence[str], depth: int
 
 
 def read_pointer(file: Path) -> str:
-    """Return the text of a file in which git keeps a path; "" if there is no such file."""
+    """Return the text of a file in which git keeps a path; "" if there is no such file.
+
+    Line ends around it are removed. At most 8 kB are read.
+    """
     if not file.is_file():
         return ""
     with file.open("rb") as stream:
@@ -209,7 +212,10 @@ def _check_regular(folder: Path, only: Collection[str] = ()) -> None:
 
 
 def _check_no_includes(config: Path) -> None:
-    """Raise Unavailable if a git configuration includes other files, which could be anywhere."""
+    """Raise Unavailable if a git configuration includes other files, which could be anywhere.
+
+    A file that does not exist includes none.
+    """
     if config.exists() and _INCLUDE.search(config.read_bytes()):
         raise Unavailable(
             f"{config} includes other files, and simplemem does not read such a git configuration",

@@ -53,8 +53,10 @@ def append_content(note: Note, addition: str) -> str:
     """Return the text of the note with an addition at its end, below a blank line.
 
     There is no blank line if the note has no content, if the addition continues the list or table
-    that the note ends with, or if the addition begins with a space. Every byte of the note stays as
-    it is. The line ends of the addition become those of the note, and its last line is ended.
+    that the note ends with, or if the addition is indented as more of its last block. Every byte of
+    the note stays as it is. The line ends of the addition become those of the note, and its last
+    line is ended. Whether something is open at the end, such as code, is not checked: `open_at_end`
+    says so.
     """
     text = note.text
     newline = newline_of(text)
@@ -109,7 +111,7 @@ def _leaves_comment_open(texts: Iterable[str]) -> bool:
 
 
 def _opens_comment(text: str, position: int) -> bool:
-    """Return whether a comment begins at or after a position of a block and is not closed in it."""
+    """Return whether a comment begins at or after an offset of a block and is not closed in it."""
     if "%%" not in text[position:]:
         return False
 
@@ -228,7 +230,7 @@ def _continues_table(scan: BlockScanner, added: str) -> bool:
 
 
 def _scan_body(note: Note) -> BlockScanner:
-    """Return a scan of the body in which everything that is open at its end is still open."""
+    """Return a scan of the body of a note, in which what is open at its end is still open."""
     scan = BlockScanner(_split_lines(note.text[note.content_start :]))
     scan.read_lines()
     return scan

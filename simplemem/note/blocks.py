@@ -70,6 +70,7 @@ class BlockScanner:
     """
 
     def __init__(self, lines: Sequence[str]) -> None:
+        """Begin a scan of lines, which have no line ends. Nothing is read yet."""
         self.lines = lines
         self.leaves: list[Leaf] = []
 
@@ -149,7 +150,10 @@ class BlockScanner:
         self.is_lazy_line = False
 
     def _match_containers(self) -> None:
-        """Move the cursor behind the marks and indents of the containers that go on."""
+        """Move the cursor behind the marks and indents of the containers that go on.
+
+        `matched` is then their number. Containers that do not go on are not closed yet.
+        """
         line = self.line
         offset = len(line) - len(line.lstrip(" \t"))
         blanks = line[:offset]
@@ -291,7 +295,7 @@ class BlockScanner:
         self.is_lazy_line = is_lazy
 
     def _is_lazy(self) -> bool:
-        """Return whether the line may continue the paragraph without its containers' marks."""
+        """Return whether the line may continue the open paragraph without its containers' marks."""
         return self.open == "paragraph" and self.matched < len(self.stack)
 
     def _enter_container(self, mark: str) -> bool:
@@ -398,7 +402,7 @@ class BlockScanner:
         self.open = ""
 
     def _add(self, kind: str, number: int, level: int = 0) -> None:
-        """Add a leaf of one line."""
+        """Add a leaf of one line, with the number of that line. The open leaf is not closed."""
         self.leaves.append(Leaf(kind, number, number + 1, level))
         self.item_is_empty = False
 
@@ -456,9 +460,10 @@ class BlockScanner:
         return True
 
     def _add_math(self) -> bool:
-        """Add the block from a line `$$` to the next `$$`, over blank lines and list markers.
+        """Add the block from a line that begins with `$$` to the line with the next `$$`.
 
-        If no `$$` follows, return False.
+        Blank lines and list markers do not end it, and its lines are skipped. Returns False if no
+        `$$` follows, or if the first line has both.
         """
         starts_math = self.line.startswith("$$", self.offset)
         if not starts_math or "$$" in self.line[self.offset + 2 :]:
@@ -519,7 +524,10 @@ class BlockScanner:
         return True
 
     def _may_be_delimiter_row(self) -> bool:
-        """Return whether the line looks like a delimiter row below a possible header."""
+        """Return whether the line looks like a delimiter row below a possible header.
+
+        The number of cells is not compared.
+        """
         if self.open != "paragraph" or self._is_lazy():
             return False
         if self.is_lazy_line or self.text_indent >= _CODE_INDENT:

@@ -103,7 +103,10 @@ def read_value_link(value: str) -> Link | None:
 
 
 def _decode_destination(destination: str) -> str:
-    """Return a Markdown destination with its escapes, entities and percent signs decoded."""
+    """Return a Markdown destination with its escapes, entities and percent signs decoded.
+
+    Percent signs stay if what they encode is no UTF-8. Never raises.
+    """
     if "\\" in destination:
         destination = _ESCAPED.sub(r"\g<character>", destination)
     if "&" in destination:
@@ -344,7 +347,10 @@ class InlineScanner:
         return self._skip_to(run_starts[next_run] + length)
 
     def _skip_math(self, content_start: int) -> int:
-        """Skip `$math$` within a line, or only the dollar. Prices ("$5 and $6") are no math."""
+        """Skip `$math$` within a line, or only the dollar; return where reading goes on.
+
+        `content_start` is the offset behind the dollar. Prices ("$5 and $6") are no math.
+        """
         text = self.text
         if content_start >= self.end or content_start < self.no_math_before:
             return content_start
@@ -467,7 +473,10 @@ class InlineScanner:
         return self._skip_to(destination.end())
 
     def _add_tag_of_link_text(self, start: int, end: int) -> None:
-        """Collect the tag that a link's text begins with: text begins again within a link."""
+        """Collect the tag that a link's text, text[start:end], begins with, if there is one.
+
+        Text begins again within a link, so no space is needed before the tag.
+        """
         tag = _TAG.match(self.text, start, end)
         if tag is not None:
             self._add_tag(start, tag["name"])

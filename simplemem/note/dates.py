@@ -117,7 +117,8 @@ def sortable_time(text: str | None) -> str | None:
 def file_time(mtime_ns: int) -> str:
     """Return the time of the last change of a file, in the form of `sortable_time`.
 
-    A time that no calendar has gives the year 1970.
+    `mtime_ns` counts nanoseconds since 1970. The time is local. One that no calendar has gives the
+    year 1970.
     """
     try:
         moment = datetime.fromtimestamp(mtime_ns / 1e9)  # noqa: DTZ006  (local time, as notes are)

@@ -105,7 +105,10 @@ def _hunk_lines(
     new: _Lines,
     hunk: Sequence[_Change],
 ) -> Iterator[str]:
-    """Yield the lines of a hunk: its header, its changes, and the context lines around them."""
+    """Yield the lines of a hunk: its header, its changes, and the context lines around them.
+
+    The last line of a text may lack its line end.
+    """
     first = hunk[0]
     last = hunk[-1]
     lines_to_end = len(old) - last.old_end
@@ -224,7 +227,7 @@ def blame(
 
 
 def _stripped_lines(data: bytes) -> list[str]:
-    """Return the lines of a text without the spaces at their ends, which have no author."""
+    """Return the lines of a text without the white space at their ends, which has no author."""
     return [line.rstrip() for line in lines_of(data)]
 
 
@@ -273,6 +276,7 @@ class _Matcher:
     """
 
     def __init__(self, one: _Lines, other: _Lines) -> None:
+        """Begin without matches. The longer the texts, the more work is allowed."""
         self._one = one
         self._other = other
         line_count = len(one) + len(other)

@@ -66,6 +66,7 @@ class RefusedError(Exception):
     """Raised for YAML that is not supported as a header; `offset` counts from the note's start."""
 
     def __init__(self, message: str, offset: int) -> None:
+        """Say what is wrong, and at which offset of the note's text."""
         self.message = message
         self.offset = offset
 
@@ -559,7 +560,10 @@ class Header:
 
     @cached_property
     def scalars(self) -> tuple[Scalar, ...]:
-        """The texts among the values, in order."""
+        """The texts among the values, in order, also those within lists and maps.
+
+        Numbers and other values are left out, and so are keys.
+        """
         if self.root is None:
             return ()
         return tuple(_scalars(self.text, self.root, ()))

@@ -108,7 +108,10 @@ def _choose_newline(base: str | None, current: str, other: str) -> str:
 
 
 def _split_lines(text: str, newline: str) -> list[str]:
-    """Return the lines of a text. If its first line ends in another way, all get this line end."""
+    """Return the lines of a text with their ends.
+
+    If its first line ends in another way than `newline`, all lines get that end.
+    """
     if newline_of(text) != newline:
         text = LINE_END.sub(newline, text)
     return LINE.findall(text)

@@ -162,8 +162,9 @@ def clean_reference(name: str) -> str:
     """Return the name that a caller refers to: `folder/Note` for `[[folder/Note#Part|text]]`.
 
     Brackets, the displayed text, a heading, `.md` and leading slashes are removed; the result is in
-    NFC. It need not be legal for a new note, because notes exist under all kinds of names. Raise
-    Invalid only if it is empty or could lead out of the vault.
+    NFC. It need not be legal for a new note, because notes exist under all kinds of names. Whether
+    a note has it is not looked at. Raises Invalid if it is empty, has a backslash or NUL, or could
+    lead out of the vault.
     """
     reference = unicodedata.normalize("NFC", well_formed(name)).strip()
     heading_pattern = _HEADING
@@ -205,7 +206,10 @@ def compare_key(path_or_name: str) -> str:
 
 
 def name_of(path: str) -> str:
-    """Return the name of a note: `a/b` for `a/b.md`. A path without `.md` stays as it is."""
+    """Return the name of a note: `a/b` for `a/b.md`. A path without `.md` stays as it is.
+
+    `.MD` is removed too.
+    """
     if path[-3:].lower() == ".md":
         return path[:-3]
     return path
@@ -219,7 +223,8 @@ def path_of(name: str) -> str:
 def is_named(name: str, reference: str) -> bool:
     """Return whether a reference names a note by its whole name or its last part.
 
-    `people/Ada` is named by `ada`, too. Raise Invalid if the reference is not valid.
+    `people/Ada` is named by `ada` and `[[Ada]]`, too. Whether other notes are named so as well is
+    not looked at. Raises Invalid if the reference is not valid.
     """
     key = compare_key(clean_reference(reference))
     last_part = name.rsplit("/", 1)[-1]
@@ -278,7 +283,10 @@ def check_path(path: str, *, windows: bool = sys.platform == "win32") -> Parts:
 
 
 def _problem_with(path: str, parts: Parts, windows: bool) -> str:
-    """Return why a path is not valid, "" if it is."""
+    """Return why a path is not valid, as the end of a message; "" if it is.
+
+    `parts` are its components; with `windows`, what Windows forbids is a problem too.
+    """
     if "\0" in path or "\\" in path:
         return "it contains a NUL or a backslash"
     if "" in parts:
@@ -318,7 +326,10 @@ def parent(path: str) -> Parts:
 
 
 def is_unicode(text: str) -> bool:
-    """Return whether a name is valid Unicode. Python keeps invalid bytes as lone surrogates."""
+    """Return whether a text is valid Unicode: whether it has no lone surrogates.
+
+    Python keeps the invalid bytes of file names as lone surrogates.
+    """
     if text.isascii():
         return True
     try:
@@ -343,7 +354,7 @@ class ConflictName(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """Return why the copy is hidden from search."""
+        """Why the copy is hidden from search, as a text to show."""
         return COPY_REASON + self.maker
 
 

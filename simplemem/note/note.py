@@ -129,6 +129,7 @@ def read_tags(properties: Properties, inline: Sequence[str]) -> tuple[Tag, ...]:
     """Return all tags of a note, those of properties first, each of them once.
 
     `inline` are the tags of the body. Letter case is ignored; the first spelling is returned.
+    `tags`, `tag` and `keywords` are the properties with tags.
     """
     tags: list[Tag] = []
     for key in ("tags", *LEGACY_KEYS):
@@ -160,10 +161,11 @@ def _read_tag_property(key: str, value: object) -> list[Tag]:
 
 
 def map_entries(entries: Mapping[str, Any]) -> Iterator[tuple[str, str, TagValue]]:
-    """Yield key, tag and value of each entry of a map of tags. `false` and null are no tags.
+    """Yield key, tag and value of each entry of a map of tags.
 
-    The tag contains the value if it can: `status/done` for `status: done`, but `owner` for
-    `owner: Ann, B`. A value that is a list or a map counts as True.
+    Entries with `false`, null or a blank key are left out: they are no tags. The tag contains the
+    value if it can: `status/done` for `status: done`, but `owner` for `owner: Ann, B`. A value that
+    is a list or a map counts as True.
     """
     for key, value in entries.items():
         name = hyphenate(bare_tag(key))
@@ -326,7 +328,10 @@ class Note:
 
     @property
     def content_start(self) -> int:
-        """Return the offset of the text after the frontmatter and the blank lines below it."""
+        """Return the offset of the text after the frontmatter and the blank lines below it.
+
+        It is 0 for a note without frontmatter.
+        """
         return content_start(self.text, self.header)
 
     @property
@@ -381,7 +386,10 @@ class Note:
         )
 
     def _property_links(self) -> list[Link]:
-        """Return the links in properties. Few notes have any, so the text is checked first."""
+        """Return the links in properties, with their places in the whole text.
+
+        Few notes have any, so the text is checked first.
+        """
         header_text = self.text[: self.header.body_start]
         if "[" not in header_text and "\\" not in header_text:
             return []
@@ -451,7 +459,9 @@ def decode_text(data: bytes) -> tuple[str, str | None]:
 def read_note(data: bytes, sha256: str | None = None) -> Note:
     """Return the note that these bytes are. Never raises, and takes linear time.
 
-    `sha256` is the hash of `data`, if the caller has computed it already.
+    Bytes that are not text, or frontmatter that is not YAML, give a note with a `problem`. Links
+    and tags are read on first use. `sha256` is the hash of `data`, if the caller has computed it
+    already.
     """
     text, problem = decode_text(data)
     if b"\0" in data[:_BINARY_PROBE_BYTES]:

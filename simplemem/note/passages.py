@@ -185,7 +185,8 @@ def _find_heading_section(
 ) -> Span | None:
     """Return the span of the first section whose heading's path has these parts in this order.
 
-    The last part is the section's own heading. Other headings of the path may be left out.
+    The last part is the section's own heading. Other headings of the path may be left out. Returns
+    None if there is no such section.
     """
     keys = [_heading_key(part) for part in parts]
     paths = heading_paths(body)
@@ -403,9 +404,10 @@ def _join_pieces(
 
 
 def _cut_pieces(text: str, body: Body) -> list[_TextPiece]:
-    """Return the blocks of a body as pieces. Blocks that are too long are cut.
+    """Return the blocks of a body as pieces, in order. Blocks that are too long are cut.
 
     What the body has between blocks, such as rules and empty items, belongs to the block before.
+    Blank blocks are left out.
     """
     pieces: list[_TextPiece] = []
     counted_to = 0
@@ -447,7 +449,10 @@ def _block_piece(
     end: int,
     line: int,
 ) -> _TextPiece:
-    """Return the piece from `start` to `end`, which has the block of that index if there is one."""
+    """Return text[start:end] as a piece under the heading of the block with this index.
+
+    `line` is its first line. A body without blocks has one piece under no heading.
+    """
     tokens = count_tokens(text[start:end])
     if not body.blocks:
         return _TextPiece(start, end, line, -1, tokens)
@@ -469,7 +474,10 @@ def _block_piece(
 
 
 def _cut_piece(text: str, piece: _TextPiece) -> Iterator[_TextPiece]:
-    """Yield the parts of a piece: its lines or, of long lines, sentences, words or characters."""
+    """Yield the parts of a piece that is too long, each under the same heading.
+
+    They are its lines or, of long lines, sentences, words or characters.
+    """
     spans = _line_spans(text, piece.start, piece.end)
     for line, (line_start, line_end) in enumerate(spans, start=piece.line):
         for part_start, part_end, tokens in _line_parts(text, line_start, line_end):
@@ -523,11 +531,11 @@ def _sentence_spans(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _word_runs(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield runs of words of a long sentence: start, end, tokens.
+    """Yield runs of words of the long sentence text[start:end]: start, end, tokens.
 
-    A run has a quarter of the tokens of a passage, so that passages of runs still overlap.
-    A long word of other scripts is cut between characters. One in ASCII, such as an address or
-    encoded data, stays whole.
+    A run has a quarter of the tokens of a passage, so that passages of runs still overlap. A long
+    word of other scripts is cut between characters. One in ASCII, such as an address or encoded
+    data, stays whole.
     """
     is_ascii = text.isascii()
     run_start = start
@@ -561,7 +569,10 @@ def _word_runs(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]
 
 
 def _word_ends(text: str, start: int, end: int) -> list[int]:
-    """Return where each word ends, and the end of the text if there are blanks behind the last."""
+    """Return where each word of text[start:end] ends.
+
+    If blanks follow the last word, or there is no word, `end` comes last.
+    """
     words = _WORD.finditer(text, start, end)
     ends = [word.end() for word in words]
     if not ends or ends[-1] != end:
@@ -570,7 +581,10 @@ def _word_ends(text: str, start: int, end: int) -> list[int]:
 
 
 def _character_cuts(start: int, end: int, tokens: int) -> range:
-    """Return where to cut a word of so many tokens into parts of about `OVERLAP_TOKENS`."""
+    """Return where to cut a word of so many tokens into parts of about `OVERLAP_TOKENS`.
+
+    `start` and `end` are its offsets; the cuts are between them.
+    """
     length = end - start
     step = max(1, length * OVERLAP_TOKENS // tokens)
     return range(start + step, end, step)

@@ -95,10 +95,10 @@ def remove_property(text: str, key: str) -> str:
 
 
 def replace_scalar(text: str, scalar: Scalar, value: str) -> str:
-    """Return a note with one text in its header replaced, in the same quotes if they can hold it.
+    """Return a note with one text in its header replaced, in the same quotes if possible.
 
     `scalar` comes from `Header.scalars` of the same text. Raises Unreadable if it does not, or if
-    the header cannot be changed safely.
+    the header cannot be changed safely, and Invalid for a text that a header cannot contain.
     """
     header = _read_editable_header(text)
     if scalar not in header.scalars:
@@ -208,7 +208,10 @@ def _line_start(text: str, position: int) -> int:
 
 
 def _line_end(text: str, position: int) -> _LineEnd:
-    """Return the end of the line at a position; the last line of a text has an LF as its break."""
+    """Return the end of the line at a position.
+
+    The last line of a text, if nothing ends it, has an LF as its break.
+    """
     match = _LINE_END.search(text, position)
     if match is None:
         return _LineEnd(len(text), len(text), "\n")
@@ -264,7 +267,9 @@ def _set_entry(
 ) -> list[Edit]:
     """Return the edits that give an entry of a block map another value.
 
-    Quotes stay where the new value fits in them, and so do the comments next to the value.
+    `key` and `old` are the nodes of its key and its present value. Quotes stay where the new value
+    fits in them, and so do the comments next to the value. Raises Invalid for a value that cannot
+    be written there, and Unreadable if a comment would be lost.
     """
     is_same_type = type(value) is type(old.value)
     has_items = value and old.children
@@ -374,7 +379,10 @@ def _change_block_list(
     values: list[object],
     newline: str,
 ) -> list[Edit]:
-    """Return the edits that change what differs between a block list and its new items."""
+    """Return the edits that change what differs between a block list and its new items.
+
+    Items that stay keep their lines. Raises Invalid for an item that is no scalar.
+    """
     items = node.children
     block = _find_list_items(text, node, newline)
     old_keys = [repr(value) for value in node.value]
@@ -443,7 +451,10 @@ def _change_block_map(
     entries: dict[str, object],
     newline: str,
 ) -> list[Edit]:
-    """Return the edits that change what differs between a block map and its new entries."""
+    """Return the edits that change what differs between a block map and its new entries.
+
+    Entries that stay keep their lines.
+    """
     old_names = list(node.value)
     new_names = list(entries)
 
@@ -508,7 +519,10 @@ def _change_flow(
 
 
 def _flow_items(text: str, node: Node, values: list[object]) -> list[str]:
-    """Return the sources of the new items of a list in brackets."""
+    """Return the sources of the new items of a list in brackets.
+
+    An item that was in the list before keeps its spelling.
+    """
     old_sources: dict[str, str] = {}
     for item in node.children:
         key = repr(item.value)
@@ -526,7 +540,10 @@ def _flow_entries(
     node: Node,
     entries: dict[str, object],
 ) -> list[str]:
-    """Return the sources of the new entries of a map in braces."""
+    """Return the sources of the new entries of a map in braces.
+
+    An entry that does not change keeps its spelling.
+    """
     unchanged: dict[str, str] = {}
     for key, old in node.pairs():
         new_value = entries.get(key.value)

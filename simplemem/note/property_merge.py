@@ -155,8 +155,8 @@ def _split_if_text(tags: object) -> object:
 def _merge_lists(base: object, current: list[object], other: list[object]) -> object:
     """Return the items that neither side removed, in their order, then the added ones, sorted.
 
-    They are sorted so that the result does not depend on which side is the current one. Returns
-    _CONFLICT if there are too many items.
+    They are sorted so that the result does not depend on which side is the current one. A base that
+    is no list has no items. Returns _CONFLICT if there are too many items.
     """
     if len(current) + len(other) > _MAX_LIST_ITEMS:
         return _CONFLICT
@@ -201,7 +201,7 @@ def _merge_times(name: str, current: object, other: object) -> object:
 
 
 def _parse_time(value: object) -> datetime | None:
-    """Return the time that a value states; None if it is no text, or no time."""
+    """Return the time that a value states, in UTC; None if it is no text, or no time."""
     if not isinstance(value, str):
         return None
     return parse_moment(value)

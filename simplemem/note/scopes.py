@@ -39,7 +39,10 @@ def is_private_by_rule(path: str, rules: Sequence[str]) -> bool:
 
 
 def _matches_rule(path: str, rule: str) -> bool:
-    """Return whether a rule matches a path, both as compare keys."""
+    """Return whether a rule matches a path, both as compare keys.
+
+    Its forms are those of `is_private_by_rule`.
+    """
     rule = rule.removeprefix("./")
     bare_rule = rule.strip("/")
     if not bare_rule:
@@ -227,7 +230,10 @@ def check_move_keeps_scope(
 
 
 def _check_visible(claim: _Claim, hides: Callable[[str], bool]) -> None:
-    """Raise Invalid if the folder of a claimed scope is hidden. A blank scope is the default."""
+    """Raise Invalid if the folder of a claimed scope is hidden.
+
+    A blank scope is the default one, and is always accepted.
+    """
     if claim.scope.strip() and hides(claim.sample_path):
         raise Invalid(
             f"the frontmatter names the scope {_quote(claim.scope)}, "

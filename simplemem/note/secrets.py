@@ -138,7 +138,11 @@ _MAX_SHOWN_CHARACTERS: Final = 4
 
 
 def find_secrets(text: str) -> list[Secret]:
-    """Return what looks like a secret, in the order of the text. Takes linear time."""
+    """Return what looks like a secret, in the order of the text. Takes linear time.
+
+    Offsets count in `text`, lines from 1. A secret within another one is left out. Their text is
+    not in the result, only what may be shown in its place.
+    """
     by_end: dict[int, _Candidate] = {}
     # The more precise kinds come first, and stay.
     for candidate in (*_find_by_form(text), *_find_labelled(text)):
@@ -162,7 +166,10 @@ def find_secrets(text: str) -> list[Secret]:
 
 
 def added_secrets(old_text: str, new_text: str) -> list[Secret]:
-    """Return what looks like a secret in the new text, but not those that the old one contains."""
+    """Return what looks like a secret in the new text, but not those that the old one contains.
+
+    Offsets and lines are those of the new text.
+    """
     secrets = find_secrets(new_text)
     if not secrets:
         return []
@@ -199,7 +206,7 @@ def _find_private_keys(text: str) -> Iterator[_Candidate]:
 
 
 def _find_prefixed_keys(text: str) -> Iterator[_Candidate]:
-    """Yield the keys whose prefix tells who issued them."""
+    """Yield the keys whose prefix tells who issued them. Placeholders are left out."""
     for kind, prefix, rest_pattern in _KEY_FORMATS:
         if prefix not in text:
             continue
@@ -213,7 +220,10 @@ def _find_prefixed_keys(text: str) -> Iterator[_Candidate]:
 
 
 def _find_passwords_in_addresses(text: str) -> Iterator[_Candidate]:
-    """Yield the passwords in addresses such as `scheme://user:password@host`."""
+    """Yield the passwords in addresses such as `scheme://user:password@host`.
+
+    Placeholders, and passwords that equal the user, are left out.
+    """
     for address in _PASSWORD_IN_ADDRESS.finditer(text):
         password = address["password"]
         is_placeholder = password == address["user"] or _PLACEHOLDER.search(password)
@@ -240,7 +250,10 @@ def _find_labelled(text: str) -> Iterator[_Candidate]:
 
 
 def _read_labelled(text: str, label_end: int, kind: str) -> _Candidate | None:
-    """Return the secret that follows a label of this kind; None if none does."""
+    """Return the secret that follows a label of this kind; None if none does.
+
+    `label_end` is the offset behind the label. After a password, `is` may stand for the colon.
+    """
     form = kind
     match = _ASSIGNED_VALUE.match(text, label_end)
     if match is None and kind == "password":

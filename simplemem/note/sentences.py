@@ -129,7 +129,8 @@ def _read_sentence(text: str, start: int) -> Sentence:
 def _split_values(words: list[str]) -> tuple[list[str], list[str]]:
     """Return the frame of a sentence, and the values in its gaps.
 
-    Neighbouring values count as one, such as `24 January 2026` and `31.2`.
+    `words` are all its words. Neighbouring values count as one, such as `24 January 2026` and
+    `31.2`.
     """
     frame: list[str] = []
     values: list[str] = []
@@ -202,7 +203,10 @@ def _mentions(about: str, value: str) -> bool:
 
 
 def _numbers(text: str) -> set[int | str]:
-    """Return the numbers of a text. Python reads no number of very many digits; those stay text."""
+    """Return the numbers of a text: every run of digits as an integer.
+
+    Python reads no number of very many digits; those stay text.
+    """
     numbers: set[int | str] = set()
     for digits in _NUMBER.findall(text):
         is_readable = len(digits) <= _MAX_DIGITS

@@ -44,7 +44,10 @@ def nearest_tag(name: str) -> str:
 
 
 def _check_name(name: str) -> str:
-    """Return a name that Obsidian accepts as a tag; raise Invalid for any other."""
+    """Return a name that Obsidian accepts as a tag, unchanged; raise Invalid for any other.
+
+    The hint proposes the nearest valid one.
+    """
     has_only_full_parts = all(name.split("/"))
     has_only_valid_characters = NOT_IN_TAG.search(name) is None
     is_only_a_number = _NOT_ONLY_A_NUMBER.search(name) is None
@@ -60,7 +63,7 @@ def _check_name(name: str) -> str:
 
 
 def _is_key_of(key: str, name: str) -> bool:
-    """Return whether a key in a map of tags names this tag."""
+    """Return whether a key in a map of tags is this tag, in any case; spaces equal hyphens."""
     return hyphenate(bare_tag(key)).casefold() == name.casefold()
 
 
@@ -225,8 +228,9 @@ def _add_tag(
 ) -> tuple[list[Any], RequestedValue]:
     """Return the items with this tag, and the value for the property of the same name.
 
-    The second result is None if the tag itself contains the value. Raises Invalid if neither a tag
-    nor a property can contain it.
+    `items` are those of the list of tags, which is not changed itself; `properties` are those of
+    the note. The second result is None if the tag itself contains the value. Raises Invalid if
+    neither a tag nor a property can contain it.
     """
     has_tag = any(is_tag(item, name) for item in items)
     if value is True:

@@ -118,7 +118,11 @@ def _entries_of_item(item: object) -> Mapping[Any, Any] | None:
 
 
 def parse_tag_name(key: object) -> str:
-    """Return the key of a request as the name of a tag; raise Invalid if nothing is left of it."""
+    """Return the key of a request as the name of a tag: no `#`, hyphens for spaces.
+
+    Raises Invalid for a key that is no text, or if nothing is left of it. Other characters that no
+    tag has are not checked.
+    """
     if not isinstance(key, str):
         raise _invalid_request(key)
 
@@ -234,7 +238,10 @@ def without_header(
 
 
 def _read_leading_header(text: str) -> Header:
-    """Return the header of a content; raise Invalid if it begins with one that cannot be read."""
+    """Return the header of a content, which is empty if it begins with none.
+
+    Raises Invalid if the content begins with properties that cannot be read.
+    """
     header = read_header(text)
     if header.style == "broken" and _HEADER_START.match(text):
         reason = header.problem.message if header.problem else ""

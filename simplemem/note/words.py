@@ -200,7 +200,10 @@ _WORDS_OF_SIGN_NAME: Final = {"c++": "cplusplus cpp", "c#": "csharp"}
 
 
 def _build_letter_kinds() -> bytes:
-    """Return a table for `bytes.translate`: A for capitals, a for small letters and digits."""
+    """Return a table for `bytes.translate` that tells apart the kinds of letters.
+
+    It gives A for capitals, a for small letters and digits, and a space for anything else.
+    """
     table = bytearray(b" " * 256)
     for code in string.ascii_uppercase.encode():
         table[code] = ord("A")
@@ -213,9 +216,9 @@ _LETTER_KINDS: Final = _build_letter_kinds()
 
 
 def may_contain_names(text: str) -> bool:
-    """Return whether `parts_of_names` can find anything. Most texts have no names in code.
+    """Return whether `parts_of_names` can find anything; False is certain, True is not.
 
-    The check is much faster than the search.
+    Most texts have no names in code, and the check is much faster than the search.
     """
     kinds = text.encode("utf-8", "replace").translate(_LETTER_KINDS)
     if b"aA" in kinds or b"AAa" in kinds:
@@ -349,7 +352,10 @@ _MIN_SMALL_SHARE: Final = 0.08
 
 
 def _index_small_words() -> dict[str, tuple[str, ...]]:
-    """Return the languages of each small word, in all its spellings, but for English words."""
+    """Return the languages of each small word, in all its spellings.
+
+    Words that English has as well are left out.
+    """
     languages: dict[str, tuple[str, ...]] = {}
     for language, words in _SMALL_WORDS.items():
         for spelling in _spellings_of(words.split()) - _ALSO_ENGLISH:
@@ -377,7 +383,8 @@ STOP_WORDS_BY_LANGUAGE: Final = {
 def language_of(text: str, declared: str | None = None) -> str:
     """Return the language of a note: one of LANGUAGES, or "" for English or an unclear one.
 
-    `declared` is what the frontmatter names, such as `de-AT`. If there is any, it decides.
+    `declared` is what the frontmatter names, such as `de-AT`. If there is any, it decides, and one
+    that is not supported gives "".
     """
     if declared:
         code = declared.strip().casefold()[:2]
@@ -493,12 +500,15 @@ def _spell_out_run(run: re.Match[str]) -> str:
 
 
 def _pairs(characters: str) -> list[str]:
-    """Return each pair of neighbouring characters."""
+    """Return each pair of neighbouring characters; none for a single character."""
     return list(map("".join, pairwise(characters)))
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text in lower case, split where the tokenizer of the index splits."""
+    """Return the words of a text in lower case, split where the tokenizer of the index splits.
+
+    A run of an unspaced script is one word. Words repeat as in the text.
+    """
     if text.isascii():
         return _find_ascii_words(text.lower())
     return fold_letters(text).lower().split()

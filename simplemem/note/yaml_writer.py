@@ -42,7 +42,8 @@ _NOT_TEXT_IN_YAML_1_1: Final = re.compile(
 def render_header(properties: Mapping[str, object], newline: str = "\n") -> str:
     """Return the header of a new note as Obsidian writes it, with both fences.
 
-    Block lists are indented by two spaces, and dates have no quotes. Raises Invalid for keys and
+    Each line, also the last, ends with `newline`. Block lists are indented by two spaces, and dates
+    have no quotes. Without properties, the header has only fences. Raises Invalid for keys and
     values that a header cannot contain.
     """
     import frontmatter  # imported where a header is written: reading notes does not need it
@@ -194,7 +195,10 @@ def format_entry(name: str, value: object, *, flow: bool = False) -> str:
 
 
 def _format_key(key: str) -> str:
-    """Return a key as YAML; raise Invalid if some parser would not find its end."""
+    """Return a key as YAML, in quotes if it needs them.
+
+    Raises Invalid for one that is empty or too long, or that some parser would not read whole.
+    """
     is_valid = key and len(key) <= _MAX_KEY_LENGTH and key == key.strip()
     if not is_valid or _ONLY_ESCAPED.search(key):
         raise Invalid(
@@ -284,7 +288,11 @@ def _items_of(value: object) -> list[object]:
 
 
 def _clean_item(item: object, old_items: list[object]) -> object:
-    """Return an item as it will read back; raise Invalid for one that cannot be written."""
+    """Return an item of a value as it will read back.
+
+    A list or map is accepted only if it equals one of `old_items`. Raises Invalid for what cannot
+    be written.
+    """
     is_collection = isinstance(item, (list, dict))
     if is_collection and any(equal_in_yaml(item, old_item) for old_item in old_items):
         return item

@@ -51,7 +51,7 @@ class Moves(NamedTuple):
         return self.new_paths.get(path, path)
 
     def paths(self) -> list[str]:
-        """Return every path that a file leaves or gets."""
+        """Return every path that a file leaves or gets, also those of new files."""
         return [*self.new_paths, *self.new_paths.values(), *self.created]
 
 
@@ -141,11 +141,12 @@ def find_changed_links(
     files_before: FilesNamed,
     files_after: FilesNamed,
 ) -> list[tuple[str, str | None]]:
-    """Return the links of a note that mean another file after the moves.
+    """Return the links of a note that mean another file after the moves than they should.
 
-    Each is a pair: the file that the link meant, and the file that it means after the moves, None
-    if there is none. `old` is the note before the moves, `new` the note after them; both have the
-    same links in the same order. `source` is the path of the note before the moves.
+    Each is a pair: the file that the link meant, by its path before the moves, and the file that it
+    means after them, None if there is none. `old` is the note before the moves, `new` the note
+    after them; both have the same links in the same order. `source` is the path of the note before
+    the moves.
     """
     new_source = moves.after(source)
     changed_links: list[tuple[str, str | None]] = []
@@ -246,7 +247,10 @@ def _rewrite(
 
 
 def _rewrite_value(value: str, target: LinkTarget, written: str) -> str:
-    """Return the value of a property, which is one link, with another target."""
+    """Return the value of a property, which is one link, with the target `written`.
+
+    White space around the link stays.
+    """
     link = read_value_link(value)
     assert link is not None
     old_text = value.strip()
@@ -320,7 +324,11 @@ def _edit_link(
     *,
     is_in_table: bool,
 ) -> list[Edit]:
-    """Return the edits that give a link another target, `written`, and change what it displays."""
+    """Return the edits that give a link another target, and change what it displays.
+
+    `written` is the new target as it stands in the link; `target` says which file it is. Offsets
+    are those in `text`.
+    """
     path = written
     if link.form == "markdown":
         path = _encode_destination(written, in_angles=link.angle)
@@ -353,7 +361,10 @@ def _encode_destination(path: str, *, in_angles: bool) -> str:
 
 
 def _display_old_target(link: Link, *, is_in_table: bool) -> Edit | None:
-    """Return the edit by which a wikilink without display text still displays its target."""
+    """Return the edit by which a wikilink without display text still displays its target.
+
+    Returns None if nothing has to be inserted: for other links, embeds and links in tables.
+    """
     if link.form != "wiki" or link.display_start >= 0 or link.is_embed:
         return None
     bar = "\\|" if is_in_table else "|"
@@ -386,8 +397,8 @@ def _display_name_of_path(
 ) -> Edit | None:
     """Return the edit by which a wikilink that was a bare name does not display its path.
 
-    Returns None if it displays no path. In a table the path is displayed, because a bar would end
-    the cell.
+    Returns None for other links and embeds, and if the new target has no folder. In a table the
+    path is displayed, because a bar would end the cell.
     """
     has_new_folder = "/" in written and "/" not in link.target
     if link.form != "wiki" or not has_new_folder or link.is_embed or is_in_table:
@@ -414,7 +425,10 @@ def _insert_display(link: Link, display: str) -> Edit:
 
 
 def _displayed_heading(link: Link) -> str:
-    """Return the heading of a link as Obsidian displays it: " > Heading"; "" for a block id."""
+    """Return the headings of a link as Obsidian displays them: " > Heading > Sub".
+
+    Block ids are left out. Returns "" if there are none.
+    """
     displayed = ""
     for part in link.subpath.split("#"):
         is_heading = part != "" and not part.startswith("^")

@@ -102,7 +102,10 @@ class ObsidianSettings(NamedTuple):
 
 
 def _stray_file_reason(path: str) -> str | None:
-    """Return why a file is not a note of a person, by its name and folders; None if it may be."""
+    """Return why a file is not a note of a person, by its name and folders; None if it may be.
+
+    Such files are locks, placeholders, backups, and files in folders of dependencies.
+    """
     folders, _, name = path.rpartition("/")
     if name.startswith("~$"):
         return "a lock file of an open document"
@@ -261,7 +264,10 @@ def join_relative(target: str, source: str) -> str:
 
 
 def _find_path(path: str, candidates: Sequence[str]) -> str | None:
-    """Return the candidate that has exactly this path, with or without `.md`."""
+    """Return the candidate that has exactly this path, with or without `.md`; None if none has.
+
+    Letter case does not matter.
+    """
     if not candidates:
         return None
 
@@ -294,6 +300,9 @@ def _find_nearest(target: str, source: str, candidates: Sequence[str]) -> Resolu
 
 
 def _distance(path: str, folder_key: str) -> tuple[bool, int]:
-    """Return a key by which paths are sorted, the nearest to a folder first."""
+    """Return a key by which paths are sorted, the nearest to a folder first.
+
+    `folder_key` is the compare key of the folder, with a slash at its end, or "".
+    """
     is_outside = not compare_key(path).startswith(folder_key)
     return is_outside, len(path)

@@ -84,7 +84,7 @@ class WriteOperation(ABC):
         self._listings: dict[str, _Listing] = {}  # by folder, with a slash at its end
 
     def carry_out(self, author: Author) -> list[WriteResult]:
-        """Apply all changes or none; return their results in the same order.
+        """Apply all changes or none, and log them; return their results in the same order.
 
         If all of them were made already, nothing is written. Raises Conflict, NotFound,
         AlreadyExists or ReadOnly if a change does not fit the files that exist.
@@ -329,7 +329,10 @@ class WriteOperation(ABC):
         )
 
     def _versions(self, author: Author) -> list[Version]:
-        """Return the lines of the log for the changes, numbered from the next free number."""
+        """Return the lines of the log for the changes, numbered from the next free number.
+
+        They are not logged yet.
+        """
         log = self._history.log
         first = log.next_number(self._root)
 
@@ -420,7 +423,8 @@ class VaultBase(ABC):
     def without_rules(self) -> Self:
         """Return the same vault without access rules, for checks that concern all notes.
 
-        What it reveals must not be shown to anyone who may see less.
+        It shares the lock and the history with this one. What it reveals must not be shown to
+        anyone who may see less.
         """
         whole = copy.copy(self)
         whole.access = Access()
@@ -485,7 +489,10 @@ class VaultBase(ABC):
         """
 
     def is_certainly_gone(self, path: str) -> bool:
-        """Return whether a file was deleted, rather than being out of reach at the moment."""
+        """Return whether a file was deleted, rather than being out of reach at the moment.
+
+        False also for a path that is malformed or cannot be looked at. Never raises for these.
+        """
         with suppress(SimplememError):
             return self.entry(path) is None and self.root.is_dir()
         return False
@@ -641,7 +648,10 @@ class VaultBase(ABC):
             return pruning.prune(self.history, handles)
 
     def _resume(self, handles: DirHandles) -> bool:  # noqa: ARG002
-        """Complete or drop an interrupted write; return whether there was one."""
+        """Complete or drop an interrupted write; return whether there was one.
+
+        Here there is none.
+        """
         return False
 
     @contextmanager

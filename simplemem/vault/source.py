@@ -36,7 +36,7 @@ class Watcher(Protocol):
         """
 
     def wake(self) -> None:
-        """End the wait of `paths`, or the next one. Any thread may call it."""
+        """End the wait of `paths`, or the next one if none waits. Any thread may call it."""
 
     def close(self) -> None:
         """Stop watching. `wake` may still be called after this, `paths` may not."""
@@ -215,10 +215,17 @@ class NoteSource(Protocol):
         """Finish what a crash interrupted, without a scan. Does nothing in a read-only vault."""
 
     def prune_history(self) -> list[str]:
-        """Remove earlier texts that need not be kept any longer; return their hashes."""
+        """Remove earlier texts that need not be kept any longer; return their hashes.
+
+        The settings of the vault say for how many days and megabytes they are kept. Notes never
+        change.
+        """
 
     def own_folder(self) -> Path:
-        """Return `<root>/.simplemem`, which is created if it does not exist."""
+        """Return `<root>/.simplemem`, which is created if it does not exist.
+
+        Raises ReadOnly or Unavailable if it cannot be created.
+        """
 
     def without_rules(self) -> Self:
         """Return the same vault without access rules, for checks that concern all notes.

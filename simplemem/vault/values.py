@@ -283,7 +283,10 @@ class Access(NamedTuple):
 
     @property
     def is_partial(self) -> bool:
-        """Whether there may be hidden notes."""
+        """Whether there may be hidden notes.
+
+        That is if some paths are hidden, or if only some are visible.
+        """
         return bool(self.hidden or self.only)
 
     def hides(self, path: str) -> bool:

@@ -130,7 +130,10 @@ class BranchLog(Log):
         self.dates.clear()
 
     def _add_commits(self, newest: str) -> None:
-        """Add the changes of all commits up to the newest to both files."""
+        """Add the changes of all commits after the last one that was read to both files.
+
+        The lock of `dates.jsonl` is held.
+        """
         order = SortMode.TOPOLOGICAL | SortMode.REVERSE
         walk = self.branch.repo.walk(newest, order)
         if self._last_commit:
@@ -159,7 +162,11 @@ class BranchLog(Log):
         self._read_dates()
 
     def _copy_obsidian_settings(self, since: str, commit: str) -> None:
-        """Write Obsidian's settings into the folder, where a clone of the branch has them."""
+        """Write Obsidian's settings that changed since a commit into the folder of this server.
+
+        There, `read_obsidian_settings` finds them as in a clone of the branch. A file that `commit`
+        no longer has is removed.
+        """
         for name in SETTINGS_FILES:
             old_file = self.branch.file(since, name)
             new_file = self.branch.file(commit, name)
@@ -179,7 +186,7 @@ def _timestamp_of(commit: pygit2.Commit) -> int:
 
 
 def _changed_paths(branch: Branch, commit: pygit2.Commit) -> frozenset[str]:
-    """Return the files that differ between a commit and each of its parents."""
+    """Return the files that a commit has in another form than each of its parents."""
     commit_id = str(commit.id)
     parents = [str(parent_id) for parent_id in commit.parent_ids]
     if not parents:
@@ -331,7 +338,7 @@ class BranchHistory(History):
         return matches.pop()
 
     def _lines_with(self, text: str) -> Iterator[dict[str, Any]]:
-        """Yield the lines of the log that contain a text, newest first."""
+        """Yield the lines of the log that contain a text, newest first, as their fields."""
         lines = self.log.whole_lines()
         mark = text.encode()
         position = lines.rfind(mark)

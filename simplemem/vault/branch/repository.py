@@ -45,9 +45,10 @@ class Branch:
     """One branch of a repository. Any thread may use it."""
 
     def __init__(self, repository: str, name: str, copy: Path) -> None:
-        """Open a branch. `repository` is a path, or the address of one on another computer.
+        """Open the branch `name`. `repository` is a path, or the address of one elsewhere.
 
-        The copy of the latter is in the folder `copy`, followed by a hash of the address. Raises
+        A copy of the latter is in a folder beside `copy`, whose name has a hash of the address
+        added. It is fetched if there is a connection. The branch need not exist yet. Raises
         Unavailable if there is no repository at a path, or if it has a working tree.
         """
         is_address = ADDRESS.fullmatch(repository) is not None
@@ -115,7 +116,11 @@ class Branch:
         return reference, str(reference.target)
 
     def _set_reference(self, reference: pygit2.Reference | None, commit: str) -> None:
-        """Let the branch point to a commit, unless its reference has changed since it was read."""
+        """Let the branch point to a commit, unless its reference has changed since it was read.
+
+        `reference` is that of `_read_reference`. Raises an error of pygit2 if it has changed, and
+        OSError if it is locked.
+        """
         if reference is None:
             self.repo.references.create(self.ref, commit)
         else:
@@ -268,7 +273,8 @@ class Branch:
     def _set_branch(self, parent: str, commit: str) -> None:
         """Let the local branch point to a new commit if its parent is the newest.
 
-        The reference is read anew for each try: another git may move the branch between two.
+        Raises PushRejected if it is not. A copy of a remote needs no check: the push made it. The
+        reference is read anew for each try: another git may move the branch between two.
         """
         reference, newest = self._read_reference()
         if newest != parent and not self.url:
@@ -302,7 +308,11 @@ class Branch:
         return isinstance(commit, pygit2.Commit) and _VERSION_TRAILER in commit.raw_message
 
     def _push(self, parent: str, commit: str) -> None:
-        """Push a commit. Raises PushRejected if somebody else pushed first, and Unavailable."""
+        """Push a commit to the remote, and fetch if that fails.
+
+        Raises PushRejected if somebody else pushed first, and Unavailable if the remote refuses the
+        commit or cannot be reached.
+        """
         refspec = f"{commit}:{self.ref}"
         try:
             self._git("push", "--quiet", "--", self.url, refspec)

@@ -58,7 +58,7 @@ class BranchVault(VaultBase):
     # Read
 
     def scan(self) -> list[Entry]:
-        """Return all visible files, sorted by path, and set `problems`."""
+        """Return all visible files of the newest commit, sorted by path, and set `problems`."""
         return self.entries_below("")
 
     def paths(self) -> list[str]:
@@ -81,7 +81,10 @@ class BranchVault(VaultBase):
         return [entry for entry in entries if not hides(entry.path)]
 
     def entry(self, path: str) -> Entry | None:
-        """Return the entry of a file in the newest commit, None if there is no file."""
+        """Return the entry of a file in the newest commit, None if there is no file.
+
+        None also for a hidden file. Raises Invalid for a malformed path.
+        """
         check_path(path)
         if self.access.hides(path):
             return None
@@ -148,7 +151,10 @@ class BranchVault(VaultBase):
         """Do nothing: a commit is made as a whole, or not."""
 
     def watch(self, **_options: object) -> BranchWatcher:
-        """Return what reports changes from now on. A branch is always polled."""
+        """Return what reports changes from now on.
+
+        A branch is always polled, so no option counts.
+        """
         return BranchWatcher(self._log, self.revisions)
 
     # Git

@@ -170,10 +170,10 @@ def as_long_path(path: str) -> str:
 
 
 def retry(action: Callable[[], _T]) -> _T:
-    """Return the result of an action.
+    """Return the result of an action; its errors pass through.
 
     On Windows, an action that fails because another program has a file open is repeated for two
-    seconds. Elsewhere, this never happens.
+    seconds. Elsewhere, it is called once.
     """
     deadline = time.monotonic() + _RETRY_FOR_SECONDS if sys.platform == "win32" else 0.0
     while True:

@@ -97,7 +97,11 @@ else:
         name: str,
         flags: int,
     ) -> None:
-        """Call renameat2, or renameatx_np on macOS, with flags."""
+        """Call renameat2, or renameatx_np on macOS, with flags. Raises OSError if it fails.
+
+        It has the code ENOSYS if the system has no such call. A folder is a descriptor, or None for
+        the current one.
+        """
         if _rename is None:
             raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), source, None, name)
 
@@ -447,7 +451,10 @@ def _swap_files(root: DirHandles, temp: str, path: str) -> None:
 
 
 def _move_new(root: DirHandles, source: str, target: str) -> None:
-    """Move a file within a disk. Raises FileExistsError if the target exists."""
+    """Move a file within a disk. Raises FileExistsError if the target exists.
+
+    On another disk, raises OSError with the code EXDEV.
+    """
     try:
         rename_new(*root.locate_both(source, target))
         return
@@ -467,7 +474,7 @@ def _move_new(root: DirHandles, source: str, target: str) -> None:
 
 
 def _link(root: DirHandles, source: str, target: str) -> bool:
-    """Give a file a second name; return False if the disk cannot."""
+    """Give a file a second name; return False if the disk cannot. Other errors are raised."""
     source_folder, old_name, folder, new_name = root.locate_both(source, target)
     try:
         os.link(
@@ -498,7 +505,10 @@ def rename_over(root: DirHandles, source: str, target: str) -> None:
 
 
 def backup_name(temp: str) -> str:
-    """Return the name of the old file while a disk without an exchange swaps it with `temp`."""
+    """Return the path of the old file while a disk without an exchange swaps it with `temp`.
+
+    It is beside the staged file `temp`.
+    """
     return temp.removesuffix(".tmp") + "-old.tmp"
 
 

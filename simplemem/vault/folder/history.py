@@ -113,7 +113,10 @@ class Log:
         return None
 
     def group(self, group: str) -> list[Version]:
-        """Return all changes of an operation, in order. `group` is the id of the first."""
+        """Return all changes of an operation, in order. `group` is the id of the first.
+
+        Returns [] if there is none.
+        """
         first = number_of(group)
         versions = self.since(first)
         return [version for version in versions if version.group == group]
@@ -158,7 +161,10 @@ class Log:
             yield fd, size
 
     def refresh(self) -> bool:
-        """Fetch changes from elsewhere, if the log has a remote; return whether there were any."""
+        """Fetch changes from elsewhere, if the log has a remote; return whether there were any.
+
+        This log has none, so it does nothing.
+        """
         return False
 
     def new_versions(
@@ -211,7 +217,7 @@ class Log:
 
 @lru_cache(64)
 def _without_secrets(text: str) -> str:
-    """Return a text in which secrets, such as API keys, are masked."""
+    """Return a text in which secrets, such as API keys, are replaced by what may be shown."""
     if not text:
         return text
     from simplemem.note.secrets import find_secrets  # imported late: its patterns take a moment
@@ -242,7 +248,10 @@ OBSIDIAN_TRASH = ".trash"
 
 
 def is_trash(path: str) -> bool:
-    """Return whether a path is in one of the two trash folders."""
+    """Return whether a path is that of a file in one of the two trash folders.
+
+    They are simplemem's own and Obsidian's. A malformed or hidden path in them does not count.
+    """
     for trash in (OWN_TRASH, OBSIDIAN_TRASH):
         prefix = f"{trash}/"
         if path.startswith(prefix) and is_path(path.removeprefix(prefix)):
@@ -286,9 +295,10 @@ class History:
         self.unwritten_texts = set[str]()
 
     def content(self, sha: str) -> bytes | None:
-        """Return the text with a hash; twelve digits or more are enough if only one hash has them.
+        """Return the text with a hash, for anyone who may ask; None if it is not kept.
 
-        Returns None if the text is not kept, or belongs to hidden notes alone.
+        Twelve digits or more are enough if only one hash begins so. None also if the text belongs
+        to hidden notes alone.
         """
         is_prefix = _MIN_PREFIX_DIGITS <= len(sha) < SHA256_DIGITS
         if is_prefix and sha.isascii() and sha.isalnum():
@@ -298,7 +308,10 @@ class History:
         return None
 
     def _complete_hash(self, prefix: str) -> str:
-        """Return the hash of the only text that begins with a prefix, else ""."""
+        """Return the hash of the only kept text that begins with a prefix.
+
+        Returns "" if there is none, or more than one.
+        """
         with DirHandles(self._root_path) as root:
             names = root.names(f"{OBJECTS}/{prefix[:2]}")
         matches = [name for name in names if name.startswith(prefix)]

@@ -46,7 +46,10 @@ class Step(NamedTuple):
 
     @property
     def staged(self) -> str | None:
-        """The staged file, None if the new text comes from the trash or there is none."""
+        """The path of the staged file with the new text.
+
+        None if the new text comes from the trash or there is none.
+        """
         if not self.temp or is_trash(self.temp):
             return None
         return self.temp
@@ -86,7 +89,10 @@ class FileOperation(NamedTuple):
 
     @property
     def third_name(self) -> str:
-        """The name between two spellings of a name, for a file system that ignores case."""
+        """The path between two spellings of a name, for a file system that ignores case.
+
+        It is that of a staged file in the folder of the note, the same at each call.
+        """
         version = self.step.version
         seed = f"{version.id} {version.path}"
         digest = hashlib.sha256(seed.encode()).hexdigest()
@@ -413,7 +419,11 @@ class Journal:
             self._swap(root, operation, operation.new_sha256)
 
     def _swap(self, root: DirHandles, swap: FileOperation, after: str) -> None:
-        """Swap the staged text, whose hash is `after`, with the note."""
+        """Swap the staged text, whose hash is `after`, with the note.
+
+        Raises ConcurrentWrite if another program changed the note first. Its text is then in place,
+        and kept in the history too.
+        """
         try:
             disk.swap(
                 root,
@@ -562,7 +572,8 @@ class Journal:
     ) -> None:
         """Undo the first `done` operations, and the next one if it was begun.
 
-        `done` is None if not even the plan was written. Folders that become empty are removed.
+        `done` is None if not even the plan was written. Staged files are removed, and folders of
+        `new_folders` that become empty. May raise OSError or an error of simplemem.
         """
         operations = [] if done is None else operations_of(steps)
         completed = operations[:done]

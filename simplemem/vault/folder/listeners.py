@@ -210,10 +210,11 @@ class InotifyListener:
         return paths
 
     def _watch_below(self, top: str) -> None:
-        """Watch a folder and the folders in it.
+        """Watch a folder and the folders in it, except hidden ones and links.
 
-        Each is watched before it is listed, so that no event in it is missed. Raises OSError if the
-        system can watch no more folders, or if the root cannot be read.
+        Each is watched before it is listed, so that no event in it is missed. A folder that was
+        deleted or may not be read is skipped. Raises OSError if the system can watch no more
+        folders, or if the root cannot be read.
         """
         pending = [top]
         while pending:
@@ -228,7 +229,10 @@ class InotifyListener:
                 pending += filter(affected_paths, subfolders)
 
     def _watch(self, folder: str) -> list[str]:
-        """Watch one folder; return the folders in it that may contain notes."""
+        """Watch one folder; return the paths of the folders in it. Raises OSError.
+
+        `folder` is its path in the vault. Of `.obsidian`, no folders are returned.
+        """
         path = f"{self._root}/{folder}"
         watch = self._libc.inotify_add_watch(self._fd, os.fsencode(path), _WATCHED)
         self._folders[_checked(watch)] = folder

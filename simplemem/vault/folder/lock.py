@@ -191,7 +191,7 @@ class FileLock:
         self.fd = -1
 
     def _is_in_place(self, fd: int) -> bool:
-        """Return whether the path of the lock still leads to the open file."""
+        """Return whether the path of the lock still leads to the open file. Never raises."""
         with suppress(OSError):
             open_file = os.fstat(fd)
             file_at_path = os.stat(self._full_path, follow_symlinks=False)

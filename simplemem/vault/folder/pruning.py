@@ -110,7 +110,11 @@ def _last_expired(times: Sequence[tuple[int, str]], keep_days: int) -> int:
 
 
 def _stored_texts(root: DirHandles, last_uses: Mapping[str, int]) -> Iterator[_StoredText]:
-    """Yield the texts that are kept. After a day, one that no change uses is the oldest."""
+    """Yield the texts that are kept, with the number of the last change that used each.
+
+    `last_uses` are these numbers by hash. A text that no change uses counts as the newest for a
+    day, then as the oldest.
+    """
     for folder_name in root.names(OBJECTS):
         folder = f"{OBJECTS}/{folder_name}"
         for name in root.names(folder):

@@ -105,9 +105,10 @@ class FolderOperation(WriteOperation):
                 raise ReadOnly(f"{path!r} is write-protected", hint=hint)
 
     def _trash_path(self, path: str, number: int) -> str | None:
-        """Return the free path in the trash for a file that change `number` deletes.
+        """Return the free path in the trash for a deleted file.
 
-        As in Obsidian, a file whose name is used there already gets a number after its name.
+        `number` is that of the first version of the operation, which names the folder in our own
+        trash. As in Obsidian, a file whose name is used there already gets a number after its name.
         """
         if self._trash_kind == "own":
             trash = f"{OWN_TRASH}/{format_version(number)}"
@@ -170,7 +171,10 @@ class FolderOperation(WriteOperation):
             raise
 
     def _stage(self) -> None:
-        """Write the new texts beside the notes, and sync them to the disk."""
+        """Write the new texts to staged files beside the notes, and sync them if durable.
+
+        `_staged` has their paths. A file restored from the trash is not written.
+        """
         is_durable = self._is_durable
         is_single = len(self._changes) == 1
         for change in self._changes:
@@ -256,7 +260,10 @@ class FolderVault(VaultBase):
         return [entry for entry in scan.entries if not hides(entry.path)]
 
     def paths(self) -> list[str]:
-        """Return the paths that `scan` would find, sorted. No file is examined."""
+        """Return the visible paths that `scan` would find, sorted. No file is examined.
+
+        `problems` is not set.
+        """
         with DirHandles(str(self.root)) as handles:
             paths = list_paths(handles)
         if not self.access.is_partial:
@@ -297,7 +304,7 @@ class FolderVault(VaultBase):
 
     @contextmanager
     def reading(self) -> Iterator[Callable[[str], File]]:
-        """Yield a function that reads many files as `read` does.
+        """Yield a function that reads many files, each as it is then; it raises as `read` does.
 
         It keeps folders open, so it may read from a folder that is moved away meanwhile. Use it for
         a short time.

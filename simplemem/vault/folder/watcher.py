@@ -67,7 +67,7 @@ class FolderWatcher:
                 self._wake_sender.send(b".")
 
     def close(self) -> None:
-        """Stop watching."""
+        """Stop watching. `paths` may not be called after this."""
         if self._listener is not None:
             self._listener.close()
         self._listener = None
@@ -145,7 +145,10 @@ class FolderWatcher:
             self._warn(f"{self._root} cannot be watched: {reason}; simplemem polls it instead")
 
     def _open_listener(self, real_root: str) -> str:
-        """Open the listener of this system; return why it is not possible, "" if it is."""
+        """Open the listener of this system; return why it is not possible, "" if it is.
+
+        Returns "" too if the folder was deleted just now: it is then waited for.
+        """
         disk_type = file_system(real_root)
         if disk_type in SHARED or disk_type == "fuse" or disk_type.startswith("fuse."):
             return f"a disk of type {disk_type} does not report changes by other computers"
