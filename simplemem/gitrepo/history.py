@@ -31,7 +31,12 @@ _VERSION_TRAILER = re.compile(r"^Simplemem-Version: (?P<id>v[0-9]{6,15})$", re.M
 
 
 class NoteCommit(NamedTuple):
-    """A commit that changed a note."""
+    """A commit that changed a note, with the note's texts before and after it.
+
+    `path` is that after the commit, `old_path` the one before a move, else None. `op` is "create",
+    "update", "move" or "delete". A text is None if there is none, if it is very large, or if this
+    clone does not have it.
+    """
 
     commit: str
     path: str  # of the note at that time

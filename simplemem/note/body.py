@@ -54,7 +54,12 @@ QUOTE_MARKS = re.compile(r"[ \t>]*+")
 
 
 class Link(NamedTuple):
-    """A link or embed as it is written: what it looks up and displays, and where its parts are."""
+    """A link or embed as it is written: what it looks up and displays, and where its parts are.
+
+    Offsets are those of the whole text. `target` is the path that is looked up, "" for the note
+    itself; `subpath` is "#Heading" or "#^id", or "". `property` is the path of a property link,
+    such as "related.0", else None. A link without a display text has the offsets -1 for it.
+    """
 
     form: Literal["wiki", "markdown"]
     is_embed: bool
@@ -549,7 +554,10 @@ class Heading(NamedTuple):
 
 
 class TextBlock(NamedTuple):
-    """A piece of the body: its kind, and where it stands."""
+    """A piece of the body: its kind, its offsets in the whole text, and its first line.
+
+    `heading` is the index of the heading that it stands under, -1 above the first.
+    """
 
     kind: str  # paragraph, item, quote, heading, table, code, math, html or definition
     start: int  # after the indent of its first line
@@ -559,7 +567,11 @@ class TextBlock(NamedTuple):
 
 
 class Body(NamedTuple):
-    """The contents of a body, each kind in the order of the text."""
+    """The contents of a body, each kind in the order of the text.
+
+    `block_ids` has pairs of id and line, `tag_lines` the line of each of `tags`. Lines count from
+    1.
+    """
 
     headings: tuple[Heading, ...]
     blocks: tuple[TextBlock, ...]

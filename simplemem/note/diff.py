@@ -272,7 +272,8 @@ def match_lines(one: _Lines, other: _Lines) -> list[int]:
 class _Matcher:
     """Guards the matches of two texts, and how much work may still be done for more of them.
 
-    `matched` has, for each line of `one`, the index of its match in `other`, or -1.
+    `matched` has, for each line of `one`, the index of its match in `other`, or -1. A region is the
+    start and end of some lines in `one`, then those in `other`.
     """
 
     def __init__(self, one: _Lines, other: _Lines) -> None:

@@ -548,7 +548,12 @@ class Scalar(NamedTuple):
 
 @dataclass(frozen=True)
 class Header:
-    """The properties of a note, in order. If `problem` is set, the header must not be rewritten."""
+    """The properties of a note, in order.
+
+    If `problem` is set, the header must not be rewritten. `body_start` is the offset of the body,
+    `end` that at which a property can be added. `root` is the map that the properties were read
+    from, None if there are none.
+    """
 
     style: Literal["none", "yaml", "broken"]
     properties: Properties

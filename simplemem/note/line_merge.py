@@ -118,7 +118,7 @@ def _split_lines(text: str, newline: str) -> list[str]:
 
 
 def _join_lines(lines: Sequence[str], newline: str) -> str:
-    """Join lines. One without an end, which was the last of its text, gets one if others follow."""
+    """Join lines. The last line of a text may lack its end, and gets it if others follow."""
     ended_lines = [_end_line(line, newline) for line in lines[:-1]]
     return "".join([*ended_lines, *lines[-1:]])
 

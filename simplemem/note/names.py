@@ -346,7 +346,10 @@ _MIN_SHARED: Final = 0.75  # of the characters of both bodies
 
 
 class ConflictName(NamedTuple):
-    """The name of a conflict copy."""
+    """What the name of a conflict copy tells: which note it is a copy of, and who made it.
+
+    `certain` is False if people give such names as well.
+    """
 
     original: str  # the path of the note that it is a copy of
     maker: str  # the program that gives copies such a name

@@ -42,7 +42,11 @@ RESERVED_KEYS: Final = frozenset(
 
 
 class Tag(NamedTuple):
-    """A tag as the note spells it, without `#`, such as `status/done`."""
+    """A tag as the note spells it, without `#`, such as `status/done`.
+
+    `source` says where it is: in a list of tags ("property"), in the text ("inline"), in a map of
+    tags, or where Obsidian no longer reads tags ("legacy").
+    """
 
     name: str
     source: Literal["property", "inline", "map", "legacy"]
@@ -285,7 +289,11 @@ _OPEN_TASK: Final = re.compile(
 
 @dataclass(frozen=True)
 class Note:
-    """The text of a note and what it contains."""
+    """The text of a note and what it contains. Never changes.
+
+    `problem` says why the note must not be rewritten; None if it may be. `sha256` is the hash of
+    the bytes of its file.
+    """
 
     text: str
     sha256: str  # of the bytes of the file

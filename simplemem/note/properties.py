@@ -193,7 +193,7 @@ def _find_entry(node: Node | None, name: str) -> tuple[Node, Node]:
 
 
 class _LineEnd(NamedTuple):
-    """The end of a line: where its line break starts, where the next line starts, and the break."""
+    """The end of a line: where its line break and the next line start, and the break itself."""
 
     start: int
     next_line: int
@@ -417,7 +417,10 @@ def _replace_items_on_lines(items: Sequence[Node], values: Sequence[object]) -> 
 
 
 def _find_list_items(text: str, node: Node, newline: str) -> _BlockItems:
-    """Return where the items of a block list stand; each starts at its dash."""
+    """Return where the items of a block list stand; each starts at its dash.
+
+    New items get the indentation of the list, and the same space behind the dash as the first.
+    """
     items = node.children
     dashes = [node.start]
     for item, next_item in pairwise(items):

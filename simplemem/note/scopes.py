@@ -75,10 +75,11 @@ def _matches_pattern(path: str, pattern: str) -> bool:
 
 
 def private_reason(path: str, note: Note, rules: Sequence[str]) -> str | None:
-    """Return why a note is private: "rule", "unreadable", "property" or "tag"; None if it is not.
+    """Return why a note is private: "rule", "unreadable", "property" or "tag".
 
-    The text of a private note is not sent to remote services. A note that cannot be read is
-    private, because it may say so. The property `private` counts unless its value is a clear no.
+    Returns None if it is not. The text of a private note is not sent to remote services. A note
+    that cannot be read is private, because it may say so. The property `private` counts unless its
+    value is a clear no; so does the tag `private`, and those below it.
     """
     if is_private_by_rule(path, rules):
         return "rule"
@@ -158,13 +159,13 @@ def folder_of(scope: str) -> str:
 
 
 def scope_of(path: str, named: str | None) -> str:
-    """Return the scope of a fact or document, by its path and the scope that its frontmatter names.
+    """Return the scope of a fact or document, by its path and what its frontmatter names.
 
-    In a scoped folder, the folder decides. It cannot spell every scope (`a:b` lies in
-    `a-b <hash>`), so the named scope is returned if the folder is that scope's own; any other named
-    scope is ignored. A note elsewhere, or directly in `atoms/` or `documents/`, belongs to the
-    scope that it names, else to `DEFAULT_SCOPE`. `check_scope_is_own` refuses such names to a
-    writer who does not see their folder.
+    `named` is the scope that the frontmatter names, if any. In a scoped folder, the folder decides.
+    It cannot spell every scope (`a:b` lies in `a-b <hash>`), so the named scope is returned if the
+    folder is that scope's own; any other named scope is ignored. A note elsewhere, or directly in
+    `atoms/` or `documents/`, belongs to the scope that it names, else to `DEFAULT_SCOPE`.
+    `check_scope_is_own` refuses such names to a writer who does not see their folder.
     """
     scope = _to_nfc(named or "")
     folder = _scoped_folder(path)
@@ -243,9 +244,10 @@ def _check_visible(claim: _Claim, hides: Callable[[str], bool]) -> None:
 
 
 def _read_claim(path: str, properties: Properties) -> _Claim | None:
-    """Return the scope that a fact or document names; None for other notes, and if it names none.
+    """Return the scope that a fact or document names; None if it names none.
 
-    The top folder of a note without a type decides which of the two it is.
+    None also for other notes. The top folder of a note without a type decides which of the two it
+    is.
     """
     scope = _plain_text(properties.get("scope"))
     note_type = _plain_text(properties.get("type")).strip().casefold()

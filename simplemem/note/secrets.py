@@ -14,7 +14,10 @@ from typing import Final, NamedTuple
 
 
 class Secret(NamedTuple):
-    """A part of a text that looks like a secret."""
+    """A part of a text that looks like a secret.
+
+    `shown` is what may be printed in its place: its public beginning and its length.
+    """
 
     kind: str
     line: int

@@ -153,7 +153,7 @@ def _carries_meaning(word: str) -> bool:
 
 
 def _is_value(word: str) -> bool:
-    """Return whether a word is a number, a month or a day of the week."""
+    """Return whether a word has a digit, or is the name of a number, month or day of the week."""
     return word in _NAMED_VALUES or _NUMBER.search(word) is not None
 
 

@@ -107,7 +107,10 @@ def _similarity(matcher: SequenceMatcher[str], text: str) -> float:
 
 
 def _runs_of_words(name: str, count: int) -> list[str]:
-    """Return each run of `count` neighbouring words of a name that has more words than that."""
+    """Return each run of `count` neighbouring words of a name, with a space between words.
+
+    Returns none if the name has no more words than that, or for a `count` of 0.
+    """
     words = name.split()
     if not 0 < count < len(words):
         return []

@@ -258,9 +258,10 @@ def _add_tag(
 
 
 def _replace_values(items: list[Any], name: str, new_tag: str) -> list[Any]:
-    """Return the items with `new_tag` in place of the first tag below `name`, without the others.
+    """Return the items with `new_tag` in place of the first tag below `name`.
 
-    If the items contain `new_tag`, it keeps its place and its spelling.
+    The other tags below `name` are left out. If the items contain `new_tag`, it keeps its place and
+    its spelling. If they contain neither, it is added at the end.
     """
     value_indexes = [
         index

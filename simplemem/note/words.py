@@ -244,7 +244,10 @@ def _split_names(text: str) -> list[list[str]]:
 
 
 def _are_words(parts: list[str]) -> bool:
-    """Return whether the parts of a name are words; those of random letters or `iPhone` are not."""
+    """Return whether the parts of a name are words.
+
+    Those of a name with a single part, of random letters, or of `iPhone` are not.
+    """
     if len(parts) < 2:
         return False
     single_characters = [part for part in parts if len(part) == 1]

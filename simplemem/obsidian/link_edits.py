@@ -38,7 +38,10 @@ _BRACKETS = "]]"  # the end of a wikilink, before which its display text stands
 
 
 class Moves(NamedTuple):
-    """Files that get other paths in one step, by their paths before, and the paths of new files."""
+    """Files that get other paths in one step, by their paths before.
+
+    `created` has the paths of new files, which links may mean afterwards.
+    """
 
     new_paths: Mapping[str, str]
     created: tuple[str, ...] = ()

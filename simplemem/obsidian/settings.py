@@ -198,9 +198,10 @@ FilesNamed = Callable[[str], Sequence[str]]
 
 
 class Resolution(NamedTuple):
-    """The file that a link means, None if there is none, and the files that it could mean equally.
+    """The file that a link means, None if there is none.
 
-    `ambiguous` includes the file that was chosen; it is empty if the choice was clear.
+    `ambiguous` has the files that it could mean equally, the chosen one included; it is empty if
+    the choice was clear.
     """
 
     path: str | None

@@ -116,7 +116,7 @@ class NoteSource(Protocol):
         """
 
     def paths(self) -> list[str]:
-        """Return the paths that `scan` would find, sorted. This is faster."""
+        """Return the paths that `scan` would find, sorted. In a folder, this is faster."""
 
     def entries_below(self, folder: str) -> list[Entry]:
         """Return the files in a folder and its subfolders; none if it does not exist.

@@ -28,7 +28,7 @@ def sha256(data: bytes) -> str:
 
 
 class Entry(NamedTuple):
-    """A file as a source lists it. `path` has the spelling of the source, and `/`."""
+    """A file as a source lists it, without its bytes. `path` has the spelling of the source."""
 
     path: str
     size: int
@@ -55,9 +55,12 @@ class Author(NamedTuple):
 
 
 class WriteResult(NamedTuple):
-    """The result of a write for one note.
+    """The result of a write for one note. `path` is that afterwards.
 
-    `changed` is False if the note was already what it was to become.
+    `sha256` is the hash afterwards, None if the note was deleted; `previous_sha256` that before,
+    None for a new note. `version` is the id of the change in the log. `entry` is None if no file is
+    there any more. `changed` is False if the note was already what it was to become; nothing was
+    written then.
     """
 
     path: str
@@ -129,7 +132,12 @@ _MAX_ID_DIGITS = 15
 
 
 class Version(NamedTuple):
-    """A change of one note. All changes of an operation have one `group`, the id of the first."""
+    """A change of one note, as the log has it.
+
+    All changes of an operation have one `group`, the id of the first. `before` and `after` are the
+    hashes of the note's text, None if there was no note, or is none. `new_path` is None unless the
+    note was moved.
+    """
 
     id: str
     group: str
@@ -183,9 +191,9 @@ def format_version(number: int) -> str:
 
 
 def number_of(version: str) -> int:
-    """Return the number of a version as people write it: "v42", "42" and "v000042" are the same.
+    """Return the number of a version as people write it: 42 for "v42", "42" and "v000042".
 
-    Raises NotFound for anything else.
+    Raises NotFound for anything else. Whether the log has it is not looked at.
     """
     digits = version.strip().removeprefix("v")
     if digits.isascii() and digits.isdigit() and len(digits) <= _MAX_ID_DIGITS:
@@ -271,9 +279,9 @@ _FORBIDDEN_HINT = "The [access] settings forbid it. Choose another folder, or as
 
 
 class Access(NamedTuple):
-    """The [access] settings: which paths are hidden or read-only, and whether notes may be deleted.
+    """The [access] settings: which paths are hidden or read-only.
 
-    If `only` has paths, all others are hidden.
+    With `no_delete`, notes may not be deleted. If `only` has paths, all others are hidden.
     """
 
     hidden: tuple[str, ...] = ()

@@ -40,7 +40,7 @@ _MAX_SUBJECT = 110
 
 
 class BranchLog(Log):
-    """The log of a branch. Guards up to which commit it was read, and when each file was changed.
+    """The log of a branch. Guards how far it was read, and when each file was changed.
 
     Two files are kept, which all processes of a server share: the log, and `dates.jsonl`. A line of
     the latter states up to which commit, and up to which byte, the log is complete.
@@ -181,7 +181,10 @@ class BranchLog(Log):
 
 
 def _timestamp_of(commit: pygit2.Commit) -> int:
-    """Return when a commit was made, in seconds, within the limits of a file's time."""
+    """Return when a commit was made, in seconds, within the limits of a file's time.
+
+    It is the committer's time, not the author's.
+    """
     return max(0, min(commit.commit_time, _MAX_TIMESTAMP))
 
 
@@ -219,10 +222,10 @@ def _versions_of(commit: pygit2.Commit, last_number: int) -> list[Version]:
 
 
 def _read_trailers(trailers: dict[str, str], timestamp: int) -> list[Version]:
-    """Return the changes that the trailers of a commit state; none if the log could not hold them.
+    """Return the changes that the trailers of a commit state.
 
-    Raises ValueError, KeyError, TypeError, NotFound or RecursionError if a trailer is missing or
-    malformed.
+    Returns none if the log could not hold them. Raises ValueError, KeyError, TypeError, NotFound or
+    RecursionError if a trailer is missing or malformed.
     """
     first = int(trailers["Version"].removeprefix("v"))
     moment = datetime.fromtimestamp(timestamp, UTC)

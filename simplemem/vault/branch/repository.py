@@ -42,7 +42,11 @@ _Blobs = Mapping[_PathParts, pygit2.Oid | None]  # None for a file to be deleted
 
 
 class Branch:
-    """One branch of a repository. Any thread may use it."""
+    """One branch of a bare repository. Any thread may use it.
+
+    `url` is the address of the remote, "" for a repository on this computer. Commits are named by
+    their ids; "" is the state before the first.
+    """
 
     def __init__(self, repository: str, name: str, copy: Path) -> None:
         """Open the branch `name`. `repository` is a path, or the address of one elsewhere.

@@ -537,6 +537,7 @@ def _is_untouched(file_stat: os.stat_result) -> bool:
     """Return whether the times of a displaced file show that it was not saved since.
 
     The file was displaced after its last save, by more than the clock of a file system can hide.
+    False if that is not certain, or if the file has another name.
     """
     delay = file_stat.st_ctime_ns - file_stat.st_mtime_ns
     return file_stat.st_nlink == 1 and delay > _COARSEST_CLOCK_NS

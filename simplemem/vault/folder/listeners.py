@@ -170,7 +170,10 @@ class InotifyListener:
         return paths
 
     def _has_events(self, milliseconds: int) -> bool:
-        """Wait for an event; return False if there is none, or if the wait was ended."""
+        """Wait some milliseconds for an event; return whether there is one.
+
+        False too if data at the wake socket ended the wait.
+        """
         return any(fd == self._fd for fd, _ in self._poll.poll(milliseconds))
 
     def _read_events(self) -> set[str]:

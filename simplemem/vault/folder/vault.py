@@ -162,7 +162,10 @@ class FolderOperation(WriteOperation):
                 history.keep(self._root, change.data, change.new_sha256 or "")
 
     def _stage_or_clean_up(self) -> None:
-        """Stage the new texts; if that fails, remove those that were staged."""
+        """Stage the new texts.
+
+        If that fails, remove those that were staged, and raise the error.
+        """
         try:
             self._stage()
         except BaseException:

@@ -29,11 +29,12 @@ _LIMIT_REACHED = (
 
 
 class FolderWatcher:
-    """Reports which paths of a folder may have changed. One thread asks; any thread may wake it.
+    """Reports which paths of a folder may have changed.
 
-    Guards the listener, which is opened again if the folder is replaced or if events were lost. If
-    the system cannot report changes, `warn` is called once, and from then on `EVERYTHING` is
-    reported every `poll_seconds`. A folder that does not exist is waited for.
+    One thread asks; any thread may wake it. Guards the listener, which is opened again if the
+    folder is replaced or if events were lost. If the system cannot report changes, `warn` is called
+    once, and from then on `EVERYTHING` is reported every `poll_seconds`. A folder that does not
+    exist is waited for.
     """
 
     def __init__(
