@@ -144,7 +144,7 @@ def disconnect(
 
     $ simplemem disconnect cursor"""
     from simplemem.clients.client import client_called
-    from simplemem.clients.splice import is_put_into, take
+    from simplemem.clients.splice import is_put_into, remove_entry
 
     chosen = client_called(client)
     file = chosen.find()
@@ -152,7 +152,7 @@ def disconnect(
     if file is None or before is None:
         message = f"{chosen.title} is not connected: it has no configuration file on this machine"
         raise NotFound(message, hint="`simplemem connect` lists the clients.")
-    after, backup = _spliced(file, take, chosen, before, name), _backup(file, name)
+    after, backup = _spliced(file, remove_entry, chosen, before, name), _backup(file, name)
     was = _text_of(backup)
     if after != before and _spliced(backup, is_put_into, chosen, before, name, was or ""):
         after = was  # to the byte, also what had to be made around the entry

@@ -42,7 +42,7 @@ def _bring(
     yes: bool,
 ) -> Answer:
     """Show what an import would do, have a person agree, and do it as one step."""
-    from simplemem.imports.take import plan, take
+    from simplemem.imports.take import apply_plan, plan
 
     with opened(vault) as store:
         planned = plan(store, kind, str(file), folder, found)
@@ -50,7 +50,7 @@ def _bring(
         if dry_run or not planned.drafts:
             return shown
         _ask(shown, yes=yes)
-        carried = take(store, planned, who=WHO)
+        carried = apply_plan(store, planned, who=WHO)
         version, warnings = carried.written[0].version, list(dict.fromkeys(carried.warnings))
         if (more := len(warnings) - _SHOWN) > 0:
             warnings[_SHOWN:] = [f"and {more:,} more of this kind"]

@@ -58,7 +58,7 @@ class _ServerLock:
         self._lock = store.extension.lock_file(".simplemem/server.lock")
 
     def try_acquire(self) -> bool:
-        return self._lock.take_or_keep()
+        return self._lock.acquire_or_keep()
 
     def release(self) -> None:
         self._lock.release()

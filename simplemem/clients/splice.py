@@ -48,20 +48,22 @@ def put(form: str, text: str, key: str, name: str, entry: Entry) -> str:
     )
 
 
-def take(form: str, text: str, key: str, name: str) -> str:
+def remove_entry(form: str, text: str, key: str, name: str) -> str:
     """The text without the entry of that name."""
     servers, plain = entries(form, text, key), text.removeprefix(_BOM)
     if name not in servers:
         return text
     del servers[name]
-    after = {"json": _take_json, "toml": _take_toml, "yaml": _take_yaml}[form](plain, key, name)
+    after = {"json": _remove_json, "toml": _remove_toml, "yaml": _remove_yaml}[form](
+        plain, key, name
+    )
     return text[: len(text) - len(plain)] + _checked(form, plain, after, key, servers)
 
 
 def is_put_into(form: str, text: str, key: str, name: str, was: str) -> bool:
     """Whether a text is another one, without such an entry, into which one was put."""
     made = "" if name in entries(form, was, key) else put(form, was, key, name, {"command": ""})
-    return bool(made) and take(form, text, key, name) == take(form, made, key, name)
+    return bool(made) and remove_entry(form, text, key, name) == remove_entry(form, made, key, name)
 
 
 def _checked(form: str, before: str, after: str, key: str, servers: Entry) -> str:
@@ -184,7 +186,7 @@ def _put_json(text: str, key: str, name: str, entry: Entry) -> str:
     return text[:at] + member + (end + outer if is_bare else "" if is_only else ",") + text[at:]
 
 
-def _take_json(text: str, key: str, name: str) -> str:
+def _remove_json(text: str, key: str, name: str) -> str:
     bare, plain = _bare(text)
     top = _members(plain, plain.index("{"))[key][1]
     members = _members(plain, top)
@@ -219,7 +221,7 @@ def _put_toml(text: str, key: str, name: str, entry: Entry) -> str:
     return apply_edits(text, [(start, stop, end.join(lines)), *((*each, "") for each in others)])
 
 
-def _take_toml(text: str, key: str, name: str) -> str:
+def _remove_toml(text: str, key: str, name: str) -> str:
     end = _newline(text)
     tables = _tables(text, key, name)
     return apply_edits(
@@ -287,7 +289,7 @@ def _put_yaml(text: str, key: str, name: str, entry: Entry) -> str:
     return text[:at] + top + end.join(lines) + text[at:]
 
 
-def _take_yaml(text: str, key: str, name: str) -> str:
+def _remove_yaml(text: str, key: str, name: str) -> str:
     if (place := _pair(_yaml(text), key)) and (own := _pair(place[1], name)):
         colon = text.index(":", place[0].end) + 1
         alone = (

@@ -311,8 +311,9 @@ class Exchange:
 
         `files` has by path in the vault the content, or None for a deleted file; all other files
         are those of our side. The parents are the commits of both sides. If our side has nothing of
-        its own, our branch moves on to their commit instead. Writes no file of the working tree.
-        `fetch` must have set `theirs`. Raises Unavailable if the index or the branch is locked.
+        its own, and the result is what the remote has, our branch moves on to their commit instead.
+        Writes no file of the working tree. `fetch` must have set `theirs`. Raises Unavailable if
+        the index or the branch is locked.
         """
         assert self.theirs is not None
         entries: TreeEntries = {}

@@ -82,7 +82,7 @@ def plan(
     return Plan(kind, file, folder, tuple(drafts), *counts, tuple(planner.left))
 
 
-def take(store: EnhancedStore, planned: Plan, **by: Unpack[AuthorArgs]) -> BatchResult:
+def apply_plan(store: EnhancedStore, planned: Plan, **by: Unpack[AuthorArgs]) -> BatchResult:
     """Carry a plan out, all or nothing. Conflict where a note was changed since it was made."""
     name = planned.file.replace("\\", "/").rstrip("/").rpartition("/")[2]
     by = {"tool": "import", "reason": f"import of {name} ({planned.kind})", **by}

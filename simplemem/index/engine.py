@@ -219,7 +219,7 @@ class Connection(Protocol):
 class Leadership(Protocol):
     """The lead among several servers of one vault."""
 
-    def take_or_keep(self) -> bool:
+    def acquire_or_keep(self) -> bool:
         """Return whether this process leads, after taking the lead if nobody has it.
 
         Does not wait. Called every two seconds by the thread that writes: a lead on a server ends 8

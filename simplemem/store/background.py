@@ -193,7 +193,7 @@ class Background:
 
     def _take_turn(self) -> None:
         """Do what is to be done, and rest until there is more."""
-        is_leader = self._leadership.take_or_keep()
+        is_leader = self._leadership.acquire_or_keep()
         if is_leader:
             self._begin_to_watch()
         self._update(is_leader=is_leader)

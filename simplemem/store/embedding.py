@@ -243,7 +243,7 @@ class Embedding:
 
     def _wait_for_turn(self, *, is_patient: bool) -> bool:
         """Return whether no other process makes vectors; wait for that if `is_patient`."""
-        while not self._turn.take_or_keep() and self._turn_file.exists():
+        while not self._turn.acquire_or_keep() and self._turn_file.exists():
             if not is_patient:
                 return False
             time.sleep(_POLL_SECONDS)
@@ -268,7 +268,7 @@ class Embedding:
         if not self._making.acquire(blocking=False):
             return _TURN_SECONDS
         try:
-            if not self._turn.take_or_keep():
+            if not self._turn.acquire_or_keep():
                 return _TURN_SECONDS if self.count_pending() else None
             self._run(self._job(embedder, None, stopped, ready))
             if self._failure and not stopped():

@@ -272,7 +272,7 @@ class BackgroundSync:
     def _run(self) -> None:
         try:
             while not self._is_ended.wait(self._seconds):
-                if self._turn.take_or_keep():
+                if self._turn.acquire_or_keep():
                     self._sync_once()
         finally:
             self._turn.release()

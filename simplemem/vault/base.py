@@ -453,14 +453,14 @@ class VaultBase(ABC):
         is_outermost = not self._file_lock.is_taken
         try:
             if is_outermost:
-                self._take_file_lock(deadline, timeout)
+                self._acquire_file_lock(deadline, timeout)
             yield
         finally:
             if is_outermost:
                 self._file_lock.release()
             self._thread_lock.release()
 
-    def _take_file_lock(self, deadline: float, timeout: float) -> None:
+    def _acquire_file_lock(self, deadline: float, timeout: float) -> None:
         """Wait for the lock between processes until `deadline`; raise Unavailable then."""
         while not self._file_lock.try_acquire():
             remaining = deadline - time.monotonic()

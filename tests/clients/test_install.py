@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.clients.client import Client, client_called, clients, server_command
-from simplemem.clients.splice import entries, put, take
+from simplemem.clients.splice import entries, put, remove_entry
 from simplemem.errors import Invalid, Unreadable
 
 ENTRY = {
@@ -109,7 +109,7 @@ def test_an_entry_beside_others_leaves_every_byte_and_goes_again(
     other = put(client.form, after, client.key, "simplemem", {**entry, "timeout": 5})
     assert entries(client.form, other, client.key)["simplemem"]["timeout"] == 5
     for each in (after, other):
-        assert take(client.form, each, client.key, "simplemem") == text
+        assert remove_entry(client.form, each, client.key, "simplemem") == text
 
 
 @EVERY
@@ -117,7 +117,10 @@ def test_an_entry_beside_others_leaves_every_byte_and_goes_again(
 def test_an_empty_file_gets_what_is_needed(client: Client, text: str) -> None:
     after = put(client.form, text, client.key, "simplemem", ENTRY)
     assert parsed(client.form, after.removeprefix("\ufeff")) == {client.key: {"simplemem": ENTRY}}
-    assert entries(client.form, take(client.form, after, client.key, "simplemem"), client.key) == {}
+    assert (
+        entries(client.form, remove_entry(client.form, after, client.key, "simplemem"), client.key)
+        == {}
+    )
 
 
 @EVERY
@@ -167,7 +170,7 @@ def test_what_stands_in_an_unusual_place_is_found_and_nothing_else_is_touched(
     after = put(form, text, "K", "simplemem", FLAT)
     others = {name: each for name, each in entries(form, text, "K").items() if name != "simplemem"}
     assert parsed(form, after)["K"] == {**others, "simplemem": FLAT}
-    gone = take(form, after, "K", "simplemem")
+    gone = remove_entry(form, after, "K", "simplemem")
     assert (parsed(form, gone).get("K") or {}) == others
     ours = ("simplemem", "ours", "{cmd", "tools", "a = 1", "b = 2")
     for line in text.splitlines():
@@ -190,7 +193,7 @@ def test_a_form_that_would_have_to_be_rewritten_is_left_alone(form: str, text: s
 def test_a_long_file_is_changed_at_once() -> None:
     """Every line of it names what is looked for; the work once grew with the square of it."""
     text = "K:\n" + "".join(f"  a{n}:\n    cmd: /opt/simplemem\n" for n in range(2000))
-    assert take("yaml", put("yaml", text, "K", "simplemem", FLAT), "K", "simplemem") == text
+    assert remove_entry("yaml", put("yaml", text, "K", "simplemem", FLAT), "K", "simplemem") == text
 
 
 # Files as people write them, drawn with what may stand between things.
@@ -272,8 +275,8 @@ def test_any_file_keeps_what_it_said_and_every_byte_of_it(made: tuple[str, str])
     after = put(form, text, "K", "simplemem", FLAT)
     assert entries(form, after, "K") == {**servers, "simplemem": FLAT}
     assert put(form, after, "K", "simplemem", FLAT) == after
-    gone = take(form, put(form, after, "K", "simplemem", {"url": "u"}), "K", "simplemem")
-    assert gone == take(form, after, "K", "simplemem")
+    gone = remove_entry(form, put(form, after, "K", "simplemem", {"url": "u"}), "K", "simplemem")
+    assert gone == remove_entry(form, after, "K", "simplemem")
     was_there = servers.pop("simplemem", None) is not None
     assert entries(form, gone, "K") == servers
     if servers and not was_there:

@@ -11,7 +11,7 @@ import pytest
 from simplemem import open_store
 from simplemem.errors import NotFound
 from simplemem.imports import SOURCES
-from simplemem.imports.take import Plan, plan, take
+from simplemem.imports.take import Plan, apply_plan, plan
 from simplemem.kinds.talk.conversation import conversation_of, said_now
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
@@ -155,7 +155,7 @@ def files(vault: Path) -> dict[str, bytes]:
 def test_a_chat_becomes_a_closed_conversation_with_its_dates(
     store: EnhancedStore, tmp_path: Path
 ) -> None:
-    take(
+    apply_plan(
         store,
         planned(
             store,
@@ -210,7 +210,7 @@ def test_a_chat_of_claude_its_memory_and_its_projects(store: EnhancedStore, tmp_
     }
     what = planned(store, zipped(tmp_path / "e.zip", **parts), "claude")
     assert (what.new, what.left) == (5, ())
-    take(store, what)
+    apply_plan(store, what)
     (block,) = conversation_of(store).topics(closed=True)
     assert block.label == "Weighs the box"
     assert (block.turns[0].answer, block.turns[0].context) == (
@@ -229,10 +229,10 @@ def test_a_chat_of_claude_its_memory_and_its_projects(store: EnhancedStore, tmp_
 def test_a_second_run_adds_only_new_turns_and_one_undo_takes_a_run_back(
     store: EnhancedStore, tmp_path: Path
 ) -> None:
-    first = take(store, planned(store, zipped(tmp_path / "a.zip", conversations=[chatgpt()])))
+    first = apply_plan(store, planned(store, zipped(tmp_path / "a.zip", conversations=[chatgpt()])))
     store.undo(first.written[0].version)
     assert files(store.root) == {}
-    take(store, planned(store, tmp_path / "a.zip"))
+    apply_plan(store, planned(store, tmp_path / "a.zip"))
     assert planned(store, tmp_path / "a.zip").drafts == ()
     (name,) = [each.name for each in store.list().items]
     store.move(name, "kites/Parachute")
@@ -244,7 +244,7 @@ def test_a_second_run_adds_only_new_turns_and_one_undo_takes_a_run_back(
     )
     what = planned(store, zipped(tmp_path / "b.zip", conversations=[grown]))
     assert (what.new, what.changed) == (0, 1)
-    second = take(store, what)
+    second = apply_plan(store, what)
     (block,) = conversation_of(store).topics(closed=True)
     assert [turn.message for turn in block.turns][1:] == ["And of what cloth?", "Where from?"]
     assert (block.path, block.turns[0].answer) == ("kites/Parachute.md", "Four metres, I think.")
@@ -256,7 +256,7 @@ def test_a_second_run_adds_only_new_turns_and_one_undo_takes_a_run_back(
 
 
 def test_a_turn_that_was_deleted_stays_so(store: EnhancedStore, tmp_path: Path) -> None:
-    take(store, planned(store, zipped(tmp_path / "a.zip", conversations=[chatgpt()])))
+    apply_plan(store, planned(store, zipped(tmp_path / "a.zip", conversations=[chatgpt()])))
     (block,) = conversation_of(store).topics(closed=True)
     (store.root / block.path).write_text(block.text[: block.turns[1].start].rstrip() + "\n")
     assert planned(store, tmp_path / "a.zip").drafts == ()
@@ -267,7 +267,7 @@ def test_what_is_said_now_goes_on_as_if_nothing_had_come(
 ) -> None:
     conversation = conversation_of(store)
     conversation.tell(said_now("My rain gauge leaks at the seam.", "Solder it."))
-    take(store, planned(store, zipped(tmp_path / "a.zip", conversations=[chatgpt()])))
+    apply_plan(store, planned(store, zipped(tmp_path / "a.zip", conversations=[chatgpt()])))
     stored = conversation.tell(said_now("And where do I get solder?", "At a shop."))
     assert stored["routing_scenario"] == "topic_continuation"
     assert conversation.profile().name == ""
@@ -286,7 +286,7 @@ def test_a_very_long_chat_is_several_notes(store: EnhancedStore, tmp_path: Path)
         parent = f"n{number}"
     export = zipped(tmp_path / "a.zip", conversations=[chatgpt(*nodes)])
     assert planned(store, export).new == 3
-    take(store, planned(store, export))
+    apply_plan(store, planned(store, export))
     assert sum(len(block.turns) for block in conversation_of(store).topics(closed=True)) == 702
     assert planned(store, export).drafts == ()
 
@@ -318,7 +318,7 @@ def test_a_folder_of_no_export_has_nothing(store: EnhancedStore, tmp_path: Path)
 
 def test_a_chat_with_a_credential_is_private(store: EnhancedStore, tmp_path: Path) -> None:
     asked = node("q3", "a2", "user", "password: Zx81-Kq9-sinclair", 1_767_693_845.0)
-    take(store, planned(store, zipped(tmp_path / "a.zip", conversations=[chatgpt(asked)])))
+    apply_plan(store, planned(store, zipped(tmp_path / "a.zip", conversations=[chatgpt(asked)])))
     (block,) = conversation_of(store).topics(closed=True)
     assert "private: true" in block.text
 
@@ -332,4 +332,4 @@ def test_where_secrets_are_refused_such_a_chat_is_left_out_and_the_rest_comes(
     with EnhancedStore(tmp_path / "strict", settings) as store:
         what = planned(store, export)
         assert [each.where for each in what.left] == ["conversations.json 1"]
-        assert len(take(store, what).written) == 1
+        assert len(apply_plan(store, what).written) == 1

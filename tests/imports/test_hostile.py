@@ -12,7 +12,7 @@ from simplemem import open_store
 from simplemem.errors import Conflict, Invalid, SimplememError, Unreadable
 from simplemem.imports import SOURCES
 from simplemem.imports import take as taking
-from simplemem.imports.take import Plan, plan, take
+from simplemem.imports.take import Plan, apply_plan, plan
 from simplemem.settings.model import Settings, WriteSettings
 from simplemem.store import EnhancedStore
 
@@ -29,7 +29,7 @@ def bring(store: EnhancedStore, kind: str, file: Path, folder: str = "in") -> Pl
     """Import it; a second run must add nothing."""
     planned = plan(store, kind, str(file), folder, SOURCES[kind].read(file))
     if planned.drafts:
-        take(store, planned, who="test")
+        apply_plan(store, planned, who="test")
     assert plan(store, kind, str(file), folder, SOURCES[kind].read(file)).drafts == ()
     return planned
 
@@ -260,7 +260,7 @@ def test_a_note_saved_between_plan_and_import_is_not_overwritten(
     planned = plan(store, "mem0", str(file), "in", SOURCES["mem0"].read(file))
     store.create("in/Milk", "mine")
     with pytest.raises((Conflict, SimplememError)):
-        take(store, planned, who="test")
+        apply_plan(store, planned, who="test")
     assert (store.read("in/Milk").content.strip(), len(list(store.names()))) == ("mine", 1)
 
 

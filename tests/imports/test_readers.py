@@ -13,7 +13,7 @@ import pytest
 from simplemem import open_store
 from simplemem.errors import Unreadable
 from simplemem.imports import SOURCES
-from simplemem.imports.take import Plan, plan, take
+from simplemem.imports.take import Plan, apply_plan, plan
 from simplemem.store import EnhancedStore
 
 A, B, C, D, F = (letter * 32 for letter in "abcdf")
@@ -37,12 +37,12 @@ def store(tmp_path: Path) -> Iterator[EnhancedStore]:
 def bring(store: EnhancedStore, kind: str, file: Path, folder: str = "in") -> Plan:
     """Import it; once more must add nothing, and one undo takes all of it back and a third run brings it again."""
     planned = plan(store, kind, str(file), folder, SOURCES[kind].read(file))
-    carried = take(store, planned, who="test")
+    carried = apply_plan(store, planned, who="test")
     again = plan(store, kind, str(file), folder, SOURCES[kind].read(file))
     assert (again.drafts, again.there) == ((), planned.new)
     store.undo(carried.written[0].version)
     assert not list(store.names())
-    take(store, plan(store, kind, str(file), folder, SOURCES[kind].read(file)), who="test")
+    apply_plan(store, plan(store, kind, str(file), folder, SOURCES[kind].read(file)), who="test")
     return planned
 
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from simplemem import open_store
 from simplemem.cli.app import app
 from simplemem.imports.sessions import AGENTS, read
-from simplemem.imports.take import Plan, plan, take
+from simplemem.imports.take import Plan, apply_plan, plan
 from simplemem.note.dates import parse_moment
 from simplemem.store import EnhancedStore
 
@@ -61,7 +61,7 @@ def add(file: Path, *rows: Any) -> None:
 def test_each_session_is_a_note_of_what_was_said_with_a_line_a_tool(
     store: EnhancedStore, home: Path
 ) -> None:
-    take(store, planned(store))
+    apply_plan(store, planned(store))
     found = notes(store)
     assert set(found) == set(AGENTS)
     calls = {
@@ -84,7 +84,7 @@ def test_each_session_is_a_note_of_what_was_said_with_a_line_a_tool(
 def test_a_note_says_where_it_comes_from_and_secrets_are_masked(
     store: EnhancedStore, home: Path
 ) -> None:
-    take(store, planned(store, "claude-code"))
+    apply_plan(store, planned(store, "claude-code"))
     (path,) = store.extension.files()
     header = store.read(path[:-3]).frontmatter
     assert path.startswith("archive/sessions/2026/11/2026-11-23 Why does the parser fail")
@@ -103,7 +103,7 @@ def test_a_note_says_where_it_comes_from_and_secrets_are_masked(
 def test_a_session_that_went_on_is_written_again_unless_its_note_was_edited(
     store: EnhancedStore, home: Path
 ) -> None:
-    take(store, planned(store))
+    apply_plan(store, planned(store))
     assert planned(store).drafts == ()
     said = {
         "role": "user",
@@ -131,7 +131,7 @@ def test_a_session_that_went_on_is_written_again_unless_its_note_was_edited(
     store.update(codex[:-3], append="My own remark.")
     what = planned(store)
     assert (what.new, what.changed, len(what.left)) == (0, 1, 1)
-    take(store, what)
+    apply_plan(store, what)
     found = notes(store)
     assert "And  on macOS?" in found["claude-code"]
     assert "meta" not in found["claude-code"]

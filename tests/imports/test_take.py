@@ -8,7 +8,7 @@ import pytest
 
 from simplemem import open_store
 from simplemem.imports import SOURCES
-from simplemem.imports.take import Plan, plan, take
+from simplemem.imports.take import Plan, apply_plan, plan
 from simplemem.store import EnhancedStore
 
 TEA = {
@@ -50,7 +50,7 @@ def test_one_undo_takes_all_of_it_back_and_a_second_run_adds_nothing(
     with open_store(tmp_path / "vault") as store:
         store.create("mine", "Lives in Paris")
         before = files(store.root)
-        carried = take(store, planned(store, "mem0", export), who="test")
+        carried = apply_plan(store, planned(store, "mem0", export), who="test")
         assert len(files(store.root)) == 3
         assert (again := planned(store, "mem0", export)).drafts == ()
         assert again.there == 2
@@ -62,7 +62,7 @@ def test_a_note_is_known_again_wherever_it_lies_and_whatever_it_is_called(
     tmp_path: Path, export: Path
 ) -> None:
     with open_store(tmp_path / "vault") as store:
-        take(store, planned(store, "mem0", export))
+        apply_plan(store, planned(store, "mem0", export))
         store.move("in/Lives in Paris", "people/Home")
         assert planned(store, "mem0", export, "elsewhere").drafts == ()
 
@@ -71,14 +71,14 @@ def test_what_changed_there_is_changed_here_unless_somebody_edited_the_note(
     tmp_path: Path, export: Path
 ) -> None:
     with open_store(tmp_path / "vault") as store:
-        take(store, planned(store, "mem0", export))
+        apply_plan(store, planned(store, "mem0", export))
         store.update("in/Lives in Paris", append="Since 2020.")
         export.write_text(
             json.dumps([TEA | {"memory": "Likes coffee"}, {"id": "b2", "memory": "Lives in Rome"}])
         )
         what = planned(store, "mem0", export)
         assert (what.new, what.changed, len(what.left)) == (0, 1, 1)
-        take(store, what)
+        apply_plan(store, what)
         assert "Likes coffee" in store.read("in/Likes tea strong").content
         assert "Paris" in store.read("in/Lives in Paris").content
         assert planned(store, "mem0", export).changed == 0
@@ -95,7 +95,7 @@ def test_a_folder_of_notes_comes_as_it_is_and_nothing_is_overwritten(tmp_path: P
         (old / "b.md").write_text("theirs")
         what = planned(store, "markdown", old)
         assert sorted(each.where for each in what.left) == ["b.md", "link.md"]
-        take(store, what)
+        apply_plan(store, what)
         assert files(store.root)["in/sub/a.md"] == (old / "sub" / "a.md").read_bytes()
         assert files(store.root)["in/picture.png"] == bytes(range(256))
         assert store.read("in/b").content.strip() == "mine"
@@ -106,7 +106,7 @@ def test_a_folder_of_notes_may_come_in_a_zip(tmp_path: Path) -> None:
         for name in ("sub/a.md", ".obsidian/app.json", "__MACOSX/._a.md"):
             archive.writestr(name, "Text\r\n")
     with open_store(tmp_path / "vault") as store:
-        take(store, planned(store, "markdown", tmp_path / "old.zip"))
+        apply_plan(store, planned(store, "markdown", tmp_path / "old.zip"))
         assert files(store.root) == {"in/sub/a.md": b"Text\r\n"}
         assert planned(store, "markdown", tmp_path / "old.zip").there == 1
 

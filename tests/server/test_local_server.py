@@ -36,7 +36,7 @@ class Lock:
         self._lock = FileLock(str(root), ".simplemem/server.lock")
 
     def try_acquire(self) -> bool:
-        return self._lock.take_or_keep()
+        return self._lock.acquire_or_keep()
 
     def release(self) -> None:
         self._lock.release()

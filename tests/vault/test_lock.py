@@ -100,10 +100,10 @@ def test_a_folder_thrown_away_meanwhile_is_made_again(vault: Path) -> None:
 
 def test_one_of_several_leads_and_the_next_takes_over(vault: Path) -> None:
     one, other = FileLock(str(vault), "index.leader"), FileLock(str(vault), "index.leader")
-    assert one.take_or_keep() and not other.take_or_keep()
+    assert one.acquire_or_keep() and not other.acquire_or_keep()
     (vault / "index.leader").unlink()
-    assert other.take_or_keep(), "the file that the first holds is not the one that is there"
-    assert not one.take_or_keep()
+    assert other.acquire_or_keep(), "the file that the first holds is not the one that is there"
+    assert not one.acquire_or_keep()
     other.release()
-    assert one.take_or_keep()
+    assert one.acquire_or_keep()
     one.release()

@@ -35,7 +35,7 @@ class Lease:
         self._number = 0  # 0: this process does not lead
         self._renewed_at = 0.0
 
-    def take_or_keep(self) -> bool:
+    def acquire_or_keep(self) -> bool:
         """Return whether this process leads, after taking the lead if nobody has it."""
         if self._number and time.monotonic() - self._renewed_at < _RENEWAL_SECONDS:
             return True

@@ -481,9 +481,10 @@ def _put_file(
     name: str,
     blob: pygit2.Oid | None,
 ) -> None:
-    """Put a file into a tree, or remove it. A file that was there keeps its mode.
+    """Put a file into a tree, or remove it if `blob` is None.
 
-    Raises AlreadyExists if a folder is in its place.
+    A file that was there keeps its mode. Raises AlreadyExists if a folder is in its place. To
+    remove what is not there is no error.
     """
     if blob is None:
         if old_entry is not None:

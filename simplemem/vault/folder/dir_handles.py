@@ -340,7 +340,10 @@ class DirHandles:
                 self.made.append(tuple(path.split("/")))
 
     def missing(self, parts: Parts) -> list[str]:
-        """Return the folders that `make` would create, outermost first."""
+        """Return the paths of the folders that `make` would create, outermost first.
+
+        Creates none. Raises OSError if a file or a link is in the place of one.
+        """
         try:
             self.folder(parts)
         except FileNotFoundError:

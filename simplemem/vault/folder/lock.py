@@ -165,7 +165,7 @@ class FileLock:
         self.holder = _read_owner(fd)
         return False
 
-    def take_or_keep(self) -> bool:
+    def acquire_or_keep(self) -> bool:
         """Return whether this process has the lock, after taking it if it is free. Never raises.
 
         A lock whose file was deleted or replaced is taken anew. In this way, one of several servers
@@ -244,13 +244,13 @@ class SideFile:
 
         The block is entered either way.
         """
-        is_taken = self._take_within(patience)
+        is_taken = self._acquire_within(patience)
         try:
             yield is_taken
         finally:
             self._lock.release()
 
-    def _take_within(self, seconds: float) -> bool:
+    def _acquire_within(self, seconds: float) -> bool:
         """Wait up to some seconds for the lock; return whether it was taken."""
         deadline = time.monotonic() + seconds
         while not self._lock.try_acquire():

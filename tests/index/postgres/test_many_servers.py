@@ -213,12 +213,12 @@ def test_one_leads_until_it_says_nothing_and_is_then_refused(tmp_path: Path) -> 
     with running() as url:
         one, other = (PostgresEngine(url, "lead", tmp_path / "index.db") for _ in range(2))
         first, second = one.leadership(), other.leadership()
-        assert first.take_or_keep() and not second.take_or_keep() and first.take_or_keep()
+        assert first.acquire_or_keep() and not second.acquire_or_keep() and first.acquire_or_keep()
         with one.exclusively() as db:  # eight seconds without a word
             db.execute(
                 "UPDATE meta SET value = split_part(value, ' ', 1) || ' 0' WHERE key = 'leader'"
             )
-        assert second.take_or_keep()
+        assert second.acquire_or_keep()
         with pytest.raises(Unavailable, match="another server is the leader"):
             one.set_meta("kept", "no")
         assert other.meta("kept") is None
@@ -228,7 +228,7 @@ def test_one_leads_until_it_says_nothing_and_is_then_refused(tmp_path: Path) -> 
             one.set_meta("kept", "no")
         second.release()
         third = PostgresEngine(url, "lead", tmp_path / "index.db")
-        assert third.leadership().take_or_keep()
+        assert third.leadership().acquire_or_keep()
         for each in (one, other, fresh, third):
             each.close()
 
@@ -256,10 +256,10 @@ def test_one_leads_after_the_tables_were_made_anew_or_a_clock_was_put_back(tmp_p
     with running() as url:
         one, other = (PostgresEngine(url, "lead", tmp_path / "index.db") for _ in range(2))
         first, second = one.leadership(), other.leadership()
-        assert first.take_or_keep()
+        assert first.acquire_or_keep()
         other.discard()
         assert (
-            second.take_or_keep()
+            second.acquire_or_keep()
         )  # with another number: what the first one writes is refused as before
         with pytest.raises(Unavailable, match="another server is the leader"):
             one.set_meta("kept", "no")
@@ -268,7 +268,7 @@ def test_one_leads_after_the_tables_were_made_anew_or_a_clock_was_put_back(tmp_p
             db.execute(
                 "UPDATE meta SET value = split_part(value, ' ', 1) || ' 99999999999' WHERE key = 'leader'"
             )
-        assert one.leadership().take_or_keep()
+        assert one.leadership().acquire_or_keep()
         one.rows("SET idle_in_transaction_session_timeout = '100ms'")
         with (
             pytest.raises(Unavailable, match="idle"),
