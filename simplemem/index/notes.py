@@ -130,9 +130,13 @@ class PendingRows:
         if not new:
             # Without ORDER BY: SQLite would prepare an ordering statement again for every note.
             sql = f"SELECT {columns} FROM {table} WHERE note_id = $1"
-            if sorted(self.db.execute(sql, (note_id,))) == new_rows:
+            old_rows = sorted(self.db.execute(sql, (note_id,)))
+            if old_rows == new_rows:
                 return
-            self.db.execute(f"DELETE FROM {table} WHERE note_id = $1", (note_id,)).fetchall()
+            if old_rows == new_rows[: len(old_rows)]:
+                new_rows = new_rows[len(old_rows) :]  # the usual result of an append
+            else:
+                self.db.execute(f"DELETE FROM {table} WHERE note_id = $1", (note_id,)).fetchall()
         if new_rows:
             count = len(columns.split())
             self.add(f"INSERT INTO {table} ({columns}) VALUES ({marks(count)})", new_rows)
@@ -533,9 +537,9 @@ def all_files(db: Connection) -> set[str]:
 
 def follow_files(db: Connection, added: Collection[str], removed: Collection[str]) -> None:
     """Write which files were added and removed, and resolve the links that could mean them."""
+    added = _without_stored_files(db, added)
     if not added and not removed:
         return
-    added = _without_stored_files(db, added)
 
     sql = "INSERT INTO files (path, name_key, copy_of) VALUES ($1, $2, $3)"
     db.executemany(sql, [_file_row(path) for path in added])

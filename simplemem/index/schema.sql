@@ -118,4 +118,10 @@ CREATE TABLE deleted_notes (
     segment_id {integer} NOT NULL, note_id {integer} NOT NULL,
     words {integer} NOT NULL, blocks {integer} NOT NULL, block_words {integer} NOT NULL, PRIMARY KEY (segment_id, note_id)
 ){by_key};
-CREATE INDEX deleted_notes_by_note ON deleted_notes (note_id);
+
+-- The segment that has the words of a note, and what counts of it there, so that a note is removed without reading
+-- the segment.
+CREATE TABLE indexed_notes (
+    note_id {integer} PRIMARY KEY, segment_id {integer} NOT NULL,
+    words {integer} NOT NULL, blocks {integer} NOT NULL, block_words {integer} NOT NULL
+);

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, NamedTuple
@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from simplemem.errors import SimplememError
 from simplemem.index import changes, notes
 from simplemem.index.api import Chunk, NoteMetadata, NoteRow, ParsedNote, Stat
-from simplemem.index.engine import Connection, Engine
+from simplemem.index.engine import Connection, DatabaseRow, Engine, IntegerList
 from simplemem.index.notes import PendingRows, stat_of, vector_space
 from simplemem.index.places import BLOCK, SHIFT
 from simplemem.index.terms.tokens import NoteTokens, TextTokens, tokenize
@@ -197,17 +197,19 @@ def put_text(
     returned if a remote service computes the vectors.
     """
     db = rows.db
+    old_places: dict[int, DatabaseRow] = {}
     old_vectors: dict[int, bytes] = {}
     vector_of_text: dict[bytes, bytes] = {}
     if not new:
-        old_digests = text_digests(db, note_id)
+        old_places = _places_of(db, note_id)
+        old_digests = {place: row[-1] for place, row in old_places.items() if row[-1] is not None}
         old_vectors = db.vectors.read(list(old_digests))
         vector_of_text = {old_digests[chunk_id]: vector for chunk_id, vector in old_vectors.items()}
-        _remove_rows(db, note_id)
+        remove_note(db, note_id)
 
     chunks = list(embedded_chunks(note_id, parsed))
     texts = [_HashedText(chunk_id, text, text_hash(text)) for chunk_id, _, text in chunks if text]
-    rows.add(_INSERT_PLACE, _place_rows(chunks, texts))
+    _replace_places(rows, old_places, _place_rows(chunks, texts))
     rows.add_words(_note_tokens(note_id, parsed))
 
     if private and vector_space(db).remote:
@@ -233,9 +235,7 @@ def put_text(
     return missing
 
 
-def _place_rows(
-    chunks: Sequence[EmbeddedChunk], texts: Iterable[_HashedText]
-) -> list[tuple[object, ...]]:
+def _place_rows(chunks: Sequence[EmbeddedChunk], texts: Iterable[_HashedText]) -> list[DatabaseRow]:
     """Return the rows of the table `places`, in which headings are a JSON list."""
     digests = {text.chunk_id: text.digest for text in texts}
     quote = json.encoder.encode_basestring
@@ -254,6 +254,29 @@ def _place_rows(
         )
         for chunk_id, chunk, _ in chunks
     ]
+
+
+def _places_of(db: Connection, note_id: int) -> dict[int, DatabaseRow]:
+    """Return the rows of the table `places` that belong to a note, by their ids."""
+    sql = """
+        SELECT id, start, stop, line, headings, hash FROM places
+        WHERE id >= $1 AND id < $2"""
+    return {row[0]: row for row in db.execute(sql, chunk_ids_of_note(note_id))}
+
+
+def _replace_places(
+    rows: PendingRows,
+    old_rows: Mapping[int, DatabaseRow],
+    new_rows: Sequence[DatabaseRow],
+) -> None:
+    """Put new places of a note in place of the old ones. Those that are equal stay."""
+    changed_rows = [row for row in new_rows if old_rows.get(row[0]) != row]
+    if old_rows:
+        unchanged = {row[0] for row in new_rows} - {row[0] for row in changed_rows}
+        outdated = IntegerList(old_rows.keys() - unchanged)
+        sql = f"DELETE FROM places WHERE {rows.db.dialect.in_integers('id', '$1')}"
+        rows.db.execute(sql, (outdated,)).fetchall()
+    rows.add(_INSERT_PLACE, changed_rows)
 
 
 def text_digests(db: Connection, note_id: int) -> dict[int, bytes]:
@@ -317,11 +340,6 @@ def chunk_ids_of_note(note_id: int) -> tuple[int, int]:
 def remove_text(db: Connection, note_id: int) -> None:
     """Delete the places, tokens and vectors of a note."""
     db.vectors.remove(list(text_digests(db, note_id)))
-    _remove_rows(db, note_id)
-
-
-def _remove_rows(db: Connection, note_id: int) -> None:
-    """Delete the places and tokens of a note."""
     remove_note(db, note_id)
     sql = "DELETE FROM places WHERE id >= $1 AND id < $2"
     db.execute(sql, chunk_ids_of_note(note_id)).fetchall()

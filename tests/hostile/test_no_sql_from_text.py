@@ -42,7 +42,7 @@ OURS = {
     "index/sqlite/engine.py": "setting first after is_among table dimension",
     "index/terms/query_terms.py": "positions has_deleted_notes needs_positions",
     "index/terms/merging.py": "is_in_range is_one_of_them",
-    "index/terms/writer.py": "table is_one_of_them",
+    "index/terms/writer.py": "table is_one_of_them is_one_of_the_notes is_in_old_segment",
 }
 """By file, what a statement is made of that the reading below cannot see to be ours: tables, columns and conditions out
 of lists of that file, and numbers. A name that comes from a caller or a note has no place here: it is bound as a

@@ -40,7 +40,7 @@ from simplemem.index.terms.integrity import find_damage
 from simplemem.index.terms.writer import is_merge_due
 
 T = TypeVar("T")
-SCHEMA = "8"  # the version of the tables; those of another version are made anew
+SCHEMA = "9"  # the version of the tables; those of another version are made anew
 _OWN_STATEMENTS = Path(__file__).with_name("schema.sql")
 _BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _SELECT_STATE = "SELECT key, value FROM meta WHERE key IN ('made', 'state')"
@@ -352,25 +352,35 @@ class PostgresEngine:
         After `expect_much`, let the server count its tables too. Raises Replaced as `writing` does.
         Not for a transaction.
         """
-        if is_merge_due(self, is_at_rest=True):
-            from simplemem.index.terms.merging import merge_segments  # imports numpy
-
-            merge_segments(self, generation, is_at_rest=True)
-
-        if self._has_grown:
-            # Otherwise the server would plan for empty tables until it looks by itself.
-            self._has_grown = False
-            for table in _LARGE_TABLES:
-                self.rows(f"ANALYZE {table}")
+        self._merge(generation, is_at_rest=True)
+        self._count_tables()
 
     def checkpoint(self, *, is_bulk: bool = False) -> None:  # noqa: ARG002  (there is no log to fold)
         """Merge segments of the term index, and make the index of vectors once there are many."""
-        self.fold()
+        self._merge()
+        self._count_tables()
         with _translating_errors():
             db = self._connect()
             db.settle()
             if db.vectors.build_index(self.max_compared_numbers):
                 self.set_meta("vectors", "indexed")  # a write, so that others notice
+
+    def _merge(self, generation: int | None = None, *, is_at_rest: bool = False) -> None:
+        """Merge segments of the term index, if that is due."""
+        if is_merge_due(self, is_at_rest=is_at_rest):
+            from simplemem.index.terms.merging import merge_segments  # imports numpy
+
+            merge_segments(self, generation, is_at_rest=is_at_rest)
+
+    def _count_tables(self) -> None:
+        """Let the server count its tables, after `expect_much`.
+
+        Otherwise it would plan for empty tables until it looks by itself.
+        """
+        if self._has_grown:
+            self._has_grown = False
+            for table in _LARGE_TABLES:
+                self.rows(f"ANALYZE {table}")
 
     def check(self) -> list[str]:
         """Return what is wrong with the tables, as far as the server and the term index see it."""

@@ -394,7 +394,7 @@ def _as_our_error(error: apsw.Error) -> Exception:
     return StatementFailed(str(error))
 
 
-SCHEMA_VERSION = 20
+SCHEMA_VERSION = 21
 APPLICATION_ID = 0x736D656D  # "smem"
 _SQLITE_MAGIC = b"SQLite format 3\0"
 _APPLICATION_ID_OFFSET = 68  # in the header of an SQLite file

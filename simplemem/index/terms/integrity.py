@@ -1,7 +1,11 @@
-"""Check that every segment of the term index can be read and holds all tokens of its notes."""
+"""Check that every segment of the term index can be read and holds all tokens of its notes.
+
+The table `indexed_notes` has to name the segment of each note.
+"""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +13,7 @@ import numpy as np
 
 from simplemem.index.engine import Connection, Damaged
 from simplemem.index.terms.merging import SegmentToMerge, read_source
-from simplemem.index.terms.segment import Postings, postings_from_rows
+from simplemem.index.terms.segment import Integers, Postings, postings_from_rows
 from simplemem.index.terms.writer import list_segments
 
 _TERMS_AT_ONCE = 20_000
@@ -18,16 +22,38 @@ _TERMS_AT_ONCE = 20_000
 def find_damage(db: Connection) -> list[str]:
     """Return what is wrong with the segments; nothing if all is well."""
     problems = []
+    listed_notes, listed_segments = _read_indexed_notes(db)
+    listed_count = 0
     for segment in list_segments(db):
         try:
             source = read_source(db, segment.number)
+            indexed = source.documents.note_ids[source.is_indexed]
             is_complete = _count_tokens(db, source) == int(source.documents.lengths.sum())
         except (Damaged, ValueError) as error:  # ValueError: bytes that became text
             problems.append(str(error))
             continue
         if not is_complete:
             problems.append("words of some notes are missing in the term index")
+
+        listed = listed_notes[listed_segments == segment.number]
+        listed_count += len(listed)
+        if not np.array_equal(listed, np.sort(indexed)):
+            problems.append("the term index does not list the notes of a segment")
+
+    if listed_count < len(listed_notes):
+        problems.append("the term index lists notes of a segment that does not exist")
     return problems
+
+
+def _read_indexed_notes(db: Connection) -> tuple[Integers, Integers]:
+    """Return the notes that have a segment, in order, and the number of each one's segment."""
+    note_ids = array("q")
+    numbers = array("q")
+    sql = "SELECT note_id, segment_id FROM indexed_notes ORDER BY note_id"
+    for note_id, number in db.execute(sql):
+        note_ids.append(note_id)
+        numbers.append(number)
+    return np.frombuffer(note_ids, np.int64), np.frombuffer(numbers, np.int64)
 
 
 def _count_tokens(db: Connection, source: SegmentToMerge) -> int:

@@ -32,7 +32,9 @@ from simplemem.index.terms.writer import (
     insert_segment,
     is_small,
     list_segments,
+    move_notes,
     new_number,
+    new_packed_number,
 )
 
 _ORPHANED_ROWS_AT_ONCE = 20_000
@@ -112,7 +114,9 @@ def merge_packed(db: Connection, numbers: Sequence[int]) -> None:
     delete_segments(db, numbers)
     if len(documents.note_ids):
         packed = pack_segment(documents, merge_postings(parts))
-        insert_segment(db, new_number(db), packed.sizes, packed.documents, packed.terms)
+        number = new_packed_number()
+        insert_segment(db, number, packed.sizes, packed.documents, packed.terms)
+        move_notes(db, documents.note_ids.tolist(), numbers, number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +284,7 @@ class _Merge:
         delete_segments(db, self._numbers)
         if len(documents.note_ids):
             insert_segment(db, number, sizes_of(documents), documents.pack(), None)
+            move_notes(db, documents.note_ids.tolist(), self._numbers, number)
             db.executemany(INSERT_DELETED, deleted_since)
         return True
 

@@ -60,7 +60,7 @@ def _tokenize_piece(text: str) -> list[str]:
     )
     if "" in tokens:
         tokens = [token or _BARE_ACCENT for token in tokens]
-    if any(len(token) > _MAX_TOKEN_CHARACTERS for token in tokens):
+    if max(map(len, tokens), default=0) > _MAX_TOKEN_CHARACTERS:
         return [token[:_MAX_TOKEN_CHARACTERS] for token in tokens]
     return tokens
 

@@ -14,38 +14,50 @@ import math
 import secrets
 import sys
 from array import array
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from operator import add
+from typing import NamedTuple
 
-from simplemem.index.engine import Connection, Damaged, Engine, IntegerList, read_integer
+from simplemem.index.engine import Connection, Engine, IntegerList
 from simplemem.index.terms.format import FIRST_BLOCK, MAX_COUNT, TITLE, PackedSegment, Sizes
 from simplemem.index.terms.tokens import SegmentBuilder
 
 # -- segments without numpy
 
 _TYPE_CODES = ("B", "H", "I", "Q")  # numbers of 1, 2, 4 and 8 bytes
+_MAX_NUMBERS = (0xFF, 0xFFFF, 0xFFFF_FFFF)  # of the types but the last
+_ORDINAL_BITS = 32
+_ORDINAL_MASK = (1 << _ORDINAL_BITS) - 1
 
 
 def pack_small_segment(builder: SegmentBuilder) -> PackedSegment:
     """Return the segment of all notes that a builder has collected."""
-    occurrences = _positions_by_term(builder)
-    posting_counts: list[int] = []
-    ordinals: list[int] = []
-    counts: list[int] = []
-    positions: list[int] = []
     terms = sorted(builder.numbers)
-    for term in terms:
-        posting_count = 0
-        positions_by_ordinal = occurrences[builder.numbers[term]]
-        for ordinal, positions_of_posting in _postings(positions_by_ordinal):
-            posting_count += 1
-            ordinals.append(ordinal)
-            counts.append(len(positions_of_posting))
-            positions += positions_of_posting
-        posting_counts.append(posting_count)
+    rank_of_number = [0] * len(terms)
+    for rank, term in enumerate(terms):
+        rank_of_number[builder.numbers[term]] = rank
 
-    text = "\n".join(terms).encode()
+    ranks = [rank_of_number[number] for number in builder.tokens]
+    ordinals: list[int] = []
+    positions: list[int] = []
+    for ordinal, length in enumerate(_lengths_of(builder)):
+        ordinals += [ordinal] * length
+        positions += range(length)
+
+    # Tokens by term; those of a term stay in the order of their texts and positions.
+    order = sorted(range(len(ranks)), key=ranks.__getitem__)
+    keys = [ranks[index] << _ORDINAL_BITS | ordinals[index] for index in order]
+    postings = _split_into_postings(Counter(keys))
+    posting_counts = Counter([key >> _ORDINAL_BITS for key, _ in postings])
+    packed_terms = _pack(
+        "\n".join(terms).encode(),
+        list(posting_counts.values()),
+        [key & _ORDINAL_MASK for key, _ in postings],
+        [count for _, count in postings],
+        [positions[index] for index in order],
+    )
     documents = _pack(
         builder.note_ids,
         builder.block_counts,
@@ -53,71 +65,46 @@ def pack_small_segment(builder: SegmentBuilder) -> PackedSegment:
         builder.extra_counts,
         builder.text_keys,
     )
-    packed_terms = _pack(text, posting_counts, ordinals, counts, positions)
-    return PackedSegment(_sizes_of(builder), documents, packed_terms)
+    return PackedSegment(_sum_sizes(sizes_of_notes(builder)), documents, packed_terms)
 
 
-def _positions_by_term(builder: SegmentBuilder) -> list[dict[int, list[int]]]:
-    """Return for each number of a term its positions in each ordinal."""
-    occurrences: list[dict[int, list[int]]] = [{} for _ in builder.numbers]
-    start = 0
-    lengths = _lengths(builder.word_counts, builder.extra_counts)
-    for ordinal, length in enumerate(lengths):
-        end = start + length
-        for position, number in enumerate(builder.tokens[start:end]):
-            positions_by_ordinal = occurrences[number]
-            positions_by_ordinal.setdefault(ordinal, []).append(position)
-        start = end
-    return occurrences
+def _split_into_postings(occurrences: Mapping[int, int]) -> list[tuple[int, int]]:
+    """Return keys with their numbers of occurrences, at most `MAX_COUNT` at a time."""
+    postings = list(occurrences.items())
+    if not postings or max(occurrences.values()) <= MAX_COUNT:
+        return postings
+
+    split_postings = []
+    for key, count in postings:
+        full_postings, rest = divmod(count, MAX_COUNT)
+        split_postings += [(key, MAX_COUNT)] * full_postings
+        if rest:
+            split_postings.append((key, rest))
+    return split_postings
 
 
-def _postings(positions_of_ordinals: dict[int, list[int]]) -> Iterable[tuple[int, list[int]]]:
-    """Yield ordinals with their positions, at most `MAX_COUNT` at a time."""
-    for ordinal, positions in positions_of_ordinals.items():
-        for first in range(0, len(positions), MAX_COUNT):
-            yield ordinal, positions[first : first + MAX_COUNT]
-
-
-def _sizes_of(builder: SegmentBuilder) -> Sizes:
-    lengths = _lengths(builder.word_counts, builder.extra_counts)
-    sizes_of_notes = []
+def sizes_of_notes(builder: SegmentBuilder) -> list[Sizes]:
+    """Return the sizes of each note that a builder has collected."""
+    lengths = _lengths_of(builder)
+    sizes = []
     first = 0
     for block_count in builder.block_counts:
         end = first + FIRST_BLOCK + block_count
-        sizes_of_notes.append(_sizes_of_note(lengths[first:end]))
+        lengths_of_blocks = lengths[first + FIRST_BLOCK : end]
+        title_words = block_count * lengths[first + TITLE]
+        block_words = sum(lengths_of_blocks) + title_words
+        sizes.append(Sizes(1, sum(lengths[first:end]), block_count, block_words))
         first = end
-    return Sizes(*map(sum, zip(*sizes_of_notes, strict=True)))
+    return sizes
 
 
-def _lengths(word_counts: Iterable[int], extra_counts: Iterable[int]) -> list[int]:
+def _sum_sizes(sizes: Iterable[Sizes]) -> Sizes:
+    return Sizes(*map(sum, zip(*sizes, strict=True)))
+
+
+def _lengths_of(builder: SegmentBuilder) -> list[int]:
     """Return how many tokens each text has."""
-    return list(map(sum, zip(word_counts, extra_counts, strict=True)))
-
-
-def _sizes_of_note(lengths: Sequence[int]) -> Sizes:
-    """Return the sizes of one note, whose title, summary and blocks have so many tokens."""
-    lengths_of_blocks = lengths[FIRST_BLOCK:]
-    block_words = sum(lengths_of_blocks) + len(lengths_of_blocks) * lengths[TITLE]
-    return Sizes(1, sum(lengths), len(lengths_of_blocks), block_words)
-
-
-def find_note(documents: bytes, note_id: int) -> Sizes | None:
-    """Return the sizes of a note in a segment, or None if the segment does not hold it.
-
-    `documents` is the column of that name. Raises Damaged if it cannot be read.
-    """
-    note_ids, block_counts, word_counts, extra_counts = _unpack(documents, 4)
-    try:
-        index = note_ids.index(note_id)
-    except ValueError:
-        return None
-
-    first = FIRST_BLOCK * index + sum(block_counts[:index])
-    end = first + FIRST_BLOCK + block_counts[index]
-    lengths = _lengths(word_counts[first:end], extra_counts[first:end])
-    if len(lengths) != end - first:
-        raise Damaged("a segment of the term index does not fit its blocks")
-    return _sizes_of_note(lengths)
+    return list(map(add, builder.word_counts, builder.extra_counts))
 
 
 def _pack(*columns: Sequence[int]) -> bytes:
@@ -138,32 +125,7 @@ def _pack(*columns: Sequence[int]) -> bytes:
 
 def _smallest_type(largest: int) -> int:
     """Return the index in `_TYPE_CODES` of the smallest type that holds a number."""
-    code = 0
-    while largest >= 1 << 8 * array(_TYPE_CODES[code]).itemsize:
-        code += 1
-    return code
-
-
-def _unpack(packed: bytes, count: int) -> list[array[int]]:
-    """Return the first `count` sequences of numbers. Raises Damaged."""
-    columns: list[array[int]] = []
-    offset = 0
-    try:
-        for _ in range(count):
-            numbers = array(_TYPE_CODES[packed[offset]])
-            start = offset + 5
-            length = int.from_bytes(packed[offset + 1 : start], "little")
-            end = start + length * numbers.itemsize
-            numbers.frombytes(packed[start:end])
-            if len(numbers) != length:
-                raise Damaged("a segment of the term index is incomplete")
-            if sys.byteorder == "big":
-                numbers.byteswap()
-            columns.append(numbers)
-            offset = end
-    except (IndexError, ValueError) as error:
-        raise Damaged("a segment of the term index cannot be read") from error
-    return columns
+    return bisect_left(_MAX_NUMBERS, largest)
 
 
 # -- segments as rows
@@ -175,16 +137,33 @@ MAX_PACKED_NOTES = 2_000  # in segments of one row; a query reads all of such a 
 MAX_PACKED_NOTES_DURING_IMPORT = 20_000  # so that the rows of terms are written once
 _MAX_DELETED = 0.25  # of the notes of a segment, before it is written again without them
 _WORDS_PER_NOTE = 1_000  # at most, of a note that counts as one
-_SEGMENT_BITS = 31
+_SEGMENT_BITS = 31  # of the number of a segment whose terms have rows, which each row repeats
+_PACKED_SEGMENT_BIT = 1 << 46  # in the number of a packed segment
 MERGE = "merge"  # in `meta`: the number of the segment that a merge is writing
 _MAX_SMALL_TOKENS = 5_000  # of which a segment is made without numpy
 
 _INSERT_SEGMENT = """
     INSERT INTO segments (segment_id, notes, words, blocks, block_words, documents, packed)
     VALUES ($1, $2, $3, $4, $5, $6, $7)"""
+_INSERT_INDEXED = """
+    INSERT INTO indexed_notes (note_id, segment_id, words, blocks, block_words)
+    VALUES ($1, $2, $3, $4, $5)"""
+_TAKE_INDEXED = """
+    DELETE FROM indexed_notes WHERE note_id = $1
+    RETURNING segment_id, words, blocks, block_words"""
+_COUNT_LEFT = """
+    SELECT notes - (SELECT count(*) FROM deleted_notes WHERE segment_id = $1)
+    FROM segments WHERE segment_id = $1"""
 INSERT_DELETED = """
     INSERT INTO deleted_notes (segment_id, note_id, words, blocks, block_words)
     VALUES ($1, $2, $3, $4, $5)"""
+# SQLite reads the length of a value from its row, but the whole value for IS NOT NULL.
+_LIST_SEGMENTS = """
+    SELECT s.segment_id, s.notes,
+           (SELECT count(*) FROM deleted_notes d WHERE d.segment_id = s.segment_id),
+           coalesce(length(s.packed), 0) > 0, s.words
+    FROM segments s
+    ORDER BY s.notes, s.segment_id"""
 
 
 def add_notes(db: Connection, builder: SegmentBuilder) -> list[int]:
@@ -202,7 +181,14 @@ def add_notes(db: Connection, builder: SegmentBuilder) -> list[int]:
 
         documents, postings = build_segment(builder)
         packed = pack_segment(documents, postings)
-    insert_segment(db, new_number(db), packed.sizes, packed.documents, packed.terms)
+
+    number = new_packed_number()
+    insert_segment(db, number, packed.sizes, packed.documents, packed.terms)
+    rows = [
+        (note_id, number, sizes.words, sizes.blocks, sizes.block_words)
+        for note_id, sizes in zip(builder.note_ids, sizes_of_notes(builder), strict=True)
+    ]
+    db.executemany(_INSERT_INDEXED, rows)
 
     packed_segments = [segment for segment in list_segments(db) if segment.is_packed]
     chosen = choose_merge(packed_segments)
@@ -212,29 +198,33 @@ def add_notes(db: Connection, builder: SegmentBuilder) -> list[int]:
 
 
 def remove_note(db: Connection, note_id: int) -> None:
-    """Remove the words of a note, if the index has them. For a write transaction.
+    """Remove the words of a note, if the index has them. For a write transaction."""
+    row = db.execute(_TAKE_INDEXED, (note_id,)).fetchall()
+    if not row:
+        return
 
-    Reads the column `documents` of every segment, so its cost grows with the number of notes:
-    0.84 ms at 10,000 notes.
+    number, words, blocks, block_words = row[0]
+    notes_left = db.execute(_COUNT_LEFT, (number,)).get
+    if notes_left == 1:
+        delete_segments(db, [number])
+    else:
+        db.execute(INSERT_DELETED, (number, note_id, words, blocks, block_words)).fetchall()
+
+
+def move_notes(
+    db: Connection, note_ids: Iterable[int], numbers: Sequence[int], number: int
+) -> None:
+    """Record that notes are in a merged segment now, unless they have left the old ones.
+
+    `numbers` are those of the old segments, `number` is that of the merged one.
     """
-    sql = "SELECT segment_id FROM deleted_notes WHERE note_id = $1"
-    deleted_from = {int(number) for (number,) in db.execute(sql, (note_id,))}
-    segments: Any = db.execute("SELECT segment_id, notes, documents FROM segments").fetchall()
-    for number, note_count, documents in segments:
-        if number in deleted_from:
-            continue
-        sizes = find_note(documents, note_id)
-        if sizes is None:
-            continue
-
-        sql = "SELECT count(*) FROM deleted_notes WHERE segment_id = $1"
-        deleted_count = read_integer(db.execute(sql, (number,)))
-        is_last_note = note_count == deleted_count + 1
-        if is_last_note:
-            delete_segments(db, [number])
-        else:
-            row = (number, note_id, sizes.words, sizes.blocks, sizes.block_words)
-            db.execute(INSERT_DELETED, row).fetchall()
+    is_one_of_the_notes = db.dialect.in_integers("note_id", "$2")
+    is_in_old_segment = db.dialect.in_integers("segment_id", "$3")
+    sql = f"""
+        UPDATE indexed_notes SET segment_id = $1
+        WHERE {is_one_of_the_notes} AND {is_in_old_segment}"""
+    values = (number, IntegerList(note_ids), IntegerList(numbers))
+    db.execute(sql, values).fetchall()
 
 
 def delete_segments(db: Connection, numbers: Sequence[int]) -> None:
@@ -256,23 +246,26 @@ def insert_segment(
     db.execute(_INSERT_SEGMENT, (number, *sizes, documents, packed)).fetchall()
 
 
-def new_number(db: Connection) -> int:
-    """Return a random number for a segment.
+def new_packed_number() -> int:
+    """Return a random number for a packed segment.
 
     A process keeps segments in memory under their numbers. A number that counts up would come twice
-    when a transaction is rolled back, and then find the wrong segment in memory.
+    when a transaction is rolled back, and then find the wrong segment in memory. Numbers of packed
+    segments are so large that two of them are never equal, and none is that of rows of terms.
     """
+    return _PACKED_SEGMENT_BIT | secrets.randbelow(_PACKED_SEGMENT_BIT)
+
+
+def new_number(db: Connection) -> int:
+    """Return a random number for a segment whose terms have rows, and that no rows have."""
     while True:
         number = secrets.randbits(_SEGMENT_BITS)
-        sql = """
-            SELECT 1 FROM segments WHERE segment_id = $1
-            UNION ALL SELECT 1 FROM terms WHERE segment_id = $1 LIMIT 1"""
+        sql = "SELECT 1 FROM terms WHERE segment_id = $1 LIMIT 1"
         if db.execute(sql, (number,)).fetchone() is None:
             return number
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentFacts:
+class SegmentFacts(NamedTuple):
     """The row of a segment, without its notes and terms."""
 
     number: int
@@ -294,16 +287,7 @@ class SegmentFacts:
 
 def list_segments(db: Connection) -> list[SegmentFacts]:
     """Return all segments, the smallest first."""
-    sql = """
-        SELECT s.segment_id, s.notes, count(d.note_id), s.packed IS NOT NULL, s.words
-        FROM segments s LEFT JOIN deleted_notes d ON d.segment_id = s.segment_id
-        GROUP BY s.segment_id, s.notes, s.packed IS NOT NULL, s.words
-        ORDER BY s.notes, s.segment_id"""
-    rows: Any = db.execute(sql)
-    return [
-        SegmentFacts(number, notes, deleted, bool(is_packed), words)
-        for number, notes, deleted, is_packed, words in rows
-    ]
+    return [SegmentFacts._make(row) for row in db.execute(_LIST_SEGMENTS)]
 
 
 def choose_merge(
@@ -362,13 +346,18 @@ def is_merge_due(
     *,
     is_at_rest: bool = False,
 ) -> bool:
-    """Return whether `merge_segments` (merging.py) would do anything. Needs no numpy.
+    """Return whether `merge_segments` (merging.py) is to be called. Needs no numpy.
 
-    The arguments are those of `choose_merge`.
+    The arguments are those of `choose_merge`. Rows that an interrupted merge has left are looked
+    for only if `is_at_rest`, because this is asked after each write.
     """
+    segments = [SegmentFacts._make(row) for row in database.rows(_LIST_SEGMENTS)]
+    if choose_merge(segments, max_packed, is_at_rest=is_at_rest):
+        return True
+    if not is_at_rest:
+        return False
     with database.reading() as db:
-        chosen = choose_merge(list_segments(db), max_packed, is_at_rest=is_at_rest)
-        return bool(chosen) or find_orphan(db) is not None
+        return find_orphan(db) is not None
 
 
 def find_orphan(db: Connection) -> int | None:

@@ -36,7 +36,7 @@ from simplemem.index.terms.tokens import (
     phrases_of,
     tokenize,
 )
-from simplemem.index.terms.writer import find_note, pack_small_segment
+from simplemem.index.terms.writer import pack_small_segment, sizes_of_notes
 
 Occurrence = tuple[str, int, int, int]  # a term, its note, the number of the text in it, a position
 
@@ -184,16 +184,15 @@ def test_a_small_segment_is_made_the_same_without_numpy(
 
 
 @given(NOTES)
-def test_a_note_is_found_in_a_segment_without_numpy(
+def test_the_sizes_of_each_note_are_known_without_numpy(
     drawn: list[tuple[TextTokens, TextTokens, list[TextTokens]]],
 ) -> None:
     notes = _notes(drawn)
-    documents, _ = _build(notes)
-    packed = documents.pack()
+    builder = SegmentBuilder()
     for note in notes:
-        alone, _ = _build([note])
-        assert find_note(packed, note.note_id) == sizes_of(alone)
-    assert find_note(packed, 99) is None
+        builder.add(note)
+    alone = [_build([note])[0] for note in notes]
+    assert sizes_of_notes(builder) == [sizes_of(documents) for documents in alone]
 
 
 def test_a_very_long_word_is_found_by_itself() -> None:

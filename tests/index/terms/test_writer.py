@@ -73,6 +73,23 @@ def test_when_all_notes_are_removed_no_segment_is_left(database: SqliteEngine) -
     assert database.rows("SELECT count(*) FROM deleted_notes") == [(0,)]
 
 
+def test_a_list_of_notes_that_does_not_fit_the_segments_is_damage(database: SqliteEngine) -> None:
+    _put(database, *(f"n{number}" for number in range(5)))
+    merge_segments(database, max_packed=0)
+    ids = _put(database, "n3")
+    _segments(database)
+    changes = (
+        ("DELETE FROM indexed_notes WHERE note_id = $1", (ids["n3"],)),
+        ("UPDATE indexed_notes SET segment_id = 7 WHERE note_id = $1", (ids["n3"],)),
+        ("INSERT INTO indexed_notes VALUES (999, 7, 1, 1, 1)", ()),
+    )
+    for sql, values in changes:
+        with pytest.raises(KeyError), database.writing() as db:
+            db.execute(sql, values).fetchall()
+            assert find_damage(db)
+            raise KeyError
+
+
 def test_merged_terms_have_rows_and_say_the_same(database: SqliteEngine) -> None:
     chance = random.Random(1)
     for batch in range(3):
