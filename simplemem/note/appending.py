@@ -52,11 +52,11 @@ _CODE_OR_COMMENT = re.compile(r"\\[\\`] | (?P<backticks> `+ ) | (?P<comment> %% 
 def append_content(note: Note, addition: str) -> str:
     """Return the text of the note with an addition at its end, below a blank line.
 
-    There is no blank line if the note has no content, if the addition continues the list or table
-    that the note ends with, or if the addition is indented as more of its last block. Every byte of
-    the note stays as it is. The line ends of the addition become those of the note, and its last
-    line is ended. Whether something is open at the end, such as code, is not checked: `open_at_end`
-    says so.
+    There is no blank line if the note has no content, if one side has a blank line there already,
+    if a fence is open, if the addition continues the list or table that the note ends with, or if
+    it is indented as more of the last block. Every byte of the note stays as it is. The line ends
+    of the addition become those of the note, and its last line is ended. `open_at_end` says what
+    the addition would become part of; this does not check it.
     """
     text = note.text
     newline = newline_of(text)
