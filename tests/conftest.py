@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import gc
+import itertools
 import os
 import shutil
 import signal
@@ -18,6 +20,9 @@ import typer.testing
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
+# What is made until the first test begins stays: a run spends a third of its collection on looking for garbage in it.
+gc.disable()
+
 # Without compiled files, each run rewrites every assertion, and each process that a test starts compiles all it imports.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
@@ -32,6 +37,19 @@ hypothesis.settings.register_profile("quick", max_examples=20)
 typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 
+def pytest_collection_finish() -> None:
+    """From here on garbage is collected, but not looked for among modules and tests."""
+    gc.enable()
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Three workers for two cores: a test that waits for a disk or a server leaves its core to another."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return (cores or 1) * 3 // 2
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _signals_are_heard() -> None:
     """A shell that runs the tests in the background has them, and all they start, ignore Ctrl-C and its own end."""
@@ -41,12 +59,18 @@ def _signals_are_heard() -> None:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Folders that are not there yet. (`mktemp` would read the names of all earlier ones for each.)"""
+    folder = tmp_path_factory.mktemp("homes")
+    return (folder / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def a_home_of_its_own(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def a_home_of_its_own(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or writes the settings or the vault of the person who runs it."""
-    home = tmp_path_factory.mktemp("home")
+    home = next(_homes)
+    home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(home / ".cache"))
