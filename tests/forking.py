@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
@@ -10,6 +11,7 @@ import runpy
 import socket
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 # As simplemem.__main__ sets them before its first import.
@@ -90,12 +92,20 @@ def _become(order: dict[str, Any], descriptors: list[int]) -> None:
     os.environ.clear()
     os.environ.update(order["env"])
     sys.argv = ["simplemem", *order["arguments"]]
+    if order["command_line_used"]:
+        # What it imports is in memory all the same, so that to import it once more is cheap.
+        del sys.modules["simplemem.cli.app"]
+        atexit.register(_say_whether_used, Path(order["command_line_used"]))
     text: dict[str, Any] = {"encoding": sys.stdout.encoding, "closefd": False}
     sys.stdin = sys.__stdin__ = open(0, errors=sys.stdin.errors, **text)  # noqa: SIM115
     sys.stdout = sys.__stdout__ = open(  # noqa: SIM115
         1, "w", buffering=1 if os.isatty(1) else -1, errors=sys.stdout.errors, **text
     )
     sys.stderr = sys.__stderr__ = open(2, "w", buffering=1, errors="backslashreplace", **text)  # noqa: SIM115
+
+
+def _say_whether_used(file: Path) -> None:
+    file.write_text("yes" if "simplemem.cli.app" in sys.modules else "no")
 
 
 if __name__ == "__main__":

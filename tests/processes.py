@@ -65,7 +65,15 @@ def _decided_at_the_start(env: dict[str, str]) -> dict[str, str]:
 
 
 class Program(subprocess.Popen[Any]):
-    """`subprocess.Popen` for `[sys.executable, "-m", "simplemem", …]`."""
+    """`subprocess.Popen` for `[sys.executable, "-m", "simplemem", …]`.
+
+    A forked one writes into the file `command_line_used`, as it ends, whether it came to the command line: "no" says
+    that a server answered it.
+    """
+
+    def __init__(self, *given: Any, command_line_used: Path | None = None, **more: Any) -> None:
+        self._command_line_used = command_line_used
+        super().__init__(*given, **more)
 
     def _execute_child(  # type: ignore[override]
         self,
@@ -95,6 +103,7 @@ class Program(subprocess.Popen[Any]):
             or rest != _ORDINARY
             or _decided_at_the_start(given) != _decided_at_the_start(dict(os.environ))
         ):
+            assert self._command_line_used is None, "only a forked program says so"
             super()._execute_child(  # type: ignore[misc]
                 args, executable, preexec_fn, close_fds, pass_fds, cwd, env, startupinfo, creationflags, shell,
                 p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite, *rest,
@@ -104,6 +113,7 @@ class Program(subprocess.Popen[Any]):
             "arguments": [os.fspath(each) for each in args[3:]],
             "env": given,
             "cwd": None if cwd is None else os.fspath(cwd),
+            "command_line_used": str(self._command_line_used or ""),
         }
         streams = [p2cread, c2pwrite, errwrite]
         ends = [own if end == -1 else end for own, end in enumerate(streams)]
