@@ -5,21 +5,28 @@ VENV    ?= .venv
 MINUTES ?= 30
 BIN     := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
-.PHONY: demo test slow lint bench soak docs site pictures dist dist-check clean
+.PHONY: demo test slow lint style types quick bench soak docs site pictures dist dist-check clean
 
 demo: $(VENV)/.installed            ## set up, and show an agent at work with the example vault
 	@$(BIN)/python docs/demo.py
 
-test: $(VENV)/.installed-dev lint   ## set up, then every check but the slow tests
+test: $(VENV)/.installed-dev style  ## set up, then every check but the slow tests
+	@$(MAKE) --no-print-directory -j 2 types quick
+
+quick: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow' --hypothesis-profile quick
 
 slow: $(VENV)/.installed-dev        ## the tests that `make test` leaves out, and the property tests with all their examples
 	@$(BIN)/python -m pytest -n auto --dist worksteal -m slow
 	@$(BIN)/python -m pytest -n auto --dist worksteal tests/property
 
-lint: $(VENV)/.installed-dev        ## style, types, and the dependencies between packages
+lint: style types                   ## style, types, and the dependencies between packages
+
+style: $(VENV)/.installed-dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-dev
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 

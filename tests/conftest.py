@@ -23,6 +23,11 @@ from simplemem.store import EnhancedStore
 # What is made until the first test begins stays: a run spends a third of its collection on looking for garbage in it.
 gc.disable()
 
+# A vault waits, at each change, until the disk has it: half of the time of most tests. Those of tests/vault stay on a disk.
+_MEMORY = Path("/dev/shm")
+if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > 4 << 30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
+
 # Without compiled files, each run rewrites every assertion, and each process that a test starts compiles all it imports.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False

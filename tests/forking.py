@@ -10,6 +10,7 @@ import os
 import runpy
 import socket
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -87,8 +88,7 @@ def _become(order: dict[str, Any], descriptors: list[int]) -> None:
     for descriptor in descriptors:
         if descriptor > 2:
             os.close(descriptor)
-    if order["cwd"] is not None:
-        os.chdir(order["cwd"])
+    os.chdir(order["cwd"])
     os.environ.clear()
     os.environ.update(order["env"])
     sys.argv = ["simplemem", *order["arguments"]]
@@ -108,6 +108,23 @@ def _say_whether_used(file: Path) -> None:
     file.write_text("yes" if "simplemem.cli.app" in sys.modules else "no")
 
 
+def _end(code: int) -> None:
+    """As Python ends, but without taking apart what was imported, which would copy every page of it."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        return  # as Python says it
+    os._exit(code)
+
+
 if __name__ == "__main__":
     main(socket.socket(fileno=int(sys.argv[1])))
-    runpy.run_module("simplemem", run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module("simplemem", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if isinstance(end.code, int):
+            _end(end.code)
+        raise

@@ -112,7 +112,7 @@ class Program(subprocess.Popen[Any]):
         order = {
             "arguments": [os.fspath(each) for each in args[3:]],
             "env": given,
-            "cwd": None if cwd is None else os.fspath(cwd),
+            "cwd": os.getcwd() if cwd is None else os.fspath(cwd),
             "command_line_used": str(self._command_line_used or ""),
         }
         streams = [p2cread, c2pwrite, errwrite]

@@ -325,13 +325,15 @@ def test_a_commit_and_a_push_are_checked_with_what_ci_runs() -> None:
         "repos"
     ][0]["hooks"]
     rules = (REPOSITORY / "Makefile").read_text(encoding="utf-8").split("\n\n")
-    lint, test = (
-        next(rule for rule in rules if rule.startswith(f"{name}:")) for name in ("lint", "test")
-    )
-    assert "lint" in test.split("\n")[0]  # `make test` lints first
+    rule = {each.partition(":")[0]: each for each in rules}
+    assert rule["lint"].partition("##")[0].split()[1:] == ["style", "types"]
+    first, second = rule["test"].split("\n")
+    assert first.partition("##")[0].split()[-1] == "style"
+    assert second.endswith("types quick")  # which run at the same time
     checks = [
         line.partition("$(BIN)/")[2]
-        for line in (lint + "\n" + test).split("\n")
+        for name in ("style", "types", "quick")
+        for line in rule[name].split("\n")
         if line.startswith("\t")
     ]
     assert [hook["entry"].removeprefix(".venv/bin/") for hook in hooks] == checks

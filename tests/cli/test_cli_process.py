@@ -109,8 +109,7 @@ def test_completion_knows_names_and_tags_and_makes_nothing(vault: Path, tmp_path
     def completed(line: str, vault: Path = vault) -> list[str]:
         env = {**os.environ, "_SIMPLEMEM_COMPLETE": "complete_bash", "SIMPLEMEM_VAULT": str(vault)}
         env |= {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
-        code = "import sys; sys.argv[0] = 'simplemem'; from simplemem.__main__ import main; sys.exit(main())"
-        ran = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+        ran = run_program(env=env)
         assert ran.stderr == ""
         return ran.stdout.split("\n")
 
