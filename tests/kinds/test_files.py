@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import random
 import re
@@ -19,8 +20,10 @@ from simplemem.kinds.files import run
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
-anthropic = pytest.importorskip("anthropic")
-from anthropic.tools import BetaLocalFilesystemMemoryTool, ToolError  # noqa: E402
+# It is imported in the tests: to import it takes longer than to run them, and every process of a run reads this module.
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("anthropic") is None, reason="needs the extra `anthropic`"
+)
 
 
 @pytest.fixture
@@ -37,6 +40,8 @@ def ours(store: EnhancedStore, **call: Any) -> str:
 
 
 def theirs(tool: Any, **call: Any) -> str:
+    from anthropic.tools import ToolError
+
     try:
         return str(tool.call(call))
     except ToolError as error:
@@ -107,6 +112,8 @@ def a_call(dice: random.Random) -> dict[str, Any]:
 def test_any_calls_are_answered_as_by_the_implementation_of_the_sdk(
     seed: int, store: EnhancedStore, tmp_path: Path
 ) -> None:
+    from anthropic.tools import BetaLocalFilesystemMemoryTool
+
     dice, reference = random.Random(seed), BetaLocalFilesystemMemoryTool(str(tmp_path))
     for _ in range(15):
         call = a_call(dice)
@@ -305,6 +312,8 @@ class _Model(BaseHTTPRequestHandler):
 
 
 def test_the_class_serves_the_runner_of_the_sdk(tmp_path: Path) -> None:
+    import anthropic
+
     from simplemem.anthropic import MemoryTool
 
     server = HTTPServer(("127.0.0.1", 0), _Model)
