@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,12 +26,14 @@ from simplemem.errors import Conflict, Invalid
 from simplemem.note.words import format_count
 
 if TYPE_CHECKING:
-    from simplemem.models import Undone, UndoneMany
+    from simplemem.models import HistoryEntry, Undone, UndoneMany
     from simplemem.store import EnhancedStore
 
 commands = typer.Typer()
 _PANEL = "History"
-_AUTHOR = "The version of a client can be left out."
+_MAX_SEARCHED = 1000  # changes whose authors are looked at
+_MAX_AUTHORS = 10
+_AUTHOR = "The version of a client can be left out. The name of a token includes each client that used it."
 What = Annotated[
     str | None, argument("NAME|VERSION", "A note, or the version of a step.", complete_name)
 ]
@@ -70,6 +73,8 @@ def history(
             name, limit=limit, diff=diff, by=author, since=since, until=until, steps=True
         )
         warnings = [store.git_trouble] if name and store.git_trouble else []
+        if author and not entries:
+            lines = _nothing_by(author, store.history(name, limit=_MAX_SEARCHED))
     for entry in entries:
         title = f"{entry.name} → {entry.new_name}" if entry.new_name else entry.name
         title += f", {entry.notes} notes" if entry.notes > 1 else ""
@@ -93,11 +98,20 @@ def history(
     columns = (WHOLE, WHOLE, WHOLE, WHOLE, OPTIONAL, OPTIONAL, SHRINKS)
     return Answer(
         facts,
-        lines if entries else [["No changes through simplemem."]],
+        lines or ([] if entries else [["No changes through simplemem."]]),
         table=table,
         columns=columns,
         warnings=warnings,
     )
+
+
+def _nothing_by(author: str, entries: Sequence[HistoryEntry]) -> Lines:
+    """Say that an author has changed nothing, and name those who have."""
+    others = list(dict.fromkeys(entry.who for entry in entries if entry.who))[:_MAX_AUTHORS]
+    lines: Lines = [[f"{one_line(author)} has changed nothing here."]]
+    if others:
+        lines.append([("near: ", "dim"), ", ".join(map(one_line, others))])
+    return lines
 
 
 @command(commands, _PANEL)

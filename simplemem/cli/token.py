@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
@@ -12,7 +13,7 @@ import typer
 from simplemem.cli.command import Answer, command
 from simplemem.cli.options import Group, argument, duration, flag, option
 from simplemem.cli.output import WHOLE, Part
-from simplemem.errors import Invalid
+from simplemem.errors import Invalid, NotFound
 
 commands = typer.Typer()
 _tokens = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich")
@@ -28,7 +29,10 @@ commands.add_typer(
 def new(
     name: Annotated[
         str,
-        argument("NAME", "A name for the token. The history shows it as the author of changes."),
+        argument(
+            "NAME",
+            "A name for the token. The history shows it as the author of changes, before the name of the client.",
+        ),
     ],
     write: Annotated[
         bool, flag("--write", "Allow changing notes. Without it, the token can only read.")
@@ -65,7 +69,8 @@ def new(
 ) -> Answer:
     """Create a token.
 
-    The token is shown once. Only its hash is stored.
+    The token is printed once, on standard output. Only its hash is stored. `simplemem undo --author NAME --since WHEN`
+    undoes what was changed with it.
 
     $ simplemem token new laptop --write
     $ simplemem token new 'build server' --folder projects/apollo --expires 90d
@@ -95,13 +100,26 @@ def new(
     )
     grant = Grant(name, scopes, tuple(vault or ()), places, user or "", calls, kilobytes, until)
     token = Tokens(token_folder(os.environ)).new(grant)
-    next_step: list[Part] = [
-        "It is not shown again. Send it as ",
-        ("Authorization: Bearer ...", "cyan"),
+    notes = [] if vault else _about_missing_folders(places)
+    # On standard error, so that TOKEN=$(simplemem token new NAME) contains the token alone.
+    notes.append("the token is not shown again; send it as `Authorization: Bearer TOKEN`")
+    facts = {"name": name, "token": token, "scopes": list(scopes)}
+    return Answer(facts, [[(token, "bold")]], warnings=notes)
+
+
+def _about_missing_folders(places: Sequence[str]) -> list[str]:
+    """Say which folders the vault of this user lacks. Nothing if there is no vault."""
+    from simplemem.settings.find_vault import find_existing_vault
+
+    try:
+        root = find_existing_vault()
+    except NotFound:
+        return []
+    return [
+        f"the vault {root} has no folder {place.rstrip('/')}; the token can read no note until it exists"
+        for place in places
+        if not (root / place).is_dir()
     ]
-    return Answer(
-        {"name": name, "token": token, "scopes": list(scopes)}, [[(token, "bold")], next_step]
-    )
 
 
 @command(_tokens, name="list")

@@ -30,6 +30,7 @@ from simplemem.note.words import well_formed
 from simplemem.vault.folder.history import Log
 from simplemem.vault.source import NoteSource
 from simplemem.vault.values import (
+    AUTHOR_SEPARATOR,
     Version,
     format_version,
     last_before,
@@ -226,15 +227,16 @@ def author_of(version: Version) -> Origin:
 
 
 def is_called(who: str, name: str) -> bool:
-    """Return whether a client is called so, with or without the version that it states.
+    """Return whether an author is called so, with or without the version that the client states.
 
-    The name "" matches every client.
+    The name of a token matches every client that has it. The name "" matches every author.
     """
-    client = who.casefold()
+    author = who.casefold()
+    token_name, _, _ = author.partition(AUTHOR_SEPARATOR)
     wanted_name = " ".join(name.split()).casefold()
-    if wanted_name in ("", client):
+    if wanted_name in ("", author, token_name):
         return True
-    client_name, _, client_version = client.rpartition(" ")
+    client_name, _, client_version = author.rpartition(" ")
     has_version = any(map(str.isdigit, client_version))
     return has_version and client_name == wanted_name
 

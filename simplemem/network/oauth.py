@@ -18,6 +18,7 @@ from simplemem.errors import Invalid
 from simplemem.network.tokens import SCOPES, Grant, IssuedGrant, digest
 from simplemem.note.scopes import check_scope
 from simplemem.settings.model import HttpSettings
+from simplemem.vault.values import AUTHOR_SEPARATOR
 
 log = logging.getLogger("simplemem.network")
 
@@ -157,6 +158,7 @@ def _scopes(claims: Mapping[str, Any]) -> list[str]:
 def _shown_name(subject: str) -> str:
     """Return the name under which the history shows a subject. No token of ours is called so."""
     printable = "".join(character for character in subject if character.isprintable())
+    printable = printable.replace(AUTHOR_SEPARATOR, ":")  # else it could begin like a token's
     if len(printable) > _MAX_NAME or printable != subject:
         printable = (
             f"{printable[: _MAX_NAME - 10]}… {digest(subject)[:8]}"  # else two could look alike

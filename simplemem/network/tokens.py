@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from simplemem.errors import Invalid, NotFound, SimplememError, Unavailable
+from simplemem.index.changes import is_called
 from simplemem.note.dates import now
 from simplemem.note.scopes import check_scope, folder_of
 from simplemem.settings.files import read_bounded, user_config_path
+from simplemem.vault.values import AUTHOR_SEPARATOR
 
 log = logging.getLogger("simplemem.network")
 
@@ -178,11 +180,22 @@ class Tokens:
                 f"{grant.name[:60]!r} is not a valid token name",
                 hint="Use 1 to 60 characters, such as laptop.",
             )
-        if any(each.name == grant.name for each in self.all()):
+        if AUTHOR_SEPARATOR in grant.name:
             raise Invalid(
-                f"a token called {grant.name!r} already exists",
-                hint="Revoke it first, or choose another name.",
+                f"{grant.name!r} is not a valid token name: it has a colon before a space",
+                hint="The history writes a colon between a token and its client. Leave it out.",
             )
+        for name in [each.name for each in self.all()]:
+            if name == grant.name:
+                raise Invalid(
+                    f"a token called {name!r} already exists",
+                    hint="Revoke it first, or choose another name.",
+                )
+            if is_called(name, grant.name) or is_called(grant.name, name):
+                raise Invalid(
+                    f"the history could not tell {grant.name!r} from the token {name!r}",
+                    hint="Choose a name that differs in more than its case or a number at its end.",
+                )
         if wrong := [each for each in grant.scopes if each not in SCOPES]:
             raise Invalid(
                 f"{wrong[0]!r} is not a scope", hint="The scopes are read, write and admin."

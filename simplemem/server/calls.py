@@ -25,6 +25,7 @@ from simplemem.faces.render import answer, error_data, index_line, line, tags_li
 from simplemem.faces.session import Session
 from simplemem.server.resources import Resources
 from simplemem.server.sessions import Granted, Sessions, client_name, grant_of
+from simplemem.vault.values import AUTHOR_SEPARATOR
 
 if TYPE_CHECKING:
     from simplemem.server.serve import Door
@@ -142,13 +143,20 @@ def carry_out(
         if tool.writes and not granted.may("write"):
             hint = "Nothing was changed. Use a token with the scope write (`simplemem token new NAME --write`)."
             raise ReadOnly(f"{tool.name} writes, and this token may only read", hint=hint)
-        sent, who = (
-            granted.bound(sent, tool.arguments),
-            f"{granted.name}: {who}" if who else granted.name,
-        )
+        sent = granted.bound(sent, tool.arguments)
     arguments = tool.manner.read(tool, sent)
-    caller: Caller = {"who": who, "tool": tool.name}
+    caller: Caller = {"who": _author(who, granted), "tool": tool.name}
     return tool.manner.perform(tool, door.store(), caller, arguments, session or Session())
+
+
+def _author(client: str, granted: Granted | None) -> str:
+    """Return how the history names a caller: by its token, then by the name that the client states.
+
+    Only the token is verified. Without one, no client can take a name that begins like a token's.
+    """
+    if granted is None:
+        return client.replace(AUTHOR_SEPARATOR, ":")
+    return f"{granted.name}{AUTHOR_SEPARATOR}{client}" if client else granted.name
 
 
 def perform(

@@ -49,6 +49,17 @@ def test_history_shows_who_did_what_and_why_and_is_narrowed(
     )
 
 
+def test_history_says_that_an_author_has_changed_nothing_and_names_those_who_have(
+    run: Run, by_an_agent: dict[str, bytes]
+) -> None:
+    assert run("history", "--author", "cursor").out == (
+        "cursor has changed nothing here.\nnear: claude-ai 1.2\n"
+    )
+    narrowed = run("history", "--author", "claude-ai", "--until", "yesterday")
+    assert narrowed.code == 0 and "claude-ai has changed nothing here." in narrowed.out
+    assert run("history", "--author", "cursor", "--json").json == {"versions": []}
+
+
 def test_a_difference_is_shown_of_a_version_and_of_a_note(
     run: Run, by_an_agent: dict[str, bytes]
 ) -> None:

@@ -62,6 +62,33 @@ def test_a_token_named_owner_is_refused_because_the_name_is_reserved(
     assert not tokens.all()
 
 
+@pytest.mark.parametrize("name", ["ida: claude", "IDA", "ida 2"])
+def test_a_token_that_the_history_could_not_tell_from_another_is_refused(
+    run: Run, tokens: Tokens, name: str
+) -> None:
+    run("token", "new", "ida", vault=None)
+    refused = run("token", "new", name, vault=None)
+    assert refused.code == 1 and repr(name) in refused.err and "hint: " in refused.err
+    assert [grant.name for grant in tokens.all()] == ["ida"]
+
+
+def test_standard_output_has_the_token_alone(run: Run, tokens: Tokens) -> None:
+    made = run("token", "new", "ben", vault=None)
+    grant = tokens.grant(made.out.removesuffix("\n"))
+    assert grant is not None and grant.name == "ben"
+    assert "not shown again" in made.err
+
+
+def test_a_token_for_a_folder_that_the_vault_lacks_is_made_with_a_warning(
+    run: Run, tokens: Tokens, monkeypatch: pytest.MonkeyPatch, vault: Path
+) -> None:
+    monkeypatch.setenv("SIMPLEMEM_VAULT", str(vault))
+    options = ("--folder", "people", "--folder", "projekts")
+    made = run("token", "new", "guest", *options, vault=None)
+    assert "has no folder projekts;" in made.err and "people" not in made.err
+    assert [grant.folders for grant in tokens.all()] == [("people/", "projekts/")]
+
+
 WRONG = [[each] for each in ("laptop", "owner", "", "a\nb", "x" * 61)]
 WRONG += [["new", *each] for each in (["--expires", "soon"], ["--user", " "], ["--calls", "-1"])]
 

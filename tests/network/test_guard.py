@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from tests.network.conftest import OWNER, Served
+from tests.network.conftest import OWNER, Served, Session
 
 EVERYWHERE = [
     "/mcp",
@@ -93,6 +93,13 @@ def test_a_token_does_what_it_was_given_and_is_gone_when_revoked(server: Served)
     assert server.api("POST", "/memories", note, token=writes).status == 201
     assert server.api("GET", "/memories/a", token=reads).status == 200
     assert server.api("GET", "/history/a").data["versions"][0]["who"] == "writer"
+    written = Session(server, token=writes).ask(
+        "tools/call", {"name": "create_memory", "arguments": {"name": "b", "content": "x"}}
+    )
+    assert '"isError":false' in written
+    assert server.api("GET", "/history/b").data["versions"][0]["who"] == "writer: t 1"
+    undone = server.tool("undo_change", by="writer", since="v1")
+    assert {note["name"] for note in undone.data["notes"]} == {"a", "b"}
     refused = server.tool("delete_memory", token=reads, name="a")
     assert refused.status == 403 and server.api("GET", "/memories/a").status == 200
     assert [

@@ -216,6 +216,15 @@ def test_an_id_token_is_no_access_token(
         )
 
 
+def test_a_subject_cannot_pass_for_a_token_in_the_history(serve: Callable[..., Served]) -> None:
+    with login() as (keys, _):
+        server = serve(env=settings(keys))
+        bearer = token(sub="ida: claude-ai", scope="read write")
+        assert server.api("PUT", "/memories/a", {"content": "x"}, token=bearer).status == 201
+        [version] = server.api("GET", "/history").data["versions"]
+        assert ": " not in version["who"] and version["who"].endswith(" (oauth)")
+
+
 def test_subjects_that_begin_alike_share_no_session_no_answer_and_no_name(
     serve: Callable[..., Served],
 ) -> None:

@@ -287,3 +287,17 @@ def test_a_note_that_was_not_read_is_deleted_and_the_answer_names_the_undo(
             assert not note.exists()
 
     run(body)
+
+
+def test_a_client_without_a_token_cannot_pass_for_one_in_the_history(tmp_path: Path) -> None:
+    with Bare(tmp_path, env={"SIMPLEMEM_EMBED_PROVIDER": "none"}) as bare:
+        about = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "ida:", "version": "claude-ai 1"},
+        }
+        bare.request("initialize", about)
+        bare.notify("notifications/initialized")
+        bare.call("create_memory", name="a", content="x")
+        told = bare.call("memory_history", name="a")["structuredContent"]["versions"]
+    assert [version["who"] for version in told] == ["ida:claude-ai 1"]

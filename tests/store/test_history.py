@@ -54,6 +54,30 @@ def test_history_is_narrowed_by_who_and_span(plain_store: EnhancedStore) -> None
         versions(since="whenever")
 
 
+def test_the_name_of_a_token_means_every_change_that_was_made_with_it(
+    plain_store: EnhancedStore,
+) -> None:
+    authors = [
+        "ida",
+        "ida: testagent 1.0",
+        "Ida: cursor 2",
+        "idabel: testagent 1.0",
+        "testagent 1.0",
+    ]
+    for number, who in enumerate(authors):
+        plain_store.create(str(number), "x", who=who)
+
+    def found(by: str) -> set[str]:
+        return {entry.who for entry in plain_store.history(by=by)}
+
+    assert found("ida") == {"ida", "ida: testagent 1.0", "Ida: cursor 2"}
+    assert found("ida: testagent") == found("ida: testagent 1.0") == {"ida: testagent 1.0"}
+    assert found("testagent") == {"testagent 1.0"}
+
+    undone = plain_store.undo_all("ida", "v1")
+    assert {note.name for note in undone.notes} == {"0", "1", "2"} and not undone.left
+
+
 def test_the_past_of_a_note_is_found_by_the_names_it_had(plain_store: EnhancedStore) -> None:
     plain_store.create("craft/Dipper", "A balloon.")
     plain_store.create("parts/Valve", "A valve.")
