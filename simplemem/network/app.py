@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -48,10 +49,25 @@ def application(
     for served in site.vaults.values():
         routes += _of_vault(site, served, sse=sse)
     routes += more
-    handlers: dict[Any, Any] = {SimplememError: refused, HTTPException: unknown, Exception: failed}
+    handlers: dict[Any, Any] = {
+        SimplememError: refused,
+        HTTPException: partial(unknown, hint=_hint_of_routes(site)),
+        Exception: failed,
+    }
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
     app.router.redirect_slashes = False
     return guard(app, metrics)
+
+
+def _hint_of_routes(site: Site) -> str:
+    """Say where the routes are described. Names no vault, as a token may be limited to another."""
+    if len(site.vaults) == 1:
+        [served] = site.vaults.values()
+        return f"`GET {served.prefix}{rest.API}/openapi.json` describes the routes. MCP is at {served.prefix}/mcp."
+    return (
+        "This server has several vaults. Each path begins with the name of one:"
+        f" `GET /NAME{rest.API}/openapi.json` describes the routes. MCP is at /NAME/mcp."
+    )
 
 
 def _of_vault(site: Site, served: Served, *, sse: bool) -> list[Route]:

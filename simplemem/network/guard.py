@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from simplemem.errors import SimplememError
 from simplemem.network.connections import client_block
 from simplemem.network.metrics import Metrics
-from simplemem.network.problems import Refused, problem
+from simplemem.network.problems import UNAUTHORIZED_HINT, Refused, problem
 from simplemem.network.tokens import Grant
 from simplemem.note.words import format_count
 
@@ -219,11 +219,11 @@ class Guard:
 
     def _unauthorized(self, message: str, why: str = "") -> Refused:
         said = ", ".join(filter(None, (why, self._challenge.removeprefix("Bearer").strip())))
-        hint = (
-            "Send `Authorization: Bearer TOKEN`. To create a token, run `simplemem token new NAME`."
-        )
         return Refused(
-            401, message, hint=hint, headers={"WWW-Authenticate": f"Bearer {said}".strip()}
+            401,
+            message,
+            hint=UNAUTHORIZED_HINT,
+            headers={"WWW-Authenticate": f"Bearer {said}".strip()},
         )
 
     def _headers(

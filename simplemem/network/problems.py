@@ -19,6 +19,11 @@ from simplemem.faces.render import error_data
 
 log = logging.getLogger("simplemem.network")
 
+UNAUTHORIZED_HINT: Final = (
+    "Send `Authorization: Bearer TOKEN`. Ask the operator of the server for a token;"
+    " the operator creates one with `simplemem token new NAME`."
+)
+
 STATUS: Final[Mapping[str, int]] = {
     "invalid": 400,
     "unauthorized": 401,
@@ -103,8 +108,8 @@ async def refused(_request: Request, error: Exception) -> Response:
     return problem(error)
 
 
-async def unknown(request: Request, error: Exception) -> Response:
-    """Of Starlette's: no such route, or not by this method."""
+async def unknown(request: Request, error: Exception, *, hint: str = "") -> Response:
+    """Answer Starlette's errors: no such route, or not by this method. The hint says which there are."""
     assert isinstance(error, HTTPException)
     words = {
         404: "nothing is served at this path",
@@ -112,7 +117,7 @@ async def unknown(request: Request, error: Exception) -> Response:
     }
     message = words.get(error.status_code, HTTPStatus(error.status_code).phrase.lower())
     code = {404: "not_found"}.get(error.status_code, "invalid")
-    return problem(Refused(error.status_code, message, code=code, headers=error.headers))
+    return problem(Refused(error.status_code, message, code=code, hint=hint, headers=error.headers))
 
 
 async def failed(request: Request, error: Exception) -> Response:

@@ -43,6 +43,10 @@ _TOLD: Final = (
 )  # of the numbers of a vault, to all who read
 
 
+_ROUTES: Final = {tool.name: tool.routes[0] for tool in TOOLS}
+_TOOL_CALL = re.compile(rf"""\b({"|".join(_ROUTES)})\b(?:\(((?:"[^"]*"|[^"()])*)\))?""")
+
+
 def routes(site: Site, served: Served) -> list[Route]:
     """The routes of one vault."""
     tools = [each for each in TOOLS if not (served.settings.no_delete and each.deletes)]
@@ -59,9 +63,11 @@ def routes(site: Site, served: Served) -> list[Route]:
     }
     own |= {"GET /openapi.json": _described}
     called = {said: _called(tool) for tool in tools for said in tool.routes}
-    return routes_of(
-        site, served, {said.replace(" ", f" {API}"): each for said, each in (called | own).items()}
-    )
+    handlers = {
+        said.replace(" ", f" {API}"): handler if handler is _any_tool else _names_routes(handler)
+        for said, handler in (called | own).items()
+    }
+    return routes_of(site, served, handlers)
 
 
 async def call(
@@ -81,6 +87,34 @@ async def call(
         return replace(reply, notices=tuple(store.extension.take_notices()))
 
     return await view.door.run(work, writes=tool.writes)
+
+
+def _names_routes(handler: Handler) -> Handler:
+    """Return a handler whose errors name routes where those of its tool name other tools."""
+
+    async def handle(request: Request, view: View, grant: Grant) -> Response:
+        try:
+            return await handler(request, view, grant)
+        except SimplememError as error:
+            error.hint = with_routes(error.hint, view.served.prefix)
+            raise
+
+    return handle
+
+
+def with_routes(hint: str, prefix: str = "") -> str:
+    """Return a hint with the routes of the tools that it names.
+
+    `undo_change(version="v3")` becomes `POST /api/v1/undo with version="v3"`.
+    """
+
+    def route(match: re.Match[str]) -> str:
+        tool, arguments = match.groups()
+        method, _, path = _ROUTES[tool].partition(" ")
+        taken = f" with {arguments}" if arguments else ""
+        return f"{method} {prefix}{API}{path}{taken}"
+
+    return _TOOL_CALL.sub(route, hint)
 
 
 def notice_headers(*notices: str) -> dict[str, str]:
@@ -114,7 +148,10 @@ async def _done(
     if (expected := hash_expected(request)) and "if_sha256" in tool.arguments:
         arguments["if_sha256"] = expected
     try:
-        return (await call(view, tool, arguments, grant, before)).data() or {}
+        data: Data = (await call(view, tool, arguments, grant, before)).data() or {}
+        if data.get("hint"):
+            data = {**data, "hint": with_routes(data["hint"], view.served.prefix)}
+        return data
     except unmet as error:
         if not {"if-match", "if-none-match"} & {*request.headers}:
             raise

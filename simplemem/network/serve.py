@@ -293,7 +293,8 @@ def serve_http(
         )
         if where is not None:
             print(
-                f"The owner's token is in {where}. Press Ctrl-C to stop.",
+                f"The owner's token is in {where}. Everybody else gets a token of their own with"
+                " `simplemem token new NAME`. Press Ctrl-C to stop.",
                 file=sys.stderr,
                 flush=True,
             )

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from simplemem.network.problems import Refused
+from simplemem.network.problems import UNAUTHORIZED_HINT, Refused
 from simplemem.network.site import Served, Site, View
 from simplemem.network.tokens import Grant
 from simplemem.network.tokens import Scope as Right
@@ -22,10 +22,8 @@ def granted(scope: Scope, right: Right) -> Grant:
     """Who asks, if they have that right."""
     grant: Grant | None = scope.get("grant")
     if grant is None:
-        hint = (
-            "Send `Authorization: Bearer TOKEN`. To create a token, run `simplemem token new NAME`."
-        )
-        raise Refused(401, "a token is needed", hint=hint, headers={"WWW-Authenticate": "Bearer"})
+        headers = {"WWW-Authenticate": "Bearer"}
+        raise Refused(401, "a token is needed", hint=UNAUTHORIZED_HINT, headers=headers)
     if not grant.may(right):
         headers = {"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{right}"'}
         option = "" if right == "read" else f" --{right}"

@@ -13,6 +13,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from simplemem.network.connections import Connections, PendingConnection, client_address
+from simplemem.network.problems import Refused, problem
 
 HEAD_SECONDS: Final = 10.0
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 2\r\nContent-Length: 0\r\n\r\n"
@@ -92,9 +93,24 @@ class Wire(H11Protocol):
             self.transport.close()  # refused before all of it was sent: the rest is not read
         super().on_response_complete()
 
-    def send_400_response(self, msg: str) -> None:
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the signature of uvicorn
+        """Answer bytes that are no HTTP request with a problem document, and close the connection."""
         self._stop_waiting()
-        super().send_400_response(msg)
+        refused = Refused(
+            400,
+            "this is not a valid HTTP request",
+            hint="Check its first line and its headers. In a path, write a space as %20.",
+            headers={"Connection": "close"},
+        )
+        answer = problem(refused)
+        events: list[h11.Event] = [
+            h11.Response(status_code=400, headers=answer.raw_headers, reason=b"Bad Request"),
+            h11.Data(data=bytes(answer.body)),
+            h11.EndOfMessage(),
+        ]
+        for event in events:
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def _wait_for_head(self) -> None:
         self._waiting = self.loop.call_later(HEAD_SECONDS, self._give_up)

@@ -334,6 +334,30 @@ def test_errors_over_rest_say_what_to_do_next(server: Served) -> None:
     server.ask("DELETE", at("steps/two"))
     gone = server.ask("GET", at("steps/two"))
     assert "steps/two was deleted" in gone.problem["detail"]
+    version = gone.problem["version"]
+    assert gone.problem["hint"] == f'POST /api/v1/undo with version="{version}" restores it.'
+
+
+def test_hints_over_rest_name_routes_where_those_of_a_tool_name_tools(server: Served) -> None:
+    put(server, "hints/one", "one")
+    told = server.ask("GET", at("hints/one", "history"))
+    assert told.data["hint"] == (
+        "Call POST /api/v1/undo with version to undo a change,"
+        " GET /api/v1/memories/{name} to read a version."
+    )
+    there = server.ask("POST", f"{API}/memories", {"name": "hints/one", "content": "two"})
+    assert there.problem["hint"].startswith("Use PATCH /api/v1/memories/{name} to change it")
+    half = {"by": "ida (x)"}
+    missing = server.ask("POST", f"{API}/undo", half)
+    assert 'POST /api/v1/undo with by="ida (x)", since="yesterday"' in missing.problem["hint"]
+    assert "undo_change(" in server.tool("undo_change", **half).problem["hint"]
+
+
+def test_an_unknown_path_says_where_the_routes_are_described(server: Served) -> None:
+    for method in ("GET", "POST"):
+        refused = server.ask(method, f"{API}/memoirs")
+        assert refused.status == 404 and refused.problem["code"] == "not_found"
+        assert "GET /api/v1/openapi.json" in refused.problem["hint"]
 
 
 def test_a_token_for_a_folder_breaks_no_link_from_outside_it(server: Served) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import http.client
+import json
 import os
 import select
 import signal
@@ -65,6 +66,22 @@ def test_a_body_that_never_comes_is_not_waited_for_beyond_its_time(
     assert b" 408 " in wire.recv(65536)
     wire.close()
     assert server.api("GET", "/memories").data["total"] == 0
+
+
+@pytest.mark.parametrize(
+    "request_line", [b"GET /a b HTTP/1.1", b"GET", b"\x16\x03\x01", "GET /ü HTTP/1.1".encode()]
+)
+def test_what_is_no_http_request_is_answered_with_a_problem_document(
+    serve: Callable[..., Served], request_line: bytes
+) -> None:
+    [wire] = _connected(serve(), [request_line + b"\r\nHost: localhost\r\n\r\n"])
+    answer = http.client.HTTPResponse(wire)
+    answer.begin()
+    told = json.loads(answer.read())
+    assert answer.status == told["status"] == 400 and told["code"] == "invalid" and told["hint"]
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert _is_closed(wire)
+    wire.close()
 
 
 @pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGINT"])
