@@ -110,6 +110,28 @@ class AuthorArgs(TypedDict, total=False):
     reason: str
 
 
+AUTHOR_SEPARATOR = ": "
+"""Follows the name of a token in an author who has one: "ida: claude-ai 1.2".
+
+Only such an author contains it, so that no client can pass for a token by the name that it states.
+"""
+
+
+def is_called(who: str, name: str) -> bool:
+    """Return whether an author is called so, with or without the version that the client states.
+
+    The name of a token matches every client that has it. The name "" matches every author.
+    """
+    author = who.casefold()
+    token_name, _, _ = author.partition(AUTHOR_SEPARATOR)
+    wanted_name = " ".join(name.split()).casefold()
+    if wanted_name in ("", author, token_name):
+        return True
+    client_name, _, client_version = author.rpartition(" ")
+    has_version = any(map(str.isdigit, client_version))
+    return has_version and client_name == wanted_name
+
+
 class IndexState(Value):
     """How complete the index is.
 

@@ -26,11 +26,11 @@ from simplemem.index.engine import (
     marks,
     read_integer,
 )
+from simplemem.models import is_called
 from simplemem.note.words import well_formed
 from simplemem.vault.folder.history import Log
 from simplemem.vault.source import NoteSource
 from simplemem.vault.values import (
-    AUTHOR_SEPARATOR,
     Version,
     format_version,
     last_before,
@@ -224,21 +224,6 @@ def author_of(version: Version) -> Origin:
     elif name.casefold() in _RESERVED_NAMES:
         name = f"an agent called {name}"
     return Origin("agent", name, version.when)
-
-
-def is_called(who: str, name: str) -> bool:
-    """Return whether an author is called so, with or without the version that the client states.
-
-    The name of a token matches every client that has it. The name "" matches every author.
-    """
-    author = who.casefold()
-    token_name, _, _ = author.partition(AUTHOR_SEPARATOR)
-    wanted_name = " ".join(name.split()).casefold()
-    if wanted_name in ("", author, token_name):
-        return True
-    client_name, _, client_version = author.rpartition(" ")
-    has_version = any(map(str.isdigit, client_version))
-    return has_version and client_name == wanted_name
 
 
 # -- queries

@@ -15,10 +15,10 @@ from pydantic import AnyHttpUrl
 from starlette.routing import Route
 
 from simplemem.errors import Invalid
+from simplemem.models import AUTHOR_SEPARATOR
 from simplemem.network.tokens import SCOPES, Grant, IssuedGrant, digest
 from simplemem.note.scopes import check_scope
 from simplemem.settings.model import HttpSettings
-from simplemem.vault.values import AUTHOR_SEPARATOR
 
 log = logging.getLogger("simplemem.network")
 

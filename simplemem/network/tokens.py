@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from simplemem.errors import Invalid, NotFound, SimplememError, Unavailable
-from simplemem.index.changes import is_called
+from simplemem.models import AUTHOR_SEPARATOR, is_called
 from simplemem.note.dates import now
 from simplemem.note.scopes import check_scope, folder_of
 from simplemem.settings.files import read_bounded, user_config_path
-from simplemem.vault.values import AUTHOR_SEPARATOR
 
 log = logging.getLogger("simplemem.network")
 

@@ -23,9 +23,9 @@ from simplemem.faces.arguments import Narrowing, about
 from simplemem.faces.face import Caller, Face, Reply, Tool, of_what_is_there, tool, words_for_models
 from simplemem.faces.render import answer, error_data, index_line, line, tags_line
 from simplemem.faces.session import Session
+from simplemem.models import AUTHOR_SEPARATOR
 from simplemem.server.resources import Resources
 from simplemem.server.sessions import Granted, Sessions, client_name, grant_of
-from simplemem.vault.values import AUTHOR_SEPARATOR
 
 if TYPE_CHECKING:
     from simplemem.server.serve import Door

@@ -13,8 +13,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from simplemem.errors import Ambiguous, NotFound
-from simplemem.index.changes import HUMAN, UNKNOWN, ChangeTable, Origin, author_of, is_called
-from simplemem.models import BlamedLine, Difference, HistoryEntry
+from simplemem.index.changes import HUMAN, UNKNOWN, ChangeTable, Origin, author_of
+from simplemem.models import BlamedLine, Difference, HistoryEntry, is_called
 from simplemem.note.diff import LONG_DIFF, blame, lines_of, unified_diff
 from simplemem.note.names import clean_reference, compare_key, name_of, path_of
 from simplemem.note.words import well_formed

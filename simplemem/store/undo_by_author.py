@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Unpack
 
 from simplemem.errors import Conflict, Invalid, NotFound
-from simplemem.index.changes import ChangeTable, is_called
-from simplemem.models import AuthorArgs, LeftAsIs, UndoneMany, UndoneNote
+from simplemem.index.changes import ChangeTable
+from simplemem.models import AuthorArgs, LeftAsIs, UndoneMany, UndoneNote, is_called
 from simplemem.note.names import name_of
 from simplemem.obsidian.link_edits import Moves
 from simplemem.store.earlier_texts import TEXT_NOT_KEPT, EarlierTexts

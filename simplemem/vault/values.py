@@ -123,12 +123,6 @@ Kind = Literal["human", "agent", ""]
 COMMAND_LINE = "command line"
 """The author in the history for a person who uses the commands."""
 
-AUTHOR_SEPARATOR = ": "
-"""Follows the name of a token in an author who has one: "ida: claude-ai 1.2".
-
-Only such an author contains it, so that no client can pass for a token by the name that it states.
-"""
-
 _REQUIRED = ("id", "group", "path", "when", "op")
 _MAY_LACK = ("who", "tool", "reason", "kind")
 _TEXT_TYPES = frozenset((str, type(None)))
