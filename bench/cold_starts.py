@@ -52,7 +52,7 @@ def commit_much(vault: Path, commits: int, me: int) -> float:
             began = time.monotonic()
             store.update(f"n{me}", append=f"plum line {k}")
             if k % 40 == 5 * me:
-                store._parts.index.database.fold_log()
+                store._parts.index.database.checkpoint_log()
             longest = max(longest, time.monotonic() - began)
     return longest
 

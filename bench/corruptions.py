@@ -176,7 +176,7 @@ def make_vault(root: Path) -> list[tuple[Any, ...]]:
         (root / f"n{k}.md").write_text(text + "other words of it\n" * 40)
     with EnhancedStore(root, SETTINGS) as store:
         store.sync()
-        store._parts.index.database.fold_log()
+        store._parts.index.database.checkpoint_log()
         store.update("n6", append="what stands in the log")
         return rows_of(store)
 
@@ -211,7 +211,7 @@ def one_round(root: Path, kind: str, chance: random.Random, count: int = 2) -> l
         right = {name: ask(stores[0]) for name, ask in ASKED.items()}
         path = stores[0]._parts.index.path
         if chance.random() < 0.5:
-            stores[0]._parts.index.database.fold_log()
+            stores[0]._parts.index.database.checkpoint_log()
         for store in stores:
             store.search("plum", mode="text")
         identity = path.stat().st_ino

@@ -61,7 +61,7 @@ def measure(folder: Path, rows: list[tuple[int, bytes]], query: bytes, *, is_vec
         places_and_vectors = db.vectors.read_all(blocks=False)
         passages = in_memory._Rows(*places_and_vectors)
         compared = milliseconds(lambda: passages.best(query, None))
-    engine.fold_log()
+    engine.checkpoint_log()
     print(f"{engine.vector_storage}, {len(rows):,} vectors, {engine.size() / 1e6:.1f} MB:")
     print(f"  write {written:.0f}; read all passages {read:.0f}, by row {by_row:.0f}")
     by_engine = f"by the engine {nearest:.1f}, " if is_vec0 else ""

@@ -220,7 +220,7 @@ class _EmbeddedTexts(NamedTuple):
 
 
 @dataclass(slots=True)
-class Filling:
+class EmbeddingJob:
     """Computes the vectors that are missing. Those computed before a failure stay.
 
     `ready` has texts of notes that need not be read again.
@@ -291,7 +291,7 @@ class Filling:
         with self.database.reading() as db:
             missing = missing_hashes_of(db, note_id)
 
-        ready = self._take_ready(note_id, missing)
+        ready = self._pop_ready(note_id, missing)
         if ready is not None:
             return _TextsOfNote(note_id, sha256, ready)
 
@@ -313,7 +313,7 @@ class Filling:
                 texts.append((chunk_id, text))
         return _TextsOfNote(note_id, file.sha256, texts)
 
-    def _take_ready(
+    def _pop_ready(
         self, note_id: int, missing: Mapping[int, bytes]
     ) -> list[tuple[int, str]] | None:
         """Return the texts of a note that are in memory, if they are those that lack a vector.

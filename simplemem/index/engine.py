@@ -283,13 +283,13 @@ class Engine(Protocol):
     def set_meta(self, key: str, value: str) -> None:
         """Store a fact about the index itself."""
 
-    def expect_much(self) -> None:
+    def begin_bulk_load(self) -> None:
         """Prepare for very many notes. Called in the first transaction of a bulk import.
 
-        A later `fold` may bring the statistics of a server up to date.
+        A later `merge_segments_at_rest` may bring the statistics of a server up to date.
         """
 
-    def fold(self, generation: int | None = None) -> None:
+    def merge_segments_at_rest(self, generation: int | None = None) -> None:
         """Merge segments of the term index, if many have come together. Called after a scan.
 
         Not for a transaction. Raises Replaced as `writing` does.

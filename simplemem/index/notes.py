@@ -397,7 +397,7 @@ def paths_of(db: Connection, ids: Iterable[int]) -> dict[int, str]:
     return dict(db.execute(sql, (IntegerList(ids),)))
 
 
-def called(db: Connection, key: str) -> tuple[list[str], ...]:
+def find_by_name(db: Connection, key: str) -> tuple[list[str], ...]:
     """Return the notes whose path, file name, title or alias compares equal to `key`.
 
     These are four lists, each in path order.
@@ -416,7 +416,7 @@ def called(db: Connection, key: str) -> tuple[list[str], ...]:
     return tuple(results)
 
 
-def named(db: Connection, title: str, keys: Iterable[str]) -> Iterable[tuple[Any, ...]]:
+def query_names(db: Connection, title: str, keys: Iterable[str]) -> Iterable[tuple[Any, ...]]:
     """Query the visible notes that have a name.
 
     A row is a note, 1 for an alias and 0 for a title or file name, and the key of the name
@@ -440,7 +440,7 @@ def named(db: Connection, title: str, keys: Iterable[str]) -> Iterable[tuple[Any
     return names
 
 
-def with_property(db: Connection, key: str) -> dict[str, str]:
+def paths_by_property(db: Connection, key: str) -> dict[str, str]:
     """Return the paths of the notes that have a property, by its value as a text."""
     sql = """
         SELECT value, path FROM properties JOIN notes ON id = note_id
@@ -452,7 +452,7 @@ def with_property(db: Connection, key: str) -> dict[str, str]:
     return paths
 
 
-def near_names(
+def complete_name(
     db: Connection,
     prefix: str,
     limit: int,
@@ -480,7 +480,7 @@ def near_names(
     return [(path, bool(is_unique)) for path, is_unique in rows]
 
 
-def with_notes(db: Connection, folders: Iterable[str]) -> tuple[str, ...]:
+def folders_with_notes(db: Connection, folders: Iterable[str]) -> tuple[str, ...]:
     """Return those of some folders that hold a note."""
     sql = f"SELECT EXISTS (SELECT 1 FROM notes WHERE path_key >= $1 AND path_key < $1 || '{LAST}')"
     folders_with_notes = []

@@ -331,23 +331,23 @@ class IndexService:
         """Return what is shown of a note that is read; None if the index does not have it."""
         return self._read(lambda db: notes.outline(db, path))
 
-    def called(self, key: str) -> tuple[list[str], ...]:
+    def find_by_name(self, key: str) -> tuple[list[str], ...]:
         """Return notes by path, file name, title and alias that compare equal to `key`."""
-        return self._read(lambda db: notes.called(db, key))
+        return self._read(lambda db: notes.find_by_name(db, key))
 
-    def near_names(self, prefix: str, limit: int, last: Iterable[str]) -> list[tuple[str, bool]]:
+    def complete_name(self, prefix: str, limit: int, last: Iterable[str]) -> list[tuple[str, bool]]:
         """Return the visible notes whose name or path starts with `prefix`, for completion."""
         folders = list(last)
-        return self._read(lambda db: notes.near_names(db, prefix, limit, folders))
+        return self._read(lambda db: notes.complete_name(db, prefix, limit, folders))
 
-    def with_property(self, key: str) -> dict[str, str]:
+    def paths_by_property(self, key: str) -> dict[str, str]:
         """Return the paths of the notes that have a property, by the text it holds."""
-        return self._read(lambda db: notes.with_property(db, key))
+        return self._read(lambda db: notes.paths_by_property(db, key))
 
-    def with_notes(self, folders: Iterable[str]) -> tuple[str, ...]:
+    def folders_with_notes(self, folders: Iterable[str]) -> tuple[str, ...]:
         """Return the folders that have a note."""
         folder_list = list(folders)
-        return self._read(lambda db: notes.with_notes(db, folder_list))
+        return self._read(lambda db: notes.folders_with_notes(db, folder_list))
 
     def files(self) -> set[str]:
         """Return every file that a link can mean."""
@@ -480,7 +480,7 @@ class Snapshot:
             return narrow
         folders = self._folders_with_notes.get(narrow.archive)
         if folders is None:
-            folders = notes.with_notes(self.db, narrow.archive)
+            folders = notes.folders_with_notes(self.db, narrow.archive)
             self._folders_with_notes[narrow.archive] = folders
         return replace(narrow, archive=folders)
 
@@ -526,11 +526,11 @@ def _comparable_vector(snapshot: Snapshot, question: IndexQuery) -> bytes | None
 
 
 def _select_names(db: Connection, question: IndexQuery) -> Iterable[tuple[NoteId, int, str]]:
-    """Query the names of notes that the question is or contains; see `notes.named`."""
+    """Query the names of notes that the question is or contains; see `notes.query_names`."""
     keys = {*question.names, *question.inner_names}
     if not question.title and not keys:
         return ()
-    names: Any = notes.named(db, question.title, sorted(keys))
+    names: Any = notes.query_names(db, question.title, sorted(keys))
     return names  # type: ignore[no-any-return]
 
 

@@ -218,7 +218,7 @@ class SyncPass:
             rewritten_copies = self.indexer.rejudge_copies(PendingRows(db), changed_files)
             self.report.modified += rewritten_copies
             if self._is_bulk:
-                self.indexer.database.expect_much()
+                self.indexer.database.begin_bulk_load()
 
     def _find_moved(self, paths: Collection[str]) -> dict[str, NoteRow]:
         """Return the files that have the bytes of a missing note, each with the note's row."""
@@ -358,7 +358,7 @@ class SyncPass:
         path = note.path
         origin = None
         if current is None:
-            origin = self._take_origin(rows.db, note.note.sha256)
+            origin = self._pop_origin(rows.db, note.note.sha256)
 
         moved_from = self.indexer.moved_from
         if origin is not None:
@@ -378,7 +378,7 @@ class SyncPass:
         has_same_bytes = row.sha256 == note.note.sha256
         return has_same_bytes and not self.indexer.is_judged_otherwise(row)
 
-    def _take_origin(self, db: Connection, sha256: str) -> NoteRow | None:
+    def _pop_origin(self, db: Connection, sha256: str) -> NoteRow | None:
         """Return the note that a new file with these bytes was before it was moved.
 
         A note to which another process has given a new path since is not the one.
@@ -403,7 +403,7 @@ class SyncPass:
 
             rewritten_copies = self.indexer.rejudge_copies(PendingRows(db), too_large)
             self.report.modified += rewritten_copies
-        database.fold(self.snapshot.generation)
+        database.merge_segments_at_rest(self.snapshot.generation)
         database.checkpoint()
 
 

@@ -70,7 +70,7 @@ class ConditionChecker:
         """Return the conditions of a filter, without archives that leave out no note."""
         archive = filter.archive
         if not filter.archived:
-            archive = self._index.with_notes(archive)
+            archive = self._index.folders_with_notes(archive)
         return list(_conditions_of(replace(filter, archive=archive)))
 
     def unmet(self, filter: IndexFilter) -> str:
@@ -80,7 +80,7 @@ class ConditionChecker:
         sessions were left out is said in any case.
         """
         sentences = []
-        if not filter.archived and self._index.with_notes(filter.archive):
+        if not filter.archived and self._index.folders_with_notes(filter.archive):
             sentences.append("Past sessions were not searched; `archive:` includes them.")
 
         # The words of a query are no condition to explain here.

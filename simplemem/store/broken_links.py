@@ -193,7 +193,7 @@ class _LikelyTargets:
         matches = dict.fromkeys(named, "name")
 
         name = compare_key(base_name(target))
-        _, _, titles, aliases = self._index.called(name)
+        _, _, titles, aliases = self._index.find_by_name(name)
         for kind, paths in (("alias", aliases), ("title", titles)):
             for path in paths:
                 if path not in self.copies:

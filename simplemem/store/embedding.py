@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.index.api import IndexProgress, Progress, VectorSpace
-from simplemem.index.embeddings import Filling, copy_vectors, set_embedder
+from simplemem.index.embeddings import EmbeddingJob, copy_vectors, set_embedder
 from simplemem.index.engine import Damaged, Engine
 from simplemem.index.service import IndexService
 from simplemem.index.text import EmbeddingQueue
@@ -316,8 +316,8 @@ class Embedding:
         stopped: Callable[[], bool],
         ready: EmbeddingQueue | None,
         into: Engine | None = None,
-    ) -> Filling:
-        return Filling(
+    ) -> EmbeddingJob:
+        return EmbeddingJob(
             vault=self._vault,
             database=into or self._index.database,
             embedder=embedder,
@@ -327,7 +327,7 @@ class Embedding:
             private=self._settings.embed.private,
         )
 
-    def _run(self, job: Filling) -> int:
+    def _run(self, job: EmbeddingJob) -> int:
         """Make vectors, and let other processes have their turn. Returns for how many notes."""
         self._has_begun = True
         try:

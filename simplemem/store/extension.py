@@ -122,7 +122,7 @@ class ExtensionAPI:
 
     def with_property(self, key: str) -> dict[str, str]:
         """Return the paths of the notes that have a property, by its value."""
-        return self._parts.index.with_property(key)
+        return self._parts.index.paths_by_property(key)
 
     def entries_below(self, folder: str) -> list[Entry]:
         """Return the files in a folder and its subfolders; none if it does not exist."""

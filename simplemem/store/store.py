@@ -330,7 +330,7 @@ class EnhancedStore:
         """
         self._opened.keeper.prepare(vectors=False)
         last_folders = self._opened.searching.filters.archive
-        matches = self._opened.index.near_names(well_formed(prefix), limit, last_folders)
+        matches = self._opened.index.complete_name(well_formed(prefix), limit, last_folders)
         return [(name_of(path), is_unique) for path, is_unique in matches]
 
     def tags(self) -> dict[str, int]:

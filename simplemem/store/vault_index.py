@@ -747,7 +747,7 @@ class NameResolver:
 
         self._keeper.prepare(vectors=False)
         kinds = ("path", "name", "title", "alias")
-        matches_by_kind = self._index.called(compare_key(reference))
+        matches_by_kind = self._index.find_by_name(compare_key(reference))
         for kind, matches in zip(kinds, matches_by_kind, strict=True):
             paths = self._existing_paths(matches)
             if len(paths) == 1:

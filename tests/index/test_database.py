@@ -134,7 +134,7 @@ def test_the_log_is_folded_in_under_the_lock_once_it_has_grown(tmp_path: Path) -
     database.set_meta("x", "y" * 100_000)
     database.checkpoint()
     assert held == []  # it is small yet
-    database.fold_log()
+    database.checkpoint_log()
     assert held == ["lock"] and (tmp_path / "index.db-wal").stat().st_size == 0
     database.close()
 
@@ -149,7 +149,7 @@ def test_folding_the_log_in_waits_for_no_reader_and_is_done_when_that_is_gone(
     with raw(tmp_path / "index.db") as reader:
         reader.execute("BEGIN; SELECT * FROM meta").fetchall()
         database.set_meta("x", "y" * 100_000)
-        folding = threading.Thread(target=lambda: database.fold_log(), daemon=True)
+        folding = threading.Thread(target=lambda: database.checkpoint_log(), daemon=True)
         folding.start()
         folding.join(60)
         assert not folding.is_alive() and log.stat().st_size > 0
@@ -157,7 +157,7 @@ def test_folding_the_log_in_waits_for_no_reader_and_is_done_when_that_is_gone(
             "it still reads its own moment"
         )
         database.set_meta("x", "z")
-    database.fold_log()
+    database.checkpoint_log()
     assert log.stat().st_size == 0 and database.meta("x") == "z"
     assert database.rows("PRAGMA busy_timeout") == [(3_600_000,)]
     database.close()

@@ -79,7 +79,7 @@ class Kept:
 
     def fill(self, embedder: WordLlama) -> int:
         self.rows.scan()
-        return embeddings.Filling(self.vault, self.database, embedder).run()
+        return embeddings.EmbeddingJob(self.vault, self.database, embedder).run()
 
     def lengths(self) -> set[int]:
         with self.database.reading() as db:
@@ -141,10 +141,10 @@ def test_a_note_that_nobody_can_read_does_not_hold_up_the_others(
 ) -> None:
     kept.fill(WHOLE)
     (vault / "n2.md").rename(vault / "n2.away")  # and the index has not heard of it
-    assert embeddings.Filling(kept.vault, kept.database, half).run() == 5
+    assert embeddings.EmbeddingJob(kept.vault, kept.database, half).run() == 5
     assert kept.in_use() == "half" and len(kept.nearest(half, "honey bees")) == 5
     (vault / "n2.away").rename(vault / "n2.md")
-    assert embeddings.Filling(kept.vault, kept.database, half).run() == 1
+    assert embeddings.EmbeddingJob(kept.vault, kept.database, half).run() == 1
     assert len(kept.nearest(half, "honey bees")) == 6
 
 
@@ -241,7 +241,9 @@ def test_texts_that_wait_serve_a_note_whose_header_alone_another_process_has_see
     try:
         other.fill(half)
         embeddings.set_embedder(kept.database, WHOLE)
-        made = embeddings.Filling(kept.vault, kept.database, WHOLE, ready=kept.rows.waiting).run()
+        made = embeddings.EmbeddingJob(
+            kept.vault, kept.database, WHOLE, ready=kept.rows.waiting
+        ).run()
         assert (made, kept.index.progress().waiting) == (len(SUBJECTS), 0)
     finally:
         other.close()

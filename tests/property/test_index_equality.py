@@ -556,7 +556,7 @@ class AVaultWithVectors(AVault):
         step = self.stores[who]._parts
         embeddings.set_embedder(step.index.database, _HALF)
         if finish:
-            embeddings.Filling(step.vault, step.index.database, _HALF).run()
+            embeddings.EmbeddingJob(step.vault, step.index.database, _HALF).run()
         self.embedded = False
 
     @rule(who=st.integers(0, 1))

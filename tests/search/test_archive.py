@@ -115,7 +115,7 @@ def test_without_an_archive_nothing_is_filtered_and_every_number_stays(
             store.sync()
             index = store._parts.index
             assert (
-                index.with_notes(store._parts.searching.filters.archive) == ()
+                index.folders_with_notes(store._parts.searching.filters.archive) == ()
                 and index.ask(IndexQuery(like="n.md")).passed is None
             )
             answers.append([store.search(query, explain=True).as_dict() for query in asked])

@@ -104,22 +104,22 @@ class PostgresConnection:
             self.raw.pgconn.consume_input()
         return self.raw.closed
 
-    def send_ahead(self) -> None:
+    def begin_pipeline(self) -> None:
         """From now on, wait for no answer before it is read."""
         if not self.raw.pgconn.pipeline_status:
             self._pipeline.enter_context(self.raw.pipeline())
 
-    def settle(self) -> None:
+    def end_pipeline(self) -> None:
         """Wait for all that was sent."""
         self._pipeline.close()
 
     def close(self) -> None:
         """Close the connection."""
         with suppress(psycopg.Error):
-            self.settle()
+            self.end_pipeline()
         self.raw.close()
 
-    def end(self) -> None:
+    def commit(self) -> None:
         """End a transaction. For one that only read, the answer is not waited for."""
         self.raw.execute("COMMIT", prepare=False)
         pipeline = self.raw._pipeline  # noqa: SLF001  (Pipeline.sync() without the waiting)

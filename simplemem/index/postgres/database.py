@@ -160,15 +160,15 @@ class PostgresEngine:
 
     # -- what others did
 
-    def _look(self, db: PostgresConnection, answer: PostgresCursor | None = None) -> None:
+    def _notice_state(self, db: PostgresConnection, answer: PostgresCursor | None = None) -> None:
         """Notice another transaction, or other tables in the place of ours."""
         if answer is None:
             answer = db.execute(_SELECT_STATE)
         facts = dict(answer.fetchall())
         db.seen = facts["made"], facts["state"]
-        self._see(db)
+        self._record_state(db)
 
-    def _see(self, db: PostgresConnection) -> None:
+    def _record_state(self, db: PostgresConnection) -> None:
         tables_id = db.seen[0]
         state = int(db.seen[1])
         with self._guard:
@@ -189,7 +189,7 @@ class PostgresEngine:
         with _translating_errors():
             db = self._connect()
             if not db.in_transaction:
-                db.settle()
+                db.end_pipeline()
             return db.execute(statement, values).fetchall()
 
     @contextmanager
@@ -200,9 +200,9 @@ class PostgresEngine:
             if db.in_transaction:
                 yield db
                 return
-            db.send_ahead()
+            db.begin_pipeline()
             with self._transaction(db, _BEGIN_READING):
-                self._look(db)
+                self._notice_state(db)
                 yield db
 
     def answer(self, ask: Callable[[PostgresConnection], T]) -> T:
@@ -228,20 +228,20 @@ class PostgresEngine:
         generation = self.generation
         while True:
             seen_before = db.seen
-            db.send_ahead()
+            db.begin_pipeline()
             with self._transaction(db, _BEGIN_READING):
                 if not any(seen_before):
-                    self._look(db)
+                    self._notice_state(db)
                     seen_before = db.seen
                 state = db.execute(_SELECT_STATE)
                 try:
                     result = ask(db)
                 except (LookupError, ValueError, Damaged):  # what is known is of an older state
-                    self._look(db, state)
+                    self._notice_state(db, state)
                     if db.seen == seen_before:
                         raise
                 else:
-                    self._look(db, state)
+                    self._notice_state(db, state)
             if self.generation != generation:
                 raise Replaced
             if db.seen == seen_before:
@@ -262,7 +262,7 @@ class PostgresEngine:
                 yield db
                 return
             with self._locked(db):
-                self._look(db)
+                self._notice_state(db)
                 leader_number = getattr(self._local, "leader_number", 0)
                 if leader_number and leader_number != leader_in(db)[0]:
                     raise Unavailable(
@@ -277,7 +277,7 @@ class PostgresEngine:
                 tables_id, state = db.seen
                 db.seen = tables_id, str(int(state) + 1)
                 db.execute(SET_META, ("state", db.seen[1]))
-            self._see(db)
+            self._record_state(db)
 
     @contextmanager
     def exclusively(self) -> Iterator[PostgresConnection]:
@@ -292,7 +292,7 @@ class PostgresEngine:
         """Open a transaction that holds the lock of this vault's tables."""
         digest = hashlib.sha256(self.schema.encode()).digest()
         number = int.from_bytes(digest[:8], "big", signed=True)
-        db.settle()
+        db.end_pipeline()
         with self._transaction(db, "BEGIN"):
             db.execute("SELECT pg_advisory_xact_lock($1::bigint)", (number,))
             yield
@@ -303,11 +303,11 @@ class PostgresEngine:
         db.in_transaction = True
         try:
             yield
-            db.end()
+            db.commit()
         except BaseException:
             db.vectors.forget()
             with suppress(psycopg.Error):
-                db.settle()
+                db.end_pipeline()
             try:
                 db.raw.execute("ROLLBACK")
             except psycopg.Error:
@@ -342,14 +342,14 @@ class PostgresEngine:
 
     # -- upkeep
 
-    def expect_much(self) -> None:
+    def begin_bulk_load(self) -> None:
         """Remember that what the server knows of the sizes of its tables will soon be wrong."""
         self._has_grown = True
 
-    def fold(self, generation: int | None = None) -> None:
+    def merge_segments_at_rest(self, generation: int | None = None) -> None:
         """Merge segments of the term index if many have come together, in several transactions.
 
-        After `expect_much`, let the server count its tables too. Raises Replaced as `writing` does.
+        After `begin_bulk_load`, let the server count its tables too. Raises Replaced as `writing` does.
         Not for a transaction.
         """
         self._merge(generation, is_at_rest=True)
@@ -361,7 +361,7 @@ class PostgresEngine:
         self._count_tables()
         with _translating_errors():
             db = self._connect()
-            db.settle()
+            db.end_pipeline()
             if db.vectors.build_index(self.max_compared_numbers):
                 self.set_meta("vectors", "indexed")  # a write, so that others notice
 
@@ -373,7 +373,7 @@ class PostgresEngine:
             merge_segments(self, generation, is_at_rest=is_at_rest)
 
     def _count_tables(self) -> None:
-        """Let the server count its tables, after `expect_much`.
+        """Let the server count its tables, after `begin_bulk_load`.
 
         Otherwise it would plan for empty tables until it looks by itself.
         """
@@ -422,13 +422,13 @@ class PostgresEngine:
                         ON CONFLICT (key) DO NOTHING""")
                 db.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
                 db.execute(f"ALTER SCHEMA {fresh_schema} RENAME TO {schema}")
-            self._look(db)
+            self._notice_state(db)
 
     def drop(self) -> None:
         """Remove the tables, and close every connection."""
         with _translating_errors():
             db = self._connect()
-            db.settle()
+            db.end_pipeline()
             db.execute(f"DROP SCHEMA IF EXISTS {sql.Identifier(self.schema).as_string()} CASCADE")
         self.close()
 

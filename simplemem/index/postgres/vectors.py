@@ -66,7 +66,7 @@ class PostgresVectors:
         self._db = db
         self._facts: tuple[object, str, bool] | None = None
 
-    def _look(self) -> tuple[str, bool]:
+    def _read_facts(self) -> tuple[str, bool]:
         """Return the type of the vectors, "" if there is no table, and whether they are indexed."""
         state = self._db.state()
         if self._facts is None or self._facts[0] != state:
@@ -83,7 +83,7 @@ class PostgresVectors:
     @property
     def storage(self) -> str:
         """The type of the column: `halfvec` or `bytea`; "" before the first vector."""
-        return self._look()[0]
+        return self._read_facts()[0]
 
     @property
     def _is_halfvec(self) -> bool:
@@ -92,12 +92,12 @@ class PostgresVectors:
     @property
     def is_indexed(self) -> bool:
         """Whether there is an index of passages."""
-        return self._look()[1]
+        return self._read_facts()[1]
 
     def create(self, dimension: int) -> None:
         """Make the table for vectors of this width, if it is not there."""
         self.forget()
-        if self._look()[0]:
+        if self._read_facts()[0]:
             return
         is_halfvec = dimension <= _MAX_DIMENSION and self._has_extension()
         column = f"public.halfvec({dimension})" if is_halfvec else "BYTEA"
@@ -140,20 +140,20 @@ class PostgresVectors:
 
     def remove(self, places: Sequence[int]) -> None:
         """Remove the vectors of those places that have one."""
-        if places and self._look()[0]:
+        if places and self._read_facts()[0]:
             sql = "DELETE FROM vectors WHERE id = ANY ($1::bigint[])"
             self._db.execute(sql, (IntegerList(places),)).fetchall()
 
     def read(self, places: Sequence[int]) -> dict[int, bytes]:
         """Return the vectors of those places that have one."""
-        if not places or not self._look()[0]:
+        if not places or not self._read_facts()[0]:
             return {}
         sql = "SELECT id, vector FROM vectors WHERE id = ANY ($1::bigint[])"
         return dict(self._decoded(self._db.execute(sql, (IntegerList(places),))))
 
     def read_notes(self, note_ids: Iterable[int], *, blocks: bool) -> Iterable[tuple[int, bytes]]:
         """Return the places and vectors of the passages of notes, or of their blocks, in order."""
-        if not self._look()[0]:
+        if not self._read_facts()[0]:
             return ()
         first, after = (BLOCK, 1 << SHIFT) if blocks else (0, BLOCK)
         # A subquery that is not pulled up makes the server look up the rows of each note.
@@ -168,7 +168,7 @@ class PostgresVectors:
     def read_all(self, *, blocks: bool) -> tuple[array[int], bytearray]:
         """Return the places of all passages or blocks, and their vectors in a row."""
         places, vectors = array("q"), bytearray()
-        if self._look()[0]:
+        if self._read_facts()[0]:
             sql = f"SELECT id, vector FROM vectors WHERE (id & {BLOCK}) = $1 ORDER BY id"
             for place, vector in self._decoded(self._db.execute(sql, (BLOCK if blocks else 0,))):
                 places.append(place)
@@ -183,7 +183,7 @@ class PostgresVectors:
 
     def count(self) -> int:
         """Return how many vectors there are."""
-        if not self._look()[0]:
+        if not self._read_facts()[0]:
             return 0
         return int(self._db.execute("SELECT count(*) FROM vectors").get)
 

@@ -737,10 +737,10 @@ class SqliteEngine:
 
     # -- upkeep
 
-    def expect_much(self) -> None:
+    def begin_bulk_load(self) -> None:
         """Do nothing: SQLite needs no preparation for many notes."""
 
-    def fold(self, generation: int | None = None) -> None:
+    def merge_segments_at_rest(self, generation: int | None = None) -> None:
         """Merge segments of the term index, if many have come together."""
         self._merge(generation, is_at_rest=True)
 
@@ -758,7 +758,7 @@ class SqliteEngine:
             max_log_bytes = _MAX_LOG_BYTES_IN_BULK
 
         self._merge(max_packed=max_packed)
-        self.fold_log(max_log_bytes)
+        self.checkpoint_log(max_log_bytes)
 
     def _merge(
         self,
@@ -773,7 +773,7 @@ class SqliteEngine:
 
             merge_segments(self, generation, max_packed, is_at_rest=is_at_rest)
 
-    def fold_log(self, min_bytes: int = 0) -> None:
+    def checkpoint_log(self, min_bytes: int = 0) -> None:
         """Fold the log into the file, if it has grown to so many bytes."""
         try:
             if os.stat(f"{self.path}-wal").st_size < min_bytes:

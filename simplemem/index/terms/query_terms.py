@@ -601,7 +601,7 @@ class QueryTerms:
             self._read_rows(db, with_rows, terms, prefixes)
         for part in parts:
             if part.segment.packed is not None:
-                self._unpack(part, terms, prefixes)
+                self._read_packed(part, terms, prefixes)
 
     def _read_rows(
         self,
@@ -614,7 +614,7 @@ class QueryTerms:
         unread = {
             term: need
             for term, need in terms.items()
-            if not all(self._find(part, term, need) for part in parts)
+            if not all(self._is_known(part, term, need) for part in parts)
         }
 
         # All statements are sent before the first answer is read: one round trip to a server.
@@ -626,16 +626,18 @@ class QueryTerms:
             rows = _select_prefix(db, parts, prefix, need)
             rows_of_prefixes.append((prefix, rows))
 
-        self._take_terms(parts, unread, rows_of_terms)
+        self._keep_rows_of_terms(parts, unread, rows_of_terms)
         for prefix, rows in rows_of_prefixes:
-            self._take_prefix(parts, prefix, rows)
+            self._keep_rows_of_prefix(parts, prefix, rows)
 
-    def _take_terms(self, parts: Sequence[Part], terms: _Needs, rows: Iterable[Any]) -> None:
+    def _keep_rows_of_terms(
+        self, parts: Sequence[Part], terms: _Needs, rows: Iterable[Any]
+    ) -> None:
         """Remember the rows of terms. A term without a row is in no note of the segment."""
         row_of_term = {(number, term): row for number, term, *row in rows}
         for term, need in terms.items():
             for part in parts:
-                if self._find(part, term, need):
+                if self._is_known(part, term, need):
                     continue
                 row = row_of_term.get((part.segment.number, term))
                 facts = _ABSENT
@@ -643,7 +645,7 @@ class QueryTerms:
                     facts = _facts_of(part, *row)
                 self._keep(part, term, facts)
 
-    def _take_prefix(self, parts: Sequence[Part], prefix: str, rows: Iterable[Any]) -> None:
+    def _keep_rows_of_prefix(self, parts: Sequence[Part], prefix: str, rows: Iterable[Any]) -> None:
         """Remember the rows of all terms that begin with a prefix."""
         part_of_number = {part.segment.number: part for part in parts}
         for number in part_of_number:
@@ -653,7 +655,7 @@ class QueryTerms:
             assert facts.occurrences is not None
             self._of_prefix[number, prefix].append(facts.occurrences)
 
-    def _find(self, part: Part, term: str, need: _Need) -> bool:
+    def _is_known(self, part: Part, term: str, need: _Need) -> bool:
         """Return whether enough of a term is in memory."""
         key = part.segment.number, term
         facts = self._facts.get(key) or self._cache.term(*key)
@@ -662,12 +664,12 @@ class QueryTerms:
         self._facts[key] = facts
         return True
 
-    def _unpack(self, part: Part, terms: _Needs, prefixes: Iterable[str]) -> None:
+    def _read_packed(self, part: Part, terms: _Needs, prefixes: Iterable[str]) -> None:
         """Take terms from a segment whose terms are all in memory."""
         packed = part.segment.packed
         assert packed is not None
         for term, need in terms.items():
-            if self._find(part, term, need):
+            if self._is_known(part, term, need):
                 continue
             index = packed.index_of(term)
             facts = _ABSENT

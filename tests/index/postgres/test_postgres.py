@@ -109,8 +109,8 @@ class Both:
                 sorted(store._parts.index.links(), key=str)
                 and [each[1:] for each in store._parts.index.links()]
             ),
-            lambda store: store._parts.index.called("n2"),
-            lambda store: store._parts.index.near_names("n", 5, ["a/"]),
+            lambda store: store._parts.index.find_by_name("n2"),
+            lambda store: store._parts.index.complete_name("n", 5, ["a/"]),
             lambda store: store._parts.index.tag_counts(),
             lambda store: store._parts.index.inspection(),
             lambda store: store._parts.index.counts(),
