@@ -43,6 +43,9 @@ class NotePostings:
     first_postings: Integers  # of each note, and the number of all postings at the end
 
 
+_NO_NOTES = NotePostings(_NONE, np.zeros(0), np.zeros(1, np.int64))
+
+
 @dataclass(frozen=True)
 class Occurrences:
     """Where a phrase stands in a segment.
@@ -58,6 +61,10 @@ class Occurrences:
     crossing: Integers
     positions: Integers | None = None  # of a single term, if they were read
 
+    def __bool__(self) -> bool:
+        """Return whether the phrase stands anywhere in the segment."""
+        return len(self.ordinals) > 0 or len(self.crossing) > 0
+
     @property
     def size(self) -> int:
         """About how many bytes of memory it takes, with what is computed from it."""
@@ -69,12 +76,12 @@ class Occurrences:
     @cached_property
     def by_note(self) -> NotePostings:
         """The notes that hold the phrase."""
+        if not self:
+            return _NO_NOTES
         ordinals = self.ordinals
         counts = self.counts
         if len(self.crossing):
             ordinals, counts = self._with_crossing()
-        if not len(ordinals):
-            return NotePostings(_NONE, np.zeros(0), np.zeros(1, np.int64))
 
         notes = self.documents.note_indexes[ordinals]
         is_first = np.ones(len(notes), bool)
@@ -533,6 +540,8 @@ class QueryTerms:
             return cached
 
         words = [self._of_token(part, phrase, index) for index in range(len(phrase.tokens))]
+        if not all(words):
+            return Occurrences(documents, _NONE, _NONE, _NONE)
         occurrences = words[0]
         if len(words) > 1:
             occurrences = side_by_side(documents, words)
@@ -542,7 +551,7 @@ class QueryTerms:
     def count_notes(self, part: Part, phrase: Phrase) -> int:
         """Return how many notes of a segment that are still indexed hold a phrase."""
         facts = self._facts_of(part, phrase)
-        if facts is not None and not part.deleted_notes:
+        if facts is not None and (facts.notes == 0 or not part.deleted_notes):
             return facts.notes
 
         notes = self.occurrences(part, phrase).by_note.note_indexes
@@ -555,6 +564,8 @@ class QueryTerms:
     def count_blocks(self, part: Part, phrase: Phrase) -> int:
         """Return how many blocks of notes that are still indexed hold a phrase."""
         facts = self._facts_of(part, phrase)
+        if facts is not None and facts.notes == 0:
+            return 0
         if facts is not None and facts.blocks is not None and not part.deleted_notes:
             return facts.blocks
 

@@ -6,6 +6,7 @@ Scores are exact and the same for every engine: every note that holds one of the
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
@@ -291,8 +292,9 @@ class TermIndex:
             deleted_notes.setdefault(number, []).append(note_id)
             deleted_sizes.append(sizes)
 
-        remaining = _sum_sizes(sizes_of_segments.values()) - _sum_sizes(deleted_sizes)
-        self.sizes = Sizes(*remaining.tolist())
+        all_sizes = _sum_sizes(sizes_of_segments.values())
+        sizes_of_deleted = _sum_sizes(deleted_sizes)
+        self.sizes = Sizes(*map(operator.sub, all_sizes, sizes_of_deleted))
 
         self._parts = []
         numbers = list(sizes_of_segments)
@@ -543,13 +545,16 @@ class TermIndex:
         if selected is not None and not len(selected):
             return None
 
+        occurrences = [terms.occurrences(part, phrase) for phrase in phrases]
+        if not any(occurrences):
+            return None
+
         segment = part.segment
         norms = self._note_norms.get(segment.number)
         if norms is None:
             average_length = self.sizes.words / max(1, self.sizes.notes)
             norms = length_norms(segment.documents.note_lengths, average_length)
             self._note_norms[segment.number] = norms
-        occurrences = [terms.occurrences(part, phrase) for phrase in phrases]
         return score_notes(segment.documents, words, occurrences, norms, selected)
 
     def _score_blocks(
@@ -567,8 +572,10 @@ class TermIndex:
         if not len(selected):
             return None
 
-        average_length = self.sizes.block_words / max(1, self.sizes.blocks)
         occurrences = [terms.occurrences(part, phrase) for phrase in phrases]
+        if not any(occurrences):
+            return None
+        average_length = self.sizes.block_words / max(1, self.sizes.blocks)
         return score_blocks(documents, words, occurrences, average_length, selected)
 
     def notes_with_same_text(self, place_ids: Integers) -> Integers:
@@ -618,10 +625,10 @@ class TermIndex:
             yield documents.note_ids[is_match]
 
 
-def _sum_sizes(rows: Iterable[Sequence[int]]) -> Integers:
+def _sum_sizes(rows: Iterable[Sequence[int]]) -> Sizes:
     """Return the sums of the columns of rows that have the fields of `Sizes`."""
-    sums: Integers = np.sum([(0, 0, 0, 0), *rows], axis=0)
-    return sums
+    columns = zip(Sizes(0, 0, 0, 0), *rows, strict=True)
+    return Sizes(*map(sum, columns))
 
 
 def _pairs_of_rare_words(question: IndexQuery, terms: Sequence[Term]) -> list[Term]:
